@@ -1,0 +1,6 @@
+"""Dense, sparse and masked access to samples, written once."""
+
+from thresher.linalg.arrays import Array
+from thresher.linalg.blocks import block_slices, load_block, rows_per_block
+
+__all__ = ["Array", "block_slices", "load_block", "rows_per_block"]

@@ -1,0 +1,70 @@
+"""Samples as row blocks of fixed size: dense, CSR and missing values meet here, and nowhere else.
+
+A solver only ever sees a dense float block and the weight of its entries. CSR is expanded block by
+block, so that no array of the size of the data is made; integers are converted the same way.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from thresher.linalg.arrays import Array
+
+# A block's rows, times the features, stay below this: large enough that a matrix product runs at
+# full speed, small enough that a few such blocks fit in a core's cache.
+_ENTRIES_PER_BLOCK = 1 << 16
+_SMALLEST_BLOCK = 8
+_LARGEST_BLOCK = 128
+
+
+def rows_per_block(n_features: int) -> int:
+    """Rows of a block; depends on the width alone, so that sums do not depend on the threads."""
+    rows = _ENTRIES_PER_BLOCK // max(n_features, 1)
+    return int(min(max(rows, _SMALLEST_BLOCK), _LARGEST_BLOCK))
+
+
+def block_slices(n_rows: int, n_features: int) -> Iterator[slice]:
+    """Cut ``n_rows`` into consecutive blocks of `rows_per_block` rows; the last may be shorter."""
+    step = rows_per_block(n_features)
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+
+
+def load_block(
+    X: Any, rows: slice, dtype: np.dtype[Any], entry_weight: Array | None = None
+) -> tuple[Array, Array | None]:
+    """Take a block of samples as a dense array and the weights of its entries.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, F)
+        The samples; NaN marks a missing entry.
+    rows : slice
+        The rows of the block.
+    dtype : numpy dtype
+        float32 or float64.
+    entry_weight : array of shape (n, F), optional
+        Nonnegative weights of the entries; None means that all weigh 1.
+
+    Returns
+    -------
+    block : array of shape (b, F)
+        A new array, with zeros where an entry is missing.
+    weight : array of shape (b, F) or None
+        The weights, with zeros where an entry is missing; None if all entries weigh 1.
+    """
+    part: Any = X[rows]
+    block = part.toarray() if sparse.issparse(X) else np.asarray(part)
+    block = np.array(block, dtype=dtype, order="C", copy=True)
+    weight = None
+    if entry_weight is not None:
+        weight = np.array(entry_weight[rows], dtype=dtype, order="C", copy=True)
+    missing = np.isnan(block)
+    if missing.any():
+        block[missing] = 0
+        if weight is None:
+            weight = np.ones_like(block)
+        weight[missing] = 0
+    return block, weight

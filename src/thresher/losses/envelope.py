@@ -1,0 +1,129 @@
+"""Squared loss with outliers set aside: the Moreau envelopes of paper A.
+
+A sample is modelled as ``x = y + r + noise`` with an outlier r that costs ``φ(r)`` and stays in a
+box. Eliminating r,
+
+    loss(x, y) = min over r of ½‖x − y − r‖² + φ(r),
+
+leaves the Moreau envelope of φ at the residual ``e = x − y`` (MATH A.1). It is convex and smooth:
+its gradient in y is ``−(e − r)`` with ``r = prox_φ(e)``, and r is known whenever it is wanted. No
+solver ever sees the outliers.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from thresher.linalg import Array
+from thresher.losses.base import Loss
+from thresher.penalties import L1, ElasticNet, Penalty
+from thresher.sets import Box, Reals
+
+
+@dataclass(frozen=True)
+class Envelope(Loss):
+    """The squared loss of what remains when the outliers r, at cost ``φ(r)``, are set aside.
+
+    Parameters
+    ----------
+    penalty : Penalty
+        φ, for instance ``L1(λ)`` for scattered outliers or ``GroupLasso(λ)`` for whole samples.
+    region : Box
+        Where outliers may lie: `Reals` when free, ``Box(-M, M)`` when bounded, ``Box(0, M)`` when
+        they can only add.
+    """
+
+    penalty: Penalty = field(default_factory=ElasticNet)
+    region: Box = field(default_factory=Reals)
+
+    def __post_init__(self) -> None:
+        if not self.region.lower <= 0 <= self.region.upper:
+            raise ValueError(
+                f"Outliers must be allowed to vanish: the box [{self.region.lower}, "
+                f"{self.region.upper}] has to contain 0."
+            )
+
+    @property
+    def curvature(self) -> float:
+        """One: an envelope is never more curved than the square it came from."""
+        return 1.0
+
+    def check_weight(self, weight: Array | None) -> None:
+        """Refuse fractional weights under a group penalty, whose envelope they would change."""
+        if weight is None or self.penalty.separable:
+            return
+        if not np.all((weight == 0) | (weight == 1)):
+            raise ValueError(
+                "A group penalty on outliers takes entry weights of 0 (missing) and 1 only; use "
+                "an ℓ1 outlier penalty for other weights."
+            )
+
+    def outliers(self, X: Array, Y: Array, weight: Array | None = None) -> Array:
+        """``r = prox_φ(x − y)``; zero where the entry is missing."""
+        return self._outliers(_residual(X, Y, weight), 1.0)
+
+    def value(self, X: Array, Y: Array, weight: Array | None = None) -> Array:
+        """``½‖e − r‖² + φ(r)`` of every row."""
+        E = _residual(X, Y, weight)
+        R = self._outliers(E, 1.0)
+        inlier = E - R
+        if weight is None or not self.penalty.separable:
+            total: Array = np.einsum("nf,nf->n", inlier, inlier) / 2 + self.penalty.value(R)
+            return total
+        # A separable φ is weighted entry by entry; scaling r by the weight gives that for the ℓ1
+        # part, scaling by its root for the quadratic part.
+        assert isinstance(self.penalty, ElasticNet)
+        total = np.einsum("nf,nf,nf->n", weight, inlier, inlier) / 2
+        if self.penalty.l1:
+            total = total + self.penalty.l1 * np.einsum("nf,nf->n", weight, np.abs(R))
+        if self.penalty.l2:
+            total = total + self.penalty.l2 / 2 * np.einsum("nf,nf,nf->n", weight, R, R)
+        return total
+
+    def gradient(self, X: Array, Y: Array, weight: Array | None = None) -> Array:
+        """``−(e − r)``, times the weights."""
+        E = _residual(X, Y, weight)
+        G = self._outliers(E, 1.0) - E
+        if weight is not None:
+            G *= weight
+        return G
+
+    def prox(self, V: Array, X: Array, step: float | Array, weight: Array | None = None) -> Array:
+        """Proximal map of the envelope, from that of φ.
+
+        With ``e = x − v`` it moves e to ``e + t/(1 + t)·(prox_{(1+t)φ}(e) − e)``, t being the
+        step times the weight; where t is zero, the entry stays.
+        """
+        E = _residual(X, V, None)
+        if weight is None or self.penalty.separable:
+            t = step if weight is None else step * weight
+            moved = (self._outliers(E, 1 + t) - E) * (t / (1 + t))
+        else:
+            moved = (self._outliers(E * weight, 1 + step) - E * weight) * (step / (1 + step))
+        return V - moved
+
+    def _outliers(self, E: Array, step: float | Array) -> Array:
+        return self.penalty.prox(E, step, self.region)
+
+
+def _residual(X: Array, Y: Array, weight: Array | None) -> Array:
+    E = X - Y
+    if weight is not None:
+        E[weight == 0] = 0
+    return E
+
+
+def Huber(  # noqa: N802 - reads as the name of a part
+    threshold: float, bound: float = np.inf, nonnegative: bool = False
+) -> Envelope:
+    """Make the loss of paper A, (5)-(6): outliers at ``threshold`` per unit, at most ``bound``.
+
+    Without a bound this is the Huber loss; with one it is quadratic again for residuals beyond
+    ``threshold + bound``.
+    """
+    if not threshold > 0:
+        raise ValueError(f"The outlier weight must be positive, got {threshold}.")
+    if not bound > 0:
+        raise ValueError(f"The bound on outliers must be positive, got {bound}.")
+    lower = 0.0 if nonnegative else -bound
+    return Envelope(L1(threshold), Box(lower, bound))

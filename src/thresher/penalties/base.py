@@ -1,0 +1,31 @@
+"""What a penalty can do."""
+
+from abc import ABC, abstractmethod
+
+from thresher.linalg import Array
+from thresher.sets import Box
+
+
+class Penalty(ABC):
+    """A convex function φ of a row, with its proximal map.
+
+    Parameters are weights against the loss of *one* sample, so they mean the same for any number
+    of samples and any batch size.
+    """
+
+    @abstractmethod
+    def value(self, C: Array) -> Array:
+        """``φ(c)`` of every row, shape (n,)."""
+
+    @abstractmethod
+    def prox(self, V: Array, step: float | Array, box: Box) -> Array:
+        """``argmin over c in box of ½‖c − v‖² + step·φ(c)`` of every row.
+
+        ``step`` is a number, one number per row (shape (n, 1)) or, for penalties that act on
+        every entry by itself, one per entry.
+        """
+
+    @property
+    @abstractmethod
+    def separable(self) -> bool:
+        """Whether the penalty is a sum over entries."""

@@ -1,0 +1,128 @@
+"""Nonnegative parts of the ℓ1, ℓ2 and elastic-net balls; every row lies in a ball of its own."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from thresher.linalg import Array
+from thresher.sets.base import ConvexSet
+from thresher.sets.simplex import project_rows_on_simplex
+
+
+def _check_radius(name: str, radius: float) -> None:
+    if not radius > 0:
+        raise ValueError(f"The radius of {name} must be positive, got {radius}.")
+
+
+@dataclass(frozen=True)
+class NonnegativeL2Ball(ConvexSet):
+    """Nonnegative rows of Euclidean length at most ``radius``: the set C of paper A, section III.
+
+    The projection takes the positive part, then shortens rows that are too long (22).
+    """
+
+    radius: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_radius("an ℓ2 ball", self.radius)
+
+    @property
+    def nonnegative(self) -> bool:
+        """Always true."""
+        return True
+
+    def project(self, V: Array) -> Array:
+        """Take the positive part, then divide rows longer than the radius."""
+        P = np.maximum(V, 0)
+        length = np.linalg.norm(P, axis=1, keepdims=True)
+        P /= np.maximum(length / self.radius, 1)
+        return P
+
+
+@dataclass(frozen=True)
+class NonnegativeL1Ball(ConvexSet):
+    """Nonnegative rows whose sum is at most ``radius``.
+
+    The projection takes the positive part and, only where its sum exceeds the radius, goes on to
+    the simplex (MATH B.6: the order matters).
+    """
+
+    radius: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_radius("an ℓ1 ball", self.radius)
+
+    @property
+    def nonnegative(self) -> bool:
+        """Always true."""
+        return True
+
+    def project(self, V: Array) -> Array:
+        """Take the positive part, then project the rows that sum to too much on the simplex."""
+        P = np.maximum(V, 0)
+        outside = P.sum(axis=1) > self.radius
+        P[outside] = project_rows_on_simplex(P[outside], self.radius)
+        return P
+
+
+@dataclass(frozen=True)
+class NonnegativeElasticNetBall(ConvexSet):
+    """Nonnegative rows with ``γ₁‖d‖₁ + γ₂/2 ‖d‖² ≤ 1``: set C₃ of paper A, section VI-A.
+
+    The projection is ``[v − μγ₁]₊/(1 + μγ₂)`` with the smallest feasible ``μ ≥ 0``. If the j
+    largest entries, with sums S₁ and S₂ of values and squares, stay positive, then feasibility
+    with equality is a quadratic equation::
+
+        (γ₂² + jγ₁²γ₂/2) μ² + (2γ₂ + jγ₁²) μ + 1 − γ₁S₁ − γ₂S₂/2 = 0.
+    """
+
+    gamma1: float = 1.0
+    gamma2: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.gamma1 < 0 or self.gamma2 < 0 or self.gamma1 + self.gamma2 == 0:
+            raise ValueError(
+                "An elastic-net ball needs gamma1 ≥ 0 and gamma2 ≥ 0, not both zero; got "
+                f"gamma1={self.gamma1} and gamma2={self.gamma2}."
+            )
+
+    @property
+    def nonnegative(self) -> bool:
+        """Always true."""
+        return True
+
+    def gauge(self, V: Array) -> Array:
+        """``γ₁‖v‖₁ + γ₂/2 ‖v‖²`` of every row."""
+        size: Array = self.gamma1 * np.abs(V).sum(axis=1) + self.gamma2 / 2 * (V * V).sum(axis=1)
+        return size
+
+    def project(self, V: Array) -> Array:
+        """Find μ of every row outside in closed form, then shrink."""
+        P = np.maximum(V, 0)
+        outside = self.gauge(P) > 1
+        if outside.any():
+            mu = self._multiplier(P[outside])[:, None]
+            P[outside] = np.maximum(P[outside] - mu * self.gamma1, 0) / (1 + mu * self.gamma2)
+        return P
+
+    def _multiplier(self, P: Array) -> Array:
+        g1, g2 = self.gamma1, self.gamma2
+        falling = -np.sort(-P.astype(np.float64), axis=1)
+        S1, S2 = np.cumsum(falling, axis=1), np.cumsum(falling * falling, axis=1)
+        j = np.arange(1, P.shape[1] + 1, dtype=np.float64)
+        a = g2 * g2 + j * g1 * g1 * g2 / 2
+        b = 2 * g2 + j * g1 * g1
+        c = 1 - g1 * S1 - g2 * S2 / 2
+        if g1 > 0:
+            # Entry j is still positive at the solution if, at the μ that just makes it vanish,
+            # the row is already feasible, that is, the quadratic is positive there.
+            vanishing = falling / g1
+            positive = (a * vanishing + b) * vanishing + c > 0
+            last = np.maximum(np.count_nonzero(positive, axis=1) - 1, 0)
+        else:
+            last = np.full(P.shape[0], P.shape[1] - 1)
+        c_last = np.take_along_axis(c, last[:, None], axis=1)[:, 0]
+        a_last, b_last = a[last], b[last]
+        root = -2 * c_last / (b_last + np.sqrt(np.maximum(b_last**2 - 4 * a_last * c_last, 0)))
+        mu: Array = root.astype(P.dtype)
+        return mu

@@ -1,0 +1,29 @@
+"""What a set of dictionaries or of codes can do."""
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from thresher.linalg import Array
+
+
+class ConvexSet(ABC):
+    """A closed convex set of matrices, with its Euclidean projection.
+
+    The sets of paper A constrain every row by itself; `project` still takes the whole matrix, so
+    that a set which couples rows has the same form.
+    """
+
+    @property
+    @abstractmethod
+    def nonnegative(self) -> bool:
+        """Whether every member has only nonnegative entries."""
+
+    @abstractmethod
+    def project(self, V: Array) -> Array:
+        """Return the nearest member to ``V`` as a new array."""
+
+    def contains(self, V: Array, tol: float = 1e-6) -> bool:
+        """Whether ``V`` lies in the set, up to ``tol`` relative to its largest entry."""
+        scale = max(1.0, float(np.max(np.abs(V), initial=0.0)))
+        return bool(np.all(np.abs(V - self.project(V)) <= tol * scale))

@@ -1,0 +1,58 @@
+"""Sets that bound every entry by itself: the whole space, the nonnegative orthant, boxes."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from thresher.linalg import Array
+from thresher.sets.base import ConvexSet
+
+
+@dataclass(frozen=True)
+class Box(ConvexSet):
+    """Entries between ``lower`` and ``upper``, either of which may be infinite.
+
+    The projection clips: ``min(max(v, lower), upper)``.
+    """
+
+    lower: float = 0.0
+    upper: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.lower < self.upper:
+            raise ValueError(
+                f"A box needs lower < upper, got lower={self.lower} and upper={self.upper}."
+            )
+
+    @property
+    def nonnegative(self) -> bool:
+        """Whether the lower bound is at least zero."""
+        return self.lower >= 0
+
+    def project(self, V: Array) -> Array:
+        """Clip every entry to the bounds."""
+        return np.clip(V, self.lower, self.upper)
+
+
+@dataclass(frozen=True)
+class NonnegativeOrthant(Box):
+    """All nonnegative matrices, set C₁ of paper A, section VI-A."""
+
+    lower: float = 0.0
+    upper: float = np.inf
+
+    def project(self, V: Array) -> Array:
+        """Set negative entries to zero."""
+        return np.maximum(V, 0)
+
+
+@dataclass(frozen=True)
+class Reals(Box):
+    """No constraint at all."""
+
+    lower: float = -np.inf
+    upper: float = np.inf
+
+    def project(self, V: Array) -> Array:
+        """Return a copy."""
+        return V.copy()

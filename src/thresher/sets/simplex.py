@@ -1,0 +1,46 @@
+"""The probability simplex."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from thresher.linalg import Array
+from thresher.sets.base import ConvexSet
+
+
+def project_rows_on_simplex(V: Array, radius: float) -> Array:
+    """Project every row onto ``{v ≥ 0, Σv = radius}``.
+
+    The projection is ``[v − θ]₊``. With the entries in falling order, entry j stays positive if
+    and only if it exceeds the threshold ``(Σ_{i≤j} v_i − radius)/j`` that the first j entries ask
+    for; θ is the threshold of the last such j.
+    """
+    falling = -np.sort(-V, axis=1)
+    counts = np.arange(1, V.shape[1] + 1, dtype=V.dtype)
+    thresholds = (np.cumsum(falling, axis=1) - radius) / counts
+    last = np.count_nonzero(falling > thresholds, axis=1) - 1
+    theta = np.take_along_axis(thresholds, np.maximum(last, 0)[:, None], axis=1)
+    return np.maximum(V - theta, 0)
+
+
+@dataclass(frozen=True)
+class Simplex(ConvexSet):
+    """Nonnegative rows that sum to ``radius``, set C₂ of paper A, section VI-A.
+
+    For codes this is what spectra want: shares that add up to one.
+    """
+
+    radius: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.radius > 0:
+            raise ValueError(f"The radius of a simplex must be positive, got {self.radius}.")
+
+    @property
+    def nonnegative(self) -> bool:
+        """Always true."""
+        return True
+
+    def project(self, V: Array) -> Array:
+        """Subtract the one threshold per row that makes the positive part sum to the radius."""
+        return project_rows_on_simplex(V, self.radius)

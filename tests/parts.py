@@ -1,0 +1,74 @@
+"""The parts that tests run over, each with an independent statement in CVXPY."""
+
+import warnings
+
+import cvxpy as cp
+import numpy as np
+
+from thresher.penalties import L1, ElasticNet, GroupLasso, SparseGroupLasso, Tikhonov
+from thresher.sets import (
+    Box,
+    NonnegativeElasticNetBall,
+    NonnegativeL1Ball,
+    NonnegativeL2Ball,
+    NonnegativeOrthant,
+    Reals,
+    Simplex,
+)
+
+SETS = {
+    "reals": (Reals(), lambda c: []),
+    "orthant": (NonnegativeOrthant(), lambda c: [c >= 0]),
+    "box": (Box(-0.3, 0.5), lambda c: [c >= -0.3, c <= 0.5]),
+    "unit box": (Box(0.0, 0.4), lambda c: [c >= 0, c <= 0.4]),
+    "l2 ball": (NonnegativeL2Ball(0.8), lambda c: [c >= 0, cp.norm2(c) <= 0.8]),
+    "l1 ball": (NonnegativeL1Ball(1.2), lambda c: [c >= 0, cp.sum(c) <= 1.2]),
+    "simplex": (Simplex(), lambda c: [c >= 0, cp.sum(c) == 1]),
+    "elastic-net ball": (
+        NonnegativeElasticNetBall(0.7, 1.5),
+        lambda c: [c >= 0, 0.7 * cp.sum(c) + 0.75 * cp.sum_squares(c) <= 1],
+    ),
+    "elastic-net ball, l1 only": (
+        NonnegativeElasticNetBall(0.7, 0.0),
+        lambda c: [c >= 0, 0.7 * cp.sum(c) <= 1],
+    ),
+    "elastic-net ball, l2 only": (
+        NonnegativeElasticNetBall(0.0, 1.5),
+        lambda c: [c >= 0, 0.75 * cp.sum_squares(c) <= 1],
+    ),
+}
+
+GROUPS = (0, 0, 1, 1, 1, 2)
+WIDTH = len(GROUPS)
+
+
+def _group_norms(c):
+    labels = np.asarray(GROUPS)
+    return sum(np.sqrt((labels == g).sum()) * cp.norm2(c[labels == g]) for g in range(3))
+
+
+PENALTIES = {
+    "none": (ElasticNet(), lambda c: 0),
+    "l1": (L1(0.3), lambda c: 0.3 * cp.norm1(c)),
+    "tikhonov": (Tikhonov(0.7), lambda c: 0.35 * cp.sum_squares(c)),
+    "elastic net": (
+        ElasticNet(0.2, 0.4),
+        lambda c: 0.2 * cp.norm1(c) + 0.2 * cp.sum_squares(c),
+    ),
+    "group": (GroupLasso(0.2, GROUPS), lambda c: 0.2 * _group_norms(c)),
+    "one group": (GroupLasso(0.2), lambda c: 0.2 * np.sqrt(WIDTH) * cp.norm2(c)),
+    "sparse group": (
+        SparseGroupLasso(0.3, 0.6, GROUPS),
+        lambda c: 0.18 * _group_norms(c) + 0.12 * cp.norm1(c),
+    ),
+}
+
+
+def solve(objective, constraints=()):
+    """Minimise with an interior-point solver, as far as it gets towards 1e-9."""
+    problem = cp.Problem(cp.Minimize(objective), list(constraints))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # "may be inaccurate": the comparison will tell
+        problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
+    assert problem.status in {"optimal", "optimal_inaccurate"}
+    return problem.value

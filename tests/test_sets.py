@@ -1,0 +1,83 @@
+"""Projections: feasible, idempotent, nearest; against CVXPY and the variational inequality."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from parts import SETS, WIDTH, solve
+from thresher.sets import Box, NonnegativeElasticNetBall, NonnegativeL2Ball, Simplex
+
+by_set = pytest.mark.parametrize("name", SETS)
+
+
+@by_set
+def test_projection_is_the_nearest_member(name):
+    region, constraints = SETS[name]
+    V = np.random.default_rng(0).normal(size=(12, WIDTH))
+    P = region.project(V)
+    for v, p in zip(V, P, strict=True):
+        c = cp.Variable(WIDTH)
+        solve(cp.sum_squares(c - v), constraints(c))
+        np.testing.assert_allclose(p, c.value, atol=1e-5)
+
+
+@by_set
+@given(seed=st.integers(0, 2**32 - 1), scale=st.sampled_from([1e-3, 1.0, 50.0]))
+def test_variational_inequality(name, seed, scale):
+    """``⟨v − Πv, y − Πv⟩ ≤ 0`` for every member y characterises the projection."""
+    region, _ = SETS[name]
+    rng = np.random.default_rng(seed)
+    V = scale * rng.normal(size=(5, WIDTH))
+    P = region.project(V)
+    Y = region.project(rng.normal(size=(5, WIDTH)))
+    assert region.contains(P)
+    np.testing.assert_allclose(region.project(P), P, atol=1e-10 * max(1.0, scale))
+    assert np.all(np.sum((V - P) * (Y - P), axis=1) <= 1e-9 * max(1.0, scale) ** 2)
+
+
+@by_set
+def test_members_stay_and_rows_are_independent(name):
+    region, _ = SETS[name]
+    V = np.random.default_rng(1).normal(size=(20, WIDTH))
+    P = region.project(V)
+    rows = np.vstack([region.project(v[None]) for v in V])
+    np.testing.assert_array_equal(P, rows)
+    assert not region.contains(P + 10) or name in {"reals", "orthant"}
+
+
+@by_set
+def test_dtype_stays_and_input_is_not_written(name):
+    region, _ = SETS[name]
+    V = np.random.default_rng(2).normal(size=(4, WIDTH)).astype(np.float32)
+    kept = V.copy()
+    assert region.project(V).dtype == np.float32
+    np.testing.assert_array_equal(V, kept)
+    assert not np.shares_memory(region.project(V), V)
+
+
+def test_ball_is_not_a_sphere():
+    """A short atom stays as it is; pushing it to the sphere is the classic mistake."""
+    inside = np.array([[0.1, 0.2, 0.0]])
+    np.testing.assert_array_equal(NonnegativeL2Ball().project(inside), inside)
+
+
+def test_zero_rows():
+    zero = np.zeros((2, 4))
+    np.testing.assert_allclose(Simplex().project(zero), 0.25)
+    np.testing.assert_array_equal(NonnegativeL2Ball().project(zero), zero)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Box(1, 0),
+        lambda: Simplex(0),
+        lambda: NonnegativeL2Ball(-1),
+        lambda: NonnegativeElasticNetBall(0, 0),
+    ],
+)
+def test_impossible_sets_are_refused(make):
+    with pytest.raises(ValueError):
+        make()
