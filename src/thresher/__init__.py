@@ -1,4 +1,43 @@
 """Thresher learns parts from streams and sets the outliers aside.
 
-Nothing heavy is imported until it is used: names are looked up on first access.
+Names are looked up on first use, so that ``import thresher`` is quick: it loads neither
+scikit-learn nor the compiled kernels.
 """
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from thresher.engine import StopAfter
+    from thresher.estimators import Checkpoint, OnlineRobustNMF, Separation, load, save
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Checkpoint": "thresher.estimators",
+    "OnlineRobustNMF": "thresher.estimators",
+    "Separation": "thresher.estimators",
+    "StopAfter": "thresher.engine",
+    "load": "thresher.estimators",
+    "save": "thresher.estimators",
+}
+
+__all__ = [
+    "Checkpoint",
+    "OnlineRobustNMF",
+    "Separation",
+    "StopAfter",
+    "__version__",
+    "load",
+    "save",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'thresher' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

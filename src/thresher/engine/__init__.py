@@ -1,1 +1,25 @@
-"""The engine layer."""
+"""The two loops, state, history, callbacks, progress and the thread pool."""
+
+from thresher.engine.callbacks import Callback, Step, StopAfter, any_stops
+from thresher.engine.history import History, HistoryRow
+from thresher.engine.pool import Pool
+from thresher.engine.progress import ProgressBar
+from thresher.engine.quadratic import QuadraticMethod, StreamState, Summary
+from thresher.engine.stream import Position, advance, stream
+
+__all__ = [
+    "Callback",
+    "History",
+    "HistoryRow",
+    "Pool",
+    "Position",
+    "ProgressBar",
+    "QuadraticMethod",
+    "Step",
+    "StopAfter",
+    "StreamState",
+    "Summary",
+    "advance",
+    "any_stops",
+    "stream",
+]

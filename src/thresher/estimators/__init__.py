@@ -1,1 +1,8 @@
-"""The estimators layer."""
+"""The scikit-learn classes, and how to save them."""
+
+from thresher.estimators.checkpoint import Checkpoint
+from thresher.estimators.online_robust_nmf import OnlineRobustNMF
+from thresher.estimators.robust import Separation
+from thresher.estimators.saving import load, save
+
+__all__ = ["Checkpoint", "OnlineRobustNMF", "Separation", "load", "save"]

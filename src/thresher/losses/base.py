@@ -25,6 +25,12 @@ class Loss(ABC):
     def gradient(self, X: Array, Y: Array, weight: Array | None = None) -> Array:
         """Derivative in the prediction, shape (n, F)."""
 
+    def value_and_gradient(
+        self, X: Array, Y: Array, weight: Array | None = None
+    ) -> tuple[Array, Array]:
+        """Both at once, for losses that can share the work."""
+        return self.value(X, Y, weight), self.gradient(X, Y, weight)
+
     @abstractmethod
     def prox(self, V: Array, X: Array, step: float | Array, weight: Array | None = None) -> Array:
         """``argmin over y of loss(x, y) + ‖y − v‖²/(2·step)``; ``step`` may differ by row."""

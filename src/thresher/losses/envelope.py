@@ -11,9 +11,11 @@ solver ever sees the outliers.
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
+from thresher.kernels import envelope
 from thresher.linalg import Array
 from thresher.losses.base import Loss
 from thresher.penalties import L1, ElasticNet, Penalty
@@ -63,15 +65,16 @@ class Envelope(Loss):
         return self._outliers(_residual(X, Y, weight), 1.0)
 
     def value(self, X: Array, Y: Array, weight: Array | None = None) -> Array:
-        """``½‖e − r‖² + φ(r)`` of every row."""
-        E = _residual(X, Y, weight)
-        R = self._outliers(E, 1.0)
-        inlier = E - R
+        """``½‖e − r‖² + φ(r)`` of every row, at the best r."""
+        return self.value_with(X, Y, self.outliers(X, Y, weight), weight)
+
+    def value_with(self, X: Array, Y: Array, R: Array, weight: Array | None = None) -> Array:
+        """``½‖e − r‖² + φ(r)`` of every row, at outliers r that somebody else chose."""
+        inlier = _residual(X, Y, weight) - R
         if weight is None or not self.penalty.separable:
             total: Array = np.einsum("nf,nf->n", inlier, inlier) / 2 + self.penalty.value(R)
             return total
-        # A separable φ is weighted entry by entry; scaling r by the weight gives that for the ℓ1
-        # part, scaling by its root for the quadratic part.
+        # Entry weights multiply the square and, entry by entry, a separable φ.
         assert isinstance(self.penalty, ElasticNet)
         total = np.einsum("nf,nf,nf->n", weight, inlier, inlier) / 2
         if self.penalty.l1:
@@ -87,6 +90,22 @@ class Envelope(Loss):
         if weight is not None:
             G *= weight
         return G
+
+    def value_and_gradient(
+        self, X: Array, Y: Array, weight: Array | None = None
+    ) -> tuple[Array, Array]:
+        """Both in one compiled pass, where the penalty is separable and nothing is weighted."""
+        if weight is not None or not isinstance(self.penalty, ElasticNet):
+            return super().value_and_gradient(X, Y, weight)
+        G, value = np.empty_like(X), np.empty(X.shape[0], dtype=X.dtype)
+        envelope.value_and_gradient(X, Y, *self.constants(X.dtype), G, value)
+        return value, G
+
+    def constants(self, dtype: np.dtype[Any]) -> tuple[Any, ...]:
+        """``l1, l2, lower, upper`` of a separable penalty, as compiled loops take them."""
+        assert isinstance(self.penalty, ElasticNet)
+        values = (self.penalty.l1, self.penalty.l2, self.region.lower, self.region.upper)
+        return tuple(dtype.type(value) for value in values)
 
     def prox(self, V: Array, X: Array, step: float | Array, weight: Array | None = None) -> Array:
         """Proximal map of the envelope, from that of φ.

@@ -25,6 +25,10 @@ class Penalty(ABC):
         every entry by itself, one per entry.
         """
 
+    @abstractmethod
+    def scaled(self, factor: float) -> "Penalty":
+        """``factor·φ`` as a penalty of its own."""
+
     @property
     @abstractmethod
     def separable(self) -> bool:

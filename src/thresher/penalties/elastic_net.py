@@ -36,6 +36,10 @@ class ElasticNet(Penalty):
         """Always true."""
         return True
 
+    def scaled(self, factor: float) -> "ElasticNet":
+        """Both weights times ``factor``."""
+        return ElasticNet(self.l1 * factor, self.l2 * factor)
+
     def value(self, C: Array) -> Array:
         """``l1·‖c‖₁ + l2/2·‖c‖²`` of every row."""
         total: Array = np.zeros(C.shape[0], dtype=C.dtype)

@@ -1,7 +1,7 @@
 """Penalties that switch groups of entries on and off together."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -35,6 +35,10 @@ class SparseGroupLasso(Penalty):
     def separable(self) -> bool:
         """Always false."""
         return False
+
+    def scaled(self, factor: float) -> "SparseGroupLasso":
+        """The weight times ``factor``."""
+        return replace(self, weight=self.weight * factor)
 
     def value(self, C: Array) -> Array:
         """Sum the weighted norms of the groups and the ℓ1 norm."""

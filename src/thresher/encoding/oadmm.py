@@ -1,0 +1,93 @@
+"""Codes by the alternating direction method of multipliers, as published in paper A (OADMM)."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from thresher.encoding.iterate import State
+from thresher.encoding.problem import CodingProblem
+from thresher.linalg import Array
+from thresher.losses import Envelope
+from thresher.sets import Reals
+
+
+@dataclass(frozen=True)
+class OutlierADMM:
+    """Eqs (25)–(30) with ``ρ₁ = ρ₂ = ρ``: copies u of the codes h and q of the outliers r.
+
+    In the notation of the paper::
+
+        h ← (D Dᵀ + ρI)⁻¹ ((x − r)Dᵀ + ρu − α)       r ← prox_{φ/(1+ρ)}((ρq + x − β − hD)/(1+ρ))
+        u ← prox(h + α/ρ)                            q ← Π(r + β/ρ)
+        α ← α + ρ(h − u)                             β ← β + ρ(r − q)
+
+    with the new h in the r-step. The feasible copies u, q are what it returns and what its stop
+    looks at: at (h, r) the objective can lie below the optimum (MATH A.5). The factor of
+    ``D Dᵀ + ρI`` is shared by all rows, unless entries are weighted: then each row has its own.
+    """
+
+    rho: float = 1.0
+    seed: int = field(default=0, repr=False)
+
+    def prepare(self, problem: CodingProblem) -> None:
+        """Invert the matrix of (25) once for all rows."""
+        problem.shifted_gram_inverse(self.rho)
+
+    def start(self, problem: CodingProblem, X: Array, weight: Array | None) -> State:
+        """Uniform codes and outliers, as published, and zero duals."""
+        if not isinstance(problem.loss, Envelope):
+            raise ValueError(
+                f"OADMM splits outliers from the squared loss and cannot use {problem.loss}; use "
+                "an outlier envelope such as Huber, or another solver."
+            )
+        rng = np.random.default_rng(self.seed)
+        n, (K, F) = X.shape[0], problem.D.shape
+        u: Array = rng.random((1, K))
+        q: Array = rng.random((1, F))
+        U = problem.regulariser.region.project(np.tile(u.astype(X.dtype), (n, 1)))
+        Q = problem.loss.region.project(np.tile(q.astype(X.dtype), (n, 1)))
+        state = {"U": U, "Q": Q, "R": Q, "alpha": np.zeros_like(U), "beta": np.zeros_like(Q)}
+        if weight is not None:
+            gram = (weight[:, None, :] * problem.D) @ problem.D.T
+            state["inverse"] = np.linalg.inv(gram + self.rho * np.eye(K, dtype=X.dtype))
+        return state
+
+    def step(self, problem: CodingProblem, X: Array, weight: Array | None, state: State) -> None:
+        """One round of (25)–(30)."""
+        rho, D = self.rho, problem.D
+        assert isinstance(problem.loss, Envelope)  # checked at the start
+        U, Q, R, alpha, beta = (state[name] for name in ("U", "Q", "R", "alpha", "beta"))
+        if weight is None:
+            H = ((X - R) @ D.T + rho * U - alpha) @ problem.shifted_gram_inverse(rho)
+            V = (X - H @ D + rho * Q - beta) / (1 + rho)
+            R = problem.loss.penalty.prox(V, 1 / (1 + rho), Reals())
+        else:
+            right = (weight * (X - R)) @ D.T + rho * U - alpha
+            H = np.einsum("nk,nkj->nj", right, state["inverse"])
+            V = (weight * (X - H @ D) + rho * Q - beta) / (weight + rho)
+            R = self._weighted_outliers(problem.loss, V, weight)
+        U = problem.regulariser.prox(H + alpha / rho, 1 / rho)
+        Q = problem.loss.region.project(R + beta / rho)
+        state["alpha"] = alpha + rho * (H - U)
+        state["beta"] = beta + rho * (R - Q)
+        state["U"], state["Q"], state["R"] = U, Q, R
+
+    def _weighted_outliers(self, loss: Envelope, V: Array, weight: Array) -> Array:
+        """The r-step with entry weights w: the cost ``w·φ`` against a curvature of ``w + ρ``."""
+        if loss.penalty.separable:
+            return loss.penalty.prox(V, weight / (weight + self.rho), Reals())
+        # Under a group penalty weights are 0 or 1; a missing entry belongs to no group.
+        return loss.penalty.prox(V * weight, 1 / (1 + self.rho), Reals())
+
+    def codes(self, state: State) -> Array:
+        """The feasible copy u."""
+        return state["U"]
+
+    def objective(
+        self, problem: CodingProblem, X: Array, weight: Array | None, state: State
+    ) -> Array:
+        """The objective of (5) at the feasible copies (u, q)."""
+        assert isinstance(problem.loss, Envelope)  # checked at the start
+        Q = state["Q"] if weight is None else np.where(weight > 0, state["Q"], 0)
+        fit = problem.loss.value_with(X, state["U"] @ problem.D, Q, weight)
+        return fit + problem.regulariser.value(state["U"])

@@ -1,0 +1,91 @@
+"""The coding problem: given a dictionary, find the codes of samples."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from thresher.linalg import Array
+from thresher.losses import Loss
+from thresher.penalties import Constrained
+
+
+@dataclass(frozen=True)
+class CodingProblem:
+    """``min over c of loss(x, cD) + φ(c)``, for every row x by itself.
+
+    Parameters
+    ----------
+    D : array of shape (K, F)
+        The dictionary, atoms in rows.
+    loss : Loss
+        Loss of a sample against its prediction.
+    regulariser : Constrained
+        Penalty φ and set of the codes.
+    """
+
+    D: Array
+    loss: Loss
+    regulariser: Constrained = field(default_factory=Constrained)
+
+    @cached_property
+    def gram(self) -> Array:
+        """``D Dᵀ``, shape (K, K)."""
+        return self.D @ self.D.T
+
+    @cached_property
+    def dictionary_norm(self) -> float:
+        """``‖D‖₂²``; positive even for a zero dictionary, since steps are divided by it."""
+        largest = float(np.linalg.eigvalsh(self.gram.astype(np.float64))[-1])
+        return largest if largest > 0 else 1.0
+
+    def shifted_gram_inverse(self, shift: float) -> Array:
+        """``(D Dᵀ + shift·I)⁻¹``, kept: every block of a batch asks for the same one."""
+        cache: dict[float, Array] = self.__dict__.setdefault("_shifted_inverses", {})
+        if shift not in cache:
+            K = self.gram.shape[0]
+            shifted = self.gram.astype(np.float64) + shift * np.eye(K)
+            cache[shift] = np.linalg.inv(shifted).astype(self.D.dtype)
+        return cache[shift]
+
+    def objective(self, X: Array, C: Array, weight: Array | None = None) -> Array:
+        """``loss(x, cD) + φ(c)`` of every row."""
+        return self.loss.value(X, C @ self.D, weight) + self.regulariser.value(C)
+
+    def gradient(self, X: Array, C: Array, weight: Array | None = None) -> Array:
+        """Gradient of the loss in the codes, ``∇loss·Dᵀ``."""
+        return self.loss.gradient(X, C @ self.D, weight) @ self.D.T
+
+    def gradient_scale(self, X: Array, weight: Array | None = None) -> Array:
+        """Length of the gradient at zero codes: the unit in which a certificate is measured."""
+        at_zero = self.loss.gradient(X, np.zeros_like(X), weight) @ self.D.T
+        length: Array = np.linalg.norm(at_zero, axis=1)
+        return length
+
+    def row_curvature(self, weight: Array | None, n_rows: int) -> Array:
+        """Bound on the curvature of every row's loss, shape (n, 1): the largest weight counts."""
+        if weight is None:
+            return np.full((n_rows, 1), self.loss.curvature, dtype=self.D.dtype)
+        largest = weight.max(axis=1, keepdims=True)
+        return np.where(largest > 0, largest, 1) * self.D.dtype.type(self.loss.curvature)
+
+    def row_lipschitz(self, weight: Array | None, n_rows: int) -> Array:
+        """Lipschitz constant of the gradient in every row's codes, shape (n, 1)."""
+        return self.row_curvature(weight, n_rows) * self.D.dtype.type(self.dictionary_norm)
+
+    def certificate(self, X: Array, C: Array, weight: Array | None = None) -> Array:
+        """How far every row is from optimal, free of units.
+
+        The proximal gradient residual ``L·‖c − prox(c − ∇/L)‖``, zero exactly at an optimum,
+        divided by the length of the gradient at ``c = 0``.
+        """
+        return self.residual(C, self.gradient(X, C, weight), weight) / np.maximum(
+            self.gradient_scale(X, weight), np.finfo(C.dtype).tiny
+        )
+
+    def residual(self, C: Array, gradient: Array, weight: Array | None = None) -> Array:
+        """``L·‖c − prox(c − ∇/L)‖`` of every row, given the gradient of the loss."""
+        L = self.row_lipschitz(weight, C.shape[0])
+        moved = self.regulariser.prox(C - gradient / L, 1 / L)
+        length: Array = L[:, 0] * np.linalg.norm(C - moved, axis=1)
+        return length

@@ -1,0 +1,65 @@
+"""What a user may do between two steps: watch, stop, save."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from thresher.engine.history import HistoryRow
+from thresher.linalg import Array
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a callback is told after each step.
+
+    Attributes
+    ----------
+    row : HistoryRow
+        Samples, seconds, loss, certificate and change of this step.
+    dictionary : array of shape (K, F)
+        The current atoms, read-only.
+    model : estimator
+        The estimator that is being fitted, usable as it is: it can transform or be saved.
+    """
+
+    row: HistoryRow
+    dictionary: Array
+    model: Any
+
+
+Callback = Callable[[Step], bool | None]
+"""Called after each step; returning True ends the fit."""
+
+
+def any_stops(callbacks: Iterable[Callback], step: Step) -> bool:
+    """Call all of them, and tell whether one wants to stop."""
+    answers = [callback(step) for callback in callbacks]
+    return any(answer is True for answer in answers)
+
+
+@dataclass(frozen=True)
+class StopAfter:
+    """Stop after a number of samples, a time budget, or when the dictionary hardly moves.
+
+    Parameters
+    ----------
+    samples : int, optional
+        Samples seen in all.
+    seconds : float, optional
+        Seconds spent fitting.
+    change : float, optional
+        Relative change of the dictionary in a step.
+    """
+
+    samples: int | None = None
+    seconds: float | None = None
+    change: float | None = None
+
+    def __call__(self, step: Step) -> bool:
+        """Whether one of the limits is reached."""
+        row = step.row
+        return (
+            (self.samples is not None and row.samples >= self.samples)
+            or (self.seconds is not None and row.seconds >= self.seconds)
+            or (self.change is not None and row.change <= self.change)
+        )

@@ -1,0 +1,63 @@
+"""What happened, step by step, in bounded memory."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from thresher.linalg import Array
+
+LONGEST = 10_000
+
+
+class HistoryRow(NamedTuple):
+    """One step of a fit."""
+
+    samples: int
+    """Samples seen so far."""
+    seconds: float
+    """Time spent so far, over all calls."""
+    loss: float
+    """Mean loss per sample of this batch, before the dictionary moved."""
+    certificate: float
+    """Largest certificate among the first codes of this batch: how exact they are."""
+    change: float
+    """Change of the dictionary, relative to its length."""
+
+
+class History:
+    """A list of `HistoryRow`; when it grows too long, every second of its older half is dropped."""
+
+    def __init__(self) -> None:
+        self._rows: list[HistoryRow] = []
+
+    def append(self, row: HistoryRow) -> None:
+        """Add a step."""
+        self._rows.append(row)
+        if len(self._rows) > LONGEST:
+            half = LONGEST // 2
+            self._rows = self._rows[:half:2] + self._rows[half:]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, index: int) -> HistoryRow:
+        return self._rows[index]
+
+    def __iter__(self) -> Iterator[HistoryRow]:
+        return iter(self._rows)
+
+    def column(self, name: str) -> Array:
+        """One column as an array, such as ``history.column("loss")``."""
+        return self.to_array()[:, HistoryRow._fields.index(name)]
+
+    def to_array(self) -> Array:
+        """All rows as a float64 array of shape (steps, 5)."""
+        return np.array(self._rows, dtype=np.float64).reshape(-1, len(HistoryRow._fields))
+
+    @classmethod
+    def from_array(cls, values: Array) -> "History":
+        """Undo `to_array`."""
+        history = cls()
+        history._rows = [HistoryRow(int(row[0]), *map(float, row[1:])) for row in values]
+        return history

@@ -1,0 +1,77 @@
+"""The thread pool: row blocks in parallel, results in order, one BLAS thread for each.
+
+Matrix products and compiled loops release the GIL, so threads suffice. Left alone, each product
+would start threads of its own and the pool would drown in them; BLAS is limited once, while the
+pool is open, not for every batch.
+"""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
+from types import TracebackType
+from typing import Any, TypeVar
+
+from threadpoolctl import ThreadpoolController
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    # Looking for loaded libraries takes milliseconds; NumPy's and SciPy's are both loaded by now.
+    import scipy.linalg  # noqa: F401 - loads the library that compiled loops use
+
+    return ThreadpoolController()
+
+
+class Pool:
+    """A pool of ``n_jobs`` threads (None or −1: one for each core), used as a context."""
+
+    def __init__(self, n_jobs: int | None = None) -> None:
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        self.n_jobs = (cores or 1) if n_jobs is None or n_jobs < 0 else max(1, n_jobs)
+        self._executor: ThreadPoolExecutor | None = None
+        self._limit: Any = None
+
+    def __enter__(self) -> "Pool":
+        self._limit = _blas().limit(limits=1, user_api="blas")
+        if self.n_jobs > 1:
+            self._executor = ThreadPoolExecutor(self.n_jobs, thread_name_prefix="thresher")
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._executor is not None:
+            self._executor.shutdown(cancel_futures=True)
+            self._executor = None
+        self._limit.restore_original_limits()
+
+    def map(self, work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+        """Do the work on every item; a single item runs in this thread."""
+        items = list(items)
+        if self._executor is None or len(items) < 2:
+            return [work(item) for item in items]
+        # This thread takes part too: the last item runs here while the others run in the pool.
+        futures = [self._executor.submit(work, item) for item in items[:-1]]
+        last = work(items[-1])
+        return [future.result() for future in futures] + [last]
+
+    def stream(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        """Yield results in order, a few ahead of the reader; an interrupt loses nothing."""
+        if self._executor is None:
+            yield from map(work, items)
+            return
+        waiting: deque[Future[Result]] = deque()
+        for item in items:
+            waiting.append(self._executor.submit(work, item))
+            if len(waiting) > 2 * self.n_jobs:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()

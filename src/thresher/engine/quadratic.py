@@ -1,0 +1,307 @@
+"""The verbs for losses with a quadratic surrogate: outlier envelopes and the squared loss."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.encoding import CodingProblem, Encoder
+from thresher.learning import (
+    DictionaryProblem,
+    DictionaryStep,
+    FixedWeight,
+    Forgetting,
+    NoiseWeight,
+    OutlierWeight,
+    PlainAverage,
+    QuadraticStatistics,
+    RangeWeight,
+    initial_atoms,
+)
+from thresher.linalg import Array, load_block
+from thresher.losses import Loss
+from thresher.penalties import Constrained
+from thresher.sets import NonnegativeL2Ball
+from thresher.streams import Batch
+
+_CERTIFIED_ROWS = 16
+_MEASURED_ENTRIES = 4096
+_DEAD = 1e-6
+
+
+@dataclass(frozen=True)
+class StreamState:
+    """Everything that an online model knows; its size does not depend on the samples seen.
+
+    Attributes
+    ----------
+    D : array of shape (K, F)
+        The dictionary.
+    statistics : QuadraticStatistics
+        What the stream left behind, discounted.
+    seed : int
+        All randomness is drawn from it and from counters, so that a state can be resumed.
+    n_samples, n_steps : int
+        Samples and batches seen.
+    weight_seen : float
+        Total weight of the samples seen, without discount.
+    scale, scale_weight : float
+        Running mean of what the rule for λ measures, and its weight.
+    """
+
+    D: Array
+    statistics: QuadraticStatistics
+    seed: int
+    n_samples: int = 0
+    n_steps: int = 0
+    weight_seen: float = 0.0
+    scale: float = 0.0
+    scale_weight: float = 0.0
+
+    def grow(self, n_features: int, atoms: Array) -> "StreamState":
+        """Pad for new features (zero in the old atoms) and append atoms."""
+        K, F = self.D.shape
+        D = np.zeros((K + len(atoms), n_features), dtype=self.D.dtype)
+        D[:K, :F], D[K:] = self.D, atoms
+        return replace(self, D=D, statistics=self.statistics.grow(n_features, len(D)))
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A coded batch, reduced to a fixed size; summaries add up."""
+
+    statistics: QuadraticStatistics
+    loss: float
+    certificate: float
+    residuals: Array
+    residual_weights: Array
+
+    def __add__(self, other: "Summary") -> "Summary":
+        return Summary(
+            self.statistics + other.statistics,
+            self.loss + other.loss,
+            max(self.certificate, other.certificate),
+            np.concatenate([self.residuals, other.residuals]),
+            np.concatenate([self.residual_weights, other.residual_weights]),
+        )
+
+
+@dataclass(frozen=True)
+class QuadraticMethod:
+    """The parts of an online method, and what each verb does with them.
+
+    Parameters
+    ----------
+    encoder : Encoder
+        Finds codes while learning.
+    loss : callable
+        Makes the loss from the outlier weight λ.
+    outlier_weight : OutlierWeight
+        The rule for λ.
+    code_regulariser, dictionary_regulariser : Constrained
+        Penalty and set of codes and of atoms.
+    dictionary_step : DictionaryStep
+        Minimises the surrogate.
+    forgetting : Forgetting
+        How much the past counts.
+    frozen : array of bool or None
+        Atoms that never move.
+    scale_samples : bool
+        Divide each sample by its largest entry first (paper A, VII-B3).
+    """
+
+    encoder: Encoder
+    loss: Callable[[float], Loss]
+    dictionary_step: DictionaryStep
+    outlier_weight: OutlierWeight = field(default_factory=lambda: FixedWeight(1.0))
+    code_regulariser: Constrained = field(default_factory=Constrained)
+    dictionary_regulariser: Constrained = field(
+        default_factory=lambda: Constrained(region=NonnegativeL2Ball())
+    )
+    forgetting: Forgetting = field(default_factory=PlainAverage)
+    frozen: NDArray[np.bool_] | None = None
+    scale_samples: bool = False
+
+    # ---------------------------------------------------------------- starting
+
+    def begin(
+        self, batch: Batch, init: str | Array, n_components: int, dtype: np.dtype[Any], seed: int
+    ) -> StreamState:
+        """A state that has seen nothing; atoms may start from the first batch."""
+        n_features = batch.X.shape[1]
+        if isinstance(init, str):
+            X, weight, _ = self.load(batch, slice(0, batch.n_samples), dtype)
+            ones = np.ones(batch.n_samples)
+            chosen = ones if batch.sample_weight is None else batch.sample_weight
+            rng = np.random.default_rng([seed, 0])
+            region = self.dictionary_regulariser.region
+            D = initial_atoms(init, n_components, X, weight, chosen, region, rng)
+        else:
+            D = self.dictionary_regulariser.region.project(np.array(init, dtype=np.float64))
+            if self.frozen is not None:  # what is frozen stays as the user gave it
+                D[self.frozen] = init[self.frozen]
+        D = np.ascontiguousarray(D, dtype=dtype)
+        return StreamState(D, QuadraticStatistics.empty(len(D), n_features), seed)
+
+    # ------------------------------------------------------------------- verbs
+
+    def load(
+        self, batch: Batch, rows: slice, dtype: np.dtype[Any]
+    ) -> tuple[Array, Array | None, Array | None]:
+        """A block of a batch: samples, entry weights, and the maxima they were divided by."""
+        X, weight = load_block(batch.X, rows, dtype, batch.entry_weight)
+        if not self.scale_samples:
+            return X, weight, None
+        largest = np.abs(X).max(axis=1, keepdims=True)
+        largest[largest == 0] = 1
+        X /= largest
+        return X, weight, largest
+
+    def problem(self, state: StreamState) -> CodingProblem:
+        """The coding problem of the current dictionary and λ."""
+        scale = state.scale if state.scale > 0 else 1.0
+        weight = self.outlier_weight.weight(scale, state.D.shape[1])
+        return CodingProblem(state.D, self.loss(weight), self.code_regulariser)
+
+    def look(self, state: StreamState, batch: Batch) -> StreamState:
+        """Measure the range of the batch, if λ comes from the data."""
+        first_guess = self.outlier_weight.measures == "residuals" and state.scale_weight == 0
+        if self.outlier_weight.measures != "data" and not first_guess:
+            return state
+        F = state.D.shape[1]
+        step = max(1, (batch.n_samples * min(F, _MEASURED_ENTRIES)) // _MEASURED_ENTRIES)
+        some = Batch(batch.X[::step], entry_weight=_every(batch.entry_weight, step))
+        X, weight, _ = self.load(some, slice(0, some.n_samples), state.D.dtype)
+        sample_weight = _every(batch.sample_weight, step)
+        values, weights = _entries(np.abs(X), weight, sample_weight, _MEASURED_ENTRIES)
+        scale = RangeWeight().measure(values, weights) if values.size else 0.0
+        if first_guess:
+            # Residuals come with the first codes; until then λ is what the range suggests.
+            assert isinstance(self.outlier_weight, NoiseWeight)
+            guess = RangeWeight().weight(scale, F) / self.outlier_weight.factor
+            return replace(state, scale=guess)
+        return self._average_scale(state, scale, batch.weight) if scale > 0 else state
+
+    def encode(self, problem: CodingProblem, X: Array, weight: Array | None) -> Array:
+        """Codes of a block."""
+        return self.encoder.encode(problem, X, weight).codes
+
+    def summarise(
+        self,
+        problem: CodingProblem,
+        X: Array,
+        weight: Array | None,
+        sample_weight: Array | None,
+        C: Array,
+        first: bool,
+    ) -> Summary:
+        """Statistics of a coded block."""
+        prediction = C @ problem.D
+        loss, gradient = problem.loss.value_and_gradient(X, prediction, weight)
+        certificate = 0.0
+        if first:
+            some = slice(0, _CERTIFIED_ROWS)
+            mask = None if weight is None else weight[some]
+            residual = problem.residual(C[some], gradient[some] @ problem.D.T, mask)
+            scale = problem.gradient_scale(X[some], mask)
+            certificate = float(np.max(residual / np.maximum(scale, np.finfo(X.dtype).tiny)))
+        loss = loss + problem.regulariser.value(C)
+        curvature = problem.row_curvature(weight, len(C))
+        total = float(len(C))
+        if sample_weight is not None:
+            column = sample_weight.astype(X.dtype)[:, None]
+            loss, gradient, curvature = loss * column[:, 0], gradient * column, curvature * column
+            total = float(sample_weight.sum())
+        residuals: Array = np.empty(0)
+        weights: Array = np.empty(0)
+        if self.outlier_weight.measures == "residuals":
+            E = np.abs(X - prediction)
+            residuals, weights = _entries(E, weight, sample_weight, _MEASURED_ENTRIES // 4)
+        statistics = QuadraticStatistics.of(C, prediction, gradient, curvature, total)
+        return Summary(
+            statistics, float(loss.sum(dtype=np.float64)), certificate, residuals, weights
+        )
+
+    def update(self, state: StreamState, batch: Batch, summary: Summary) -> StreamState:
+        """Discount the past, add the batch, move the dictionary."""
+        seen = state.weight_seen + batch.weight
+        past = state.statistics.discounted(self.forgetting(batch.weight, seen))
+        statistics = past + summary.statistics
+        free = np.ones(len(state.D), bool) if self.frozen is None else ~self.frozen
+        problem = DictionaryProblem.of(statistics, state.D, self.dictionary_regulariser, free)
+        D = state.D.copy()
+        D[free] = self.dictionary_step.minimise(problem, state.D[free])
+        if summary.residuals.size:
+            scale = self.outlier_weight.measure(summary.residuals, summary.residual_weights)
+            # A perfect fit would set λ to zero, from where it could not return.
+            state = self._average_scale(state, max(scale, 0.01 * state.scale), batch.weight)
+        state = replace(
+            state,
+            D=D,
+            statistics=statistics,
+            n_samples=state.n_samples + batch.n_samples,
+            n_steps=state.n_steps + 1,
+            weight_seen=seen,
+        )
+        return self._replace_dead_atoms(state, batch, free)
+
+    # ------------------------------------------------------------------ details
+
+    def _average_scale(self, state: StreamState, scale: float, weight: float) -> StreamState:
+        past = state.scale_weight * self.forgetting(weight, state.weight_seen + weight)
+        mean = (past * state.scale + weight * scale) / (past + weight)
+        return replace(state, scale=mean, scale_weight=past + weight)
+
+    def _replace_dead_atoms(
+        self, state: StreamState, batch: Batch, free: NDArray[np.bool_]
+    ) -> StreamState:
+        """Give atoms that nobody uses a new start.
+
+        An atom is dead if its share of the energy of the predictions, ``A_kk ‖d_k‖²``, is below a
+        millionth of the mean. It becomes a random sample of the batch without its outliers, at
+        unit length, and its statistics start anew.
+        """
+        lengths = np.einsum("kf,kf->k", state.D, state.D, dtype=np.float64)
+        usage = np.diag(state.statistics.A) * lengths
+        dead = np.flatnonzero(free & (usage <= _DEAD * usage.mean()))
+        if not dead.size or not usage.any():
+            return state
+        rng = np.random.default_rng([state.seed, 1, state.n_steps])
+        row = int(rng.integers(batch.n_samples))
+        rows = [
+            (row + j * max(1, batch.n_samples // len(dead))) % batch.n_samples
+            for j in range(len(dead))
+        ]
+        D = state.D.copy()
+        problem = self.problem(state)
+        for atom, row in zip(dead, rows, strict=True):
+            X, weight, _ = self.load(batch, slice(row, row + 1), D.dtype)
+            prediction = self.encode(problem, X, weight) @ D
+            clean = prediction - problem.loss.gradient(X, prediction, weight)
+            clean = np.abs(clean * (1 + 0.1 * rng.standard_normal(clean.shape))).astype(D.dtype)
+            length = float(np.linalg.norm(clean))
+            if length > 0:
+                D[atom] = self.dictionary_regulariser.region.project(clean / length)[0]
+        return replace(state, D=D, statistics=state.statistics.without(dead))
+
+
+def _every(values: Array | None, step: int) -> Array | None:
+    return None if values is None else values[::step]
+
+
+def _entries(
+    values: Array, weight: Array | None, sample_weight: Array | None, limit: int
+) -> tuple[Array, Array]:
+    """Some observed entries of a block, evenly spread, with the weights of their samples."""
+    step = max(1, -(-values.size // limit))
+    if step > 1 and values.shape[1] % step == 0:
+        step += 1  # or every row would give the same features
+    sw = np.ones(len(values)) if sample_weight is None else sample_weight
+    weights = np.repeat(sw, values.shape[1])[::step]
+    taken = values.ravel()[::step]
+    if weight is not None:
+        weights = weights * (weight.ravel()[::step] > 0)
+    positive = weights > 0
+    return taken[positive], weights[positive]

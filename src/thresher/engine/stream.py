@@ -1,0 +1,88 @@
+"""The first loop: encode, summarise, merge, update, one mini-batch at a time.
+
+Rows are coded independently and statistics add up, so the blocks of a batch may run anywhere; they
+have a fixed size and are merged in order, so the bits do not depend on where they ran.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
+
+from thresher.engine.pool import Pool
+from thresher.engine.quadratic import QuadraticMethod, StreamState, Summary
+from thresher.linalg import block_slices
+from thresher.streams import Batch, Source
+
+
+def advance(
+    method: QuadraticMethod, state: StreamState, batch: Batch, pool: Pool
+) -> tuple[StreamState, Summary]:
+    """Learn from one batch."""
+    state = method.look(state, batch)
+    problem = method.problem(state)
+    method.encoder.prepare(problem)
+
+    def code_and_summarise(rows: slice) -> Summary:
+        X, weight, _ = method.load(batch, rows, state.D.dtype)
+        sample_weight = None if batch.sample_weight is None else batch.sample_weight[rows]
+        codes = method.encode(problem, X, weight)
+        return method.summarise(problem, X, weight, sample_weight, codes, rows.start == 0)
+
+    blocks = block_slices(batch.n_samples, state.D.shape[1])
+    summary = reduce(add, pool.map(code_and_summarise, blocks))
+    return method.update(state, batch, summary), summary
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where a fit stands: which pass, which batch of it, and the losses that decide the end."""
+
+    pass_index: int = 0
+    batch_index: int = 0
+    pass_loss: float = 0.0
+    pass_weight: float = 0.0
+    last_mean: float = float("inf")
+
+    def after(self, summary: Summary, batch: Batch) -> "Position":
+        """One batch further."""
+        return replace(
+            self,
+            batch_index=self.batch_index + 1,
+            pass_loss=self.pass_loss + summary.loss,
+            pass_weight=self.pass_weight + batch.weight,
+        )
+
+    def next_pass(self) -> "Position":
+        """At the start of the next pass."""
+        mean = self.pass_loss / self.pass_weight if self.pass_weight > 0 else 0.0
+        return Position(self.pass_index + 1, last_mean=mean)
+
+
+Report = Callable[[StreamState, StreamState, Position, Batch, Summary], bool]
+"""Told of every step (state before, state after, position, batch, summary); True ends the fit."""
+
+
+def stream(
+    method: QuadraticMethod,
+    state: StreamState,
+    source: Source,
+    pool: Pool,
+    report: Report,
+    n_passes: int,
+    tol: float,
+    position: Position | None = None,
+) -> None:
+    """Run passes until the mean loss settles, the passes are used up, or a report says stop."""
+    position = Position() if position is None else position
+    while position.pass_index < n_passes:
+        for batch in source.batches(position.pass_index, position.batch_index):
+            before = state
+            state, summary = advance(method, state, batch, pool)
+            position = position.after(summary, batch)
+            if report(before, state, position, batch, summary):
+                return
+        last_mean = position.last_mean
+        position = position.next_pass()
+        if last_mean < float("inf") and last_mean - position.last_mean <= tol * last_mean:
+            return

@@ -1,0 +1,269 @@
+"""What every dictionary model shares: validation, codes, reconstruction, scores."""
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from typing import Any, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_array,
+    check_is_fitted,
+    validate_data,
+)
+
+from thresher.encoding import CodingProblem, Encoder, Encoding, Status
+from thresher.engine import Pool, ProgressBar, QuadraticMethod, StreamState
+from thresher.linalg import Array, block_slices
+from thresher.streams import Batch
+
+Result = TypeVar("Result")
+
+_SMALL_TYPES = ("float32", "float16", "uint8", "int8", "uint16", "int16", "bool")
+
+
+def computing_dtype(X: Any) -> np.dtype[Any]:
+    """float32 for data that fit into it without loss, else float64."""
+    return np.dtype(np.float32 if X.dtype.name in _SMALL_TYPES else np.float64)
+
+
+class DictionaryModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """A dictionary in `components_` and everything that follows from coding samples on it."""
+
+    # Set by subclasses in their constructors.
+    tol: float
+    max_iter: int
+    n_jobs: int | None
+    verbose: int
+
+    components_: Array
+    _state: StreamState
+
+    # ------------------------------------------------------------ for subclasses
+
+    @abstractmethod
+    def _method(self, n_components: int) -> QuadraticMethod:
+        """The parts that the parameters name."""
+
+    @abstractmethod
+    def _exact_encoder(self) -> Encoder:
+        """The encoder of `transform`: codes that meet ``tol``."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.components_.shape[0])
+
+    # --------------------------------------------------------------- validation
+
+    def _validated(self, X: Any, reset: bool) -> Any:
+        """Samples as an array or CSR of numbers; a sentence says what is wrong with others.
+
+        With ``reset`` the width and the names of the features are learned, but only after every
+        check has passed, so that bad input leaves the model as it was.
+        """
+        checks: dict[str, Any] = {"accept_sparse": "csr", "ensure_all_finite": "allow-nan"}
+        checks["estimator"] = self
+        checked: Any = check_array(X, **checks)
+        if not reset:
+            validate_data(self, X, reset=False, skip_check_array=True)
+        lowest = np.fmin.reduce(checked.data if hasattr(checked, "indptr") else checked, axis=None)
+        if lowest < 0:
+            raise ValueError(
+                f"Negative values in data passed to {type(self).__name__}: its parts are "
+                "nonnegative. Shift the data, clip them at zero, or use a model without signs."
+            )
+        if reset:
+            validate_data(self, X, reset=True, skip_check_array=True)
+        return checked
+
+    def _batch(self, X: Any, sample_weight: Any, entry_weight: Any) -> Batch:
+        """Samples and checked weights."""
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+            if not sample_weight.any():
+                raise ValueError("All sample weights are zero; give some sample a weight.")
+        return Batch(X, sample_weight, self._checked_entry_weight(X, entry_weight))
+
+    def _checked_entry_weight(self, X: Any, entry_weight: Any) -> Array | None:
+        if entry_weight is None:
+            return None
+        weight: Array = check_array(entry_weight, dtype=[np.float64, np.float32])
+        if weight.shape != X.shape or (weight < 0).any():
+            raise ValueError(
+                f"entry_weight must be nonnegative and of the shape of the data, {X.shape}; got "
+                f"the shape {weight.shape}."
+            )
+        return weight
+
+    # ---------------------------------------------------------------- coding
+
+    def _problem(self, dtype: np.dtype[Any]) -> CodingProblem:
+        """The coding problem on the fitted dictionary."""
+        problem = self._method(len(self._state.D)).problem(self._state)
+        D = np.ascontiguousarray(self.components_, dtype=dtype)
+        return CodingProblem(D, problem.loss, problem.regulariser)
+
+    def _coded(
+        self,
+        X: Any,
+        entry_weight: Any,
+        finish: Callable[[CodingProblem, Array, Array | None, Encoding, Array | None], Result],
+    ) -> Iterator[tuple[slice, Result]]:
+        """Code all rows, block by block, and yield what ``finish`` makes of each block."""
+        dtype = computing_dtype(X)
+        problem, encoder = self._problem(dtype), self._exact_encoder()
+        batch = Batch(X, entry_weight=self._checked_entry_weight(X, entry_weight))
+        problem.loss.check_weight(batch.entry_weight)
+        method = self._method(len(self._state.D))
+        encoder.prepare(problem)
+
+        def work(rows: slice) -> tuple[slice, Result, int]:
+            block, weight, divisor = method.load(batch, rows, dtype)
+            encoding = encoder.encode(problem, block, weight)
+            late = int(np.count_nonzero(encoding.status != Status.CONVERGED))
+            return rows, finish(problem, block, weight, encoding, divisor), late
+
+        unfinished = 0
+        label = f"{type(self).__name__}: coding"
+        with Pool(self.n_jobs) as pool, ProgressBar(label, X.shape[0], self.verbose > 0) as bar:
+            for rows, result, late in pool.stream(work, block_slices(*X.shape)):
+                unfinished += late
+                bar.update(rows.stop)
+                yield rows, result
+        if unfinished:
+            warnings.warn(
+                f"{unfinished} of {X.shape[0]} codes did not reach tol={self.tol:g} within "
+                f"max_iter={self.max_iter} iterations; raise max_iter, or tol if the codes are "
+                "good enough.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def transform(self, X: Any, entry_weight: Any = None) -> Array:
+        """Codes of samples, each row by itself, exact to ``tol``.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n, F)
+            Nonnegative samples; NaN marks missing entries.
+        entry_weight : array-like of shape (n, F), optional
+            Weights of the entries, such as inverse variances.
+
+        Returns
+        -------
+        C : array of shape (n, K)
+            Codes, with ``C @ components_`` in the units of X.
+        """
+        check_is_fitted(self, "components_")
+        X = self._validated(X, reset=False)
+
+        def codes(
+            problem: CodingProblem,
+            block: Array,
+            weight: Array | None,
+            encoding: Encoding,
+            divisor: Array | None,
+        ) -> Array:
+            return encoding.codes if divisor is None else encoding.codes * divisor
+
+        C = np.empty((X.shape[0], len(self.components_)), dtype=computing_dtype(X))
+        for rows, block in self._coded(X, entry_weight, codes):
+            C[rows] = block
+        return C
+
+    def inverse_transform(self, C: Any) -> Array:
+        """Samples that codes stand for: ``C @ components_``."""
+        check_is_fitted(self, "components_")
+        C = check_array(C, dtype=[np.float64, np.float32])
+        if C.shape[1] != len(self.components_):
+            raise ValueError(
+                f"Codes have {len(self.components_)} columns, one for each atom; got {C.shape[1]}."
+            )
+        samples: Array = C @ self.components_.astype(C.dtype, copy=False)
+        return samples
+
+    # ------------------------------------------------------------------ measures
+
+    def score_samples(self, X: Any, entry_weight: Any = None) -> Array:
+        """Minus the loss of every sample: the lower, the less the dictionary explains it."""
+        check_is_fitted(self, "components_")
+        X = self._validated(X, reset=False)
+
+        def minus_loss(
+            problem: CodingProblem,
+            block: Array,
+            weight: Array | None,
+            encoding: Encoding,
+            divisor: Array | None,
+        ) -> Array:
+            return -problem.loss.value(block, encoding.codes @ problem.D, weight)
+
+        parts = [part for _, part in self._coded(X, entry_weight, minus_loss)]
+        return np.concatenate(parts)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Minus the mean loss per sample."""
+        return float(np.mean(self.score_samples(X), dtype=np.float64))
+
+    def calibrate(self, X: Any, false_alarm_rate: float = 0.01) -> Self:
+        """Set `threshold_` so that normal samples are flagged at no more than the given rate.
+
+        The threshold is the ``⌈(n + 1)(1 − rate)⌉``-th smallest loss of the n samples given: if
+        these are normal and a new sample is exchangeable with them, it is flagged with at most
+        that probability, whatever the data's distribution. Use samples that `fit` has not seen.
+        """
+        if not 0 < false_alarm_rate < 1:
+            raise ValueError(f"false_alarm_rate must lie between 0 and 1, got {false_alarm_rate}.")
+        losses = np.sort(-self.score_samples(X))
+        place = int(np.ceil((len(losses) + 1) * (1 - false_alarm_rate)))
+        if place > len(losses):
+            raise ValueError(
+                f"{len(losses)} samples are too few for a false alarm rate of {false_alarm_rate}; "
+                f"give at least {int(np.ceil(1 / false_alarm_rate)) - 1}, or a larger rate."
+            )
+        self.threshold_ = float(losses[place - 1])
+        return self
+
+    def is_anomaly(self, X: Any) -> NDArray[np.bool_]:
+        """Flag samples whose loss exceeds the threshold that `calibrate` set."""
+        check_is_fitted(
+            self, "threshold_", msg="Call calibrate with normal samples first: no threshold is set."
+        )
+        return np.asarray(-self.score_samples(X) > self.threshold_)
+
+    def impute(self, X: Any) -> Array:
+        """A copy of the samples with missing entries (NaN) filled from the model."""
+        check_is_fitted(self, "components_")
+        if sparse.issparse(X):
+            raise TypeError("impute gives a dense array; pass a dense array with NaN in the gaps.")
+        X = self._validated(X, reset=False)
+        filled = np.array(X, dtype=computing_dtype(X))
+
+        def prediction(
+            problem: CodingProblem,
+            block: Array,
+            weight: Array | None,
+            encoding: Encoding,
+            divisor: Array | None,
+        ) -> Array:
+            samples: Array = encoding.codes @ problem.D
+            return samples if divisor is None else samples * divisor
+
+        for rows, samples in self._coded(X, None, prediction):
+            block = filled[rows]
+            missing = np.isnan(block)
+            block[missing] = samples[missing]
+        return filled

@@ -1,0 +1,32 @@
+"""A callback that saves the model now and then, so that a run which is killed can go on."""
+
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from thresher.engine import Step
+from thresher.estimators.saving import save
+
+
+@dataclass
+class Checkpoint:
+    """Save the model to ``path`` every so many seconds or samples, whichever comes first.
+
+    Each write is atomic: kill the run at any time and the file is the last complete checkpoint.
+    ``thresher.load(path).resume(X)`` then gives the same bits as the uninterrupted run.
+    """
+
+    path: str | Path
+    seconds: float | None = 60.0
+    samples: int | None = None
+    _last_time: float = field(default_factory=time.monotonic, init=False, repr=False)
+    _last_samples: int = field(default=0, init=False, repr=False)
+
+    def __call__(self, step: Step) -> None:
+        """Save if it is time."""
+        now = time.monotonic()
+        late = self.seconds is not None and now - self._last_time >= self.seconds
+        far = self.samples is not None and step.row.samples - self._last_samples >= self.samples
+        if late or far:
+            save(step.model, self.path)
+            self._last_time, self._last_samples = now, step.row.samples

@@ -1,0 +1,283 @@
+"""How online models learn: from arrays, streams, single batches, and on from where they stopped."""
+
+import time
+from collections.abc import Iterable, Iterator
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from thresher.engine import (
+    Callback,
+    History,
+    HistoryRow,
+    Pool,
+    Position,
+    ProgressBar,
+    QuadraticMethod,
+    Step,
+    StreamState,
+    Summary,
+    advance,
+    any_stops,
+    stream,
+)
+from thresher.estimators.base import DictionaryModel, computing_dtype
+from thresher.estimators.registry import INITS
+from thresher.estimators.robust import is_stream
+from thresher.linalg import Array
+from thresher.streams import ArraySource, Batch, IterableSource, Source
+
+_PASSES_FOR_ARRAYS = 10
+
+
+class OnlineModel(DictionaryModel):
+    """`fit`, `partial_fit`, `resume` and `grow` on the engine's stream loop."""
+
+    n_components: int | None
+    init: Any
+    batch_size: int
+    n_passes: int | None
+    shuffle: bool
+    random_state: Any
+    callbacks: Iterable[Callback] | None
+
+    history_: History
+    n_samples_seen_: int
+    n_iter_: int
+    _position: Position
+    _seconds: float
+
+    # ----------------------------------------------------------------- learning
+
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, entry_weight: Any = None
+    ) -> Self:
+        """Learn from an array, in passes, or from a stream, in one.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n, F), or an iterable of such arrays
+            Nonnegative samples; NaN marks missing entries.
+        y : ignored
+        sample_weight : array-like of shape (n,), optional
+            Two equals two copies of the sample.
+        entry_weight : array-like of shape (n, F), optional
+            Weights of the entries, such as inverse variances.
+        """
+        self._check_parameters()
+        if is_stream(X):
+            return self._fit_stream(X)
+        X = self._validated(X, reset=True)
+        batch = self._batch(X, sample_weight, entry_weight)
+        seed = self._draw_seed()
+        source = ArraySource(
+            X, self.batch_size, self.shuffle, seed, batch.sample_weight, batch.entry_weight
+        )
+        first = next(source.batches(0, 0))
+        self._forget_everything()
+        self._adopt(self._begin(first, seed), Position())
+        return self._run(source, Position())
+
+    def resume(
+        self, X: Any, y: Any = None, sample_weight: Any = None, entry_weight: Any = None
+    ) -> Self:
+        """Go on with a `fit` that was interrupted, on the same array.
+
+        After a `KeyboardInterrupt`, or after loading a checkpoint of a run that was killed, this
+        gives the same bits as the run would have given.
+        """
+        self._check_is_begun()
+        X = self._validated(X, reset=False)
+        batch = self._batch(X, sample_weight, entry_weight)
+        source = ArraySource(
+            X,
+            self.batch_size,
+            self.shuffle,
+            self._state.seed,
+            batch.sample_weight,
+            batch.entry_weight,
+        )
+        return self._run(source, self._position)
+
+    def partial_fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, entry_weight: Any = None
+    ) -> Self:
+        """Learn from one batch: one step, whatever its size."""
+        begun = hasattr(self, "_state")
+        if not begun:
+            self._check_parameters()
+        X = self._validated(X, reset=not begun)
+        batch = self._batch(X, sample_weight, entry_weight)
+        if not begun:
+            self._forget_everything()
+            self._adopt(self._begin(batch, self._draw_seed()), Position())
+        method = self._checked_method(batch)
+        started = time.perf_counter()
+        before = self._state
+        with Pool(self.n_jobs) as pool:
+            state, summary = advance(method, before, batch, pool)
+        self._seconds += time.perf_counter() - started
+        self._record(before, state, self._position, batch, summary)
+        return self
+
+    def grow(self, n_features: int | None = None, atoms: int | Array = 0) -> Self:
+        """Make room for new features, new atoms, or both.
+
+        Parameters
+        ----------
+        n_features : int, optional
+            The new width; new features start at zero in the old atoms.
+        atoms : int or array of shape (m, n_features)
+            New atoms, or how many: then they start random and the next batches shape them.
+        """
+        self._check_is_begun()
+        F = self._state.D.shape[1] if n_features is None else int(n_features)
+        if self._state.D.shape[1] > F:
+            raise ValueError(
+                f"grow cannot shrink the {self._state.D.shape[1]} features to {F}; leave "
+                "n_features out, or give a larger number."
+            )
+        method = self._method(len(self._state.D))
+        if isinstance(atoms, Integral):
+            rng = np.random.default_rng([self._state.seed, 2, self._state.n_steps])
+            new: Array = rng.random((int(atoms), F))
+        else:
+            new = np.asarray(atoms, dtype=np.float64)
+            if new.ndim != 2 or new.shape[1] != F:
+                raise ValueError(f"New atoms must have {F} columns, got the shape {new.shape}.")
+        new = method.dictionary_regulariser.region.project(new)
+        if self._state.D.shape[1] < F and hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self.n_features_in_ = F
+        self._adopt(self._state.grow(F, new), self._position)
+        return self
+
+    # ------------------------------------------------------------------- details
+
+    def _fit_stream(self, arrays: Iterable[Any]) -> Self:
+        chunks = iter(arrays)
+        try:
+            head = next(chunks)
+        except StopIteration:
+            raise ValueError("The stream is empty; give it at least one batch.") from None
+        head = self._validated(head, reset=True)
+
+        def validated() -> Iterator[Any]:
+            yield head
+            for chunk in chunks:
+                yield self._validated(chunk, reset=False)
+
+        seed = self._draw_seed()
+        first = Batch(head[: self.batch_size])
+        self._forget_everything()
+        self._adopt(self._begin(first, seed), Position())
+        return self._run(IterableSource(validated(), self.batch_size), Position(), n_passes=1)
+
+    def _run(self, source: Source, position: Position, n_passes: int | None = None) -> Self:
+        if n_passes is None:
+            n_passes = _PASSES_FOR_ARRAYS if self.n_passes is None else self.n_passes
+        method = self._checked_method(None)
+        already = self._seconds
+        started = time.perf_counter()
+        total = None if source.n_samples is None else source.n_samples * n_passes
+        label = f"{type(self).__name__}: learning"
+        seen_before = self._state.n_samples
+
+        with Pool(self.n_jobs) as pool, ProgressBar(label, total, self.verbose > 0) as bar:
+
+            def report(
+                before: StreamState,
+                after: StreamState,
+                position: Position,
+                batch: Batch,
+                summary: Summary,
+            ) -> bool:
+                self._seconds = already + time.perf_counter() - started
+                row = self._record(before, after, position, batch, summary)
+                bar.update(after.n_samples - seen_before, f"loss {row.loss:.4g}")
+                step = Step(row, self.components_, self)
+                return any_stops(self.callbacks or (), step)
+
+            stream(method, self._state, source, pool, report, n_passes, self.tol, position)
+        return self
+
+    def _begin(self, first: Batch, seed: int) -> StreamState:
+        F = first.X.shape[1]
+        dtype = computing_dtype(first.X)
+        init = self.init
+        if isinstance(init, str):
+            n_components = min(10, F) if self.n_components is None else self.n_components
+            if init not in INITS:
+                names = ", ".join(map(repr, INITS))
+                raise ValueError(f"init={init!r} is not known; use one of {names}, or an array.")
+            init = INITS[init]
+        else:
+            init = np.array(init, dtype=np.float64)
+            n_components = self.n_components or len(init)
+            if init.shape != (n_components, F) or not np.isfinite(init).all() or (init < 0).any():
+                raise ValueError(
+                    f"init must be a nonnegative array of shape ({n_components}, {F}), one row "
+                    f"for each atom; got the shape {init.shape}."
+                )
+        return self._method(n_components).begin(first, init, n_components, dtype, seed)
+
+    def _checked_method(self, batch: Batch | None) -> QuadraticMethod:
+        method = self._method(len(self._state.D))
+        if batch is not None:
+            method.problem(self._state).loss.check_weight(batch.entry_weight)
+        return method
+
+    def _check_parameters(self) -> None:
+        for name in ("batch_size", "max_iter"):
+            value = getattr(self, name)
+            if not isinstance(value, Integral) or value < 1:
+                raise ValueError(f"{name}={value!r} must be a positive integer.")
+        for name in ("n_components", "n_passes"):
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, Integral) or value < 1):
+                raise ValueError(f"{name}={value!r} must be a positive integer or None.")
+        if not self.tol > 0:
+            raise ValueError(f"tol={self.tol!r} must be positive.")
+        self._method(1 if self.n_components is None else int(self.n_components))
+
+    def _check_is_begun(self) -> None:
+        if not hasattr(self, "_state"):
+            raise ValueError(
+                f"This {type(self).__name__} has not learned anything yet; call fit or "
+                "partial_fit first."
+            )
+
+    def _draw_seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _forget_everything(self) -> None:
+        self.history_ = History()
+        self._seconds = 0.0
+
+    def _record(
+        self,
+        before: StreamState,
+        after: StreamState,
+        position: Position,
+        batch: Batch,
+        summary: Summary,
+    ) -> HistoryRow:
+        size = float(np.linalg.norm(before.D))
+        change = float(np.linalg.norm(after.D - before.D)) / (size if size > 0 else 1.0)
+        loss = summary.loss / batch.weight if batch.weight > 0 else 0.0
+        row = HistoryRow(after.n_samples, self._seconds, loss, summary.certificate, change)
+        self.history_.append(row)
+        self._adopt(after, position)
+        return row
+
+    def _adopt(self, state: StreamState, position: Position) -> None:
+        """Make a state the model's own; between two steps the model is always whole."""
+        state.D.flags.writeable = False  # steps make new dictionaries, they never change one
+        self._state = state
+        self._position = position
+        self.components_ = state.D
+        self.n_components_ = len(state.D)
+        self.n_samples_seen_ = state.n_samples
+        self.n_iter_ = max(1, state.n_steps)

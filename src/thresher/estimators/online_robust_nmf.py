@@ -1,0 +1,214 @@
+"""Online nonnegative matrix factorisation with outliers: paper A."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from thresher.encoding import (
+    BlockADMM,
+    Certified,
+    Encoder,
+    Never,
+    OutlierADMM,
+    ProjectedGradient,
+    SmallChange,
+)
+from thresher.engine import Callback, QuadraticMethod
+from thresher.estimators.online import OnlineModel
+from thresher.estimators.registry import (
+    frozen_mask,
+    named_forgetting,
+    named_loss,
+    named_outlier_weight,
+    named_regulariser,
+)
+from thresher.estimators.robust import RobustModel
+from thresher.learning import BlockDescent, DictionaryADMM, DictionaryGradient, DictionaryStep
+
+
+class OnlineRobustNMF(RobustModel, OnlineModel):
+    r"""Learn nonnegative parts from a stream and set the outliers aside.
+
+    Minimises, over dictionaries :math:`D` in a convex set,
+
+    .. math:: E_x\Big[\min_{c \ge 0,\; |r| \le M}
+              \tfrac12 \|x - cD - r\|_2^2 + \lambda \|r\|_1\Big]
+
+    with samples x in rows, codes c and outliers r (paper A, (5)–(8)), one mini-batch at a time and
+    in memory that does not depend on the number of samples.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        Number of atoms K; by default 10, or the number of features if that is less.
+    init : {"samples", "random", "uniform", "half-normal"} or array of shape (K, F)
+        Where atoms start: thinned samples of the first batch, random entries, or given. They are
+        projected onto ``dictionary_set``.
+    solver : {"auto", "opgd", "oadmm"}
+        ``auto`` is the fastest exact method that the library has; the others are those of the
+        paper with its constants (κ = 0.7, ρ = 1) and its stops.
+    outlier_weight : "auto", "mad" or float
+        λ, in the units of the data. ``auto`` is the paper's ``1/√F`` times the range of the data;
+        ``mad`` is 2.5 standard deviations of the noise, measured on the residuals of the stream.
+    outlier_penalty : {"l1", "samples"} or Penalty
+        ``l1`` sets single entries aside, ``samples`` whole samples. A part such as
+        ``SparseGroupLasso(1.0, 0.5, groups)`` is multiplied by λ.
+    outlier_sign : {"free", "nonnegative"}
+        Whether outliers may be negative.
+    outlier_bound : float, optional
+        M, the largest outlier, in the units of the data.
+    code_set : {"nonnegative", "simplex", "l1_ball", "l2_ball", "box"} or ConvexSet
+        Where codes may lie; ``simplex`` makes them shares that sum to one.
+    code_penalty : float or Penalty, optional
+        A number is the weight of an ℓ1 penalty, relative to the loss of one sample.
+    dictionary_set : {"l2_ball", "nonnegative", "simplex", "l1_ball", "elastic_net_ball", "box"}
+        or ConvexSet. Where atoms may lie.
+    dictionary_penalty : float or ElasticNet, optional
+        A number is the weight of an ℓ1 penalty, relative to the mean loss per sample.
+    batch_size : int
+        Samples in a mini-batch.
+    n_passes : int, optional
+        Passes over an array; by default until the mean loss settles to ``tol``, at most 10. A
+        stream is read once.
+    shuffle : bool
+        Whether `fit` visits the rows of an array in random order.
+    forgetting : "auto", None, float or callable
+        How the past counts: ``auto`` lets early samples, coded with poor dictionaries, fade;
+        None is the plain average of the paper; a number is a half-life in samples, for data that
+        drift; a function of (samples in the batch, samples seen) is a schedule of its own.
+    frozen_atoms : array-like, optional
+        Numbers or flags of atoms that keep their initial value.
+    scale_samples : {None, "max"}
+        Divide each sample by its largest entry while learning and coding (paper A, VII-B3); codes
+        and separations are in the original units all the same.
+    tol : float
+        Codes of `transform` have a certificate (relative proximal gradient residual) of at most
+        this; `fit` ends when the mean loss of a pass improves by less than this, relatively.
+    max_iter : int
+        Bound on the iterations of a code.
+    n_jobs : int, optional
+        Threads; by default all cores. The result does not depend on it.
+    random_state : int, RandomState or None
+    callbacks : iterable of callables, optional
+        Called with a `thresher.engine.Step` after each batch; returning True ends the fit.
+    verbose : int
+        1 shows a progress bar on a terminal for anything that takes over two seconds; 0 does not.
+
+    Attributes
+    ----------
+    components_ : array of shape (K, F)
+        Atoms in rows.
+    history_ : History
+        Samples, seconds, loss, certificate and dictionary change of each step.
+    n_samples_seen_ : int
+    outlier_weight_ : float
+        λ in use.
+    solver_ : str
+        What ``auto`` stands for.
+
+    References
+    ----------
+    R. Zhao and V. Y. F. Tan, "Online nonnegative matrix factorization with outliers", IEEE
+    Transactions on Signal Processing 65(3), 2017.
+
+    Examples
+    --------
+    >>> from thresher import OnlineRobustNMF
+    >>> from thresher.datasets import make_outlier_stream
+    >>> data = make_outlier_stream(500, 40, 3, random_state=0).data
+    >>> model = OnlineRobustNMF(3, random_state=0).fit(data)
+    >>> low_rank, outliers, codes = model.separate(data)
+    >>> codes.shape
+    (500, 3)
+    """
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        init: Any = "samples",
+        solver: str = "auto",
+        outlier_weight: Any = "auto",
+        outlier_penalty: Any = "l1",
+        outlier_sign: str = "free",
+        outlier_bound: float | None = None,
+        code_set: Any = "nonnegative",
+        code_penalty: Any = None,
+        dictionary_set: Any = "l2_ball",
+        dictionary_penalty: Any = None,
+        batch_size: int = 256,
+        n_passes: int | None = None,
+        shuffle: bool = True,
+        forgetting: Any = "auto",
+        frozen_atoms: Any = None,
+        scale_samples: str | None = None,
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        callbacks: Iterable[Callback] | None = None,
+        verbose: int = 1,
+    ) -> None:
+        self.n_components = n_components
+        self.init = init
+        self.solver = solver
+        self.outlier_weight = outlier_weight
+        self.outlier_penalty = outlier_penalty
+        self.outlier_sign = outlier_sign
+        self.outlier_bound = outlier_bound
+        self.code_set = code_set
+        self.code_penalty = code_penalty
+        self.dictionary_set = dictionary_set
+        self.dictionary_penalty = dictionary_penalty
+        self.batch_size = batch_size
+        self.n_passes = n_passes
+        self.shuffle = shuffle
+        self.forgetting = forgetting
+        self.frozen_atoms = frozen_atoms
+        self.scale_samples = scale_samples
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.callbacks = callbacks
+        self.verbose = verbose
+
+    @property
+    def solver_(self) -> str:
+        """What the solver consists of."""
+        return {
+            "auto": "block ADMM codes, block coordinate descent dictionary",
+            "opgd": "projected gradient codes and dictionary (paper A, OPGD)",
+            "oadmm": "ADMM codes and dictionary (paper A, OADMM)",
+        }[self.solver]
+
+    def _learning_parts(self) -> tuple[Encoder, DictionaryStep]:
+        if self.solver == "auto":
+            return Encoder(BlockADMM(), Never(), 3, certify=False), BlockDescent()
+        if self.solver == "opgd":
+            encoder = Encoder(ProjectedGradient(), SmallChange(1e-3), 50, certify=False)
+            return encoder, DictionaryGradient()
+        if self.solver == "oadmm":
+            encoder = Encoder(OutlierADMM(), SmallChange(1e-3), 50, certify=False)
+            return encoder, DictionaryADMM()
+        raise ValueError(f"solver={self.solver!r} is not known; use 'auto', 'opgd' or 'oadmm'.")
+
+    def _method(self, n_components: int) -> QuadraticMethod:
+        if self.scale_samples not in (None, "max"):
+            raise ValueError(f"scale_samples={self.scale_samples!r} must be None or 'max'.")
+        encoder, step = self._learning_parts()
+        return QuadraticMethod(
+            encoder=encoder,
+            loss=named_loss(self.outlier_penalty, self.outlier_sign, self.outlier_bound),
+            dictionary_step=step,
+            outlier_weight=named_outlier_weight(self.outlier_weight),
+            code_regulariser=named_regulariser("code", self.code_set, self.code_penalty),
+            dictionary_regulariser=named_regulariser(
+                "dictionary", self.dictionary_set, self.dictionary_penalty
+            ),
+            forgetting=named_forgetting(self.forgetting),
+            frozen=frozen_mask(self.frozen_atoms, n_components),
+            scale_samples=self.scale_samples == "max",
+        )
+
+    def _exact_encoder(self) -> Encoder:
+        return Encoder(BlockADMM(), Certified(self.tol), self.max_iter)

@@ -1,0 +1,171 @@
+"""Names and what they stand for: the only place where strings become parts."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.learning import (
+    FixedWeight,
+    Forgetting,
+    HalfLife,
+    NoiseWeight,
+    OutlierWeight,
+    PlainAverage,
+    PowerForgetting,
+    RangeWeight,
+)
+from thresher.losses import Envelope, Loss
+from thresher.penalties import L1, Constrained, ElasticNet, GroupLasso, Penalty
+from thresher.sets import (
+    Box,
+    ConvexSet,
+    NonnegativeElasticNetBall,
+    NonnegativeL1Ball,
+    NonnegativeL2Ball,
+    NonnegativeOrthant,
+    Simplex,
+)
+
+SETS: dict[str, Callable[[], ConvexSet]] = {
+    "nonnegative": NonnegativeOrthant,
+    "l2_ball": NonnegativeL2Ball,
+    "l1_ball": NonnegativeL1Ball,
+    "simplex": Simplex,
+    "elastic_net_ball": NonnegativeElasticNetBall,
+    "box": Box,
+}
+
+OUTLIER_PENALTIES: dict[str, Callable[[], Penalty]] = {
+    "l1": lambda: L1(1.0),
+    "samples": lambda: GroupLasso(1.0),
+}
+
+INITS = {
+    "samples": "samples",
+    "random": "uniform",
+    "uniform": "uniform",
+    "half-normal": "half-normal",
+}
+
+PARTS: dict[str, type] = {
+    part.__name__: part
+    for part in (
+        Box,
+        NonnegativeOrthant,
+        NonnegativeL2Ball,
+        NonnegativeL1Ball,
+        NonnegativeElasticNetBall,
+        Simplex,
+        ElasticNet,
+        type(GroupLasso(1.0)),
+        PlainAverage,
+        PowerForgetting,
+        HalfLife,
+    )
+}
+"""Parts that a saved model may contain as parameters."""
+
+# Chosen by measurement on the planted stream and on faces, see docs/encoders.md.
+DEFAULT_FORGETTING = PowerForgetting(20.0)
+
+
+def _unknown(parameter: str, value: object, names: Any) -> ValueError:
+    known = ", ".join(repr(name) for name in names)
+    return ValueError(f"{parameter}={value!r} is not known; use one of {known}, or a part.")
+
+
+def named_set(parameter: str, value: str | ConvexSet) -> ConvexSet:
+    """A set from its name."""
+    if isinstance(value, ConvexSet):
+        return value
+    if isinstance(value, str) and value in SETS:
+        return SETS[value]()
+    raise _unknown(parameter, value, SETS)
+
+
+def named_penalty(parameter: str, value: float | Penalty | None) -> Penalty:
+    """None is no penalty, a number the weight of an ℓ1 penalty."""
+    if value is None:
+        return ElasticNet()
+    if isinstance(value, Penalty):
+        return value
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return L1(float(value))
+    raise ValueError(
+        f"{parameter}={value!r} is not a penalty; use None, a number (the weight of an ℓ1 "
+        "penalty), or a part such as thresher.penalties.ElasticNet(0.1, 0.1)."
+    )
+
+
+def named_regulariser(
+    kind: str, region: str | ConvexSet, penalty: float | Penalty | None
+) -> Constrained:
+    """Set and penalty of codes or of a dictionary."""
+    return Constrained(named_penalty(f"{kind}_penalty", penalty), named_set(f"{kind}_set", region))
+
+
+def named_forgetting(value: Any) -> Forgetting:
+    """Take ``auto``, None (the plain average), a half-life in samples, or a schedule."""
+    if isinstance(value, str) and value == "auto":
+        return DEFAULT_FORGETTING
+    if value is None:
+        return PlainAverage()
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return HalfLife(float(value))
+    if callable(value):
+        return value
+    raise ValueError(
+        f"forgetting={value!r} is not known; use 'auto', None for the plain average, a half-life "
+        "in samples, or a function of (samples in the batch, samples seen)."
+    )
+
+
+def named_outlier_weight(value: Any) -> OutlierWeight:
+    """Take ``auto`` (from the range), ``mad`` (from the noise), or a number."""
+    if isinstance(value, str) and value == "auto":
+        return RangeWeight()
+    if isinstance(value, str) and value == "mad":
+        return NoiseWeight()
+    if isinstance(value, int | float | np.number) and not isinstance(value, bool) and value > 0:
+        return FixedWeight(float(value))
+    raise ValueError(
+        f"outlier_weight={value!r} is not known; use 'auto', 'mad', or a positive number in the "
+        "units of the data."
+    )
+
+
+def named_loss(penalty: Any, sign: str, bound: float | None) -> Callable[[float], Loss]:
+    """How the loss follows from λ: the envelope of ``λ·penalty`` on the outliers' box."""
+    if isinstance(penalty, str) and penalty in OUTLIER_PENALTIES:
+        shape = OUTLIER_PENALTIES[penalty]()
+    elif isinstance(penalty, Penalty):
+        shape = penalty
+    else:
+        raise _unknown("outlier_penalty", penalty, OUTLIER_PENALTIES)
+    if sign not in ("free", "nonnegative"):
+        raise _unknown("outlier_sign", sign, ("free", "nonnegative"))
+    limit = np.inf if bound is None else float(bound)
+    if not limit > 0:
+        raise ValueError(f"outlier_bound={bound!r} must be positive, or None for no bound.")
+    box = Box(0.0 if sign == "nonnegative" else -limit, limit)
+    return lambda weight: Envelope(shape.scaled(weight), box)
+
+
+def frozen_mask(value: Any, n_components: int) -> NDArray[np.bool_] | None:
+    """Atoms that never move: indices, or a flag for each atom."""
+    if value is None:
+        return None
+    chosen = np.asarray(value)
+    if chosen.dtype == bool and chosen.shape == (n_components,):
+        return chosen.copy()
+    if chosen.ndim == 1 and chosen.dtype.kind in "iu":
+        if chosen.size and not -n_components <= chosen.min() <= chosen.max() < n_components:
+            raise ValueError(f"frozen_atoms names atoms beyond the {n_components} that exist.")
+        mask = np.zeros(n_components, dtype=bool)
+        mask[chosen] = True
+        return mask
+    raise ValueError(
+        f"frozen_atoms must be a list of atom numbers or {n_components} flags, got {value!r}."
+    )

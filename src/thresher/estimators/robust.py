@@ -1,0 +1,96 @@
+"""What the robust models share: parameters that name outliers, and the separation itself."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
+
+from thresher.encoding import CodingProblem, Encoding
+from thresher.estimators.base import DictionaryModel, computing_dtype
+from thresher.linalg import Array
+
+
+class Separation(NamedTuple):
+    """Samples taken apart: ``X = low_rank + outliers + noise``."""
+
+    low_rank: Array
+    """What the dictionary explains, ``codes @ components_``."""
+    outliers: Array
+    """What was set aside; zero in most places."""
+    codes: Array
+    """Codes of the samples."""
+
+
+def is_stream(X: Any) -> bool:
+    """Whether X is an iterable of arrays rather than an array, a list or a data frame."""
+    if hasattr(X, "shape") or hasattr(X, "__array__") or isinstance(X, list | tuple | str | bytes):
+        return False
+    return isinstance(X, Iterable) and not hasattr(X, "__len__")
+
+
+class RobustModel(DictionaryModel):
+    """A dictionary model whose loss sets outliers aside."""
+
+    @property
+    def outlier_weight_(self) -> float:
+        """λ in use, in the units of the data."""
+        check_is_fitted(self, "components_")
+        method = self._method(len(self._state.D))
+        scale = self._state.scale if self._state.scale > 0 else 1.0
+        return float(method.outlier_weight.weight(scale, self._state.D.shape[1]))
+
+    def separate(
+        self, X: Any, *, low_rank: Array | None = None, outliers: Array | None = None
+    ) -> Separation | Iterator[Separation]:
+        """Take samples apart into what the dictionary explains and outliers.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, F), or an iterable of such arrays
+            From an iterable (a stream), batches are separated as they come, and yielded.
+        low_rank, outliers : arrays of shape (n, F), optional
+            Where to write, such as memory maps for results that do not fit in memory.
+
+        Returns
+        -------
+        Separation, or an iterator of them
+            ``low_rank``, ``outliers`` and ``codes``. An outlier of a missing entry is zero.
+        """
+        check_is_fitted(self, "components_")
+        if is_stream(X):
+            return (self._separate(batch, None, None) for batch in X)
+        return self._separate(X, low_rank, outliers)
+
+    def _separate(self, X: Any, low_rank: Array | None, outliers: Array | None) -> Separation:
+        if sparse.issparse(X):
+            raise TypeError(
+                "separate gives dense arrays of the size of the data; pass a sparse matrix as an "
+                "iterable of dense row blocks instead, such as (X[i:i+256].toarray() for i in ...)."
+            )
+        X = self._validated(X, reset=False)
+        dtype = computing_dtype(X)
+        low_rank = np.empty(X.shape, dtype=dtype) if low_rank is None else low_rank
+        outliers = np.empty(X.shape, dtype=dtype) if outliers is None else outliers
+        for name, target in (("low_rank", low_rank), ("outliers", outliers)):
+            if target.shape != X.shape:
+                raise ValueError(f"{name} must have the shape {X.shape}, got {target.shape}.")
+        codes = np.empty((X.shape[0], len(self.components_)), dtype=dtype)
+
+        def split(
+            problem: CodingProblem,
+            block: Array,
+            weight: Array | None,
+            encoding: Encoding,
+            divisor: Array | None,
+        ) -> tuple[Array, Array, Array]:
+            C, prediction = encoding.codes, encoding.codes @ problem.D
+            R = problem.loss.outliers(block, prediction, weight)
+            if divisor is None:
+                return prediction, R, C
+            return prediction * divisor, R * divisor, C * divisor
+
+        for rows, (prediction, R, C) in self._coded(X, None, split):
+            low_rank[rows], outliers[rows], codes[rows] = prediction, R, C
+        return Separation(low_rank, outliers, codes)

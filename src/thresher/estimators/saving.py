@@ -1,0 +1,113 @@
+"""Models as files: save, load, go on."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from thresher.engine import History, Position, StreamState
+from thresher.estimators.base import DictionaryModel
+from thresher.estimators.registry import PARTS
+from thresher.learning import QuadraticStatistics
+from thresher.persistence import read_file, write_file
+
+_NOT_SAVED = ("callbacks",)
+
+
+def save(model: Any, path: str | Path) -> None:
+    """Write a fitted model to one file: arrays and JSON, a version and a checksum, no pickle.
+
+    The write is atomic. Callbacks are not saved, nor is a ``random_state`` that is not a number:
+    the seed that was drawn from it is part of the model.
+    """
+    if not hasattr(model, "_state"):
+        raise ValueError("This model has not been fitted; there is nothing to save.")
+    state: StreamState = model._state
+    arrays = {
+        "dictionary": state.D,
+        "A": state.statistics.A,
+        "B": state.statistics.B,
+        "history": model.history_.to_array(),
+    }
+    if hasattr(model, "feature_names_in_"):
+        names = "\0".join(model.feature_names_in_).encode()
+        arrays["feature_names"] = np.frombuffer(names, dtype=np.uint8)
+    parameters = {
+        name: _to_json(f"parameter.{name}", value, arrays)
+        for name, value in model.get_params(deep=False).items()
+        if name not in _NOT_SAVED
+    }
+    numbers = {
+        field.name: getattr(state, field.name)
+        for field in dataclasses.fields(state)
+        if field.name not in ("D", "statistics")
+    }
+    document = {
+        "class": type(model).__name__,
+        "parameters": parameters,
+        "state": numbers,
+        "weight": state.statistics.weight,
+        "position": dataclasses.asdict(model._position),
+        "seconds": model._seconds,
+        "threshold": getattr(model, "threshold_", None),
+    }
+    write_file(path, arrays, document)
+
+
+def load(path: str | Path) -> Any:
+    """Read a model that `save` or a checkpoint wrote; it goes on as if it had never stopped."""
+    arrays, document = read_file(path)
+    models = {kind.__name__: kind for kind in _subclasses(DictionaryModel)}
+    kind = models.get(document["class"])
+    if kind is None:
+        raise ValueError(
+            f"{path} holds a {document['class']}, which this Thresher does not have; install a "
+            "newer one."
+        )
+    parameters = {name: _from_json(value, arrays) for name, value in document["parameters"].items()}
+    model = kind(**parameters)
+    statistics = QuadraticStatistics(arrays["A"], arrays["B"], document["weight"])
+    state = StreamState(D=arrays["dictionary"], statistics=statistics, **document["state"])
+    model.history_ = History.from_array(arrays["history"])
+    model._seconds = document["seconds"]
+    model.n_features_in_ = state.D.shape[1]
+    if "feature_names" in arrays:
+        names = arrays["feature_names"].tobytes().decode().split("\0")
+        model.feature_names_in_ = np.array(names, dtype=object)
+    if document["threshold"] is not None:
+        model.threshold_ = document["threshold"]
+    model._adopt(state, Position(**document["position"]))
+    return model
+
+
+def _to_json(name: str, value: Any, arrays: dict[str, Any]) -> Any:
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.integer | np.floating | np.bool_):
+        return value.item()
+    if type(value).__name__ in PARTS:
+        fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+        return {"part": type(value).__name__, "fields": fields}
+    if isinstance(value, np.ndarray | list | tuple):
+        arrays[name] = np.asarray(value)
+        return {"array": name}
+    if name == "parameter.random_state":
+        return None
+    raise ValueError(
+        f"{name.removeprefix('parameter.')}={value!r} cannot be saved; use a part of the library "
+        "or a number, or set it to None before saving and again after loading."
+    )
+
+
+def _from_json(value: Any, arrays: dict[str, Any]) -> Any:
+    if isinstance(value, dict) and "array" in value:
+        return arrays[value["array"]]
+    if isinstance(value, dict):
+        return PARTS[value["part"]](**value["fields"])
+    return value
+
+
+def _subclasses(kind: type) -> set[type]:
+    below: set[type] = set(kind.__subclasses__())
+    return below.union(*(_subclasses(each) for each in below))

@@ -1,0 +1,82 @@
+"""Where the atoms of a dictionary start."""
+
+import numpy as np
+
+from thresher.linalg import Array
+from thresher.sets import ConvexSet
+
+
+def initial_atoms(
+    kind: str,
+    n_components: int,
+    X: Array,
+    weight: Array | None,
+    sample_weight: Array,
+    region: ConvexSet,
+    rng: np.random.Generator,
+) -> Array:
+    """Make ``n_components`` feasible atoms.
+
+    Parameters
+    ----------
+    kind : {"samples", "uniform", "half-normal"}
+        Samples of the first batch, or random entries as published (paper A, VII-B1).
+    X : array of shape (n, F)
+        The first batch, missing entries zero.
+    weight : array of shape (n, F) or None
+        Entry weights, zero where missing.
+    sample_weight : array of shape (n,)
+        Samples of weight zero are never chosen.
+    region : ConvexSet
+        Atoms are projected onto it: the published start is not feasible (MATH A.7).
+    """
+    F = X.shape[1]
+    if kind == "uniform":
+        atoms: Array = rng.random((n_components, F))
+    elif kind == "half-normal":
+        atoms = np.abs(rng.standard_normal((n_components, F)))
+    elif kind == "samples":
+        atoms = _spread_samples(n_components, X, weight, sample_weight, rng)
+    else:
+        raise ValueError(
+            f"init={kind!r} is not known; use 'samples', 'uniform', 'half-normal' or an array."
+        )
+    return region.project(atoms)
+
+
+def _spread_samples(
+    n_components: int,
+    X: Array,
+    weight: Array | None,
+    sample_weight: Array,
+    rng: np.random.Generator,
+) -> Array:
+    """Choose samples spread along a random direction, thin them out, and make them unit length.
+
+    Sorted by their projection on a random direction, samples are taken at equal distances in
+    cumulated weight: a sample of weight two is chosen exactly like two equal samples, in any order
+    of the rows. Whole samples resemble each other far more than parts do, and an alternating
+    method cannot leave such a start; so every entry is multiplied by a uniform number, which keeps
+    where a sample is bright and makes atoms different.
+    """
+    X = _fill_missing(X.astype(np.float64), weight)
+    order = np.argsort(X @ rng.standard_normal(X.shape[1]), kind="stable")
+    cumulated = np.cumsum(sample_weight[order], dtype=np.float64)
+    marks = (np.arange(n_components) + rng.random(n_components)) / n_components
+    chosen = order[np.searchsorted(cumulated, rng.permutation(marks) * cumulated[-1], side="right")]
+    thinned = np.abs(X[chosen]) * rng.random((n_components, X.shape[1]))
+    # A sample of zeros says nothing about a part; such an atom starts anywhere.
+    empty = ~thinned.any(axis=1)
+    thinned[empty] = rng.random((int(empty.sum()), X.shape[1]))
+    atoms: Array = thinned / np.linalg.norm(thinned, axis=1, keepdims=True)
+    return atoms
+
+
+def _fill_missing(X: Array, weight: Array | None) -> Array:
+    """Put the mean of the observed entries of a feature where an entry is missing."""
+    if weight is None:
+        return X
+    observed = weight > 0
+    counts = observed.sum(axis=0)
+    means = np.where(counts > 0, (X * observed).sum(axis=0) / np.maximum(counts, 1), 0.0)
+    return np.where(observed, X, means)

@@ -1,0 +1,90 @@
+"""The weight λ of outliers, in the units of the data: given, from the range, or from noise."""
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+
+from thresher.linalg import Array
+
+Measured = Literal["nothing", "data", "residuals"]
+
+
+def weighted_quantile(values: Array, weights: Array, share: float) -> float:
+    """Smallest value that at least ``share`` of the weight does not exceed."""
+    order = np.argsort(values, kind="stable")
+    cumulated = np.cumsum(weights[order], dtype=np.float64)
+    place = np.searchsorted(cumulated, share * cumulated[-1])
+    return float(values[order[min(place, len(values) - 1)]])
+
+
+class OutlierWeight(Protocol):
+    """A rule for λ: what it measures on each batch, and λ from the running mean of that."""
+
+    @property
+    def measures(self) -> Measured:
+        """What the rule looks at: nothing, the data, or the residuals of coded samples."""
+
+    def measure(self, values: Array, weights: Array) -> float:
+        """The scale seen in some entries (given as absolute values), weighted."""
+
+    def weight(self, scale: float, n_features: int) -> float:
+        """λ, given the running mean of the scale."""
+
+
+@dataclass(frozen=True)
+class FixedWeight:
+    """λ as the user gave it; the paper's is ``1/√F`` for data of peak 1 (VII-C)."""
+
+    value: float
+    measures: Measured = "nothing"
+
+    def measure(self, values: Array, weights: Array) -> float:
+        """Nothing to measure."""
+        return 0.0
+
+    def weight(self, scale: float, n_features: int) -> float:
+        """The given number."""
+        return self.value
+
+
+@dataclass(frozen=True)
+class RangeWeight:
+    """``λ = range/√F``, the paper's rule in the units of the data.
+
+    The range is the value that 99 % of the nonzero entries do not exceed, so that frames in 0–255
+    and in 0–1 separate alike, and a few huge glitches do not count.
+    """
+
+    share: float = 0.99
+    measures: Measured = "data"
+
+    def measure(self, values: Array, weights: Array) -> float:
+        """High quantile of the entries that are not zero."""
+        positive = values > 0
+        if not positive.any():
+            return 0.0
+        return weighted_quantile(values[positive], weights[positive], self.share)
+
+    def weight(self, scale: float, n_features: int) -> float:
+        """``range/√F``."""
+        return scale / float(np.sqrt(n_features))
+
+
+@dataclass(frozen=True)
+class NoiseWeight:
+    """``λ = factor·σ``, σ from the median absolute residual (1.4826 times it, as for a normal).
+
+    A residual beyond 2.5 standard deviations of the noise is then an outlier.
+    """
+
+    factor: float = 2.5
+    measures: Measured = "residuals"
+
+    def measure(self, values: Array, weights: Array) -> float:
+        """Robust standard deviation of the residuals."""
+        return 1.4826 * weighted_quantile(values, weights, 0.5)
+
+    def weight(self, scale: float, n_features: int) -> float:
+        """``factor·σ``."""
+        return self.factor * scale

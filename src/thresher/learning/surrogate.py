@@ -1,0 +1,127 @@
+"""The quadratic surrogate of paper A, (11)–(12): what a stream leaves behind, and its minimiser.
+
+Coded samples enter the dictionary step only through ``A = Σ cᵀc`` and ``B = Σ cᵀx̃``, where x̃ is the
+sample without its outliers: ``x̃ = cD − ∇loss``. If the gradient of the loss has Lipschitz constant
+one, this quadratic lies above the loss and touches it at the current D; where an entry is missing
+the gradient is zero and ``x̃ = cD``, so masks change nothing (MATH A.1).
+"""
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from thresher.linalg import Array
+from thresher.penalties import Constrained
+
+
+@dataclass(frozen=True)
+class QuadraticStatistics:
+    """Sums over weighted samples; they add up, so batches, threads and machines can be merged.
+
+    Attributes
+    ----------
+    A : float64 array of shape (K, K)
+        ``Σ cᵀc``.
+    B : float64 array of shape (K, F)
+        ``Σ cᵀx̃``.
+    weight : float
+        Total weight of the samples.
+    """
+
+    A: Array
+    B: Array
+    weight: float
+
+    @classmethod
+    def empty(cls, n_components: int, n_features: int) -> "QuadraticStatistics":
+        """Statistics of no sample."""
+        A = np.zeros((n_components, n_components))
+        return cls(A, np.zeros((n_components, n_features)), 0.0)
+
+    @classmethod
+    def of(
+        cls, C: Array, prediction: Array, gradient: Array, curvature: Array, weight: float
+    ) -> "QuadraticStatistics":
+        """Statistics of a block, from codes, predictions ``cD`` and the gradient of the loss.
+
+        ``curvature`` (n, 1) bounds the curvature of each row's loss, sample and entry weights
+        included, as they are in the gradient; ``weight`` is the total weight of the samples.
+        """
+        weighted = C * curvature
+        B = C.T @ (curvature * prediction - gradient)
+        return cls((weighted.T @ C).astype(np.float64), B.astype(np.float64), weight)
+
+    def __add__(self, other: "QuadraticStatistics") -> "QuadraticStatistics":
+        """Merge two sums."""
+        return QuadraticStatistics(self.A + other.A, self.B + other.B, self.weight + other.weight)
+
+    def discounted(self, factor: float) -> "QuadraticStatistics":
+        """Let the past count ``factor`` times as much."""
+        return QuadraticStatistics(self.A * factor, self.B * factor, self.weight * factor)
+
+    def without(self, atoms: np.ndarray[tuple[int], np.dtype[np.intp]]) -> "QuadraticStatistics":
+        """Forget everything about some atoms."""
+        A, B = self.A.copy(), self.B.copy()
+        A[atoms, :], A[:, atoms], B[atoms] = 0, 0, 0
+        return replace(self, A=A, B=B)
+
+    def grow(self, n_features: int, n_components: int) -> "QuadraticStatistics":
+        """Pad with zeros for features and atoms that have not been seen yet."""
+        K, F = self.B.shape
+        more = n_components - K
+        A = np.pad(self.A, ((0, more), (0, more)))
+        return replace(self, A=A, B=np.pad(self.B, ((0, more), (0, n_features - F))))
+
+
+@dataclass(frozen=True)
+class DictionaryProblem:
+    """``min over D of ½ tr(DᵀA D) − tr(DᵀB) + ψ(D)``, A and B being means: (12).
+
+    `of` leaves out frozen atoms, whose part of the quadratic moves into B.
+    """
+
+    A: Array
+    B: Array
+    regulariser: Constrained
+
+    @classmethod
+    def of(
+        cls,
+        statistics: QuadraticStatistics,
+        D: Array,
+        regulariser: Constrained,
+        free: np.ndarray[tuple[int], np.dtype[np.bool_]],
+    ) -> "DictionaryProblem":
+        """The problem of the free atoms, given the values of the others in ``D``."""
+        scale = 1.0 / statistics.weight if statistics.weight > 0 else 0.0
+        if free.all():
+            return cls(statistics.A * scale, statistics.B * scale, regulariser)
+        A, B = statistics.A[free], statistics.B[free]
+        B = B - A[:, ~free] @ D[~free].astype(np.float64)
+        return cls(A[:, free] * scale, B * scale, regulariser)
+
+    def objective(self, D: Array) -> float:
+        """Value at D; negative at the optimum, up to the constant ``½ mean ‖x̃‖²``."""
+        quadratic = float(np.vdot(D, self.A @ D)) / 2 - float(np.vdot(D, self.B))
+        return quadratic + float(self.regulariser.value(D).sum())
+
+    def gradient(self, D: Array) -> Array:
+        """``A D − B``."""
+        return self.A @ D - self.B
+
+    def residual(self, D: Array) -> float:
+        """``L·‖D − prox(D − ∇/L)‖`` relative to ‖B‖: zero exactly at the optimum."""
+        L = float(np.linalg.norm(self.A, 2))
+        size = float(np.linalg.norm(self.B))
+        if L == 0 or size == 0:
+            return 0.0
+        moved = self.regulariser.prox(D - self.gradient(D) / L, 1 / L)
+        return L * float(np.linalg.norm(D - moved)) / size
+
+
+class DictionaryStep(Protocol):
+    """A way to minimise the surrogate, started at the current dictionary."""
+
+    def minimise(self, problem: DictionaryProblem, D: Array) -> Array:
+        """Return better atoms as a new float64 array; ``D`` has the free atoms only."""

@@ -1,0 +1,104 @@
+"""Mini-batches from arrays, in memory or mapped into it, and from any iterable of arrays."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from thresher.linalg import Array
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some samples: dense or CSR, of any numeric type, NaN where an entry is missing.
+
+    ``sample_weight`` (n,) and ``entry_weight`` (n, F) are None if everything weighs one.
+    """
+
+    X: Any
+    sample_weight: Array | None = None
+    entry_weight: Array | None = None
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows."""
+        return int(self.X.shape[0])
+
+    @property
+    def weight(self) -> float:
+        """Total weight of the samples."""
+        if self.sample_weight is None:
+            return float(self.n_samples)
+        return float(self.sample_weight.sum())
+
+
+class Source(Protocol):
+    """Something that can be streamed in passes, each from any place on."""
+
+    @property
+    def n_samples(self) -> int | None:
+        """Samples in a pass, or None if nobody knows."""
+
+    def batches(self, pass_index: int, skip: int) -> Iterator[Batch]:
+        """Yield the batches of a pass after the first ``skip`` batches."""
+
+
+@dataclass(frozen=True)
+class ArraySource:
+    """Batches of an array's rows, in an order drawn anew for each pass, or as they stand.
+
+    The order depends on the seed and the number of the pass alone, so that a pass can be resumed
+    in its middle.
+    """
+
+    X: Any
+    batch_size: int
+    shuffle: bool
+    seed: int
+    sample_weight: Array | None = None
+    entry_weight: Array | None = None
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows."""
+        return int(self.X.shape[0])
+
+    def batches(self, pass_index: int, skip: int) -> Iterator[Batch]:
+        """Cut the rows into batches; the last may be smaller."""
+        n = self.n_samples
+        order = None
+        if self.shuffle:
+            order = np.random.default_rng([self.seed, pass_index]).permutation(n)
+        for start in range(skip * self.batch_size, n, self.batch_size):
+            stop = min(start + self.batch_size, n)
+            rows: Any = slice(start, stop) if order is None else order[start:stop]
+            yield Batch(
+                self.X[rows], _take(self.sample_weight, rows), _take(self.entry_weight, rows)
+            )
+
+
+@dataclass(frozen=True)
+class IterableSource:
+    """One pass over any iterable of arrays; large ones are cut into batches."""
+
+    arrays: Iterable[Any]
+    batch_size: int
+
+    @property
+    def n_samples(self) -> None:
+        """Unknown before the end."""
+        return None
+
+    def batches(self, pass_index: int, skip: int) -> Iterator[Batch]:
+        """Take arrays as they come."""
+        number = 0
+        for array in self.arrays:
+            for start in range(0, array.shape[0], self.batch_size):
+                if number >= skip:
+                    yield Batch(array[start : start + self.batch_size])
+                number += 1
+
+
+def _take(values: Array | None, rows: Any) -> Array | None:
+    return None if values is None else values[rows]

@@ -1,0 +1,234 @@
+"""The measures agree with their formulas by hand, and have the invariances they promise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+
+from thresher.metrics import (
+    factor_match_score,
+    hoyer_sparseness,
+    mean_regret,
+    psnr,
+    relative_error,
+    support_scores,
+)
+
+vectors = arrays(np.float64, st.integers(2, 12), elements=st.floats(-1e3, 1e3))
+
+
+class TestReconstruction:
+    def test_psnr_by_hand(self):
+        clean = np.zeros((2, 5))
+        assert psnr(clean, clean + 0.1) == pytest.approx(20.0)
+        one_wrong = clean.copy()
+        one_wrong[0, 0] = 1.0
+        assert psnr(clean, one_wrong) == pytest.approx(10.0)
+
+    def test_psnr_of_equal_data_is_infinite(self):
+        assert psnr([[0.5]], [[0.5]]) == np.inf
+
+    def test_psnr_depends_on_the_error_relative_to_the_peak_only(self):
+        rng = np.random.default_rng(0)
+        clean, error = rng.random((2, 6, 7))
+        reference = psnr(clean, clean + error)
+        assert psnr(clean + 3, clean + 3 - error) == pytest.approx(reference)
+        assert psnr(255 * clean, 255 * (clean + error), peak=255) == pytest.approx(reference)
+        assert psnr(clean.T, (clean + error).T) == pytest.approx(reference)
+
+    def test_psnr_of_bytes_does_not_wrap_around(self):
+        assert psnr(np.uint8([1]), np.uint8([2]), peak=1) == pytest.approx(0.0)
+
+    def test_psnr_and_regret_differ_by_the_constant_of_erratum_4(self):
+        rng = np.random.default_rng(1)
+        clean, estimate = rng.random((2, 30, 8))
+        gap = psnr(clean, estimate) + 10 * np.log10(mean_regret(clean, estimate))
+        assert gap == pytest.approx(10 * np.log10(8 / 2))
+
+    def test_mean_regret_by_hand(self):
+        assert mean_regret([[1, 0], [0, 0]], [[0, 0], [0, 2]]) == pytest.approx((1 + 4) / 2 / 2)
+
+    def test_mean_regret_is_the_mean_over_the_stream(self):
+        clean, estimate = np.random.default_rng(2).random((2, 10, 4))
+        halves = [mean_regret(clean[s], estimate[s]) for s in (slice(5), slice(5, 10))]
+        assert mean_regret(clean, estimate) == pytest.approx(np.mean(halves))
+
+    def test_relative_error(self):
+        assert relative_error([[3.0, 4.0]], [[3.0, 4.5]]) == pytest.approx(0.1)
+        assert relative_error([[3.0, 4.0]], [[0.0, 0.0]]) == 1
+        assert relative_error([[300.0, 400.0]], [[300.0, 450.0]]) == pytest.approx(0.1)
+
+    def test_relative_error_of_zero_data(self):
+        assert relative_error([[0.0]], [[0.0]]) == 0
+        assert relative_error([[0.0]], [[1.0]]) == np.inf
+
+    @pytest.mark.parametrize("measure", [psnr, relative_error, mean_regret])
+    @pytest.mark.parametrize(
+        ("clean", "estimate", "message"),
+        [
+            (np.ones((2, 3)), np.ones((3, 2)), "same shape"),
+            (np.ones((0, 3)), np.ones((0, 3)), "empty"),
+            (np.ones((1, 1)), np.full((1, 1), np.nan), "finite"),
+            (np.ones((1, 1)), np.array([["a"]]), "real numbers"),
+        ],
+    )
+    def test_wrong_arguments_are_explained(self, measure, clean, estimate, message):
+        with pytest.raises(ValueError, match=message):
+            measure(clean, estimate)
+
+    def test_more_wrong_arguments(self):
+        with pytest.raises(ValueError, match="peak"):
+            psnr([1.0], [1.0], peak=0)
+        with pytest.raises(ValueError, match="row per sample"):
+            mean_regret([1.0], [1.0])
+
+
+class TestSupportScores:
+    def test_by_hand(self):
+        truth = np.array([True, True, True, False, False, False])
+        scores = support_scores(truth, [-0.5, 0.2, 0.0, 0.3, 0.0, 0.0])
+        assert scores.precision == pytest.approx(2 / 3)
+        assert scores.recall == pytest.approx(2 / 3)
+        assert scores.f1 == pytest.approx(2 / 3)
+
+    def test_threshold_is_strict_and_on_magnitudes(self):
+        truth = np.array([True, False, False])
+        assert support_scores(truth, [-0.5, 0.2, -0.2], threshold=0.2) == (1, 1, 1)
+
+    def test_smallest_integer_has_a_magnitude(self):
+        assert support_scores(np.array([True]), np.int8([-128])).f1 == 1
+
+    @pytest.mark.parametrize(
+        ("truth", "found", "expected"),
+        [
+            ([False, False], [0, 0], (1, 1, 1)),
+            ([True, False], [0, 0], (0, 0, 0)),
+            ([False, False], [1, 0], (0, 0, 0)),
+        ],
+    )
+    def test_empty_supports(self, truth, found, expected):
+        assert support_scores(np.array(truth), found) == expected
+
+    @given(arrays(bool, 20), arrays(bool, 20))
+    def test_swapping_swaps_precision_and_recall_and_f1_is_harmonic(self, truth, found):
+        scores, swapped = support_scores(truth, found), support_scores(found, truth)
+        assert (scores.precision, scores.recall) == (swapped.recall, swapped.precision)
+        if scores.precision + scores.recall > 0:
+            harmonic = 2 / (1 / scores.precision + 1 / scores.recall) if scores.precision else 0
+            assert scores.f1 == pytest.approx(harmonic)
+
+    @pytest.mark.parametrize(
+        ("truth", "estimate", "threshold", "message"),
+        [
+            ([0.5], [1.0], 0, "boolean"),
+            ([True], [1.0, 2.0], 0, "same shape"),
+            ([True], [np.nan], 0, "NaN"),
+            ([True], ["a"], 0, "real numbers"),
+            ([True], [1.0], -1, "threshold"),
+        ],
+    )
+    def test_wrong_arguments_are_explained(self, truth, estimate, threshold, message):
+        with pytest.raises(ValueError, match=message):
+            support_scores(truth, estimate, threshold)
+
+
+class TestFactorMatchScore:
+    @pytest.fixture
+    def atoms(self):
+        return np.abs(np.random.default_rng(0).normal(size=(6, 30)))
+
+    def test_identity(self, atoms):
+        assert factor_match_score(atoms, atoms) == pytest.approx(1)
+
+    @given(st.permutations(range(6)), arrays(float, 6, elements=st.floats(1e-200, 1e200)))
+    def test_order_scale_and_sign_do_not_matter(self, order, scales):
+        rng = np.random.default_rng(1)
+        true, estimated = rng.normal(size=(2, 6, 30))
+        changed = -(scales[:, np.newaxis] * estimated)[order]
+        expected = factor_match_score(true, estimated)
+        assert factor_match_score(true, changed) == pytest.approx(expected)
+        assert factor_match_score(changed, true) == pytest.approx(expected)
+
+    def test_falls_with_the_perturbation(self, atoms):
+        direction = np.random.default_rng(2).normal(size=atoms.shape)
+        sizes = (0, 0.1, 0.3, 1, 3)
+        scores = [factor_match_score(atoms, atoms + size * direction) for size in sizes]
+        assert scores == sorted(scores, reverse=True)
+        assert scores[0] - scores[-1] > 0.2
+
+    def test_matching_is_optimal_not_greedy(self):
+        # Greedy would pair the closest two (cosine 1) and leave a pair of cosine 0.
+        true = np.array([[1.0, 0.0], [0.6, 0.8]])
+        estimated = np.array([[1.0, 0.0], [0.8, -0.6]])
+        assert factor_match_score(true, estimated) == pytest.approx((0.8 + 0.6) / 2)
+
+    def test_different_numbers_of_atoms(self, atoms):
+        assert factor_match_score(atoms[:4], atoms) == pytest.approx(1)
+        assert factor_match_score(np.eye(4), np.eye(4)[:3]) == pytest.approx(3 / 4)
+
+    def test_zero_atoms_score_zero(self):
+        estimated = np.eye(4)
+        estimated[0] = 0
+        assert factor_match_score(np.eye(4), estimated) == pytest.approx(3 / 4)
+        assert factor_match_score(np.zeros((2, 3)), np.eye(3)) == 0
+
+    @pytest.mark.parametrize(
+        ("true", "estimated", "message"),
+        [
+            (np.eye(3), np.eye(4), "same number of features"),
+            (np.ones(3), np.eye(3), "one atom per row"),
+            (np.eye(3), np.ones((0, 3)), "one atom per row"),
+            (np.eye(1), [[np.inf]], "finite"),
+            (np.eye(1), [["a"]], "real numbers"),
+        ],
+    )
+    def test_wrong_arguments_are_explained(self, true, estimated, message):
+        with pytest.raises(ValueError, match=message):
+            factor_match_score(true, estimated)
+
+
+class TestHoyerSparseness:
+    @given(st.integers(2, 50), st.data())
+    def test_one_for_one_hot_and_zero_for_constant_magnitude(self, length, data):
+        place = data.draw(st.integers(0, length - 1))
+        value = data.draw(st.floats(1e-300, 1e300))
+        assert hoyer_sparseness(value * np.eye(length)[place]) == pytest.approx(1)
+        signs = data.draw(arrays(float, length, elements=st.sampled_from([-1.0, 1.0])))
+        assert hoyer_sparseness(value * signs) == pytest.approx(0, abs=1e-12)
+
+    def test_by_hand(self):
+        # k equal entries of n: (sqrt n - sqrt k) / (sqrt n - 1).
+        assert hoyer_sparseness([1, 1, 1, 1] + [0] * 12) == pytest.approx((4 - 2) / (4 - 1))
+
+    @given(vectors, st.floats(1e-6, 1e6))
+    def test_scale_and_order_do_not_matter_and_it_stays_in_range(self, vector, scale):
+        vector = np.where(np.abs(vector) < 1e-6, 0, vector)
+        sparseness = hoyer_sparseness(vector)
+        assert 0 <= sparseness <= 1
+        assert hoyer_sparseness(-scale * vector[::-1]) == pytest.approx(sparseness, abs=1e-9)
+
+    @given(arrays(np.float64, array_shapes(min_dims=2, max_dims=3), elements=st.floats(0, 1)))
+    def test_axes(self, values):
+        for axis in range(values.ndim):
+            expected = np.apply_along_axis(hoyer_sparseness, axis, values)
+            np.testing.assert_allclose(hoyer_sparseness(values, axis=axis), expected, atol=1e-12)
+
+    def test_undefined_cases_are_zero(self):
+        np.testing.assert_array_equal(hoyer_sparseness(np.zeros((2, 3))), [0, 0])
+        np.testing.assert_array_equal(hoyer_sparseness([[5.0], [0.0]]), [0, 0])
+
+    @pytest.mark.parametrize(
+        ("values", "axis", "message"),
+        [
+            ([1.0], 1, "does not exist"),
+            (np.ones((3, 0)), -1, "no entries"),
+            ([np.nan, 1], -1, "finite"),
+            (["a"], -1, "real numbers"),
+        ],
+    )
+    def test_wrong_arguments_are_explained(self, values, axis, message):
+        with pytest.raises(ValueError, match=message):
+            hoyer_sparseness(values, axis)
