@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from thresher.engine import StopAfter
-    from thresher.estimators import Checkpoint, OnlineRobustNMF, Separation, load, save
+    from thresher.estimators import Checkpoint, OnlineRobustNMF, RobustNMF, Separation, load, save
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "Checkpoint": "thresher.estimators",
     "OnlineRobustNMF": "thresher.estimators",
+    "RobustNMF": "thresher.estimators",
     "Separation": "thresher.estimators",
     "StopAfter": "thresher.engine",
     "load": "thresher.estimators",
@@ -25,6 +26,7 @@ _HOMES = {
 __all__ = [
     "Checkpoint",
     "OnlineRobustNMF",
+    "RobustNMF",
     "Separation",
     "StopAfter",
     "__version__",

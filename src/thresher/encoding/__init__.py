@@ -1,18 +1,31 @@
 """Codes given a dictionary: one file per method."""
 
+from thresher.encoding.auto import AutoEncoder
 from thresher.encoding.block_admm import BlockADMM
-from thresher.encoding.iterate import Certified, Encoder, Encoding, Never, SmallChange, Status
+from thresher.encoding.iterate import (
+    BlockEncoder,
+    Certified,
+    Encoder,
+    Encoding,
+    Never,
+    SmallChange,
+    Status,
+)
+from thresher.encoding.newton import Newton
 from thresher.encoding.oadmm import OutlierADMM
 from thresher.encoding.opgd import ProjectedGradient
 from thresher.encoding.problem import CodingProblem
 
 __all__ = [
+    "AutoEncoder",
     "BlockADMM",
+    "BlockEncoder",
     "Certified",
     "CodingProblem",
     "Encoder",
     "Encoding",
     "Never",
+    "Newton",
     "OutlierADMM",
     "ProjectedGradient",
     "SmallChange",

@@ -1,75 +1,199 @@
 """Codes by ADMM through the loss's proximal map, with an exact small solve: the block encoder."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from thresher.encoding.iterate import State
+from thresher.encoding.iterate import RowSolver, State
 from thresher.encoding.problem import CodingProblem
+from thresher.kernels import block_admm as kernels
 from thresher.linalg import Array
+from thresher.losses import Envelope
+from thresher.penalties import ElasticNet
+from thresher.sets import NonnegativeOrthant
 
-_START_RIDGE = 0.03
+_NO_WEIGHTS = {name: np.empty((0, 0), dtype=name) for name in ("float32", "float64")}
 
 
 @dataclass(frozen=True)
-class BlockADMM:
-    """Splits the prediction ``y = cD`` and the codes ``p = c``; two matrix products a step.
+class BlockADMM(RowSolver):
+    """Splits off the prediction ``y = cD``; two matrix products of the size of the data a step.
 
-    With scaled duals u and w and over-relaxation α::
+    With scaled duals u and w, and over-relaxation α::
 
-        c ← ((y − u)Dᵀ + s(p − w)) (D Dᵀ + sI)⁻¹
-        v ← α cD + (1 − α)y + u     y ← prox_{loss/ρ}(v)      u ← v − y
-        h ← α c + (1 − α)p + w      p ← prox_{φ/(ρs)}(h)      w ← h − p
+        b ← (y − u)Dᵀ
+        several times, in K dimensions:
+            c ← (b + s(p − w)) (D Dᵀ + s)⁻¹
+            h ← α c + (1 − α)p + w       p ← prox_{φ/(ρs)}(h)     w ← h − p
+        v ← α cD + (1 − α)y + u          y ← prox_{loss/ρ}(v)     u ← v − y
 
     The matrix knows neither the loss nor ρ, so it is inverted once per dictionary, and any loss
     and any penalty enter through proximal maps. A missing entry has the identity as its map, an
-    entry weight multiplies 1/ρ there: masks and weights cost nothing. p is feasible and is what
-    counts as the codes. ``relative_shift`` is s in units of the mean squared length of an atom,
-    so that nothing depends on the scale of data or dictionary.
+    entry weight multiplies 1/ρ there: masks and weights cost nothing. The inner steps are nearly
+    free when K ≪ F, and more than halve the outer ones. The codes are p, which is feasible.
+
+    Nothing depends on the scale of data or atoms: s is relative to the squared length of the
+    atoms, and ρ to the curvature of the loss as a row sees it, ``mean |∇loss| / mean |x − y|`` at
+    its start. Where nearly all entries are outliers that is small; otherwise the dual, which an
+    outlier bounds by λ, could move y by no more than λ/ρ at a time.
     """
 
     rho: float = 0.5
-    relative_shift: float = 0.3
+    relative_shift: float = 0.5
     relaxation: float = 1.6
-
-    def shift(self, problem: CodingProblem) -> float:
-        """s, in the units of ``D Dᵀ``."""
-        mean = float(np.trace(problem.gram)) / problem.gram.shape[0]
-        return self.relative_shift * mean if mean > 0 else 1.0
+    inner: int = 4
+    start_steps: int = 8
 
     def prepare(self, problem: CodingProblem) -> None:
-        """Invert the matrices of the start and of the c-step once for all rows."""
-        s = self.shift(problem)
-        problem.shifted_gram_inverse(s)
-        problem.shifted_gram_inverse(_START_RIDGE * s)
+        """Invert the matrix of the c-step once for all rows."""
+        self._matrices(problem)
 
-    def start(self, problem: CodingProblem, X: Array, weight: Array | None) -> State:
-        """Least squares codes made feasible; the dual that fits them."""
-        s = self.shift(problem)
-        observed = X if weight is None else np.where(weight > 0, X, 0)
-        C = observed @ problem.D.T @ problem.shifted_gram_inverse(_START_RIDGE * s)
-        P = problem.regulariser.prox(C, 0.0)
-        Y = P @ problem.D
-        U = problem.loss.gradient(X, Y, weight) / self.rho
-        return {"P": P, "W": np.zeros_like(P), "Y": Y, "U": U}
+    def start(
+        self, problem: CodingProblem, X: Array, weight: Array | None, codes: Array | None
+    ) -> State:
+        """Regularised least squares codes, by inner steps alone; the dual that fits them."""
+        n, K = X.shape[0], problem.D.shape[0]
+        ones: Array = np.ones((n, 1), dtype=X.dtype)
+        state: State = {"H": np.zeros((n, K), dtype=X.dtype), "rho": ones}
+        if codes is None:
+            observed = X if weight is None else X * _share(weight)
+            self._inner(problem, observed @ problem.D.T, state, self.start_steps)
+        else:
+            state["H"] = codes.copy()
+        Y = self.codes(problem, state) @ problem.D
+        self._begin(problem, X, weight, state, Y)
+        return state
 
-    def step(self, problem: CodingProblem, X: Array, weight: Array | None, state: State) -> None:
-        """One round; the four lines of the class docstring."""
-        s, a = self.shift(problem), self.relaxation
-        P, W, Y, U = state["P"], state["W"], state["Y"], state["U"]
-        C = ((Y - U) @ problem.D.T + s * (P - W)) @ problem.shifted_gram_inverse(s)
-        V = a * (C @ problem.D) + (1 - a) * Y + U
-        Y = problem.loss.prox(V, X, 1 / self.rho, weight)
-        H = a * C + (1 - a) * P + W
-        P = problem.regulariser.prox(H, 1 / (self.rho * s))
-        state["P"], state["W"], state["Y"], state["U"] = P, H - P, Y, V - Y
+    def steps(
+        self, problem: CodingProblem, X: Array, weight: Array | None, state: State, times: int
+    ) -> None:
+        """Rounds; the lines of the class docstring. Q holds y − u."""
+        if _compiled_codes(problem) and _compiled_loss(problem):
+            self._compiled_rounds(problem, X, weight, state, times)
+            return
+        for _ in range(times):
+            C = self._inner(problem, state["Q"] @ problem.D.T, state, self.inner)
+            self._split(problem, X, weight, state, C @ problem.D)
 
-    def codes(self, state: State) -> Array:
+    def codes(self, problem: CodingProblem, state: State) -> Array:
         """The feasible copy p."""
-        return state["P"]
+        _, shift = self._matrices(problem)
+        return problem.regulariser.prox(state["H"], 1 / (state["rho"] * shift))
 
-    def objective(
-        self, problem: CodingProblem, X: Array, weight: Array | None, state: State
-    ) -> Array:
-        """The objective at p."""
-        return problem.objective(X, state["P"], weight)
+    # ------------------------------------------------------------------- details
+
+    def _matrices(self, problem: CodingProblem) -> tuple[Array, Array]:
+        """``(D Dᵀ + s)⁻¹`` and s: one number per atom, or one for all if a set couples them."""
+
+        def make() -> tuple[Array, Array]:
+            gram = problem.gram.astype(np.float64)
+            lengths = np.diag(gram).copy()
+            lengths[lengths <= 0] = lengths.max() if lengths.max() > 0 else 1.0
+            if _compiled_codes(problem):
+                shift = self.relative_shift * lengths
+            else:
+                shift = np.array([self.relative_shift * lengths.mean()])
+            inverse = np.linalg.inv(gram + np.diag(np.broadcast_to(shift, lengths.shape)))
+            return inverse.astype(problem.D.dtype), shift.astype(problem.D.dtype)
+
+        matrices: tuple[Array, Array] = problem.remember(self, make)
+        return matrices
+
+    def _inner(self, problem: CodingProblem, B: Array, state: State, times: int) -> Array:
+        """Inner steps on H, in place; returns the last c."""
+        inverse, shift = self._matrices(problem)
+        H, rho, a = state["H"], state["rho"], self.relaxation
+        C = np.empty_like(B)
+        if _compiled_codes(problem):
+            penalty: Any = problem.regulariser.penalty
+            l1, l2, relaxation = (H.dtype.type(v) for v in (penalty.l1, penalty.l2, a))
+            kernels.nonnegative_codes(
+                B, H, C, np.empty_like(B), inverse, shift, l1, l2, rho, relaxation, times
+            )
+            return C
+        step = 1 / (rho * shift)
+        for _ in range(times):
+            P = problem.regulariser.prox(H, step)
+            C = (B + shift * (P + P - H)) @ inverse
+            H = H + a * (C - P)
+        state["H"] = H
+        return C
+
+    def _begin(
+        self, problem: CodingProblem, X: Array, weight: Array | None, state: State, Y: Array
+    ) -> None:
+        """ρ of every row, and the first v and y − u, from predictions."""
+        loss: Any = problem.loss
+        if _compiled_loss(problem):
+            weights = _NO_WEIGHTS[X.dtype.name] if weight is None else weight
+            V: Array = np.empty_like(Y)
+            Q: Array = np.empty_like(Y)
+            rho: Array = np.empty((len(X), 1), dtype=X.dtype)
+            largest = X.dtype.type(self.rho)
+            kernels.begin(Y, X, weights, largest, *loss.constants(X.dtype), rho, V, Q)
+        else:
+            gradient = loss.gradient(X, Y, weight)
+            E = np.abs(X - Y) if weight is None else np.abs(X - Y) * weight
+            slope, size = np.abs(gradient).sum(axis=1), E.sum(axis=1)
+            ratio = np.where(slope > 0, slope / np.where(size > 0, size, 1), self.rho)
+            rho = np.minimum(ratio, self.rho)[:, None].astype(X.dtype)
+            V, Q = Y + gradient / rho, Y - gradient / rho
+        state["rho"], state["V"], state["Q"] = rho, V, Q
+
+    def _split(
+        self,
+        problem: CodingProblem,
+        X: Array,
+        weight: Array | None,
+        state: State,
+        prediction: Array,
+    ) -> None:
+        """The new v and y − u from cD."""
+        a = self.relaxation
+        Y, U = (state["Q"] + state["V"]) / 2, (state["V"] - state["Q"]) / 2
+        V: Array = a * prediction + (1 - a) * Y + U
+        state["V"], state["Q"] = V, 2 * problem.loss.prox(V, X, 1 / state["rho"], weight) - V
+
+    def _compiled_rounds(
+        self, problem: CodingProblem, X: Array, weight: Array | None, state: State, times: int
+    ) -> None:
+        """The same for separable envelopes and nonnegative codes, in one compiled loop."""
+        loss: Any = problem.loss
+        penalty: Any = problem.regulariser.penalty
+        inverse, shift = self._matrices(problem)
+        number = X.dtype.type
+        kernels.rounds(
+            X,
+            _NO_WEIGHTS[X.dtype.name] if weight is None else weight,
+            problem.D,
+            problem.transposed,
+            inverse,
+            shift,
+            *(state[name] for name in ("H", "V", "Q", "rho")),
+            number(self.relaxation),
+            number(penalty.l1),
+            number(penalty.l2),
+            self.inner,
+            *loss.constants(X.dtype),
+            times,
+        )
+
+
+def _compiled_codes(problem: CodingProblem) -> bool:
+    regulariser = problem.regulariser
+    return isinstance(regulariser.region, NonnegativeOrthant) and isinstance(
+        regulariser.penalty, ElasticNet
+    )
+
+
+def _compiled_loss(problem: CodingProblem) -> bool:
+    loss = problem.loss
+    return isinstance(loss, Envelope) and isinstance(loss.penalty, ElasticNet)
+
+
+def _share(weight: Array) -> Array:
+    """Weights of a row, scaled to a mean of one: a row with gaps starts at its full size."""
+    mean = weight.mean(axis=1, keepdims=True)
+    scaled: Array = weight / np.where(mean > 0, mean, 1)
+    return scaled

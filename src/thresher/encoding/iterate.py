@@ -5,6 +5,8 @@ done. Rows that are done leave the block, so that a row's code does not depend o
 and a row that became non-finite leaves it too, with a status that says so.
 """
 
+import sys
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Protocol
@@ -47,30 +49,60 @@ class Encoding:
     certificate: Array
 
 
-class RowSolver(Protocol):
-    """A solver of the coding problem that moves all rows of a block by one step at a time."""
+class RowSolver(ABC):
+    """A solver of the coding problem that moves all rows of a block, iteration by iteration."""
 
+    @abstractmethod
     def prepare(self, problem: CodingProblem) -> None:
         """Do once what every block would do, before threads ask for it."""
 
-    def start(self, problem: CodingProblem, X: Array, weight: Array | None) -> State:
-        """Make the state of every row."""
+    @abstractmethod
+    def start(
+        self, problem: CodingProblem, X: Array, weight: Array | None, codes: Array | None
+    ) -> State:
+        """Make the state of every row, from given codes if there are any."""
 
-    def step(self, problem: CodingProblem, X: Array, weight: Array | None, state: State) -> None:
-        """Move every row by one iteration, in place."""
+    @abstractmethod
+    def steps(
+        self, problem: CodingProblem, X: Array, weight: Array | None, state: State, times: int
+    ) -> None:
+        """Move every row by some iterations, in place."""
 
-    def codes(self, state: State) -> Array:
+    @abstractmethod
+    def codes(self, problem: CodingProblem, state: State) -> Array:
         """The feasible codes that the state stands for."""
 
     def objective(
         self, problem: CodingProblem, X: Array, weight: Array | None, state: State
     ) -> Array:
         """The objective at those codes, as the solver's own stop sees it."""
+        return problem.objective(X, self.codes(problem, state), weight)
 
 
-class Stop(Protocol):
-    """Decides after each iteration which rows are done."""
+class BlockEncoder(Protocol):
+    """What finds the codes of a block: a solver with its stop, or a combination of several."""
 
+    def prepare(self, problem: CodingProblem) -> None:
+        """Compute once what the blocks share."""
+
+    def encode(
+        self,
+        problem: CodingProblem,
+        X: Array,
+        weight: Array | None = None,
+        start: Array | None = None,
+    ) -> Encoding:
+        """Codes of the rows of a dense block."""
+
+
+class Stop(ABC):
+    """Decides when to look at the rows, and which of them are done."""
+
+    def next_look(self, iteration: int) -> int:
+        """After which iteration to look again; by default after the next."""
+        return iteration + 1
+
+    @abstractmethod
     def done(
         self,
         solver: RowSolver,
@@ -78,13 +110,12 @@ class Stop(Protocol):
         X: Array,
         weight: Array | None,
         state: State,
-        iteration: int,
-    ) -> NDArray[np.bool_] | None:
-        """Flags of the rows that are done, or None if this was not the time to look."""
+    ) -> NDArray[np.bool_]:
+        """Flags of the rows that are done."""
 
 
 @dataclass(frozen=True)
-class SmallChange:
+class SmallChange(Stop):
     """Stop a row when its objective changes by less than ``tol``, relatively: paper A, VII-B2."""
 
     tol: float = 1e-3
@@ -96,20 +127,17 @@ class SmallChange:
         X: Array,
         weight: Array | None,
         state: State,
-        iteration: int,
-    ) -> NDArray[np.bool_] | None:
+    ) -> NDArray[np.bool_]:
         """Compare with the objective that the last call left in the state."""
         now = solver.objective(problem, X, weight, state)
-        before = state.get("objective")
+        before = state.get("objective", np.full_like(now, np.inf))
         state["objective"] = now
-        if before is None:
-            return None
-        result: NDArray[np.bool_] = np.abs(now - before) <= self.tol * np.abs(before)
-        return result
+        result: NDArray[np.bool_] = np.abs(now - before) <= self.tol * before
+        return result & np.isfinite(before)
 
 
 @dataclass(frozen=True)
-class Certified:
+class Certified(Stop):
     """Stop a row when its certificate falls to ``tol``, looking now and then.
 
     A look costs about as much as an iteration, so looks become rarer: after ``first`` iterations,
@@ -119,12 +147,9 @@ class Certified:
     tol: float = 1e-4
     first: int = 4
 
-    def is_time(self, iteration: int) -> bool:
-        """Whether to look after this iteration."""
-        look = self.first
-        while look < iteration:
-            look += max(1, look // 2)
-        return look == iteration
+    def next_look(self, iteration: int) -> int:
+        """Half as far again."""
+        return max(self.first, iteration + max(1, iteration // 2))
 
     def done(
         self,
@@ -133,17 +158,19 @@ class Certified:
         X: Array,
         weight: Array | None,
         state: State,
-        iteration: int,
-    ) -> NDArray[np.bool_] | None:
+    ) -> NDArray[np.bool_]:
         """Compute the certificate of the rows that are still there."""
-        if not self.is_time(iteration):
-            return None
-        return problem.certificate(X, solver.codes(state), weight) <= self.tol
+        certificate = problem.certificate(X, solver.codes(problem, state), weight)
+        return np.asarray(certificate <= self.tol)
 
 
 @dataclass(frozen=True)
-class Never:
+class Never(Stop):
     """Never stop a row: a fixed number of iterations, without looking."""
+
+    def next_look(self, iteration: int) -> int:
+        """Beyond any bound."""
+        return sys.maxsize
 
     def done(
         self,
@@ -152,10 +179,9 @@ class Never:
         X: Array,
         weight: Array | None,
         state: State,
-        iteration: int,
-    ) -> NDArray[np.bool_] | None:
-        """Never look."""
-        return None
+    ) -> NDArray[np.bool_]:
+        """No row is."""
+        return np.zeros(len(X), dtype=bool)
 
 
 @dataclass(frozen=True)
@@ -175,35 +201,42 @@ class Encoder:
         problem.dictionary_norm  # noqa: B018 - kept by the problem
         self.solver.prepare(problem)
 
-    def encode(self, problem: CodingProblem, X: Array, weight: Array | None = None) -> Encoding:
-        """Find the codes of the rows of a dense block; ``weight`` 0 marks missing entries."""
+    def encode(
+        self,
+        problem: CodingProblem,
+        X: Array,
+        weight: Array | None = None,
+        start: Array | None = None,
+    ) -> Encoding:
+        """Find the codes of the rows of a dense block; ``weight`` 0 marks missing entries.
+
+        Feasible codes may be given to ``start`` from.
+        """
         n = X.shape[0]
         codes = np.zeros((n, problem.D.shape[0]), dtype=X.dtype)
         status = np.full(n, Status.MAX_ITER, dtype=np.int8)
         n_iter = np.full(n, self.max_iter, dtype=np.int32)
         rows, x, w = np.arange(n), X, weight
-        state = self.solver.start(problem, x, w)
-        for iteration in range(1, self.max_iter + 1):
-            self.solver.step(problem, x, w, state)
-            done = self.stop.done(self.solver, problem, x, w, state, iteration)
-            if done is None:
-                continue
-            broken = ~np.isfinite(self.solver.codes(state)).all(axis=1)
-            leaving = done | broken
-            if not leaving.any():
-                continue
-            codes[rows[leaving]] = self.solver.codes(state)[leaving]
-            n_iter[rows[leaving]] = iteration
+        state = self.solver.start(problem, x, w, start)
+        iteration = 0
+        while rows.size and iteration < self.max_iter:
+            look = min(self.stop.next_look(iteration), self.max_iter)
+            self.solver.steps(problem, x, w, state, look - iteration)
+            iteration = look
+            current = self.solver.codes(problem, state)
+            done = self.stop.done(self.solver, problem, x, w, state)
+            broken = ~np.isfinite(current).all(axis=1)
             status[rows[done]] = Status.CONVERGED
             status[rows[broken]] = Status.NOT_FINITE
-            staying = ~leaving
-            rows, x, w = rows[staying], x[staying], None if w is None else w[staying]
-            state = {name: values[staying] for name, values in state.items()}
-            if not rows.size:
-                break
-        codes[rows] = self.solver.codes(state)
-        broken = ~np.isfinite(codes).all(axis=1)
-        codes[broken], status[broken] = 0, Status.NOT_FINITE
+            current[broken] = 0
+            leaving = done | broken
+            if iteration == self.max_iter:
+                codes[rows] = current
+            elif leaving.any():
+                codes[rows[leaving]], n_iter[rows[leaving]] = current[leaving], iteration
+                staying = ~leaving
+                rows, x, w = rows[staying], x[staying], None if w is None else w[staying]
+                state = {name: values[staying] for name, values in state.items()}
         certificate = np.full(n, np.nan, dtype=X.dtype)
         if self.certify:
             certificate = problem.certificate(X, codes, weight)

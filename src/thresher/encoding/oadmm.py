@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from thresher.encoding.iterate import State
+from thresher.encoding.iterate import RowSolver, State
 from thresher.encoding.problem import CodingProblem
 from thresher.linalg import Array
 from thresher.losses import Envelope
@@ -12,7 +12,7 @@ from thresher.sets import Reals
 
 
 @dataclass(frozen=True)
-class OutlierADMM:
+class OutlierADMM(RowSolver):
     """Eqs (25)–(30) with ``ρ₁ = ρ₂ = ρ``: copies u of the codes h and q of the outliers r.
 
     In the notation of the paper::
@@ -33,7 +33,9 @@ class OutlierADMM:
         """Invert the matrix of (25) once for all rows."""
         problem.shifted_gram_inverse(self.rho)
 
-    def start(self, problem: CodingProblem, X: Array, weight: Array | None) -> State:
+    def start(
+        self, problem: CodingProblem, X: Array, weight: Array | None, codes: Array | None
+    ) -> State:
         """Uniform codes and outliers, as published, and zero duals."""
         if not isinstance(problem.loss, Envelope):
             raise ValueError(
@@ -44,7 +46,9 @@ class OutlierADMM:
         n, (K, F) = X.shape[0], problem.D.shape
         u: Array = rng.random((1, K))
         q: Array = rng.random((1, F))
-        U = problem.regulariser.region.project(np.tile(u.astype(X.dtype), (n, 1)))
+        U = problem.regulariser.region.project(
+            np.tile(u.astype(X.dtype), (n, 1)) if codes is None else codes
+        )
         Q = problem.loss.region.project(np.tile(q.astype(X.dtype), (n, 1)))
         state = {"U": U, "Q": Q, "R": Q, "alpha": np.zeros_like(U), "beta": np.zeros_like(Q)}
         if weight is not None:
@@ -52,7 +56,14 @@ class OutlierADMM:
             state["inverse"] = np.linalg.inv(gram + self.rho * np.eye(K, dtype=X.dtype))
         return state
 
-    def step(self, problem: CodingProblem, X: Array, weight: Array | None, state: State) -> None:
+    def steps(
+        self, problem: CodingProblem, X: Array, weight: Array | None, state: State, times: int
+    ) -> None:
+        """Some iterations."""
+        for _ in range(times):
+            self._step(problem, X, weight, state)
+
+    def _step(self, problem: CodingProblem, X: Array, weight: Array | None, state: State) -> None:
         """One round of (25)–(30)."""
         rho, D = self.rho, problem.D
         assert isinstance(problem.loss, Envelope)  # checked at the start
@@ -79,7 +90,7 @@ class OutlierADMM:
         # Under a group penalty weights are 0 or 1; a missing entry belongs to no group.
         return loss.penalty.prox(V * weight, 1 / (1 + self.rho), Reals())
 
-    def codes(self, state: State) -> Array:
+    def codes(self, problem: CodingProblem, state: State) -> Array:
         """The feasible copy u."""
         return state["U"]
 

@@ -4,13 +4,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from thresher.encoding.iterate import State
+from thresher.encoding.iterate import RowSolver, State
 from thresher.encoding.problem import CodingProblem
 from thresher.linalg import Array
 
 
 @dataclass(frozen=True)
-class ProjectedGradient:
+class ProjectedGradient(RowSolver):
     """``c ← prox(c − η ∇)``, ``η = κ/‖D‖₂²``, and ``r ← clip(soft(x − cD, λ), M)``: (15)–(17).
 
     The outlier r minimises exactly given c, so the alternation *is* projected gradient descent on
@@ -24,23 +24,28 @@ class ProjectedGradient:
     def prepare(self, problem: CodingProblem) -> None:
         """Nothing beyond the step size."""
 
-    def start(self, problem: CodingProblem, X: Array, weight: Array | None) -> State:
+    def start(
+        self, problem: CodingProblem, X: Array, weight: Array | None, codes: Array | None
+    ) -> State:
         """Uniform codes, made feasible, and one step size per row."""
-        start: Array = np.random.default_rng(self.seed).random((1, problem.D.shape[0]))
-        C = problem.regulariser.region.project(np.tile(start.astype(X.dtype), (X.shape[0], 1)))
+        if codes is None:
+            start: Array = np.random.default_rng(self.seed).random((1, problem.D.shape[0]))
+            codes = np.tile(start.astype(X.dtype), (X.shape[0], 1))
+        C = problem.regulariser.region.project(codes)
         return {"C": C, "eta": self.kappa / problem.row_lipschitz(weight, X.shape[0])}
 
-    def step(self, problem: CodingProblem, X: Array, weight: Array | None, state: State) -> None:
+    def steps(
+        self, problem: CodingProblem, X: Array, weight: Array | None, state: State, times: int
+    ) -> None:
+        """Some iterations."""
+        for _ in range(times):
+            self._step(problem, X, weight, state)
+
+    def _step(self, problem: CodingProblem, X: Array, weight: Array | None, state: State) -> None:
         """One projected (proximal, under a penalty) gradient step."""
         C, eta = state["C"], state["eta"]
         state["C"] = problem.regulariser.prox(C - eta * problem.gradient(X, C, weight), eta)
 
-    def codes(self, state: State) -> Array:
+    def codes(self, problem: CodingProblem, state: State) -> Array:
         """The current codes."""
         return state["C"]
-
-    def objective(
-        self, problem: CodingProblem, X: Array, weight: Array | None, state: State
-    ) -> Array:
-        """The objective of (5): at the best r, the envelope."""
-        return problem.objective(X, state["C"], weight)

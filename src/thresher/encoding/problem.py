@@ -1,7 +1,9 @@
 """The coding problem: given a dictionary, find the codes of samples."""
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -34,19 +36,32 @@ class CodingProblem:
         return self.D @ self.D.T
 
     @cached_property
+    def transposed(self) -> Array:
+        """``Dᵀ`` in memory order, for compiled products."""
+        return np.ascontiguousarray(self.D.T)
+
+    @cached_property
     def dictionary_norm(self) -> float:
         """``‖D‖₂²``; positive even for a zero dictionary, since steps are divided by it."""
         largest = float(np.linalg.eigvalsh(self.gram.astype(np.float64))[-1])
         return largest if largest > 0 else 1.0
 
+    def remember(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """What a solver computes once for all blocks: made on the first call, then kept."""
+        memory: dict[Hashable, Any] = self.__dict__.setdefault("_memory", {})
+        if key not in memory:
+            memory[key] = make()
+        return memory[key]
+
     def shifted_gram_inverse(self, shift: float) -> Array:
-        """``(D Dᵀ + shift·I)⁻¹``, kept: every block of a batch asks for the same one."""
-        cache: dict[float, Array] = self.__dict__.setdefault("_shifted_inverses", {})
-        if shift not in cache:
-            K = self.gram.shape[0]
-            shifted = self.gram.astype(np.float64) + shift * np.eye(K)
-            cache[shift] = np.linalg.inv(shifted).astype(self.D.dtype)
-        return cache[shift]
+        """``(D Dᵀ + shift·I)⁻¹``, remembered."""
+
+        def make() -> Array:
+            shifted = self.gram.astype(np.float64) + shift * np.eye(len(self.gram))
+            return np.linalg.inv(shifted).astype(self.D.dtype)
+
+        inverse: Array = self.remember(shift, make)
+        return inverse
 
     def objective(self, X: Array, C: Array, weight: Array | None = None) -> Array:
         """``loss(x, cD) + φ(c)`` of every row."""

@@ -1,5 +1,7 @@
 """The two loops, state, history, callbacks, progress and the thread pool."""
 
+from thresher.engine.alternate import Alternation, alternate
+from thresher.engine.batch import BatchADMM, BatchProblem, ExactAlternation
 from thresher.engine.callbacks import Callback, Step, StopAfter, any_stops
 from thresher.engine.history import History, HistoryRow
 from thresher.engine.pool import Pool
@@ -8,7 +10,11 @@ from thresher.engine.quadratic import QuadraticMethod, StreamState, Summary
 from thresher.engine.stream import Position, advance, stream
 
 __all__ = [
+    "Alternation",
+    "BatchADMM",
+    "BatchProblem",
     "Callback",
+    "ExactAlternation",
     "History",
     "HistoryRow",
     "Pool",
@@ -20,6 +26,7 @@ __all__ = [
     "StreamState",
     "Summary",
     "advance",
+    "alternate",
     "any_stops",
     "stream",
 ]

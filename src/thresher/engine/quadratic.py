@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.encoding import CodingProblem, Encoder
+from thresher.encoding import BlockEncoder, CodingProblem
 from thresher.learning import (
     DictionaryProblem,
     DictionaryStep,
@@ -94,7 +94,7 @@ class QuadraticMethod:
 
     Parameters
     ----------
-    encoder : Encoder
+    encoder : BlockEncoder
         Finds codes while learning.
     loss : callable
         Makes the loss from the outlier weight λ.
@@ -112,7 +112,7 @@ class QuadraticMethod:
         Divide each sample by its largest entry first (paper A, VII-B3).
     """
 
-    encoder: Encoder
+    encoder: BlockEncoder
     loss: Callable[[float], Loss]
     dictionary_step: DictionaryStep
     outlier_weight: OutlierWeight = field(default_factory=lambda: FixedWeight(1.0))

@@ -17,7 +17,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from thresher.encoding import CodingProblem, Encoder, Encoding, Status
+from thresher.encoding import BlockEncoder, CodingProblem, Encoding, Status
 from thresher.engine import Pool, ProgressBar, QuadraticMethod, StreamState
 from thresher.linalg import Array, block_slices
 from thresher.streams import Batch
@@ -51,7 +51,7 @@ class DictionaryModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """The parts that the parameters name."""
 
     @abstractmethod
-    def _exact_encoder(self) -> Encoder:
+    def _exact_encoder(self) -> BlockEncoder:
         """The encoder of `transform`: codes that meet ``tol``."""
 
     def __sklearn_tags__(self) -> Any:

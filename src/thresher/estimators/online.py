@@ -6,11 +6,9 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from thresher.engine import (
     Callback,
-    History,
     HistoryRow,
     Pool,
     Position,
@@ -23,8 +21,7 @@ from thresher.engine import (
     any_stops,
     stream,
 )
-from thresher.estimators.base import DictionaryModel, computing_dtype
-from thresher.estimators.registry import INITS
+from thresher.estimators.learned import LearnedModel
 from thresher.estimators.robust import is_stream
 from thresher.linalg import Array
 from thresher.streams import ArraySource, Batch, IterableSource, Source
@@ -32,22 +29,13 @@ from thresher.streams import ArraySource, Batch, IterableSource, Source
 _PASSES_FOR_ARRAYS = 10
 
 
-class OnlineModel(DictionaryModel):
+class OnlineModel(LearnedModel):
     """`fit`, `partial_fit`, `resume` and `grow` on the engine's stream loop."""
 
-    n_components: int | None
-    init: Any
     batch_size: int
     n_passes: int | None
     shuffle: bool
-    random_state: Any
     callbacks: Iterable[Callback] | None
-
-    history_: History
-    n_samples_seen_: int
-    n_iter_: int
-    _position: Position
-    _seconds: float
 
     # ----------------------------------------------------------------- learning
 
@@ -203,44 +191,11 @@ class OnlineModel(DictionaryModel):
             stream(method, self._state, source, pool, report, n_passes, self.tol, position)
         return self
 
-    def _begin(self, first: Batch, seed: int) -> StreamState:
-        F = first.X.shape[1]
-        dtype = computing_dtype(first.X)
-        init = self.init
-        if isinstance(init, str):
-            n_components = min(10, F) if self.n_components is None else self.n_components
-            if init not in INITS:
-                names = ", ".join(map(repr, INITS))
-                raise ValueError(f"init={init!r} is not known; use one of {names}, or an array.")
-            init = INITS[init]
-        else:
-            init = np.array(init, dtype=np.float64)
-            n_components = self.n_components or len(init)
-            if init.shape != (n_components, F) or not np.isfinite(init).all() or (init < 0).any():
-                raise ValueError(
-                    f"init must be a nonnegative array of shape ({n_components}, {F}), one row "
-                    f"for each atom; got the shape {init.shape}."
-                )
-        return self._method(n_components).begin(first, init, n_components, dtype, seed)
-
     def _checked_method(self, batch: Batch | None) -> QuadraticMethod:
         method = self._method(len(self._state.D))
         if batch is not None:
             method.problem(self._state).loss.check_weight(batch.entry_weight)
         return method
-
-    def _check_parameters(self) -> None:
-        for name in ("batch_size", "max_iter"):
-            value = getattr(self, name)
-            if not isinstance(value, Integral) or value < 1:
-                raise ValueError(f"{name}={value!r} must be a positive integer.")
-        for name in ("n_components", "n_passes"):
-            value = getattr(self, name)
-            if value is not None and (not isinstance(value, Integral) or value < 1):
-                raise ValueError(f"{name}={value!r} must be a positive integer or None.")
-        if not self.tol > 0:
-            raise ValueError(f"tol={self.tol!r} must be positive.")
-        self._method(1 if self.n_components is None else int(self.n_components))
 
     def _check_is_begun(self) -> None:
         if not hasattr(self, "_state"):
@@ -248,13 +203,6 @@ class OnlineModel(DictionaryModel):
                 f"This {type(self).__name__} has not learned anything yet; call fit or "
                 "partial_fit first."
             )
-
-    def _draw_seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
-
-    def _forget_everything(self) -> None:
-        self.history_ = History()
-        self._seconds = 0.0
 
     def _record(
         self,
@@ -271,13 +219,3 @@ class OnlineModel(DictionaryModel):
         self.history_.append(row)
         self._adopt(after, position)
         return row
-
-    def _adopt(self, state: StreamState, position: Position) -> None:
-        """Make a state the model's own; between two steps the model is always whole."""
-        state.D.flags.writeable = False  # steps make new dictionaries, they never change one
-        self._state = state
-        self._position = position
-        self.components_ = state.D
-        self.n_components_ = len(state.D)
-        self.n_samples_seen_ = state.n_samples
-        self.n_iter_ = max(1, state.n_steps)

@@ -5,7 +5,7 @@ from typing import Any
 
 from thresher.encoding import (
     BlockADMM,
-    Certified,
+    BlockEncoder,
     Encoder,
     Never,
     OutlierADMM,
@@ -14,13 +14,7 @@ from thresher.encoding import (
 )
 from thresher.engine import Callback, QuadraticMethod
 from thresher.estimators.online import OnlineModel
-from thresher.estimators.registry import (
-    frozen_mask,
-    named_forgetting,
-    named_loss,
-    named_outlier_weight,
-    named_regulariser,
-)
+from thresher.estimators.registry import named_forgetting
 from thresher.estimators.robust import RobustModel
 from thresher.learning import BlockDescent, DictionaryADMM, DictionaryGradient, DictionaryStep
 
@@ -181,11 +175,12 @@ class OnlineRobustNMF(RobustModel, OnlineModel):
             "oadmm": "ADMM codes and dictionary (paper A, OADMM)",
         }[self.solver]
 
-    def _learning_parts(self) -> tuple[Encoder, DictionaryStep]:
+    def _learning_parts(self) -> tuple[BlockEncoder, DictionaryStep]:
         if self.solver == "auto":
             return Encoder(BlockADMM(), Never(), 3, certify=False), BlockDescent()
         if self.solver == "opgd":
-            encoder = Encoder(ProjectedGradient(), SmallChange(1e-3), 50, certify=False)
+            stop = SmallChange(1e-3)
+            encoder = Encoder(ProjectedGradient(), stop, 50, certify=False)
             return encoder, DictionaryGradient()
         if self.solver == "oadmm":
             encoder = Encoder(OutlierADMM(), SmallChange(1e-3), 50, certify=False)
@@ -193,22 +188,5 @@ class OnlineRobustNMF(RobustModel, OnlineModel):
         raise ValueError(f"solver={self.solver!r} is not known; use 'auto', 'opgd' or 'oadmm'.")
 
     def _method(self, n_components: int) -> QuadraticMethod:
-        if self.scale_samples not in (None, "max"):
-            raise ValueError(f"scale_samples={self.scale_samples!r} must be None or 'max'.")
         encoder, step = self._learning_parts()
-        return QuadraticMethod(
-            encoder=encoder,
-            loss=named_loss(self.outlier_penalty, self.outlier_sign, self.outlier_bound),
-            dictionary_step=step,
-            outlier_weight=named_outlier_weight(self.outlier_weight),
-            code_regulariser=named_regulariser("code", self.code_set, self.code_penalty),
-            dictionary_regulariser=named_regulariser(
-                "dictionary", self.dictionary_set, self.dictionary_penalty
-            ),
-            forgetting=named_forgetting(self.forgetting),
-            frozen=frozen_mask(self.frozen_atoms, n_components),
-            scale_samples=self.scale_samples == "max",
-        )
-
-    def _exact_encoder(self) -> Encoder:
-        return Encoder(BlockADMM(), Certified(self.tol), self.max_iter)
+        return self._parts(n_components, encoder, step, named_forgetting(self.forgetting))

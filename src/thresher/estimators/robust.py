@@ -7,8 +7,16 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from thresher.encoding import CodingProblem, Encoding
+from thresher.encoding import AutoEncoder, BlockEncoder, CodingProblem, Encoding
+from thresher.engine import QuadraticMethod
 from thresher.estimators.base import DictionaryModel, computing_dtype
+from thresher.estimators.registry import (
+    frozen_mask,
+    named_loss,
+    named_outlier_weight,
+    named_regulariser,
+)
+from thresher.learning import DictionaryStep, Forgetting
 from thresher.linalg import Array
 
 
@@ -32,6 +40,40 @@ def is_stream(X: Any) -> bool:
 
 class RobustModel(DictionaryModel):
     """A dictionary model whose loss sets outliers aside."""
+
+    outlier_weight: Any
+    outlier_penalty: Any
+    outlier_sign: str
+    outlier_bound: float | None
+    code_set: Any
+    code_penalty: Any
+    dictionary_set: Any
+    dictionary_penalty: Any
+    frozen_atoms: Any
+    scale_samples: str | None
+
+    def _parts(
+        self, n_components: int, encoder: BlockEncoder, step: DictionaryStep, forgetting: Forgetting
+    ) -> QuadraticMethod:
+        """The method that the parameters describe, with the solver's own encoder and step."""
+        if self.scale_samples not in (None, "max"):
+            raise ValueError(f"scale_samples={self.scale_samples!r} must be None or 'max'.")
+        return QuadraticMethod(
+            encoder=encoder,
+            loss=named_loss(self.outlier_penalty, self.outlier_sign, self.outlier_bound),
+            dictionary_step=step,
+            outlier_weight=named_outlier_weight(self.outlier_weight),
+            code_regulariser=named_regulariser("code", self.code_set, self.code_penalty),
+            dictionary_regulariser=named_regulariser(
+                "dictionary", self.dictionary_set, self.dictionary_penalty
+            ),
+            forgetting=forgetting,
+            frozen=frozen_mask(self.frozen_atoms, n_components),
+            scale_samples=self.scale_samples == "max",
+        )
+
+    def _exact_encoder(self) -> BlockEncoder:
+        return AutoEncoder(self.tol, self.max_iter)
 
     @property
     def outlier_weight_(self) -> float:

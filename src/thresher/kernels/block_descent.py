@@ -3,40 +3,51 @@
 import numpy as np
 from numba import njit
 
+from thresher.kernels.envelope import REORDER
 
-@njit(cache=True, nogil=True)
+
+@njit(cache=True, nogil=True, fastmath=REORDER)
+def _subtract_atoms(weights, D, out):  # type: ignore[no-untyped-def]
+    """``out −= weights · D``, four atoms at a time, so that out is read and written less often."""
+    K = D.shape[0]
+    fours = K - K % 4
+    for j in range(0, fours, 4):
+        w0, w1, w2, w3 = weights[j], weights[j + 1], weights[j + 2], weights[j + 3]
+        d0, d1, d2, d3 = D[j], D[j + 1], D[j + 2], D[j + 3]
+        for f in range(out.size):
+            out[f] -= w0 * d0[f] + w1 * d1[f] + w2 * d2[f] + w3 * d3[f]
+    for j in range(fours, K):
+        w0, d0 = weights[j], D[j]
+        for f in range(out.size):
+            out[f] -= w0 * d0[f]
+
+
+@njit(cache=True, nogil=True, fastmath=REORDER)
 def sweep_ball(A, B, D, l1, l2, radius):  # type: ignore[no-untyped-def]
     """``d_k ← Π([d_k + (B_k − A_k D − l1)/A_kk]₊ / (1 + l2/A_kk))`` for k = 0, 1, …, in place.
 
     Π shortens an atom to ``radius`` (infinite for the orthant). Returns how far the atoms moved.
     """
-    K, F = D.shape
     moved = 0.0
-    atom = np.empty(F)
-    for k in range(K):
+    atom = np.empty(D.shape[1])
+    for k in range(D.shape[0]):
         a = A[k, k]
         if a <= 0.0:
             continue
-        for f in range(F):
-            atom[f] = B[k, f] - l1
-        for j in range(K):
-            weight = A[k, j]
-            if weight != 0.0:
-                for f in range(F):
-                    atom[f] -= weight * D[j, f]
+        atom[:] = B[k]
+        _subtract_atoms(A[k], D, atom)
         shrink = 1.0 / (a + l2)
+        d = D[k]
         length = 0.0
-        for f in range(F):
-            value = (atom[f] + a * D[k, f]) * shrink
-            if value < 0.0:
-                value = 0.0
+        for f in range(d.size):
+            value = max((atom[f] + a * d[f] - l1) * shrink, 0.0)
             atom[f] = value
             length += value * value
         length = np.sqrt(length)
         scale = radius / length if length > radius else 1.0
-        for f in range(F):
+        for f in range(d.size):
             value = atom[f] * scale
-            step = value - D[k, f]
+            step = value - d[f]
             moved += step * step
-            D[k, f] = value
+            d[f] = value
     return np.sqrt(moved)

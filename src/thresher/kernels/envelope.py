@@ -1,31 +1,39 @@
-"""Separable outlier envelopes in one pass over memory.
+"""Separable outlier envelopes, entry by entry, and passes over memory that use them.
 
 The penalty of an outlier r is ``l1·|r| + l2/2·r²`` on ``lower ≤ r ≤ upper``; at a residual e the
-best one is ``r = clip(soft(e, l1)/(1 + l2))``. Sums may be reordered by the compiler (which makes
-them fast), always in the same way.
+best one is ``r = clip(soft(e, l1)/(1 + l2))``. Sums may be reordered by the compiler, which makes
+them fast, and always in the same way, so that bits do not change between runs.
 """
 
-import numpy as np
 from numba import njit
+
+REORDER = {"reassoc", "contract", "nsz", "arcp"}
 
 
 @njit(inline="always")
-def _outlier(e, l1, shrink, lower, upper):  # type: ignore[no-untyped-def]
-    r = e - min(max(e, -l1), l1)
-    return min(max(r * shrink, lower), upper)
+def outlier(e, l1, shrink, lower, upper):  # type: ignore[no-untyped-def]
+    """The outlier at a residual; ``shrink`` is ``1/(1 + l2)``."""
+    return min(max((e - min(max(e, -l1), l1)) * shrink, lower), upper)
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc"})
+@njit(inline="always")
+def outlier_cost(r, l1, l2):  # type: ignore[no-untyped-def]
+    """``l1·|r| + l2/2·r²``."""
+    return abs(r) * (l1 + l2 * abs(r) / 2)
+
+
+@njit(cache=True, nogil=True, fastmath=REORDER)
 def value_and_gradient(X, Y, l1, l2, lower, upper, gradient, value):  # type: ignore[no-untyped-def]
     """Gradient ``r − e`` in the prediction, and the value of every row; ``e = x − y``."""
-    n, F = X.shape
-    shrink = np.float32(1) / (1 + l2)
-    for i in range(n):
+    one = X.dtype.type(1)
+    shrink = one / (one + l2)
+    for i in range(X.shape[0]):
+        x, y, g = X[i], Y[i], gradient[i]
         total = X.dtype.type(0)
-        for f in range(F):
-            e = X[i, f] - Y[i, f]
-            r = _outlier(e, l1, shrink, lower, upper)
+        for f in range(x.size):
+            e = x[f] - y[f]
+            r = outlier(e, l1, shrink, lower, upper)
             inlier = e - r
-            gradient[i, f] = -inlier
-            total += inlier * inlier / 2 + abs(r) * (l1 + l2 / 2 * abs(r))
+            g[f] = -inlier
+            total += inlier * inlier / 2 + outlier_cost(r, l1, l2)
         value[i] = total

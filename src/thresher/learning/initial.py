@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from thresher.learning.outlier_weight import RangeWeight
 from thresher.linalg import Array
 from thresher.sets import ConvexSet
 
@@ -60,6 +61,10 @@ def _spread_samples(
     where a sample is bright and makes atoms different.
     """
     X = _fill_missing(X.astype(np.float64), weight)
+    # A glitch far beyond the range of the data would be all that remains of a sample.
+    sizes = np.abs(X)
+    weights = np.broadcast_to(sample_weight[:, None], X.shape)
+    X = np.clip(X, None, RangeWeight().measure(sizes.ravel(), weights.ravel()))
     order = np.argsort(X @ rng.standard_normal(X.shape[1]), kind="stable")
     cumulated = np.cumsum(sample_weight[order], dtype=np.float64)
     marks = (np.arange(n_components) + rng.random(n_components)) / n_components

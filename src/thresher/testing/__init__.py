@@ -1,1 +1,10 @@
-"""The testing layer."""
+"""Public checks: what an estimator of this library promises, and how to test it.
+
+``for check in checks_for(estimator): check(estimator)`` runs every promise that applies; with
+pytest, parametrise over `checks_for`. A check gets an unfitted estimator and raises
+`AssertionError` with a sentence if a promise is broken.
+"""
+
+from thresher.testing.checks import Check, checks_for
+
+__all__ = ["Check", "checks_for"]

@@ -1,0 +1,40 @@
+"""The second loop: improve the codes, improve the dictionary, with all data in memory.
+
+The objective is checked after each half-step, so a method can see what each half achieved; the
+loop ends when a whole round improves it by less than the tolerance.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+
+class Alternation(Protocol):
+    """A batch method in the middle of its work; the half-steps change it in place."""
+
+    def improve_codes(self) -> None:
+        """Better codes for the current dictionary."""
+
+    def improve_dictionary(self) -> None:
+        """A better dictionary for the current codes."""
+
+    def objective(self) -> float:
+        """Mean objective per sample at the feasible variables; infinite before the first codes."""
+
+
+Report = Callable[[int, float, float], bool]
+"""Told of each round (its number, objective after codes, after dictionary); True ends the fit."""
+
+
+def alternate(method: Alternation, report: Report, max_rounds: int, tol: float) -> int:
+    """Alternate until the objective settles; return the number of rounds."""
+    last = method.objective()
+    for number in range(1, max_rounds + 1):
+        method.improve_codes()
+        after_codes = method.objective()
+        method.improve_dictionary()
+        now = method.objective()
+        settled = last < float("inf") and abs(last - now) <= tol * abs(last)
+        if report(number, after_codes, now) or settled:
+            return number
+        last = now
+    return max_rounds

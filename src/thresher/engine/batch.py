@@ -1,0 +1,222 @@
+"""Batch methods of paper A (supplement S-2) for the second loop."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.encoding import BlockEncoder, CodingProblem
+from thresher.engine.pool import Pool
+from thresher.engine.quadratic import QuadraticMethod
+from thresher.learning import DictionaryProblem, DictionaryStep, QuadraticStatistics
+from thresher.linalg import Array, block_slices
+from thresher.losses import Envelope, Loss
+from thresher.sets import Reals
+from thresher.streams import Batch
+
+
+@dataclass
+class BatchProblem:
+    """All samples with their weights, and the parts of the method: (S-7).
+
+    Samples are loaded block by block, so CSR stays sparse and integers stay small.
+    """
+
+    method: QuadraticMethod
+    batch: Batch
+    loss: Loss
+    dtype: np.dtype[Any]
+
+    def __post_init__(self) -> None:
+        ones = np.ones(self.batch.n_samples)
+        given = self.batch.sample_weight
+        self.sample_weight: Array = ones if given is None else given.astype(np.float64)
+
+    def load(self, rows: slice) -> tuple[Array, Array | None]:
+        """A block of samples and the weights of its entries, zero where missing."""
+        X, weight, _ = self.method.load(self.batch, rows, self.dtype)
+        return X, weight
+
+    def blocks(self) -> list[slice]:
+        """Row blocks of fixed size."""
+        return list(block_slices(self.batch.n_samples, self.batch.X.shape[1]))
+
+    def coding(self, D: Array) -> CodingProblem:
+        """The coding problem on a dictionary."""
+        return CodingProblem(D, self.loss, self.method.code_regulariser)
+
+    def mean(self, losses: Array, D: Array) -> float:
+        """Weighted mean of the samples' objectives, plus the penalty of the dictionary."""
+        total = float(np.dot(self.sample_weight, losses.astype(np.float64)))
+        penalty = float(self.method.dictionary_regulariser.value(D).sum())
+        return total / float(self.sample_weight.sum()) + penalty
+
+    def free(self, n_components: int) -> NDArray[np.bool_]:
+        """Flags of the atoms that may move."""
+        frozen = self.method.frozen
+        return np.ones(n_components, dtype=bool) if frozen is None else ~frozen
+
+
+@dataclass
+class ExactAlternation:
+    """Codes by an encoder, warm-started and never worsened; dictionary by a step on A and B.
+
+    With one proximal gradient step for each half this is BPGD, (S-8)–(S-10); with an exact encoder
+    and block coordinate descent it is ``auto``.
+    """
+
+    problem: BatchProblem
+    D: Array
+    C: Array
+    encoder: BlockEncoder
+    step: DictionaryStep
+    pool: Pool
+    cold: bool = False
+    """Whether ``C`` is only room for codes, and the first round starts without any."""
+
+    def __post_init__(self) -> None:
+        if self.cold:
+            self.losses: Array = np.full(len(self.C), np.inf, dtype=self.C.dtype)
+        else:
+            self._evaluate()
+
+    def improve_codes(self) -> None:
+        """Code every block from its last codes; a row that got worse keeps them."""
+        coding = self.problem.coding(self.D)
+        self.encoder.prepare(coding)
+
+        def work(rows: slice) -> None:
+            X, weight = self.problem.load(rows)
+            start = None if self.cold else self.C[rows]
+            C = self.encoder.encode(coding, X, weight, start).codes
+            losses = coding.objective(X, C, weight)
+            better = losses < self.losses[rows]
+            self.C[rows] = np.where(better[:, None], C, self.C[rows])
+            self.losses[rows] = np.where(better, losses, self.losses[rows])
+
+        self.pool.map(work, self.problem.blocks())
+        self.cold = False
+
+    def improve_dictionary(self) -> None:
+        """Minimise the surrogate that the current codes define."""
+        coding = self.problem.coding(self.D)
+
+        def work(rows: slice) -> QuadraticStatistics:
+            (X, weight), C = self.problem.load(rows), self.C[rows]
+            prediction = C @ self.D
+            gradient = self.problem.loss.gradient(X, prediction, weight)
+            sample = self.problem.sample_weight[rows].astype(X.dtype)[:, None]
+            curvature = coding.row_curvature(weight, len(C)) * sample
+            total = float(self.problem.sample_weight[rows].sum())
+            return QuadraticStatistics.of(C, prediction, gradient * sample, curvature, total)
+
+        K, F = self.D.shape
+        statistics = sum(
+            self.pool.map(work, self.problem.blocks()), QuadraticStatistics.empty(K, F)
+        )
+        free = self.problem.free(K)
+        surrogate = DictionaryProblem.of(
+            statistics, self.D, self.problem.method.dictionary_regulariser, free
+        )
+        D = self.D.copy()
+        D[free] = self.step.minimise(surrogate, self.D[free])
+        self.D = D
+        self._evaluate()
+
+    def objective(self) -> float:
+        """Weighted mean over samples, plus the penalty of the dictionary."""
+        return float("inf") if self.cold else self.problem.mean(self.losses, self.D)
+
+    def _evaluate(self) -> None:
+        coding = self.problem.coding(self.D)
+
+        def work(rows: slice) -> Array:
+            X, weight = self.problem.load(rows)
+            return coding.objective(X, self.C[rows], weight)
+
+        self.losses = np.concatenate(self.pool.map(work, self.problem.blocks()))
+
+
+@dataclass
+class BatchADMM:
+    """BADMM, (S-12)–(S-20): codes H, outliers R and dictionary W with copies U, Q, Ψ and duals.
+
+    The copies are feasible; they are what the objective sees and what is returned (MATH A.5). It
+    is the one method that stores the outliers of all samples. Missing entries have free outliers,
+    which absorb them.
+    """
+
+    problem: BatchProblem
+    Psi: Array
+    U: Array
+    rho: float = 1.0
+    Q: Array = field(init=False)
+    R: Array = field(init=False)
+    H: Array = field(init=False)
+    W: Array = field(init=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.problem.loss, Envelope):
+            raise ValueError(
+                f"badmm splits outliers from the squared loss and cannot use {self.problem.loss}; "
+                "use solver='auto'."
+            )
+        self.X, self.weight = self.problem.load(slice(0, self.problem.batch.n_samples))
+        if self.weight is not None and not np.isin(self.weight, (0, 1)).all():
+            raise ValueError("badmm knows missing entries but no other weights; use solver='auto'.")
+        self.H, self.W = self.U.copy(), self.Psi.copy()
+        self.R = np.zeros_like(self.X)
+        self.Q = self.R.copy()
+        self.A, self.B, self.Delta = (np.zeros_like(Z) for Z in (self.H, self.R, self.W))
+
+    @property
+    def D(self) -> Array:  # noqa: N802 - the notation
+        """The feasible dictionary."""
+        return self.Psi
+
+    @property
+    def C(self) -> Array:  # noqa: N802 - the notation
+        """The feasible codes."""
+        return self.U
+
+    def improve_codes(self) -> None:
+        """(S-12), (S-13) and the copies and duals of codes and outliers."""
+        rho, X, loss = self.rho, self.X, self.problem.loss
+        assert isinstance(loss, Envelope)
+        eye = np.eye(len(self.W), dtype=X.dtype)
+        right = (X - self.R) @ self.W.T + rho * self.U - self.A
+        self.H = np.linalg.solve(self.W @ self.W.T + rho * eye, right.T).T
+        residual = X - self.H @ self.W
+        V = (rho * self.Q + residual - self.B) / (1 + rho)
+        R = loss.penalty.prox(self._seen(V), 1 / (1 + rho), Reals())
+        self.R = R if self.weight is None else np.where(self.weight > 0, R, residual)
+        self.U = self.problem.method.code_regulariser.prox(self.H + self.A / rho, 1 / rho)
+        Q = loss.region.project(self.R + self.B / rho)
+        self.Q = Q if self.weight is None else np.where(self.weight > 0, Q, self.R)
+        self.A = self.A + rho * (self.H - self.U)
+        self.B = self.B + rho * (self.R - self.Q)
+
+    def improve_dictionary(self) -> None:
+        """(S-14) and the copy and dual of the dictionary, for the atoms that are free."""
+        rho, free = self.rho, self.problem.free(len(self.Psi))
+        sample = self.problem.sample_weight.astype(self.H.dtype)[:, None]
+        sample = sample / sample.mean()
+        gram = (self.H * sample).T @ self.H + rho * np.eye(self.H.shape[1], dtype=self.H.dtype)
+        cross = (self.H * sample).T @ (self.X - self.R)
+        W = np.linalg.solve(gram, cross - self.Delta + rho * self.Psi)
+        step = len(self.X) / rho  # the penalty is relative to the mean loss, this is the sum
+        Psi = self.problem.method.dictionary_regulariser.prox(W + self.Delta / rho, step)
+        W[~free], Psi[~free] = self.Psi[~free], self.Psi[~free]
+        self.W, self.Psi = W, Psi
+        self.Delta = self.Delta + rho * (W - Psi)
+
+    def objective(self) -> float:
+        """The objective of (S-7) at the copies, per sample."""
+        loss = self.problem.loss
+        assert isinstance(loss, Envelope)
+        fit = loss.value_with(self.X, self.U @ self.Psi, self._seen(self.Q), self.weight)
+        return self.problem.mean(fit + self.problem.method.code_regulariser.value(self.U), self.Psi)
+
+    def _seen(self, V: Array) -> Array:
+        return V if self.weight is None else np.where(self.weight > 0, V, 0)

@@ -1,0 +1,76 @@
+"""How any model starts to learn, and what it remembers of it."""
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from thresher.engine import History, Position, StreamState
+from thresher.estimators.base import DictionaryModel, computing_dtype
+from thresher.estimators.registry import INITS
+from thresher.streams import Batch
+
+
+class LearnedModel(DictionaryModel):
+    """Parameters are checked, a seed is drawn, atoms start, and a state becomes the model's own."""
+
+    n_components: int | None
+    init: Any
+    random_state: Any
+
+    history_: History
+    n_samples_seen_: int
+    n_iter_: int
+    _position: Position
+    _seconds: float
+
+    def _check_parameters(self) -> None:
+        for name in ("batch_size", "max_iter"):
+            value = getattr(self, name, 1)
+            if not isinstance(value, Integral) or value < 1:
+                raise ValueError(f"{name}={value!r} must be a positive integer.")
+        for name in ("n_components", "n_passes"):
+            value = getattr(self, name, None)
+            if value is not None and (not isinstance(value, Integral) or value < 1):
+                raise ValueError(f"{name}={value!r} must be a positive integer or None.")
+        if not self.tol > 0:
+            raise ValueError(f"tol={self.tol!r} must be positive.")
+        self._method(1 if self.n_components is None else int(self.n_components))
+
+    def _begin(self, first: Batch, seed: int) -> StreamState:
+        F = first.X.shape[1]
+        dtype = computing_dtype(first.X)
+        init = self.init
+        if isinstance(init, str):
+            n_components = min(10, F) if self.n_components is None else self.n_components
+            if init not in INITS:
+                names = ", ".join(map(repr, INITS))
+                raise ValueError(f"init={init!r} is not known; use one of {names}, or an array.")
+            init = INITS[init]
+        else:
+            init = np.array(init, dtype=np.float64, order="C")
+            n_components = self.n_components or len(init)
+            if init.shape != (n_components, F) or not np.isfinite(init).all() or (init < 0).any():
+                raise ValueError(
+                    f"init must be a nonnegative array of shape ({n_components}, {F}), one row "
+                    f"for each atom; got the shape {init.shape}."
+                )
+        return self._method(n_components).begin(first, init, n_components, dtype, seed)
+
+    def _draw_seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _forget_everything(self) -> None:
+        self.history_ = History()
+        self._seconds = 0.0
+
+    def _adopt(self, state: StreamState, position: Position) -> None:
+        """Make a state the model's own; between two steps the model is always whole."""
+        state.D.flags.writeable = False  # steps make new dictionaries, they never change one
+        self._state = state
+        self._position = position
+        self.components_ = state.D
+        self.n_components_ = len(state.D)
+        self.n_samples_seen_ = state.n_samples
+        self.n_iter_ = max(1, state.n_steps)

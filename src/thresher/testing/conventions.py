@@ -1,0 +1,107 @@
+"""Promises 1 and 5: scikit-learn's conventions, and nobody's data are touched."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+from thresher.testing.data import planted, ready
+
+
+def check_scikit_learn_agrees(estimator: Any) -> None:
+    """scikit-learn's own `check_estimator` passes, without any expected failure."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the checks fit tiny, odd data on purpose
+        results = check_estimator(clone(estimator), on_skip=None, on_fail=None)
+    failed = [str(r["check_name"]) for r in results if r["status"] == "failed"]
+    assert not failed, f"scikit-learn's checks fail: {', '.join(failed)}."
+
+
+def check_dtype_stays(estimator: Any) -> None:
+    """float32 data give float32 atoms and codes, float64 data float64."""
+    for dtype in (np.float32, np.float64):
+        X = planted().astype(dtype)
+        model = ready(estimator).fit(X)
+        assert model.components_.dtype == dtype, (
+            f"{dtype} data gave {model.components_.dtype} atoms."
+        )
+        assert model.transform(X).dtype == dtype, "transform changed the dtype."
+
+
+def check_pipeline_and_grid_search(estimator: Any) -> None:
+    """The estimator works inside a pipeline, and a grid search can choose its parameters."""
+    X = planted(120)
+    pipeline = make_pipeline(MaxAbsScaler(), ready(estimator))
+    assert pipeline.fit_transform(X).shape[0] == len(X)
+    search = GridSearchCV(ready(estimator), {"n_components": [2, 4]}, cv=2).fit(X)
+    assert search.best_params_["n_components"] == 4, "More parts fit better, but were not chosen."
+
+
+def check_output_as_frame(estimator: Any) -> None:
+    """``set_output`` gives data frames with a column for each atom."""
+    X = planted(80)
+    frame = ready(estimator).set_output(transform="pandas").fit(X).transform(X)
+    name = type(estimator).__name__.lower()
+    assert list(frame.columns) == [f"{name}{k}" for k in range(frame.shape[1])]
+
+
+def check_inputs_of_all_kinds(estimator: Any) -> None:
+    """uint8, lists, data frames and CSR mean the same as the array they stand for."""
+    import pandas as pd
+
+    X = np.round(planted() * 255).astype(np.uint8)
+    as_float = X.astype(np.float32)
+    expected = ready(estimator).fit(as_float).components_
+    np.testing.assert_array_equal(ready(estimator).fit(X).components_, expected)
+    frame = pd.DataFrame(as_float, columns=[f"f{j}" for j in range(X.shape[1])])
+    np.testing.assert_array_equal(ready(estimator).fit(frame).components_, expected)
+    tight = ready(estimator).fit(as_float.tolist()).components_
+    np.testing.assert_allclose(tight, expected, rtol=1e-2, atol=1e-3)
+    np.testing.assert_array_equal(
+        ready(estimator).fit(sparse.csr_matrix(as_float)).components_, expected
+    )
+
+
+def check_input_is_not_written(estimator: Any) -> None:
+    """Arrays of the user, read-only ones too, stay as they are and are not kept."""
+    X = planted()
+    init = np.random.default_rng(0).random((4, X.shape[1]))
+    kept_X, kept_init = X.copy(), init.copy()
+    X.flags.writeable = init.flags.writeable = False
+    model = ready(estimator, init=init).fit(X)
+    model.transform(X)
+    model.impute(X)
+    np.testing.assert_array_equal(X, kept_X)
+    np.testing.assert_array_equal(init, kept_init)
+    assert not np.shares_memory(model.components_, init), "components_ is the user's own init."
+    for order in ("C", "F"):
+        ordered = np.array(kept_init, order=order)
+        again = ready(estimator, init=ordered).fit(X).components_
+        np.testing.assert_array_equal(again, model.components_)
+        np.testing.assert_array_equal(ordered, kept_init)
+
+
+def check_getters_are_pure(estimator: Any) -> None:
+    """Coding, scoring and imputing leave the model as it was."""
+    X = planted()
+    model = ready(estimator).fit(X)
+    before = model.components_.copy()
+    first = model.transform(X)
+    model.score(X), model.score_samples(X), model.impute(X), model.inverse_transform(first)
+    np.testing.assert_array_equal(model.transform(X), first)
+    np.testing.assert_array_equal(model.components_, before)
+
+
+def check_seed_decides(estimator: Any) -> None:
+    """The same seed gives the same bits, another seed does not."""
+    X = planted()
+    first, again = (ready(estimator).fit(X).components_ for _ in range(2))
+    np.testing.assert_array_equal(first, again)
+    other = ready(estimator, random_state=1).fit(X).components_
+    assert not np.array_equal(first, other), "random_state changes nothing."

@@ -1,0 +1,127 @@
+"""Compiled loops against their NumPy twins: every dtype, odd sizes, read-only input."""
+
+import numpy as np
+import pytest
+
+from thresher.encoding import BlockADMM, CodingProblem
+from thresher.kernels import cholesky
+from thresher.kernels.block_descent import sweep_ball
+from thresher.losses import Envelope, Huber
+from thresher.losses.base import Loss
+from thresher.penalties import Constrained, ElasticNet
+from thresher.sets import NonnegativeL2Ball
+
+PRECISION = {np.float32: 2e-5, np.float64: 1e-12}
+LOSSES = [
+    Huber(0.2),
+    Huber(0.2, bound=0.4),
+    Huber(0.2, bound=0.4, nonnegative=True),
+    Envelope(ElasticNet(0.2, 0.7)),
+]
+every_dtype = pytest.mark.parametrize("dtype", PRECISION)
+
+
+def _block(dtype, n=7, K=5, F=13):
+    rng = np.random.default_rng(0)
+    D = NonnegativeL2Ball().project(rng.random((K, F))).astype(dtype)
+    X = rng.random((n, F)).astype(dtype)
+    X.flags.writeable = D.flags.writeable = False
+    return D, X
+
+
+@every_dtype
+@pytest.mark.parametrize("loss", LOSSES)
+def test_value_and_gradient(dtype, loss):
+    _, X = _block(dtype)
+    Y = X[::-1].copy()
+    value, gradient = loss.value_and_gradient(X, Y)
+    slow_value, slow_gradient = Loss.value_and_gradient(loss, X, Y)
+    np.testing.assert_allclose(value, slow_value, rtol=PRECISION[dtype])
+    np.testing.assert_allclose(gradient, slow_gradient, atol=PRECISION[dtype])
+    assert value.dtype == gradient.dtype == dtype
+
+
+class _AnyLoss(Loss):
+    """The same loss without its type, so that the block encoder takes its NumPy way."""
+
+    def __init__(self, inside):
+        self.inside = inside
+
+    curvature = 1.0
+
+    def value(self, X, Y, weight=None):
+        return self.inside.value(X, Y, weight)
+
+    def gradient(self, X, Y, weight=None):
+        return self.inside.gradient(X, Y, weight)
+
+    def prox(self, V, X, step, weight=None):
+        return self.inside.prox(V, X, step, weight)
+
+    def outliers(self, X, Y, weight=None):
+        return self.inside.outliers(X, Y, weight)
+
+
+@every_dtype
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("penalty", [ElasticNet(), ElasticNet(0.05, 0.1)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rounds_of_the_block_encoder(dtype, loss, penalty, weighted):
+    D, X = _block(dtype)
+    weight = np.random.default_rng(1).uniform(0, 2, X.shape).astype(dtype) if weighted else None
+    if weighted:
+        weight[0, :4] = 0
+    solver = BlockADMM()
+    states = []
+    for part in (loss, _AnyLoss(loss)):
+        problem = CodingProblem(D, part, Constrained(penalty))
+        state = solver.start(problem, X, weight, None)
+        solver.steps(problem, X, weight, state, 3)
+        states.append((state, solver.codes(problem, state)))
+    (fast, fast_codes), (slow, slow_codes) = states
+    for name in ("H", "V", "Q", "rho"):
+        np.testing.assert_allclose(fast[name], slow[name], atol=20 * PRECISION[dtype])
+    np.testing.assert_allclose(fast_codes, slow_codes, atol=20 * PRECISION[dtype])
+    assert fast_codes.dtype == dtype
+
+
+@pytest.mark.parametrize("K", [1, 4, 6, 11])
+@pytest.mark.parametrize("radius", [1.0, np.inf])
+def test_sweep(K, radius):
+    rng = np.random.default_rng(K)
+    C, X = rng.random((30, K)), rng.random((30, 9))
+    A, B, D = C.T @ C, C.T @ X, rng.random((K, 9))
+    A[0], A[:, 0] = 0, 0  # an atom that nobody uses
+    l1, l2 = 0.3, 0.2
+    expected, moved = D.copy(), 0.0
+    for k in range(K):
+        if A[k, k] > 0:
+            atom = np.maximum(expected[k] * A[k, k] + B[k] - A[k] @ expected - l1, 0)
+            atom /= A[k, k] + l2
+            atom /= max(1, np.linalg.norm(atom) / radius)
+            moved += np.sum((atom - expected[k]) ** 2)
+            expected[k] = atom
+    assert sweep_ball(A, B, D, l1, l2, radius) == pytest.approx(np.sqrt(moved))
+    np.testing.assert_allclose(D, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 3, 4, 5, 9, 16])
+@every_dtype
+def test_cholesky_solve_and_drop(n, dtype):
+    rng = np.random.default_rng(n)
+    M = rng.random((n, 2 * n))
+    H = (M @ M.T + np.eye(n)).astype(dtype)
+    R = np.zeros((n + 2, n + 2), dtype=dtype)
+    R[:n, :n] = H
+    cholesky.factorise(R, n, dtype(1e-12))
+    z = rng.random(n).astype(dtype)
+    solution = z.copy()
+    cholesky.solve(R, n, solution)
+    np.testing.assert_allclose(H @ solution, z, atol=50 * PRECISION[dtype])
+    if n > 1:
+        gone = n // 2
+        cholesky.drop(R, n, gone)
+        rest = np.delete(np.delete(H, gone, 0), gone, 1)
+        solution = z[:-1].copy()
+        cholesky.solve(R, n - 1, solution)
+        np.testing.assert_allclose(rest @ solution, z[:-1], atol=50 * PRECISION[dtype])

@@ -1,0 +1,183 @@
+"""Dictionary steps: the same optimum by three methods and CVXPY, frozen atoms, forgetting."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from parts import SETS, solve
+from thresher.learning import (
+    BlockDescent,
+    DictionaryADMM,
+    DictionaryGradient,
+    DictionaryProblem,
+    HalfLife,
+    NoiseWeight,
+    PlainAverage,
+    PowerForgetting,
+    QuadraticStatistics,
+    RangeWeight,
+    initial_atoms,
+)
+from thresher.learning.outlier_weight import weighted_quantile
+from thresher.penalties import Constrained, ElasticNet
+from thresher.sets import NonnegativeL2Ball
+
+K, F = 4, 6
+STEPS = {
+    "pgd": DictionaryGradient(tol=1e-15, max_iter=50_000, spectral=True),
+    "admm": DictionaryADMM(tol=1e-15, max_iter=50_000, rho=0.1),
+    "block descent": BlockDescent(max_sweeps=5000, tol=1e-13),
+}
+NONNEGATIVE = [name for name, (region, _) in SETS.items() if region.nonnegative]
+
+
+def statistics(seed=0, n=50):
+    rng = np.random.default_rng(seed)
+    C, X = rng.random((n, K)), rng.random((n, F))
+    return QuadraticStatistics.of(C, X, np.zeros_like(X), np.ones((n, 1)), float(n)), C, X
+
+
+def start(region, seed=1):
+    return region.project(np.random.default_rng(seed).random((K, F)))
+
+
+@pytest.mark.parametrize("name", NONNEGATIVE)
+@pytest.mark.parametrize("penalty", [ElasticNet(), ElasticNet(0.05, 0.1)])
+def test_steps_agree_with_each_other_and_with_cvxpy(name, penalty):
+    region, constraints = SETS[name]
+    stats, C, X = statistics()
+    regulariser = Constrained(penalty, region)
+    D0 = start(region)
+    problem = DictionaryProblem.of(stats, D0, regulariser, np.ones(K, bool))
+    V = cp.Variable((K, F))
+    fit = cp.sum_squares(X - C @ V) / (2 * len(X)) - np.sum(X * X) / (2 * len(X))
+    cost = penalty.l1 * cp.sum(cp.abs(V)) + penalty.l2 / 2 * cp.sum_squares(V)
+    best = solve(fit + cost, [limit for k in range(K) for limit in constraints(V[k])])
+    for step in STEPS.values():
+        D = step.minimise(problem, D0)
+        assert region.contains(D, tol=1e-8)
+        assert problem.objective(D) == pytest.approx(best, abs=1e-6)
+        assert problem.residual(D) < 1e-5
+
+
+@pytest.mark.parametrize("name", NONNEGATIVE)
+def test_block_descent_never_rises(name):
+    region = SETS[name][0]
+    stats, _, _ = statistics(3)
+    D = start(region)
+    problem = DictionaryProblem.of(stats, D, Constrained(region=region), np.ones(K, bool))
+    last = problem.objective(D)
+    for _ in range(20):
+        D = BlockDescent(max_sweeps=1, tol=0).minimise(problem, D)
+        now = problem.objective(D)
+        assert now <= last + 1e-14
+        last = now
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_frozen_atoms_stay_and_the_rest_is_optimal(step):
+    stats, C, X = statistics(2)
+    region = NonnegativeL2Ball()
+    D0 = start(region)
+    free = np.array([True, False, True, False])
+    problem = DictionaryProblem.of(stats, D0, Constrained(region=region), free)
+    D = D0.copy()
+    D[free] = STEPS[step].minimise(problem, D0[free])
+    V = cp.Variable((2, F), nonneg=True)
+    fit = cp.sum_squares(X - C[:, ~free] @ D0[~free] - C[:, free] @ V)
+    solve(fit, [cp.norm2(V[k]) <= 1 for k in range(2)])
+    np.testing.assert_allclose(D[free], V.value, atol=1e-4)
+    np.testing.assert_array_equal(D[~free], D0[~free])
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_no_coded_sample_no_step(step):
+    D0 = start(NonnegativeL2Ball())
+    empty = QuadraticStatistics.empty(K, F)
+    regulariser = Constrained(region=NonnegativeL2Ball())
+    problem = DictionaryProblem.of(empty, D0, regulariser, np.ones(K, bool))
+    np.testing.assert_array_equal(STEPS[step].minimise(problem, D0), D0)
+
+
+def test_statistics_are_a_monoid():
+    (a, _, _), (b, _, _), (c, _, _) = statistics(1), statistics(2), statistics(3)
+    left, right = (a + b) + c, a + (b + c)
+    np.testing.assert_allclose(left.B, right.B, rtol=1e-14)
+    zero = QuadraticStatistics.empty(K, F)
+    np.testing.assert_array_equal((a + zero).A, a.A)
+    np.testing.assert_allclose((a + b).discounted(0.5).A, a.discounted(0.5).A + b.A / 2)
+
+
+def test_surrogate_majorises_the_envelope():
+    """It lies above the loss for every D and touches it at the current one: MATH A.1."""
+    from thresher.losses import Huber
+
+    rng = np.random.default_rng(0)
+    D, C, X = rng.random((K, F)), rng.random((30, K)), 2 * rng.random((30, F))
+    mask = (rng.random(X.shape) > 0.3).astype(float)
+    loss = Huber(0.2, bound=0.5)
+    gradient = loss.gradient(X, C @ D, mask)
+    stats = QuadraticStatistics.of(C, C @ D, gradient, np.ones((30, 1)), 30.0)
+
+    def surrogate(E):
+        return np.vdot(E, stats.A @ E) / 2 - np.vdot(E, stats.B)
+
+    constant = loss.value(X, C @ D, mask).sum() - surrogate(D)
+    for _ in range(50):
+        E = D + rng.normal(size=D.shape) * rng.choice([0.01, 0.3, 2])
+        assert surrogate(E) + constant >= loss.value(X, C @ E, mask).sum() - 1e-9
+
+
+def test_forgetting_counts_samples_not_batches():
+    for schedule in (PlainAverage(), HalfLife(100)):
+        one = schedule(64, 640)
+        assert schedule(32, 608) * schedule(32, 640) == pytest.approx(one)
+    power = PowerForgetting(10)
+    assert power(32, 608) * power(32, 640) == pytest.approx(power(64, 640))
+    assert power(10, 10) == 0
+    assert HalfLife(100)(100, 5000) == pytest.approx(0.5)
+    assert PowerForgetting(0)(10, 100) == 1
+    with pytest.raises(ValueError, match="half-life"):
+        HalfLife(0)
+
+
+@pytest.mark.parametrize("kind", ["samples", "uniform", "half-normal"])
+@pytest.mark.parametrize("name", NONNEGATIVE)
+def test_initial_atoms_are_feasible_and_distinct(kind, name):
+    X = np.random.default_rng(0).random((3, F))
+    region = SETS[name][0]
+    D = initial_atoms(kind, 5, X, None, np.ones(3), region, np.random.default_rng(1))
+    assert region.contains(D)
+    assert np.linalg.matrix_rank(D) > 1
+
+
+def test_samples_are_chosen_by_weight_not_by_row():
+    """A weight of three equals three copies, in any order; weight zero is never chosen."""
+    rng = np.random.default_rng(0)
+    X, weight = rng.random((10, F)), rng.integers(0, 4, 10).astype(float)
+    copies = np.repeat(X, weight.astype(int), axis=0)
+    copies = copies[rng.permutation(len(copies))]
+    region = NonnegativeL2Ball()
+    one = initial_atoms("samples", 4, X, None, weight, region, np.random.default_rng(5))
+    two = initial_atoms(
+        "samples", 4, copies, None, np.ones(len(copies)), region, np.random.default_rng(5)
+    )
+    np.testing.assert_allclose(one, two)
+
+
+def test_outlier_weights_follow_the_scale():
+    rng = np.random.default_rng(0)
+    values = np.abs(rng.normal(size=4000))
+    ones = np.ones(4000)
+    assert NoiseWeight().measure(values, ones) == pytest.approx(1, rel=0.05)
+    glitches = np.where(rng.random(4000) < 0.005, 1e6, values)
+    assert RangeWeight().measure(glitches, ones) < 4
+    assert RangeWeight().measure(255 * values, ones) == pytest.approx(
+        255 * RangeWeight().measure(values, ones)
+    )
+    assert RangeWeight().weight(255, 400) == pytest.approx(12.75)
+    copies = np.repeat(np.arange(5.0), [1, 2, 3, 4, 5])
+    for share in (0.1, 0.5, 0.9):
+        assert weighted_quantile(np.arange(5.0), np.arange(1.0, 6), share) == weighted_quantile(
+            copies, np.ones(15), share
+        )
