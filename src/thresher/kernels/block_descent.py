@@ -28,23 +28,24 @@ def sweep_ball(A, B, D, l1, l2, radius):  # type: ignore[no-untyped-def]
 
     Π shortens an atom to ``radius`` (infinite for the orthant). Returns how far the atoms moved.
     """
-    moved = 0.0
-    atom = np.empty(D.shape[1])
+    zero, one = D.dtype.type(0), D.dtype.type(1)
+    moved = zero
+    atom = np.empty_like(D[0])
     for k in range(D.shape[0]):
         a = A[k, k]
-        if a <= 0.0:
+        if a <= zero:
             continue
         atom[:] = B[k]
         _subtract_atoms(A[k], D, atom)
-        shrink = 1.0 / (a + l2)
+        shrink = one / (a + l2)
         d = D[k]
-        length = 0.0
+        length = zero
         for f in range(d.size):
-            value = max((atom[f] + a * d[f] - l1) * shrink, 0.0)
+            value = max((atom[f] + a * d[f] - l1) * shrink, zero)
             atom[f] = value
             length += value * value
         length = np.sqrt(length)
-        scale = radius / length if length > radius else 1.0
+        scale = radius / length if length > radius else one
         for f in range(d.size):
             value = atom[f] * scale
             step = value - d[f]

@@ -16,16 +16,17 @@ class BlockDescent:
     """``d_k ← prox(d_k + (B_k − A_k D)/A_kk)``, sweep after sweep, started at the last dictionary.
 
     In d_k alone the surrogate is an isotropic quadratic, so each update is its exact minimiser:
-    no step size, and the objective never rises. The common sets run in a compiled sweep.
+    no step size, and the objective never rises. The common sets run in a compiled sweep, in the
+    precision of the dictionary.
     """
 
-    max_sweeps: int = 5
+    max_sweeps: int = 8
     tol: float = 1e-5
 
     def minimise(self, problem: DictionaryProblem, D: Array) -> Array:
         """Sweep until the atoms move by less than ``tol``, relatively, or the bound is reached."""
-        D = np.array(D, dtype=np.float64, order="C")
-        A, B = np.ascontiguousarray(problem.A), np.ascontiguousarray(problem.B)
+        D = np.array(D, order="C")
+        A, B = (np.ascontiguousarray(S, dtype=D.dtype) for S in (problem.A, problem.B))
         size = float(np.linalg.norm(D))
         for _ in range(self.max_sweeps):
             moved = self._sweep(problem, A, B, D)
@@ -39,7 +40,8 @@ class BlockDescent:
             region, NonnegativeL2Ball | NonnegativeOrthant
         ):
             radius = region.radius if isinstance(region, NonnegativeL2Ball) else np.inf
-            return float(sweep_ball(A, B, D, penalty.l1, penalty.l2, radius))
+            constants = (D.dtype.type(value) for value in (penalty.l1, penalty.l2, radius))
+            return float(sweep_ball(A, B, D, *constants))
         moved = 0.0
         for k in range(len(D)):
             if A[k, k] <= 0:

@@ -124,4 +124,4 @@ class DictionaryStep(Protocol):
     """A way to minimise the surrogate, started at the current dictionary."""
 
     def minimise(self, problem: DictionaryProblem, D: Array) -> Array:
-        """Return better atoms as a new float64 array; ``D`` has the free atoms only."""
+        """Return better atoms as a new array; ``D`` has the free atoms only."""

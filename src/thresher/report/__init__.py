@@ -1,1 +1,5 @@
-"""The report layer."""
+"""Reports as single HTML files that need nothing from outside."""
+
+from .builder import Report
+
+__all__ = ["Report"]

@@ -1,1 +1,1 @@
-"""The tasks layer."""
+"""What people came for, from source to pictures; `demo` shows it on a synthetic street."""

@@ -1,0 +1,79 @@
+"""What ``thresher demo`` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.table import Table
+
+from thresher.report.demo import demo_report
+from thresher.tasks.demo import Progress as Tell
+from thresher.tasks.demo import run_demo
+from thresher.tasks.demo_result import DemoResult
+
+
+def show_demo(out: Path, seed: int, quick: bool) -> None:
+    """Run the demonstration, print the measures, write the report, and print its path last.
+
+    Parameters
+    ----------
+    out : Path
+        An existing folder.
+    seed : int
+        Of the scene and of the models.
+    quick : bool
+        A smaller, shorter scene.
+    """
+    console = Console()
+    console.print("A synthetic street: traffic, changing light, salt-and-pepper noise.")
+    with _progress(console) as tell:
+        result = run_demo(seed, quick=quick, progress=tell)
+    console.print(_table(result))
+    path = (out / "report.html").resolve()
+    path.write_text(demo_report(result).html(), encoding="utf-8")
+    console.print("Open the report in a browser:")
+    # Not through rich, which would break a long path on a narrow terminal.
+    print(path)
+
+
+@contextmanager
+def _progress(console: Console) -> Iterator[Tell]:
+    """Bars on a terminal, one per stage; nothing where nobody watches."""
+    bars = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("frames"),
+        TimeElapsedColumn(),
+        console=console,
+        disable=not console.is_terminal,
+    )
+    tasks: dict[str, TaskID] = {}
+
+    def tell(stage: str, done: int, total: int) -> None:
+        if stage not in tasks:
+            tasks[stage] = bars.add_task(stage, total=total)
+        bars.update(tasks[stage], completed=done)
+
+    with bars:
+        yield tell
+
+
+def _table(result: DemoResult) -> Table:
+    table = Table("", title="Measured against the truth", title_justify="left")
+    table.add_column("Thresher", justify="right", style="bold yellow")
+    table.add_column("MiniBatchNMF", justify="right")
+    for row in result.table():
+        table.add_row(*row)
+    return table

@@ -1,0 +1,95 @@
+"""Curves of what happened while a model learned."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+from numpy.typing import ArrayLike, NDArray
+
+from .style import ACCENT, INK, TEXT_SIZE, empty_figure
+
+
+def convergence_curve(
+    samples: ArrayLike,
+    loss: ArrayLike,
+    reference: ArrayLike | None = None,
+    *,
+    sample_name: str = "samples seen",
+    loss_name: str = "mean loss per sample",
+    legend: tuple[str, str, str] = ("each step", "running mean", "reference"),
+) -> Figure:
+    """Draw the loss of each step against the samples seen, with a running mean.
+
+    Parameters
+    ----------
+    samples, loss : arrays of shape (n_steps,)
+        Columns of a model's ``history_``.
+    reference : array of shape (n_steps,), optional
+        A loss to compare with, such as that of the truth.
+    sample_name, loss_name : str
+        What the axes say.
+    legend : tuple of str
+        Names of the loss, its running mean, and the reference.
+
+    Returns
+    -------
+    Figure
+        With one axes; its loss is logarithmic if all of it is positive.
+    """
+    x, y = np.asarray(samples, dtype=np.float64), np.asarray(loss, dtype=np.float64)
+    if x.ndim != 1 or x.shape != y.shape or x.size == 0:
+        raise ValueError(
+            f"samples and loss need one number per step each, not shapes {x.shape} and {y.shape}."
+        )
+    figure = empty_figure(6.6, 2.9)
+    axes = figure.add_axes((0.085, 0.195, 0.90, 0.69))
+    axes.patch.set_alpha(0.0)
+    axes.plot(x, y, color=ACCENT, linewidth=0.9, alpha=0.55, label=legend[0])
+    axes.plot(x, _running_mean(y), color=ACCENT, linewidth=2.2, label=legend[1])
+    if reference is not None:
+        below = np.broadcast_to(np.asarray(reference, dtype=np.float64), x.shape)
+        axes.plot(x, below, color=INK, linewidth=1.4, linestyle=(0, (3, 2)), label=legend[2])
+    if (y > 0).all():
+        axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(FuncFormatter(_plain_number))
+    axes.margins(x=0.01)
+    axes.set_xlabel(sample_name, color=INK, fontsize=TEXT_SIZE)
+    axes.set_title(loss_name, loc="left", color=INK, fontsize=TEXT_SIZE)
+    axes.tick_params(which="both", colors=INK, labelsize=0.9 * TEXT_SIZE, length=0)
+    axes.grid(axis="y", color=INK, alpha=0.25, linewidth=0.6)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    axes.spines["bottom"].set_color(INK)
+    axes.spines["bottom"].set_linewidth(0.8)
+    axes.legend(
+        loc="lower right",
+        bbox_to_anchor=(1.0, 1.0),  # above the curves, in line with the title
+        ncols=3,
+        frameon=False,
+        fontsize=0.85 * TEXT_SIZE,
+        labelcolor=INK,
+        handlelength=1.6,
+        columnspacing=1.4,
+        borderpad=0.1,
+        borderaxespad=0.2,
+    )
+    return figure
+
+
+def _running_mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Mean over about a twentieth of the steps around each; fewer at the ends."""
+    half = max(1, len(values) // 40)
+    sums = np.concatenate([[0.0], np.cumsum(values)])
+    centre = np.arange(len(values))
+    start, stop = np.maximum(centre - half, 0), np.minimum(centre + half + 1, len(values))
+    return np.asarray((sums[stop] - sums[start]) / (stop - start))
+
+
+def _plain_number(value: float, position: int | None = None) -> str:
+    """Thousands set apart by a thin space; no powers of ten."""
+    return f"{value:,.6g}".replace(",", "\u2009")

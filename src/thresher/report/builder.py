@@ -1,0 +1,137 @@
+"""A small builder: headings, text, tables, pictures and code in, one HTML file out."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from html import escape
+from typing import Self
+
+from .page import PAGE, STYLE
+
+
+class Report:
+    """A self-contained HTML page, put together block by block.
+
+    All text is escaped; pictures are embedded. Each method adds a block and returns the report.
+
+    Parameters
+    ----------
+    title : str
+        The heading of the page, and the name of its window.
+    lead : str
+        A sentence that says what the reader will find, set larger.
+    kicker : str
+        A few words above the title.
+
+    Examples
+    --------
+    >>> report = Report("Results", "All is well.").paragraph("a < b")
+    >>> "<p>a &lt; b</p>" in report.html()
+    True
+    """
+
+    def __init__(self, title: str, lead: str = "", kicker: str = "") -> None:
+        self.title = title
+        self._blocks = ["<header>"]
+        if kicker:
+            self._blocks.append(f'<p class="kicker">{escape(kicker)}</p>')
+        self._blocks.append(f"<h1>{escape(title)}</h1>")
+        if lead:
+            self._blocks.append(f'<p class="lead">{escape(lead)}</p>')
+        self._blocks.append("</header>")
+
+    def heading(self, text: str) -> Self:
+        """Begin a section."""
+        return self._add(f"<h2>{escape(text)}</h2>")
+
+    def paragraph(self, text: str) -> Self:
+        """Add a paragraph."""
+        return self._add(f"<p>{escape(text)}</p>")
+
+    def facts(self, facts: Sequence[tuple[str, str]]) -> Self:
+        """Add a row of large figures, each with what it means."""
+        items = "".join(
+            f"<div><dd>{escape(value)}</dd><dt>{escape(meaning)}</dt></div>"
+            for value, meaning in facts
+        )
+        return self._add(f'<dl class="facts">{items}</dl>')
+
+    def table(
+        self,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        *,
+        caption: str = "",
+        emphasis: int | None = None,
+    ) -> Self:
+        """Add a table; its first column names the rows.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            Heads of the columns.
+        rows : sequence of sequences of str
+            As many cells each as there are columns.
+        caption : str
+            Shown below.
+        emphasis : int, optional
+            Number of a column to set in bold.
+        """
+        if any(len(row) != len(columns) for row in rows):
+            raise ValueError(f"Each row of this table needs {len(columns)} cells.")
+        head = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)
+        body = "".join(f"<tr>{_cells(row, emphasis)}</tr>" for row in rows)
+        return self._add(
+            f"<figure><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+            f"{_caption(caption)}</figure>"
+        )
+
+    def picture(self, png: bytes, alt: str, caption: str = "", *, wide: bool = False) -> Self:
+        """Add a picture, given as the bytes of a PNG file.
+
+        Parameters
+        ----------
+        png : bytes
+        alt : str
+            What it shows, for those who cannot see it.
+        caption : str
+            Shown below.
+        wide : bool
+            On a phone, scroll sideways rather than shrink it to the width of the screen.
+        """
+        data = base64.b64encode(png).decode("ascii")
+        return self._add(
+            f'<figure><div class="{"picture wide" if wide else "picture"}">'
+            f'<img alt="{escape(alt)}" src="data:image/png;base64,{data}"></div>'
+            f"{_caption(caption)}</figure>"
+        )
+
+    def code(self, text: str) -> Self:
+        """Add a listing."""
+        return self._add(f"<pre><code>{escape(text.strip())}</code></pre>")
+
+    def footnote(self, text: str) -> Self:
+        """Add small print."""
+        return self._add(f'<p class="footnote">{escape(text)}</p>')
+
+    def html(self) -> str:
+        """The whole page."""
+        return PAGE.substitute(title=escape(self.title), style=STYLE, body="\n".join(self._blocks))
+
+    def _add(self, block: str) -> Self:
+        self._blocks.append(block)
+        return self
+
+
+def _cells(row: Sequence[str], emphasis: int | None) -> str:
+    first, *others = row
+    cells = [f'<th scope="row">{escape(first)}</th>']
+    for number, cell in enumerate(others, start=1):
+        text = f"<strong>{escape(cell)}</strong>" if number == emphasis else escape(cell)
+        cells.append(f"<td>{text}</td>")
+    return "".join(cells)
+
+
+def _caption(text: str) -> str:
+    return f"<figcaption>{escape(text)}</figcaption>" if text else ""

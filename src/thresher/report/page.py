@@ -1,0 +1,92 @@
+"""The frame of a page and its style sheet, for paper-white and for dark screens."""
+
+from string import Template
+
+PAGE = Template("""\
+<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>$title</title>
+<style>
+$style</style>
+</head>
+<body>
+<main>
+$body
+</main>
+</body>
+</html>
+""")
+
+STYLE = """\
+:root {
+  color-scheme: light dark;
+  --paper: #fdfcfa; --ink: #22262c; --soft: #666d78; --line: #e4e0d8; --wash: #f5f2ec;
+  --accent: #a06a08;
+  --serif: "Iowan Old Style", "Palatino Linotype", Palatino, "Book Antiqua", Georgia, serif;
+  --sans: system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif;
+  --mono: ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace;
+}
+@media (prefers-color-scheme: dark) {
+  :root {
+    --paper: #16181b; --ink: #e6e4df; --soft: #979da7; --line: #30343a; --wash: #1e2125;
+    --accent: #dfa23c;
+  }
+}
+* { box-sizing: border-box; }
+body {
+  margin: 0; background: var(--paper); color: var(--ink);
+  font: 17px/1.6 var(--sans); -webkit-text-size-adjust: 100%;
+}
+main { max-width: 860px; margin: 0 auto; padding: 72px 24px 96px; }
+header { margin-bottom: 40px; }
+.kicker {
+  margin: 0 0 12px; color: var(--accent); font-size: 14px; font-weight: 600;
+  letter-spacing: 0.04em;
+}
+h1 {
+  margin: 0 0 20px; font: 600 clamp(30px, 6vw, 44px)/1.15 var(--serif);
+  letter-spacing: -0.01em; text-wrap: balance;
+}
+.lead { margin: 0; max-width: 38em; font: 20px/1.55 var(--serif); text-wrap: pretty; }
+h2 { margin: 64px 0 12px; font: 600 25px/1.25 var(--serif); }
+p { margin: 0 0 16px; max-width: 40em; text-wrap: pretty; }
+figure { margin: 24px 0 0; }
+.picture { overflow-x: auto; }
+.picture img { display: block; width: 100%; height: auto; }
+figcaption, .footnote { margin-top: 12px; max-width: 46em; color: var(--soft); font-size: 15px; }
+.footnote { margin-top: 64px; padding-top: 16px; border-top: 1px solid var(--line); }
+.facts {
+  display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: 24px 32px;
+  margin: 0; padding: 24px 0; border: solid var(--line); border-width: 1px 0;
+}
+.facts dd {
+  margin: 0 0 4px; font: 600 30px/1.2 var(--serif); font-variant-numeric: lining-nums;
+}
+.facts dt { color: var(--soft); font-size: 15px; line-height: 1.4; }
+table { width: 100%; border-collapse: collapse; font-variant-numeric: tabular-nums lining-nums; }
+th, td { padding: 9px 0 9px 16px; border-bottom: 1px solid var(--line); text-align: right; }
+th:first-child { padding-left: 0; text-align: left; }
+thead th { color: var(--soft); font-size: 15px; font-weight: 500; vertical-align: bottom; }
+tbody th { font-weight: 400; }
+td strong { color: var(--accent); font-weight: 650; }
+pre {
+  margin: 16px 0; padding: 18px 20px; overflow-x: auto; background: var(--wash);
+  border: 1px solid var(--line); border-radius: 6px; font: 14px/1.55 var(--mono);
+}
+code { font-family: inherit; }
+@media (max-width: 560px) {
+  body { font-size: 16px; }
+  main { padding: 40px 16px 64px; }
+  .lead { font-size: 18px; }
+  .wide img { width: 680px; }
+  .facts { grid-template-columns: 1fr 1fr; gap: 20px; }
+  .facts dd { font-size: 26px; }
+  h2 { margin-top: 48px; }
+  th, td { padding-left: 10px; font-size: 15px; }
+  pre { padding: 14px; font-size: 12.5px; }
+}
+"""

@@ -1,0 +1,186 @@
+"""The demonstration, its report and its pictures."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from thresher import __version__
+from thresher.cli import app
+from thresher.plotting import atom_grid, convergence_curve, frame_grid, to_png
+from thresher.report import Report
+from thresher.tasks.demo import run_demo
+from thresher.tasks.demo_result import DemoResult, busy_moments
+from thresher.tasks.foreground import automatic_threshold, best_f1, grey_levels
+
+# ------------------------------------------------------------------------ the command
+
+
+def test_quick_demo_ends_with_the_path_of_a_self_contained_report(tmp_path: Path):
+    out = tmp_path / ("a rather long name of a folder " * 4) / "report"
+    done = CliRunner().invoke(app, ["demo", "--quick", "--out", str(out)], env={"COLUMNS": "40"})
+    assert done.exit_code == 0, done.output
+    path = Path(done.output.splitlines()[-1])
+    assert path.is_file()
+    assert path.parent == out
+    page = path.read_text(encoding="utf-8")
+    assert "http://" not in page
+    assert "https://" not in page
+    assert "url(" not in page
+    assert "<script" not in page
+    assert "<link" not in page
+    sources = re.findall(r"""(?:src|href)\s*=\s*["']?([^"'>]{0,40})""", page)
+    assert len(sources) == 3
+    assert all(source.startswith("data:image/png;base64,") for source in sources)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["demo", "--help"], ["--version"]])
+def test_help_imports_nothing_heavy(arguments: list[str]):
+    code = (
+        "import sys\nfrom thresher.cli import main\n"
+        f"sys.argv = ['thresher', *{arguments!r}]\n"
+        "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code\n"
+        "heavy = {'numba', 'sklearn', 'scipy', 'matplotlib'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, timeout=20)
+
+
+def test_version():
+    assert CliRunner().invoke(app, ["--version"]).output.strip() == f"thresher {__version__}"
+
+
+def test_interruption_is_told_in_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def interrupted(*args: object, **kwargs: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("thresher.cli.demo.run_demo", interrupted)
+    done = CliRunner().invoke(app, ["demo", "--out", str(tmp_path)])
+    assert done.exit_code == 130
+    assert "Interrupted" in done.output
+    assert "Traceback" not in done.output
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_cannot_be_made_is_refused_at_once(tmp_path: Path):
+    (tmp_path / "file").write_text("in the way")
+    done = CliRunner().invoke(app, ["demo", "--out", str(tmp_path / "file" / "folder")])
+    assert done.exit_code == 2
+    assert "--out" in done.output
+
+
+# ------------------------------------------------------------------------ the task
+
+
+@pytest.fixture(scope="module")
+def result() -> DemoResult:
+    return run_demo(1, quick=True)
+
+
+def test_separation_beats_minibatch_nmf(result: DemoResult):
+    ours, peer = result.thresher.measures, result.minibatch_nmf.measures
+    assert ours.relative_error < 0.7 * peer.relative_error
+    assert ours.psnr > peer.psnr + 3
+    assert ours.f1 > max(0.75, peer.f1)
+    assert ours.best_f1 > peer.best_f1
+    assert ours.f1 <= ours.best_f1
+
+
+def test_each_frame_is_learned_from_once(result: DemoResult):
+    assert result.samples[-1] == len(result.scene.frames)
+    assert (np.diff(result.samples) > 0).all()
+    assert result.loss_of_truth.shape == result.loss.shape
+
+
+def test_progress_is_told_for_every_stage():
+    told: dict[str, list[int]] = {}
+    run_demo(
+        quick=True, progress=lambda stage, done, total: told.setdefault(stage, []).append(done)
+    )
+    assert len(told) == 4
+    assert all(done[0] == 0 and done[-1] == 300 for done in told.values())
+
+
+def test_busy_moments_are_in_order_and_busy():
+    foreground = np.zeros((40, 4, 4), dtype=bool)
+    foreground[[2, 13, 21, 32]] = True
+    np.testing.assert_array_equal(busy_moments(foreground, 4), [2, 13, 21, 32])
+    assert len(busy_moments(foreground[:2], 5)) == 5
+
+
+def test_threshold_parts_few_bright_pixels_from_many_dark_ones():
+    rng = np.random.default_rng(0)
+    truth = rng.random((5, 30, 30)) < 0.03
+    levels = np.where(truth, rng.integers(40, 200, truth.shape), rng.integers(0, 12, truth.shape))
+    levels = levels.astype(np.uint8)
+    assert 11 <= automatic_threshold(levels) < 40
+    assert best_f1(truth, levels) == 1.0
+    assert automatic_threshold(np.zeros((1, 3, 3), dtype=np.uint8)) == 0
+
+
+def test_single_pixels_are_filtered_out():
+    residual = np.zeros((1, 9, 9))
+    residual[0, 4, 4] = -200.0
+    assert not grey_levels(residual).any()
+    residual[0, 3:6, 3:6] = -200.0
+    assert grey_levels(residual)[0, 4, 4] == 200
+
+
+# ------------------------------------------------------------------------ report and pictures
+
+
+def test_report_escapes_everything():
+    evil = "<script>alert('&\"')</script>"
+    report = (
+        Report(evil, evil, evil)
+        .heading(evil)
+        .paragraph(evil)
+        .facts([(evil, evil)])
+        .table([evil, evil], [[evil, evil]], caption=evil, emphasis=1)
+        .picture(b"png", evil, evil)
+        .code(evil)
+        .footnote(evil)
+    )
+    page = report.html()
+    assert "<script" not in page
+    assert "alert('" not in page
+    assert page.count("&lt;script&gt;") == 17
+
+
+def test_report_refuses_a_ragged_table():
+    with pytest.raises(ValueError, match="2 cells"):
+        Report("title").table(["a", "b"], [["1"]])
+
+
+def test_frame_grid_has_a_panel_per_image():
+    video = np.arange(2 * 6 * 8, dtype=float).reshape(2, 6, 8)
+    figure = frame_grid([video, video, video], ["a", "b\nc", "d"], ["1", "2"], separators=(1,))
+    assert len(figure.axes) == 6
+    assert to_png(figure).startswith(b"\x89PNG")
+    with pytest.raises(ValueError, match="titles"):
+        frame_grid([video], ["a", "b"], ["1", "2"])
+    with pytest.raises(ValueError, match="one shape"):
+        frame_grid([video, video[:1]], ["a", "b"], ["1", "2"])
+
+
+def test_atom_grid_has_a_panel_per_atom():
+    atoms = np.zeros((5, 6, 8))
+    assert len(atom_grid(atoms).axes) == 5
+    assert len(atom_grid(atoms, titles=list("abcde"), n_columns=2).axes) == 5
+    with pytest.raises(ValueError, match="height"):
+        atom_grid(atoms[0])
+
+
+def test_convergence_curve_keeps_every_step():
+    samples, loss = np.arange(1, 101) * 10, np.linspace(5, 1, 100)
+    (axes,) = convergence_curve(samples, loss).axes
+    steps, mean = axes.lines
+    np.testing.assert_array_equal(steps.get_ydata(), loss)
+    np.testing.assert_allclose(mean.get_ydata()[5:-5], loss[5:-5])
+    assert axes.get_yscale() == "log"
+    assert len(convergence_curve(samples, loss, loss / 2).axes[0].lines) == 3
+    assert convergence_curve([1], [0.0]).axes[0].get_yscale() == "linear"
