@@ -6,6 +6,7 @@ import pytest
 
 from parts import SETS, solve
 from thresher.learning import (
+    BatchSums,
     BlockDescent,
     DictionaryADMM,
     DictionaryGradient,
@@ -34,7 +35,7 @@ NONNEGATIVE = [name for name, (region, _) in SETS.items() if region.nonnegative]
 def statistics(seed=0, n=50):
     rng = np.random.default_rng(seed)
     C, X = rng.random((n, K)), rng.random((n, F))
-    return QuadraticStatistics.of(C, X, np.zeros_like(X), np.ones((n, 1)), float(n)), C, X
+    return QuadraticStatistics(C.T @ C, C.T @ X, float(n)), C, X
 
 
 def start(region, seed=1):
@@ -117,7 +118,8 @@ def test_surrogate_majorises_the_envelope():
     mask = (rng.random(X.shape) > 0.3).astype(float)
     loss = Huber(0.2, bound=0.5)
     gradient = loss.gradient(X, C @ D, mask)
-    stats = QuadraticStatistics.of(C, C @ D, gradient, np.ones((30, 1)), 30.0)
+    sums = BatchSums.of(C, X, C @ D, gradient, np.ones((30, 1)), 30.0)
+    stats = sums.surrogate(D, sharp=False)
 
     def surrogate(E):
         return np.vdot(E, stats.A @ E) / 2 - np.vdot(E, stats.B)
@@ -126,6 +128,30 @@ def test_surrogate_majorises_the_envelope():
     for _ in range(50):
         E = D + rng.normal(size=D.shape) * rng.choice([0.01, 0.3, 2])
         assert surrogate(E) + constant >= loss.value(X, C @ E, mask).sum() - 1e-9
+
+
+def test_sharp_surrogate_has_the_gradient_of_the_loss_and_less_curvature():
+    """At the current D it has the slope of the plain one, and it moves further along it."""
+    from thresher.losses import Huber
+
+    rng = np.random.default_rng(0)
+    D, C, X = rng.random((K, F)), rng.random((200, K)), rng.random((200, F))
+    X[:, 2] += 50  # a feature that changed: all its residuals are outliers of one sign
+    gaps = np.ones_like(X)
+    gaps[rng.random(200) < 0.5, 4] = 0  # a feature that is seen half the time
+
+    def stretch(mask):
+        gradient = Huber(0.2).gradient(X, C @ D, mask)
+        sums = BatchSums.of(C, X, C @ D, gradient, np.ones((200, 1)), 200.0)
+        plain, sharp = sums.surrogate(D, sharp=False), sums.surrogate(D, sharp=True)
+        np.testing.assert_allclose(plain.A @ D - plain.B, C.T @ gradient)
+        return (sharp.A @ D - sharp.B) / (plain.A @ D - plain.B)
+
+    full, half = stretch(None), stretch(gaps)
+    assert np.all(full >= 1 - 1e-12)
+    assert np.all(np.ptp(full, axis=0) < 1e-9)
+    assert full[0, 2] == pytest.approx(50, rel=0.01)  # bounded: the least curvature is 0.02
+    assert half[0, 4] / full[0, 4] == pytest.approx(2, rel=0.3)
 
 
 def test_forgetting_counts_samples_not_batches():

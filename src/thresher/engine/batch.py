@@ -1,6 +1,8 @@
 """Batch methods of paper A (supplement S-2) for the second loop."""
 
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,7 @@ from numpy.typing import NDArray
 from thresher.encoding import BlockEncoder, CodingProblem
 from thresher.engine.pool import Pool
 from thresher.engine.quadratic import QuadraticMethod
-from thresher.learning import DictionaryProblem, DictionaryStep, QuadraticStatistics
+from thresher.learning import BatchSums, DictionaryProblem, DictionaryStep
 from thresher.linalg import Array, block_slices
 from thresher.losses import Envelope, Loss
 from thresher.sets import Reals
@@ -102,26 +104,30 @@ class ExactAlternation:
         """Minimise the surrogate that the current codes define."""
         coding = self.problem.coding(self.D)
 
-        def work(rows: slice) -> QuadraticStatistics:
+        def work(rows: slice) -> BatchSums:
             (X, weight), C = self.problem.load(rows), self.C[rows]
             prediction = C @ self.D
             gradient = self.problem.loss.gradient(X, prediction, weight)
             sample = self.problem.sample_weight[rows].astype(X.dtype)[:, None]
             curvature = coding.row_curvature(weight, len(C)) * sample
             total = float(self.problem.sample_weight[rows].sum())
-            return QuadraticStatistics.of(C, prediction, gradient * sample, curvature, total)
+            return BatchSums.of(C, X, prediction, gradient * sample, curvature, total)
 
-        K, F = self.D.shape
-        statistics = sum(
-            self.pool.map(work, self.problem.blocks()), QuadraticStatistics.empty(K, F)
-        )
-        free = self.problem.free(K)
-        surrogate = DictionaryProblem.of(
-            statistics, self.D, self.problem.method.dictionary_regulariser, free
-        )
-        D = self.D.copy()
-        D[free] = self.step.minimise(surrogate, self.D[free])
-        self.D = D
+        sums = reduce(add, self.pool.map(work, self.problem.blocks()))
+        before, losses, last = self.D, self.losses, self.objective()
+        self._move(before, sums, self.problem.method.sharp)
+        if self.objective() > last:
+            # The sharp quadratic is above the loss on the average only; the plain one always is.
+            self.losses = losses
+            self._move(before, sums, sharp=False)
+
+    def _move(self, D: Array, sums: BatchSums, sharp: bool) -> None:
+        method, free = self.problem.method, self.problem.free(len(D))
+        statistics = sums.surrogate(D, sharp)
+        surrogate = DictionaryProblem.of(statistics, D, method.dictionary_regulariser, free)
+        moved = D.copy()
+        moved[free] = self.step.minimise(surrogate, D[free])
+        self.D = moved
         self._evaluate()
 
     def objective(self) -> float:

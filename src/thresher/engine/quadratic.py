@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from thresher.encoding import BlockEncoder, CodingProblem
 from thresher.learning import (
+    BatchSums,
     DictionaryProblem,
     DictionaryStep,
     FixedWeight,
@@ -72,7 +73,7 @@ class StreamState:
 class Summary:
     """A coded batch, reduced to a fixed size; summaries add up."""
 
-    statistics: QuadraticStatistics
+    sums: BatchSums
     loss: float
     certificate: float
     residuals: Array
@@ -80,7 +81,7 @@ class Summary:
 
     def __add__(self, other: "Summary") -> "Summary":
         return Summary(
-            self.statistics + other.statistics,
+            self.sums + other.sums,
             self.loss + other.loss,
             max(self.certificate, other.certificate),
             np.concatenate([self.residuals, other.residuals]),
@@ -110,6 +111,8 @@ class QuadraticMethod:
         Atoms that never move.
     scale_samples : bool
         Divide each sample by its largest entry first (paper A, VII-B3).
+    sharp : bool
+        Whether the surrogate has the curvature that the residuals show, or the published one.
     """
 
     encoder: BlockEncoder
@@ -123,6 +126,7 @@ class QuadraticMethod:
     forgetting: Forgetting = field(default_factory=PlainAverage)
     frozen: NDArray[np.bool_] | None = None
     scale_samples: bool = False
+    sharp: bool = False
 
     # ---------------------------------------------------------------- starting
 
@@ -219,16 +223,14 @@ class QuadraticMethod:
         if self.outlier_weight.measures == "residuals":
             E = np.abs(X - prediction)
             residuals, weights = _entries(E, weight, sample_weight, _MEASURED_ENTRIES // 4)
-        statistics = QuadraticStatistics.of(C, prediction, gradient, curvature, total)
-        return Summary(
-            statistics, float(loss.sum(dtype=np.float64)), certificate, residuals, weights
-        )
+        sums = BatchSums.of(C, X, prediction, gradient, curvature, total)
+        return Summary(sums, float(loss.sum(dtype=np.float64)), certificate, residuals, weights)
 
     def update(self, state: StreamState, batch: Batch, summary: Summary) -> StreamState:
         """Discount the past, add the batch, move the dictionary."""
         seen = state.weight_seen + batch.weight
         past = state.statistics.discounted(self.forgetting(batch.weight, seen))
-        statistics = past + summary.statistics
+        statistics = past + summary.sums.surrogate(state.D, self.sharp)
         free = np.ones(len(state.D), bool) if self.frozen is None else ~self.frozen
         problem = DictionaryProblem.of(statistics, state.D, self.dictionary_regulariser, free)
         D = state.D.copy()

@@ -47,8 +47,8 @@ class DictionaryModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     # ------------------------------------------------------------ for subclasses
 
     @abstractmethod
-    def _method(self, n_components: int) -> QuadraticMethod:
-        """The parts that the parameters name."""
+    def _method(self, n_components: int, in_order: bool = True) -> QuadraticMethod:
+        """The parts that the parameters name, for samples in their own or in random order."""
 
     @abstractmethod
     def _exact_encoder(self) -> BlockEncoder:

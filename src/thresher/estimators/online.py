@@ -13,7 +13,6 @@ from thresher.engine import (
     Pool,
     Position,
     ProgressBar,
-    QuadraticMethod,
     Step,
     StreamState,
     Summary,
@@ -63,10 +62,11 @@ class OnlineModel(LearnedModel):
         source = ArraySource(
             X, self.batch_size, self.shuffle, seed, batch.sample_weight, batch.entry_weight
         )
-        first = next(source.batches(0, 0))
+        state = self._begin(next(source.batches(0, 0)), seed)
+        self._method(len(state.D)).problem(state).loss.check_weight(batch.entry_weight)
         self._forget_everything()
-        self._adopt(self._begin(first, seed), Position())
-        return self._run(source, Position())
+        self._adopt(state, Position())
+        return self._run(source, Position(), in_order=not self.shuffle)
 
     def resume(
         self, X: Any, y: Any = None, sample_weight: Any = None, entry_weight: Any = None
@@ -87,7 +87,7 @@ class OnlineModel(LearnedModel):
             batch.sample_weight,
             batch.entry_weight,
         )
-        return self._run(source, self._position)
+        return self._run(source, self._position, in_order=not self.shuffle)
 
     def partial_fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, entry_weight: Any = None
@@ -101,7 +101,8 @@ class OnlineModel(LearnedModel):
         if not begun:
             self._forget_everything()
             self._adopt(self._begin(batch, self._draw_seed()), Position())
-        method = self._checked_method(batch)
+        method = self._method(len(self._state.D))
+        method.problem(self._state).loss.check_weight(batch.entry_weight)
         started = time.perf_counter()
         before = self._state
         with Pool(self.n_jobs) as pool:
@@ -161,12 +162,15 @@ class OnlineModel(LearnedModel):
         first = Batch(head[: self.batch_size])
         self._forget_everything()
         self._adopt(self._begin(first, seed), Position())
-        return self._run(IterableSource(validated(), self.batch_size), Position(), n_passes=1)
+        source = IterableSource(validated(), self.batch_size)
+        return self._run(source, Position(), in_order=True, n_passes=1)
 
-    def _run(self, source: Source, position: Position, n_passes: int | None = None) -> Self:
+    def _run(
+        self, source: Source, position: Position, in_order: bool, n_passes: int | None = None
+    ) -> Self:
         if n_passes is None:
             n_passes = _PASSES_FOR_ARRAYS if self.n_passes is None else self.n_passes
-        method = self._checked_method(None)
+        method = self._method(len(self._state.D), in_order)
         already = self._seconds
         started = time.perf_counter()
         total = None if source.n_samples is None else source.n_samples * n_passes
@@ -190,12 +194,6 @@ class OnlineModel(LearnedModel):
 
             stream(method, self._state, source, pool, report, n_passes, self.tol, position)
         return self
-
-    def _checked_method(self, batch: Batch | None) -> QuadraticMethod:
-        method = self._method(len(self._state.D))
-        if batch is not None:
-            method.problem(self._state).loss.check_weight(batch.entry_weight)
-        return method
 
     def _check_is_begun(self) -> None:
         if not hasattr(self, "_state"):

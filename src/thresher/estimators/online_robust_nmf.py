@@ -66,9 +66,11 @@ class OnlineRobustNMF(RobustModel, OnlineModel):
     shuffle : bool
         Whether `fit` visits the rows of an array in random order.
     forgetting : "auto", None, float or callable
-        How the past counts: ``auto`` lets early samples, coded with poor dictionaries, fade;
-        None is the plain average of the paper; a number is a half-life in samples, for data that
-        drift; a function of (samples in the batch, samples seen) is a schedule of its own.
+        How the past counts: ``auto`` lets early samples, coded with poor dictionaries, fade:
+        fast when `fit` shuffles, slowly when samples come in their own order (``shuffle=False``,
+        streams, `partial_fit`); None is the plain average of the paper; a number is a half-life
+        in samples, for data that drift; a function of (samples in the batch, samples seen) is a
+        schedule of its own.
     frozen_atoms : array-like, optional
         Numbers or flags of atoms that keep their initial value.
     scale_samples : {None, "max"}
@@ -187,6 +189,7 @@ class OnlineRobustNMF(RobustModel, OnlineModel):
             return encoder, DictionaryADMM()
         raise ValueError(f"solver={self.solver!r} is not known; use 'auto', 'opgd' or 'oadmm'.")
 
-    def _method(self, n_components: int) -> QuadraticMethod:
+    def _method(self, n_components: int, in_order: bool = True) -> QuadraticMethod:
         encoder, step = self._learning_parts()
-        return self._parts(n_components, encoder, step, named_forgetting(self.forgetting))
+        forgetting = named_forgetting(self.forgetting, in_order)
+        return self._parts(n_components, encoder, step, forgetting)

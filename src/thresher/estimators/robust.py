@@ -41,6 +41,7 @@ def is_stream(X: Any) -> bool:
 class RobustModel(DictionaryModel):
     """A dictionary model whose loss sets outliers aside."""
 
+    solver: str
     outlier_weight: Any
     outlier_penalty: Any
     outlier_sign: str
@@ -70,6 +71,7 @@ class RobustModel(DictionaryModel):
             forgetting=forgetting,
             frozen=frozen_mask(self.frozen_atoms, n_components),
             scale_samples=self.scale_samples == "max",
+            sharp=self.solver == "auto",  # the published solvers keep the published surrogate
         )
 
     def _exact_encoder(self) -> BlockEncoder:

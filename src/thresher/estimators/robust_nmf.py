@@ -27,7 +27,7 @@ from thresher.engine import (
     stream,
 )
 from thresher.estimators.learned import LearnedModel
-from thresher.estimators.registry import DEFAULT_FORGETTING
+from thresher.estimators.registry import FORGETTING_SHUFFLED
 from thresher.estimators.robust import RobustModel
 from thresher.learning import BlockDescent, DictionaryGradient, PlainAverage
 from thresher.linalg import Array
@@ -170,7 +170,7 @@ class RobustNMF(RobustModel, LearnedModel):
 
     # ------------------------------------------------------------------- details
 
-    def _method(self, n_components: int) -> QuadraticMethod:
+    def _method(self, n_components: int, in_order: bool = True) -> QuadraticMethod:
         if self.solver in ("auto", "badmm"):
             encoder, step = Encoder(BlockADMM(), Never(), 6, certify=False), BlockDescent()
             return self._parts(n_components, encoder, step, PlainAverage())
@@ -194,7 +194,7 @@ class RobustNMF(RobustModel, LearnedModel):
             batch.sample_weight,
             batch.entry_weight,
         )
-        method = replace(method, forgetting=DEFAULT_FORGETTING)
+        method = replace(method, forgetting=FORGETTING_SHUFFLED)
 
         def report(
             before: StreamState, after: StreamState, position: Position, *rest: object

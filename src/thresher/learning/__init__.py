@@ -11,9 +11,15 @@ from thresher.learning.outlier_weight import (
     RangeWeight,
 )
 from thresher.learning.projected_gradient import DictionaryGradient
-from thresher.learning.surrogate import DictionaryProblem, DictionaryStep, QuadraticStatistics
+from thresher.learning.surrogate import (
+    BatchSums,
+    DictionaryProblem,
+    DictionaryStep,
+    QuadraticStatistics,
+)
 
 __all__ = [
+    "BatchSums",
     "BlockDescent",
     "DictionaryADMM",
     "DictionaryGradient",

@@ -4,15 +4,20 @@ Coded samples enter the dictionary step only through ``A = Σ cᵀc`` and ``B = 
 sample without its outliers: ``x̃ = cD − ∇loss``. If the gradient of the loss has Lipschitz constant
 one, this quadratic lies above the loss and touches it at the current D; where an entry is missing
 the gradient is zero and ``x̃ = cD``, so masks change nothing (MATH A.1).
+
+Since ``Σ cᵀx̃ = A D − Σ cᵀ∇``, a batch is summed up by A and by its gradient.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Protocol
 
 import numpy as np
 
+from thresher.kernels.envelope import mean_curvature
 from thresher.linalg import Array
 from thresher.penalties import Constrained
+
+_LEAST_CURVATURE = 0.02
 
 
 @dataclass(frozen=True)
@@ -39,19 +44,6 @@ class QuadraticStatistics:
         A = np.zeros((n_components, n_components))
         return cls(A, np.zeros((n_components, n_features)), 0.0)
 
-    @classmethod
-    def of(
-        cls, C: Array, prediction: Array, gradient: Array, curvature: Array, weight: float
-    ) -> "QuadraticStatistics":
-        """Statistics of a block, from codes, predictions ``cD`` and the gradient of the loss.
-
-        ``curvature`` (n, 1) bounds the curvature of each row's loss, sample and entry weights
-        included, as they are in the gradient; ``weight`` is the total weight of the samples.
-        """
-        weighted = C * curvature
-        B = C.T @ (curvature * prediction - gradient)
-        return cls((weighted.T @ C).astype(np.float64), B.astype(np.float64), weight)
-
     def __add__(self, other: "QuadraticStatistics") -> "QuadraticStatistics":
         """Merge two sums."""
         return QuadraticStatistics(self.A + other.A, self.B + other.B, self.weight + other.weight)
@@ -72,6 +64,75 @@ class QuadraticStatistics:
         more = n_components - K
         A = np.pad(self.A, ((0, more), (0, more)))
         return replace(self, A=A, B=np.pad(self.B, ((0, more), (0, n_features - F))))
+
+
+@dataclass(frozen=True)
+class BatchSums:
+    """A coded block or batch, reduced to sums; they add up over blocks.
+
+    Attributes
+    ----------
+    A : float64 array of shape (K, K)
+        ``Σ κ cᵀc``, κ bounding the curvature of a row's loss, sample and entry weights included.
+    gradient : float64 array of shape (K, F)
+        ``Σ cᵀ∇``, weights included.
+    weight : float
+        Total weight of the samples.
+    curvature : float64 array of shape (F,)
+        ``Σ ‖c‖²·|∇|/|x − cD|``: the curvature that the residuals show, by feature.
+    energy : float
+        ``Σ κ‖c‖²``, what that sum would be if every entry were an observed inlier.
+    """
+
+    A: Array
+    gradient: Array
+    weight: float
+    curvature: Array
+    energy: float
+
+    @classmethod
+    def of(
+        cls,
+        C: Array,
+        X: Array,
+        prediction: Array,
+        gradient: Array,
+        curvature: Array,
+        weight: float,
+    ) -> "BatchSums":
+        """Sum up a block; ``curvature`` (n, 1) and ``gradient`` include all weights."""
+        energy = np.einsum("nk,nk->n", C, C)
+        sums = np.zeros(X.shape[1], dtype=X.dtype)
+        mean_curvature(X, prediction, gradient, energy, sums)
+        return cls(
+            ((C * curvature).T @ C).astype(np.float64),
+            (C.T @ gradient).astype(np.float64),
+            weight,
+            sums.astype(np.float64),
+            float(np.dot(energy, curvature[:, 0])),
+        )
+
+    def __add__(self, other: "BatchSums") -> "BatchSums":
+        """Merge two sums."""
+        return BatchSums(
+            *(getattr(self, part.name) + getattr(other, part.name) for part in fields(self))
+        )
+
+    def surrogate(self, D: Array, sharp: bool) -> QuadraticStatistics:
+        """The quadratic that stands for the batch in the dictionary step, at the dictionary D.
+
+        As published its curvature is that of an inlier, everywhere. ``sharp`` takes for each
+        feature the mean curvature that its samples have: a quadratic through the residual e that
+        majorises the loss needs no more than ``|∇|/|e|``, which is small for outliers and zero
+        where entries are missing. On the average over samples it is still above the loss, and the
+        dictionary can follow a change of light in one step instead of moving by λ at a time.
+        """
+        D = D.astype(np.float64)
+        pull = self.gradient
+        if sharp:
+            share = self.curvature / self.energy if self.energy > 0 else np.ones(D.shape[1])
+            pull = pull / np.clip(share, _LEAST_CURVATURE, 1.0)
+        return QuadraticStatistics(self.A, self.A @ D - pull, self.weight)
 
 
 @dataclass(frozen=True)

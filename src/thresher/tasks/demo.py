@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from thresher.datasets import SurveillanceScene, make_surveillance_scene
+from thresher.linalg import Array
 from thresher.metrics import psnr, relative_error, support_scores
 from thresher.tasks.demo_result import PEAK, DemoResult, Measures, TakenApart, Video
 from thresher.tasks.foreground import automatic_threshold, best_f1, grey_levels
@@ -23,8 +24,6 @@ Progress = Callable[[str, int, int], None]
 
 N_COMPONENTS = 6  # the light of the scene has five parts; nobody would know, so one to spare
 BATCH_SIZE = 10
-OUTLIER_WEIGHT = 25.0
-HALF_LIVES = 3  # in the length of the video
 _SEPARATED_AT_ONCE = 50
 
 
@@ -47,11 +46,10 @@ def run_demo(seed: int = 0, *, quick: bool = False, progress: Progress | None = 
     size = (300, 48, 64) if quick else (900, 72, 96)
     scene = make_surveillance_scene(*size, random_state=seed)
     tell = progress if progress is not None else _silence
-    half_life = len(scene.frames) / HALF_LIVES
     # One thread for both: that is comparable, and a BLAS with several threads can become thirty
     # times slower on a busy machine, as MiniBatchNMF's many small products show.
     with threadpool_limits(1):
-        model, ours = _separate_with_thresher(scene, half_life, seed, tell)
+        model, ours = _separate_with_thresher(scene, seed, tell)
         peer = _separate_with_minibatch_nmf(scene, seed, tell)
     shape = scene.frames.shape[1:]
     return DemoResult(
@@ -61,25 +59,17 @@ def run_demo(seed: int = 0, *, quick: bool = False, progress: Progress | None = 
         atoms=model.components_.reshape(-1, *shape).astype(np.float32),
         samples=model.history_.column("samples"),
         loss=model.history_.column("loss"),
-        loss_of_truth=_loss_of_truth(scene),
-        half_life=half_life,
+        loss_of_truth=_loss_of_truth(scene, model.outlier_weight_),
     )
 
 
 def _separate_with_thresher(
-    scene: SurveillanceScene, half_life: float, seed: int, tell: Progress
+    scene: SurveillanceScene, seed: int, tell: Progress
 ) -> tuple[OnlineRobustNMF, TakenApart]:
     from thresher.estimators import OnlineRobustNMF, Separation
 
     model = OnlineRobustNMF(
         N_COMPONENTS,
-        # A tenth of the range of grey: an object is darker or brighter than the street by more.
-        # The default, the paper's range/√F (3 grey levels here), takes a light that changes
-        # within one pass for an outlier, and the dictionary hardly follows.
-        outlier_weight=OUTLIER_WEIGHT,
-        # Frames come in the order of time, and the afternoon's must still be explained at dusk.
-        # The default forgets all but the last tenth of a stream, which suits shuffled samples.
-        forgetting=half_life,
         n_jobs=1,  # see run_demo; the result does not depend on it
         random_state=seed,
         verbose=0,  # the progress is told by frames, below
@@ -158,11 +148,11 @@ def _measured(
     return TakenApart(background, foreground, measures)
 
 
-def _loss_of_truth(scene: SurveillanceScene) -> NDArray[np.float64]:
+def _loss_of_truth(scene: SurveillanceScene, outlier_weight: float) -> Array:
     """Mean loss of each batch if the background were known: that of objects and noise alone."""
     from thresher.losses import Huber
 
-    loss, pixels = Huber(OUTLIER_WEIGHT), _rows(scene)
+    loss, pixels = Huber(outlier_weight), _rows(scene)
     truth = scene.background.reshape(pixels.shape)
     return np.array(
         [

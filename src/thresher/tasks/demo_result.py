@@ -77,8 +77,6 @@ class DemoResult:
         The history of learning.
     loss_of_truth : array of shape (n_steps,)
         What the loss would be for the true background: that of objects and noise.
-    half_life : float
-        What was set as ``forgetting``, in frames.
     """
 
     scene: SurveillanceScene
@@ -88,7 +86,6 @@ class DemoResult:
     samples: Array
     loss: Array
     loss_of_truth: Array
-    half_life: float
 
     def table(self) -> list[tuple[str, str, str]]:
         """Name of each measure, and its value for Thresher and for MiniBatchNMF, as text."""

@@ -54,14 +54,16 @@ def check_statistics_add_up(estimator: Any) -> None:
     method = model._method(len(model.components_))
     problem = method.problem(model._state)
 
-    def statistics(samples: Array) -> Any:
+    def sums(samples: Array) -> Any:
         codes = method.encode(problem, samples, None)
-        return method.summarise(problem, samples, None, None, codes, first=True).statistics
+        return method.summarise(problem, samples, None, None, codes, first=True).sums
 
-    whole, total = statistics(X), statistics(X[::2]) + statistics(X[1::2])
-    assert whole.A.dtype == whole.B.dtype == np.float64, "Statistics are not kept in float64."
-    np.testing.assert_allclose(total.A, whole.A, rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(total.B, whole.B, rtol=1e-4, atol=1e-5)
+    whole, total = sums(X), sums(X[::2]) + sums(X[1::2])
+    assert whole.A.dtype == whole.gradient.dtype == np.float64, "Sums are not kept in float64."
+    for name in ("A", "gradient", "curvature", "energy", "weight"):
+        value = getattr(whole, name)
+        largest = float(np.max(np.abs(value)))
+        np.testing.assert_allclose(getattr(total, name), value, rtol=1e-4, atol=1e-4 * largest)
 
 
 def check_threads_do_not_matter(estimator: Any) -> None:

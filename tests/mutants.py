@@ -1,0 +1,397 @@
+"""Seeded mistakes that the tests must notice: ``python tests/mutants.py``.
+
+Every mutant changes one place of a copy of the library; the tests that are named with it run
+against that copy, and one of them has to fail. A mutant whose old text is not there exactly once
+is stale, one that cannot be imported or compiled is broken: neither counts as killed. First the
+tests run against an unchanged copy, or a failure would prove nothing.
+
+In the pytest processes that it starts, this file is also the plugin which makes sure that the copy
+is what was imported, and which writes down the first failure.
+"""
+
+import argparse
+import importlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+LIMIT = 180  # seconds for a mutant
+BROKEN = {"ImportError", "ModuleNotFoundError", "NameError", "SyntaxError", "TypingError"}
+
+
+class Mutant(NamedTuple):
+    """A mistake: in which file, what instead of what, and the tests (a pytest id) that notice."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    test: str
+
+
+class Result(NamedTuple):
+    """What became of a mutant; ``test`` is the first that failed."""
+
+    mutant: Mutant
+    outcome: str
+    test: str
+    seconds: float
+
+
+def promise(check: str, estimator: str = "OnlineRobustNMF()") -> str:
+    return f"test_estimators.py::test_promise[{estimator}-check_{check}]"
+
+
+# fmt: off
+MUTANTS = [
+    # ------------------------------------------------------------------------------------- sets
+    Mutant("sphere instead of the ball", "sets/balls.py",
+           "P /= np.maximum(length / self.radius, 1)",
+           "P /= np.maximum(length, 1e-12) / self.radius",
+           "test_sets.py::test_ball_is_not_a_sphere"),
+    Mutant("ℓ2 ball without the positive part", "sets/balls.py",
+           "P = np.maximum(V, 0)\n        length", "P = V.copy()\n        length",
+           "test_sets.py::test_projection_is_the_nearest_member"),
+    Mutant("ℓ1 ball moves rows that lie inside", "sets/balls.py",
+           "P.sum(axis=1) > self.radius", "P.sum(axis=1) > 0",
+           "test_sets.py::test_projection_is_the_nearest_member"),
+    Mutant("simplex threshold off by one", "sets/simplex.py",
+           "falling > thresholds, axis=1) - 1", "falling > thresholds, axis=1) - 2",
+           "test_sets.py::test_projection_is_the_nearest_member"),
+    Mutant("elastic-net multiplier with a wrong sign", "sets/balls.py",
+           "b_last**2 - 4 * a_last * c_last", "b_last**2 + 4 * a_last * c_last",
+           "test_sets.py::test_projection_is_the_nearest_member"),
+    # -------------------------------------------------------------------------------- penalties
+    Mutant("soft threshold with a flipped sign", "penalties/elastic_net.py",
+           "return V - np.clip(", "return V + np.clip(",
+           "test_penalties.py::test_prox_against_cvxpy"),
+    Mutant("prox ignores l2", "penalties/elastic_net.py",
+           "shifted / (1 + step * self.l2)", "shifted / 1",
+           "test_penalties.py::test_prox_against_cvxpy"),
+    Mutant("prox ignores the box", "penalties/elastic_net.py",
+           "return box.project(shifted)", "return shifted.copy()",
+           "test_penalties.py::test_prox_against_cvxpy"),
+    Mutant("group prox without √size", "penalties/group.py",
+           "step * (self.weight * self.mix * float(np.sqrt(len(members))))",
+           "step * (self.weight * self.mix)",
+           "test_penalties.py::test_three_point_inequality"),
+    Mutant("group value without √size", "penalties/group.py",
+           "self.weight * self.mix * float(np.sqrt(len(members))) * length",
+           "self.weight * self.mix * length",
+           "test_penalties.py::test_value_against_cvxpy"),
+    Mutant("bounded group by shrinking, then clipping", "penalties/group.py",
+           "R[beyond] = _clipped(e, high, t, box)",
+           "R[beyond] = np.clip(R[beyond], box.lower, box.upper)",
+           "test_penalties.py::test_bounded_group_is_not_shrink_then_clip"),
+    Mutant("set without the penalty's l2", "penalties/constrained.py",
+           "P / (1 + np.asarray(step, dtype=V.dtype) * self.penalty.l2)", "P / 1",
+           "test_penalties.py::test_three_point_inequality"),
+    # ----------------------------------------------------------------------------------- losses
+    Mutant("envelope gradient with a flipped sign", "losses/envelope.py",
+           "G = self._outliers(E, 1.0) - E", "G = E - self._outliers(E, 1.0)",
+           "test_losses.py::test_gradient_by_fourth_order_differences"),
+    Mutant("gradient without entry weights", "losses/envelope.py",
+           "G *= weight", "G *= 1",
+           "test_losses.py::test_gradient_by_fourth_order_differences"),
+    Mutant("bound on outliers ignored", "losses/envelope.py",
+           "Box(lower, bound))", "Box(0.0 if nonnegative else -np.inf, np.inf))",
+           "test_losses.py::test_huber_by_hand"),
+    Mutant("sign of outliers ignored", "losses/envelope.py",
+           "lower = 0.0 if nonnegative else -bound", "lower = -bound",
+           "test_losses.py::test_huber_by_hand"),
+    Mutant("missing entries counted", "losses/envelope.py",
+           "E[weight == 0] = 0", "E[weight == 0] *= 1",
+           "test_losses.py::test_missing_entries_do_not_matter"),
+    Mutant("prox of the envelope with a wrong step", "losses/envelope.py",
+           "(self._outliers(E, 1 + t) - E)", "(self._outliers(E, t) - E)",
+           "test_losses.py::test_prox_meets_its_optimality_condition"),
+    Mutant("compiled gradient with a flipped sign", "kernels/envelope.py",
+           "g[f] = -inlier", "g[f] = inlier",
+           "test_kernels.py::test_value_and_gradient"),
+    # --------------------------------------------------------------------------------- encoding
+    Mutant("opgd with a step beyond 2/L", "encoding/opgd.py",
+           '"eta": self.kappa /', '"eta": 3 * self.kappa /',
+           "test_encoding.py::test_squared_loss_against_nnls[opgd]"),
+    Mutant("opgd without projection", "encoding/opgd.py",
+           "problem.regulariser.prox(C - eta * problem.gradient(X, C, weight), eta)",
+           "C - eta * problem.gradient(X, C, weight)",
+           "test_encoding.py::test_squared_loss_against_nnls[opgd]"),
+    Mutant("oadmm with the old h in its r-step", "encoding/oadmm.py",
+           "V = (X - H @ D + rho * Q - beta)",
+           'old, state["H"] = state.get("H", U), H\n            V = (X - old @ D + rho * Q - beta)',
+           "test_encoding.py"),
+    Mutant("oadmm returns the point before its projection", "encoding/oadmm.py",
+           'return state["U"]', 'return state["U"] + state["alpha"] / self.rho',
+           "test_encoding.py::test_admm_returns_feasible_copies"),
+    Mutant("block encoder with a flipped dual", "encoding/block_admm.py",
+           '/ 2, (state["V"] - state["Q"]) / 2', '/ 2, (state["Q"] - state["V"]) / 2',
+           "test_kernels.py::test_rounds_of_the_block_encoder"),
+    Mutant("compiled dual with a flipped sign", "kernels/block_admm.py",
+           "(outlier(e, l1, shrink, lower, upper) - e) * scale",
+           "(e - outlier(e, l1, shrink, lower, upper)) * scale",
+           "test_kernels.py::test_rounds_of_the_block_encoder"),
+    Mutant("compiled over-relaxation on the wrong side", "kernels/block_admm.py",
+           "a, rest = relaxation, one - relaxation", "a, rest = one - relaxation, relaxation",
+           "test_kernels.py::test_rounds_of_the_block_encoder"),
+    Mutant("certificate in the units of the data", "encoding/problem.py",
+           "self.gradient_scale(X, weight), np.finfo(C.dtype).tiny", "1, np.finfo(C.dtype).tiny",
+           "test_encoding.py::test_certificate_is_zero_only_at_the_optimum"),
+    Mutant("certificate is the plain gradient", "encoding/problem.py",
+           "moved = self.regulariser.prox(C - gradient / L, 1 / L)", "moved = C - gradient / L",
+           "test_encoding.py::test_certificate_is_zero_only_at_the_optimum"),
+    Mutant("Newton without line search", "kernels/newton.py",
+           "t = _search(e, q, w, descent, linear, quadratic, l1, l2, lower, upper, flat)",
+           "t = one",
+           "test_encoding.py::test_newton_is_exact_and_monotone"),
+    Mutant("Newton keeps the bounds that block", "kernels/newton.py",
+           "if z[i] < zero and c[k] + d[k] <= -1e-6 * step * z[i]:", "if z[i] < zero and z[i] > 1:",
+           "test_encoding.py::test_newton_is_exact_and_monotone"),
+    Mutant("rows that are done do not leave", "encoding/iterate.py",
+           "elif leaving.any():", "elif leaving.all():",
+           "test_encoding.py"),
+    Mutant("status of non-finite rows lost", "encoding/iterate.py",
+           "status[rows[broken]] = Status.NOT_FINITE", "status[rows[broken]] = Status.MAX_ITER",
+           "test_encoding.py::test_non_finite_is_a_status_not_a_hang"),
+    # --------------------------------------------------------------------------------- learning
+    Mutant("dictionary gradient with a flipped sign", "learning/surrogate.py",
+           "return self.A @ D - self.B", "return self.B - self.A @ D",
+           "test_learning.py::test_steps_agree_with_each_other_and_with_cvxpy"),
+    Mutant("frozen atoms forgotten in B", "learning/surrogate.py",
+           "B = B - A[:, ~free] @ D[~free].astype(np.float64)", "B = B.copy()",
+           "test_learning.py::test_frozen_atoms_stay_and_the_rest_is_optimal"),
+    Mutant("surrogate with a flipped gradient", "learning/surrogate.py",
+           "self.A @ D - pull", "self.A @ D + pull",
+           "test_learning.py::test_surrogate_majorises_the_envelope"),
+    Mutant("half-life in batches", "learning/forgetting.py",
+           "-n_batch / self.samples", "-1 / self.samples",
+           "test_learning.py::test_forgetting_counts_samples_not_batches"),
+    Mutant("dictionary ADMM returns W", "learning/dictionary_admm.py",
+           "before = now\n        return Q", "before = now\n        return W",
+           "test_learning.py"),
+    Mutant("block descent without projection", "learning/block_descent.py",
+           "problem.regulariser.prox(target[None], 1 / A[k, k])[0]", "target",
+           "test_learning.py::test_steps_agree_with_each_other_and_with_cvxpy"),
+    Mutant("compiled block descent without the ball", "kernels/block_descent.py",
+           "scale = radius / length if length > radius else one", "scale = one",
+           "test_kernels.py::test_sweep"),
+    # ----------------------------------------------------------------------------------- engine
+    Mutant("statistics from the raw samples", "engine/quadratic.py",
+           "BatchSums.of(C, X, prediction, gradient, curvature, total)",
+           "BatchSums.of(C, X, prediction, prediction - X, curvature, total)",
+           promise("missing_entries_do_not_matter")),
+    Mutant("frozen atoms move", "engine/quadratic.py",
+           "free = np.ones(len(state.D), bool) if self.frozen is None else ~self.frozen",
+           "free = np.ones(len(state.D), bool)",
+           "test_estimators.py"),
+    Mutant("the past is not discounted", "engine/quadratic.py",
+           "past = state.statistics.discounted(self.forgetting(batch.weight, seen))",
+           "past = state.statistics",
+           "test_estimators.py"),
+    Mutant("the past is discounted twice", "engine/quadratic.py",
+           "past = state.statistics.discounted(self.forgetting(batch.weight, seen))",
+           "past = state.statistics.discounted(self.forgetting(batch.weight, seen) ** 2)",
+           "test_estimators.py"),
+    Mutant("only the first block of a batch counts", "engine/stream.py",
+           "pool.map(code_and_summarise, blocks))", "pool.map(code_and_summarise, blocks)[:1])",
+           "test_estimators.py"),
+    Mutant("blocks come back in another order", "engine/pool.py",
+           "return [future.result() for future in futures] + [last]",
+           "return [last] + [future.result() for future in futures]",
+           promise("threads_do_not_matter", "RobustNMF()")),
+    Mutant("streamed blocks come back in another order", "engine/pool.py",
+           "while waiting:\n            yield waiting.popleft()",
+           "while waiting:\n            yield waiting.pop()",
+           "test_estimators.py"),
+    Mutant("history never thinned", "engine/history.py",
+           "if len(self._rows) > LONGEST:", "if len(self._rows) < 0:",
+           "test_estimators.py"),
+    Mutant("position does not advance", "engine/stream.py",
+           "batch_index=self.batch_index + 1", "batch_index=self.batch_index",
+           promise("resume_gives_the_same_bits")),
+    Mutant("every pass and every seed in the same order", "streams/batches.py",
+           "np.random.default_rng([self.seed, pass_index])", "np.random.default_rng(0)",
+           "test_estimators.py"),
+    Mutant("codes that got worse are kept", "engine/batch.py",
+           "better = losses < self.losses[rows]", "better = losses < np.inf",
+           "test_estimators.py"),
+    Mutant("badmm with a flipped dual", "engine/batch.py",
+           "self.Delta = self.Delta + rho * (W - Psi)", "self.Delta = self.Delta - rho * (W - Psi)",
+           "test_estimators.py"),
+    # ------------------------------------------------------------------ persistence, estimators
+    Mutant("checksum not checked", "persistence/files.py",
+           'if _checksum(arrays, metadata["document"]) != metadata["checksum"]:',
+           'if metadata["checksum"] == "":',
+           promise("save_and_load")),
+    Mutant("bad input changes n_features_in_", "estimators/base.py",
+           "if not reset:\n            validate_data(self, X, reset=False, skip_check_array=True)",
+           "validate_data(self, X, reset=reset, skip_check_array=True)",
+           "test_estimators.py"),
+    Mutant("calibration off by one", "estimators/base.py",
+           "losses[place - 1]", "losses[place - 2]",
+           "test_estimators.py"),
+    Mutant("observed entries imputed", "estimators/base.py",
+           "block[missing] = samples[missing]", "block[:] = samples",
+           promise("impute_keeps_what_was_seen")),
+    Mutant("dtype lost", "engine/quadratic.py",
+           "D = np.ascontiguousarray(D, dtype=dtype)", "D = np.ascontiguousarray(D, dtype=float)",
+           promise("dtype_stays")),
+    Mutant("grow drops the statistics", "engine/quadratic.py",
+           "statistics=self.statistics.grow(n_features, len(D))",
+           "statistics=QuadraticStatistics.empty(len(D), n_features)",
+           "test_estimators.py"),
+    Mutant("interrupt swallowed", "estimators/online.py",
+           "with Pool(self.n_jobs) as pool, ProgressBar",
+           'with __import__("contextlib").suppress(KeyboardInterrupt), Pool() as pool, ProgressBar',
+           promise("interrupt_leaves_a_model")),
+    Mutant("resume starts the pass anew", "estimators/online.py",
+           "self._run(source, self._position)",
+           "self._run(source, Position(self._position.pass_index))",
+           promise("resume_gives_the_same_bits")),
+]
+# fmt: on
+
+
+# ------------------------------------------------------------------- inside pytest: the plugin
+
+
+def pytest_sessionstart() -> None:
+    """Make sure that the copy is what tests import."""
+    found = Path(str(importlib.import_module("thresher").__file__))
+    if not found.is_relative_to(os.environ["MUTANT_SOURCE"]):
+        raise RuntimeError(f"The tests would import {found}, which is not the mutant.")
+
+
+def pytest_exception_interact(node: Any, call: Any) -> None:
+    """Write down the first failure: the test, when it failed, and why."""
+    note = Path(os.environ["MUTANT_NOTE"])
+    if not note.exists():
+        note.write_text(json.dumps([node.nodeid, call.when, call.excinfo.typename]))
+
+
+# -------------------------------------------------------------------------------- outside
+
+
+def run_tests(folder: Path, tests: list[str], cache: Path) -> tuple[int, list[str], str]:
+    """Run tests in a folder with its own ``src`` and ``tests``: code, first failure, output."""
+    note = folder / "note.json"
+    note.unlink(missing_ok=True)
+    source = folder / "src"
+    environment = os.environ | {
+        "PYTHONPATH": f"{source}{os.pathsep}{folder / 'tests'}",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "NUMBA_CACHE_DIR": str(cache),
+        "MUTANT_SOURCE": str(source),
+        "MUTANT_NOTE": str(note),
+    }
+    options = ["-x", "-q", "-n", "0", "-p", "no:cacheprovider", "-p", "mutants"]
+    command = [sys.executable, "-m", "pytest", *options, *(f"tests/{test}" for test in tests)]
+    try:
+        run = subprocess.run(
+            command, cwd=folder, env=environment, capture_output=True, text=True, timeout=LIMIT
+        )
+    except subprocess.TimeoutExpired:
+        return -1, [], f"no end after {LIMIT} s"
+    failure = json.loads(note.read_text()) if note.exists() else []
+    return run.returncode, failure, run.stdout + run.stderr
+
+
+def fresh_source(folder: Path, original: Path) -> Path:
+    """The library as it is; times of files are kept, for numba's cache goes by them."""
+    package = folder / "src" / "thresher"
+    shutil.rmtree(package, ignore_errors=True)
+    shutil.copytree(original, package)
+    return package
+
+
+def judge(mutant: Mutant, folder: Path, original: Path, shared_cache: Path) -> Result:
+    """Apply a mutant to a fresh copy and see whether its tests notice."""
+    started = time.perf_counter()
+    path = fresh_source(folder, original) / mutant.file
+    text = path.read_text()
+    if text.count(mutant.old) != 1:
+        times = f"old text occurs {text.count(mutant.old)} times"
+        return Result(mutant, "stale", times, 0.0)
+    path.write_text(text.replace(mutant.old, mutant.new))
+    with tempfile.TemporaryDirectory() as own_cache:
+        # Compiled code knows its own file alone, so a changed kernel needs a cache of its own.
+        cache = Path(own_cache) if mutant.file.startswith("kernels/") else shared_cache
+        code, failure, output = run_tests(folder, [mutant.test], cache)
+    seconds = time.perf_counter() - started
+    if code == 0:
+        return Result(mutant, "SURVIVED", "", seconds)
+    if code != 1 or not failure or failure[1] != "call" or failure[2] in BROKEN:
+        return Result(mutant, "broken", " ".join(failure) or output.strip()[-300:], seconds)
+    return Result(mutant, "killed", failure[0].removeprefix("tests/"), seconds)
+
+
+def results(mutants: list[Mutant], jobs: int) -> Iterator[Result]:
+    """Judge mutants, in order, on a snapshot of library and tests."""
+    with tempfile.TemporaryDirectory() as name:
+        base = Path(name)
+        ignore = shutil.ignore_patterns("__pycache__")
+        original = shutil.copytree(ROOT / "src" / "thresher", base / "original", ignore=ignore)
+        folders: SimpleQueue[Path] = SimpleQueue()
+        for number in range(jobs):
+            folder = base / f"job{number}"
+            shutil.copytree(ROOT / "tests", folder / "tests", ignore=ignore)
+            shutil.copy2(ROOT / "pyproject.toml", folder)
+            folders.put(folder)
+        fresh_source(folder, original)
+        every = sorted({mutant.test for mutant in mutants})
+        code, failure, output = run_tests(folder, every, base / "cache")
+        if code != 0:
+            raise SystemExit(f"Without any mutant tests fail: {failure}\n{output[-2000:]}")
+
+        def work(mutant: Mutant) -> Result:
+            folder = folders.get()
+            try:
+                return judge(mutant, folder, original, base / "cache")
+            finally:
+                folders.put(folder)
+
+        with ThreadPoolExecutor(jobs) as pool:
+            yield from pool.map(work, mutants)
+
+
+def as_markdown(found: list[Result]) -> str:
+    lines = ["# Mutants", "", "Seeded mistakes, and the test that notices each of them first;"]
+    lines += ["`python tests/mutants.py --write` makes this list.", ""]
+    lines += ["| file | what was changed | killed by |", "|---|---|---|"]
+    for result in found:
+        test = f"`{result.test}`" if result.outcome == "killed" else f"**{result.outcome}**"
+        lines.append(f"| `{result.mutant.file}` | {result.mutant.name} | {test} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", metavar="NAME", default="", help="part of a name or file")
+    parser.add_argument("--jobs", type=int, default=1, help="mutants at a time")
+    parser.add_argument("--write", action="store_true", help="write docs/mutants.md")
+    options = parser.parse_args()
+    mutants = [mutant for mutant in MUTANTS if options.only in f"{mutant.name} {mutant.file}"]
+    found = []
+    for result in results(mutants, options.jobs):
+        found.append(result)
+        name, file = result.mutant.name, result.mutant.file
+        line = f"{result.outcome:8}  {name:46}  {file:28}  {result.seconds:5.1f} s  {result.test}"
+        print(line, flush=True)
+    killed = sum(result.outcome == "killed" for result in found)
+    print(f"{killed} of {len(found)} killed, {sum(r.seconds for r in found):.0f} s.")
+    if options.write:
+        (ROOT / "docs" / "mutants.md").write_text(as_markdown(found))
+    return 0 if found and killed == len(found) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
