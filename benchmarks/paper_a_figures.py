@@ -12,12 +12,10 @@ What is plotted, and why it differs from the paper:
   past codes, which a method in bounded memory does not keep. Batch: (S-7) per sample.
 * Solid, what makes all methods comparable: the mean loss of 500 held-out samples, coded exactly
   (certificate 1e-4) with the dictionary of the time; an estimate of the expected loss.
-* The clean error ½‖x° − cD‖² of those codes: (46) on held-out samples instead of past ones. The
-  dotted line is the planted dictionary, coded in the same way.
+* The clean error ½‖x° − cD‖² of those codes: (46) on held-out samples instead of past ones.
 
 Dictionaries are kept at about 30 times on a logarithmic grid and evaluated after the fit, outside
-the clock; the clock includes what a fit computes for its history. A curve ends with its pass, when
-it settles (``auto`` in batch only), or when its time is up; the tables say which.
+the clock. A curve ends with its pass, when it settles (batch ``auto`` only), or with its time.
 
     python benchmarks/paper_a_figures.py                                  # 10 to 15 minutes
     python benchmarks/paper_a_figures.py --samples 100000 --seconds 120   # as published
@@ -69,8 +67,8 @@ METHODS: dict[str, dict[str, Any]] = {
     "batch auto": {"solver": "auto"},
 }
 BATCH_SIZES = {"OPGD": 5, "OADMM": 5, "online auto": 256}  # those without one are batch methods
-SHADES = ("#d1495b", "#3066be", "#c98a1b", "#8f2d56", "#119da4", "#4f772d")
-COLOURS = dict(zip(METHODS, SHADES, strict=True))
+HUES = ("#d1495b", "#3066be", "#c98a1b", "#8f2d56", "#119da4", "#4f772d")
+COLOURS = dict(zip(METHODS, HUES, strict=True))
 GREY = "#8a8f98"
 MEASURES = {"held_out_loss": "objective per sample", "clean_error": "held-out clean error"}
 
@@ -227,6 +225,7 @@ def draw(title: str, panels: Panels, target: Path) -> None:
             axes.yaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5, 7)))
             axes.yaxis.set_minor_locator(NullLocator())
             axes.xaxis.set_major_formatter("{x:g}")
+            axes.xaxis.set_minor_formatter("")
             axes.yaxis.set_major_formatter("{x:g}")
             axes.grid(color=GREY, alpha=0.25, linewidth=0.6)
             axes.spines[["top", "right"]].set_visible(False)
@@ -237,7 +236,7 @@ def draw(title: str, panels: Panels, target: Path) -> None:
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
     kinds = {"held out": "-o", "as the method sees it": "--", "planted dictionary": ":"}
     styles = [corner.plot([], [], kind, color=GREY, markersize=3.2)[0] for kind in kinds.values()]
-    corner.legend(styles, kinds, frameon=False, fontsize="small")
+    corner.legend(styles, kinds, edgecolor="none", fontsize="small")
     figure.suptitle(title, fontsize="medium")
     figure.savefig(target, dpi=130)
     plt.close(figure)
@@ -274,27 +273,25 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10.0, help="time for one curve")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     options = parser.parse_args()
-    setting = {name: getattr(options, name) for name in ("samples", "seed", "seconds")}
+    samples, seed, seconds = setting = options.samples, options.seed, options.seconds
     matplotlib.use("Agg")
     options.out.mkdir(parents=True, exist_ok=True)
 
     for method in METHODS:  # compile what is compiled, outside the clock
-        measure(canonical(method), 300, options.seed, 0.1)
+        measure(canonical(method), 300, seed, 0.1)
     figures: dict[int, Any] = {}
     for number in options.figures:
         subject, panels = FIGURES[number]
         methods = dict.fromkeys(run.method for runs in panels.values() for run in runs.values())
         print(f"\nFigure {number}, {subject}: {', '.join(methods)}.", flush=True)
-        title = f"Paper A, figure {number}: {subject}; N = {options.samples}, F = {N_FEATURES}, "
-        title += f"at most {options.seconds:g} s a curve"
-        curves = {
-            panel: {label: measure(run, **setting) for label, run in runs.items()}
-            for panel, runs in panels.items()
-        }
+        title = f"Paper A, figure {number}: {subject} (N = {samples}, ≤ {seconds:g} s a curve)"
+        curves: Panels = {}
+        for panel, runs in panels.items():
+            curves[panel] = {name: measure(run, *setting) for name, run in runs.items()}
         show(title, curves)
         draw(title, curves, options.out / f"paper_a_figure_{number}.png")
         figures[number] = {"title": title, "panels": curves}
-        record = {"machine": machine(), **setting, "figures": figures}
+        record = {"machine": machine(), "samples": samples, "seed": seed, "figures": figures}
         (options.out / "paper_a_figures.json").write_text(json.dumps(record))
 
 

@@ -132,8 +132,9 @@ class SmallChange(Stop):
         now = solver.objective(problem, X, weight, state)
         before = state.get("objective", np.full_like(now, np.inf))
         state["objective"] = now
-        result: NDArray[np.bool_] = np.abs(now - before) <= self.tol * before
-        return result & np.isfinite(before)
+        known = np.isfinite(before)
+        bound = self.tol * np.where(known, before, 0)
+        return known & np.asarray(np.abs(now - before) <= bound)
 
 
 @dataclass(frozen=True)

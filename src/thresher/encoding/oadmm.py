@@ -44,12 +44,10 @@ class OutlierADMM(RowSolver):
             )
         rng = np.random.default_rng(self.seed)
         n, (K, F) = X.shape[0], problem.D.shape
-        u: Array = rng.random((1, K))
-        q: Array = rng.random((1, F))
         U = problem.regulariser.region.project(
-            np.tile(u.astype(X.dtype), (n, 1)) if codes is None else codes
+            rng.random((n, K)).astype(X.dtype) if codes is None else codes
         )
-        Q = problem.loss.region.project(np.tile(q.astype(X.dtype), (n, 1)))
+        Q = problem.loss.region.project(rng.random((n, F)).astype(X.dtype))
         state = {"U": U, "Q": Q, "R": Q, "alpha": np.zeros_like(U), "beta": np.zeros_like(Q)}
         if weight is not None:
             gram = (weight[:, None, :] * problem.D) @ problem.D.T

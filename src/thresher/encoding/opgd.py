@@ -15,7 +15,7 @@ class ProjectedGradient(RowSolver):
 
     The outlier r minimises exactly given c, so the alternation *is* projected gradient descent on
     the envelope, and r needs no variable of its own (MATH A.1). Codes start uniform on [0, 1], as
-    published; a fixed seed gives every row the same start, wherever it stands.
+    published, each row of a block at its own; the same block always starts alike.
     """
 
     kappa: float = 0.7
@@ -29,8 +29,8 @@ class ProjectedGradient(RowSolver):
     ) -> State:
         """Uniform codes, made feasible, and one step size per row."""
         if codes is None:
-            start: Array = np.random.default_rng(self.seed).random((1, problem.D.shape[0]))
-            codes = np.tile(start.astype(X.dtype), (X.shape[0], 1))
+            shape = (X.shape[0], problem.D.shape[0])
+            codes = np.random.default_rng(self.seed).random(shape).astype(X.dtype)
         C = problem.regulariser.region.project(codes)
         return {"C": C, "eta": self.kappa / problem.row_lipschitz(weight, X.shape[0])}
 

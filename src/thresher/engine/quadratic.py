@@ -39,7 +39,9 @@ class StreamState:
     Attributes
     ----------
     D : array of shape (K, F)
-        The dictionary.
+        The dictionary that learns.
+    average : array of shape (K, F)
+        Its running average, which is what the model shows; the same as D without averaging.
     statistics : QuadraticStatistics
         What the stream left behind, discounted.
     seed : int
@@ -53,6 +55,7 @@ class StreamState:
     """
 
     D: Array
+    average: Array
     statistics: QuadraticStatistics
     seed: int
     n_samples: int = 0
@@ -63,10 +66,15 @@ class StreamState:
 
     def grow(self, n_features: int, atoms: Array) -> "StreamState":
         """Pad for new features (zero in the old atoms) and append atoms."""
-        K, F = self.D.shape
-        D = np.zeros((K + len(atoms), n_features), dtype=self.D.dtype)
-        D[:K, :F], D[K:] = self.D, atoms
-        return replace(self, D=D, statistics=self.statistics.grow(n_features, len(D)))
+
+        def padded(D: Array) -> Array:
+            K, F = D.shape
+            larger = np.zeros((K + len(atoms), n_features), dtype=D.dtype)
+            larger[:K, :F], larger[K:] = D, atoms
+            return larger
+
+        statistics = self.statistics.grow(n_features, len(self.D) + len(atoms))
+        return replace(self, D=padded(self.D), average=padded(self.average), statistics=statistics)
 
 
 @dataclass(frozen=True)
@@ -113,6 +121,11 @@ class QuadraticMethod:
         Divide each sample by its largest entry first (paper A, VII-B3).
     sharp : bool
         Whether the surrogate has the curvature that the residuals show, or the published one.
+    averaging : float
+        η > 0 shows the average of the dictionaries with weights ``(1 − b/n)^η``, like those of
+        `PowerForgetting`: statistics may then forget fast, and the average takes out the noise.
+    revive : bool
+        Whether atoms that nobody uses are replaced.
     """
 
     encoder: BlockEncoder
@@ -127,6 +140,8 @@ class QuadraticMethod:
     frozen: NDArray[np.bool_] | None = None
     scale_samples: bool = False
     sharp: bool = False
+    averaging: float = 0.0
+    revive: bool = True
 
     # ---------------------------------------------------------------- starting
 
@@ -147,7 +162,7 @@ class QuadraticMethod:
             if self.frozen is not None:  # what is frozen stays as the user gave it
                 D[self.frozen] = init[self.frozen]
         D = np.ascontiguousarray(D, dtype=dtype)
-        return StreamState(D, QuadraticStatistics.empty(len(D), n_features), seed)
+        return StreamState(D, D, QuadraticStatistics.empty(len(D), n_features), seed)
 
     # ------------------------------------------------------------------- verbs
 
@@ -242,14 +257,21 @@ class QuadraticMethod:
         state = replace(
             state,
             D=D,
+            average=self._average(state, D, batch.weight / seen if seen > 0 else 1.0),
             statistics=statistics,
             n_samples=state.n_samples + batch.n_samples,
             n_steps=state.n_steps + 1,
             weight_seen=seen,
         )
-        return self._replace_dead_atoms(state, batch, free)
+        return self._replace_dead_atoms(state, batch, free) if self.revive else state
 
     # ------------------------------------------------------------------ details
+
+    def _average(self, state: StreamState, D: Array, share: float) -> Array:
+        if self.averaging <= 0:
+            return D
+        weight = D.dtype.type(1 - (1 - min(share, 1.0)) ** self.averaging)
+        return state.average + weight * (D - state.average)
 
     def _average_scale(self, state: StreamState, scale: float, weight: float) -> StreamState:
         past = state.scale_weight * self.forgetting(weight, state.weight_seen + weight)
@@ -276,7 +298,7 @@ class QuadraticMethod:
             (row + j * max(1, batch.n_samples // len(dead))) % batch.n_samples
             for j in range(len(dead))
         ]
-        D = state.D.copy()
+        D, average = state.D.copy(), state.average.copy()
         problem = self.problem(state)
         for atom, row in zip(dead, rows, strict=True):
             X, weight, _ = self.load(batch, slice(row, row + 1), D.dtype)
@@ -286,7 +308,9 @@ class QuadraticMethod:
             length = float(np.linalg.norm(clean))
             if length > 0:
                 D[atom] = self.dictionary_regulariser.region.project(clean / length)[0]
-        return replace(state, D=D, statistics=state.statistics.without(dead))
+                average[atom] = D[atom]
+        statistics = state.statistics.without(dead)
+        return replace(state, D=D, average=average, statistics=statistics)
 
 
 def _every(values: Array | None, step: int) -> Array | None:

@@ -67,10 +67,11 @@ class LearnedModel(DictionaryModel):
 
     def _adopt(self, state: StreamState, position: Position) -> None:
         """Make a state the model's own; between two steps the model is always whole."""
-        state.D.flags.writeable = False  # steps make new dictionaries, they never change one
+        # Steps make new dictionaries, they never change one.
+        state.D.flags.writeable = state.average.flags.writeable = False
         self._state = state
         self._position = position
-        self.components_ = state.D
+        self.components_ = state.average
         self.n_components_ = len(state.D)
         self.n_samples_seen_ = state.n_samples
         self.n_iter_ = max(1, state.n_steps)

@@ -210,8 +210,9 @@ class OnlineModel(LearnedModel):
         batch: Batch,
         summary: Summary,
     ) -> HistoryRow:
-        size = float(np.linalg.norm(before.D))
-        change = float(np.linalg.norm(after.D - before.D)) / (size if size > 0 else 1.0)
+        size = float(np.linalg.norm(before.average))
+        moved = float(np.linalg.norm(after.average - before.average))
+        change = moved / (size if size > 0 else 1.0)
         loss = summary.loss / batch.weight if batch.weight > 0 else 0.0
         row = HistoryRow(after.n_samples, self._seconds, loss, summary.certificate, change)
         self.history_.append(row)

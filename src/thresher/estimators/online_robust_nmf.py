@@ -14,7 +14,11 @@ from thresher.encoding import (
 )
 from thresher.engine import Callback, QuadraticMethod
 from thresher.estimators.online import OnlineModel
-from thresher.estimators.registry import named_forgetting
+from thresher.estimators.registry import (
+    AVERAGING_SHUFFLED,
+    FORGETTING_SHUFFLED,
+    named_forgetting,
+)
 from thresher.estimators.robust import RobustModel
 from thresher.learning import BlockDescent, DictionaryADMM, DictionaryGradient, DictionaryStep
 
@@ -67,10 +71,10 @@ class OnlineRobustNMF(RobustModel, OnlineModel):
         Whether `fit` visits the rows of an array in random order.
     forgetting : "auto", None, float or callable
         How the past counts: ``auto`` lets early samples, coded with poor dictionaries, fade:
-        fast when `fit` shuffles, slowly when samples come in their own order (``shuffle=False``,
-        streams, `partial_fit`); None is the plain average of the paper; a number is a half-life
-        in samples, for data that drift; a function of (samples in the batch, samples seen) is a
-        schedule of its own.
+        fast when `fit` shuffles (and the dictionary is then averaged over the last steps), slowly
+        when samples come in their own order (``shuffle=False``, streams, `partial_fit`). None is
+        the plain average of the paper; a number is a half-life in samples, for data that drift; a
+        function of (samples in the batch, samples seen) is a schedule of its own.
     frozen_atoms : array-like, optional
         Numbers or flags of atoms that keep their initial value.
     scale_samples : {None, "max"}
@@ -192,4 +196,5 @@ class OnlineRobustNMF(RobustModel, OnlineModel):
     def _method(self, n_components: int, in_order: bool = True) -> QuadraticMethod:
         encoder, step = self._learning_parts()
         forgetting = named_forgetting(self.forgetting, in_order)
-        return self._parts(n_components, encoder, step, forgetting)
+        averaging = AVERAGING_SHUFFLED if forgetting == FORGETTING_SHUFFLED else 0.0
+        return self._parts(n_components, encoder, step, forgetting, averaging)

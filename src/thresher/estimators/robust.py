@@ -54,7 +54,12 @@ class RobustModel(DictionaryModel):
     scale_samples: str | None
 
     def _parts(
-        self, n_components: int, encoder: BlockEncoder, step: DictionaryStep, forgetting: Forgetting
+        self,
+        n_components: int,
+        encoder: BlockEncoder,
+        step: DictionaryStep,
+        forgetting: Forgetting,
+        averaging: float = 0.0,
     ) -> QuadraticMethod:
         """The method that the parameters describe, with the solver's own encoder and step."""
         if self.scale_samples not in (None, "max"):
@@ -71,7 +76,10 @@ class RobustModel(DictionaryModel):
             forgetting=forgetting,
             frozen=frozen_mask(self.frozen_atoms, n_components),
             scale_samples=self.scale_samples == "max",
-            sharp=self.solver == "auto",  # the published solvers keep the published surrogate
+            # The published solvers keep to what was published.
+            sharp=self.solver == "auto",
+            revive=self.solver == "auto",
+            averaging=averaging if self.solver == "auto" else 0.0,
         )
 
     def _exact_encoder(self) -> BlockEncoder:

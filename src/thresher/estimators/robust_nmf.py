@@ -27,7 +27,7 @@ from thresher.engine import (
     stream,
 )
 from thresher.estimators.learned import LearnedModel
-from thresher.estimators.registry import FORGETTING_SHUFFLED
+from thresher.estimators.registry import AVERAGING_SHUFFLED, FORGETTING_SHUFFLED
 from thresher.estimators.robust import RobustModel
 from thresher.learning import BlockDescent, DictionaryGradient, PlainAverage
 from thresher.linalg import Array
@@ -194,7 +194,7 @@ class RobustNMF(RobustModel, LearnedModel):
             batch.sample_weight,
             batch.entry_weight,
         )
-        method = replace(method, forgetting=FORGETTING_SHUFFLED)
+        method = replace(method, forgetting=FORGETTING_SHUFFLED, averaging=AVERAGING_SHUFFLED)
 
         def report(
             before: StreamState, after: StreamState, position: Position, *rest: object
@@ -205,7 +205,8 @@ class RobustNMF(RobustModel, LearnedModel):
         started = time.perf_counter()
         stream(method, self._state, source, pool, report, _STREAM_PASSES, self.tol)
         self._seconds += time.perf_counter() - started
-        self._adopt(replace(self._state, n_samples=0, n_steps=0), self._position)
+        state = self._state
+        self._adopt(replace(state, D=state.average, n_samples=0, n_steps=0), self._position)
 
     def _alternation(
         self, method: QuadraticMethod, batch: Batch, pool: Pool, codes: Array | None
@@ -251,6 +252,7 @@ class RobustNMF(RobustModel, LearnedModel):
         state = replace(
             self._state,
             D=D,
+            average=D,
             n_samples=self._state.n_samples + batch.n_samples,
             n_steps=self._state.n_steps + 1,
         )

@@ -26,6 +26,7 @@ def save(model: Any, path: str | Path) -> None:
     state: StreamState = model._state
     arrays = {
         "dictionary": state.D,
+        "average": state.average,
         "A": state.statistics.A,
         "B": state.statistics.B,
         "history": model.history_.to_array(),
@@ -41,7 +42,7 @@ def save(model: Any, path: str | Path) -> None:
     numbers = {
         field.name: getattr(state, field.name)
         for field in dataclasses.fields(state)
-        if field.name not in ("D", "statistics")
+        if field.name not in ("D", "average", "statistics")
     }
     document = {
         "class": type(model).__name__,
@@ -68,7 +69,12 @@ def load(path: str | Path) -> Any:
     parameters = {name: _from_json(value, arrays) for name, value in document["parameters"].items()}
     model = kind(**parameters)
     statistics = QuadraticStatistics(arrays["A"], arrays["B"], document["weight"])
-    state = StreamState(D=arrays["dictionary"], statistics=statistics, **document["state"])
+    state = StreamState(
+        D=arrays["dictionary"],
+        average=arrays["average"],
+        statistics=statistics,
+        **document["state"],
+    )
     model.history_ = History.from_array(arrays["history"])
     model._seconds = document["seconds"]
     model.n_features_in_ = state.D.shape[1]
