@@ -265,3 +265,42 @@ def test_scale_of_data_and_atoms_does_not_matter():
     for encoder in (AutoEncoder(1e-6), exact(BlockADMM())):
         codes = encoder.encode(problem, X).codes
         np.testing.assert_array_equal(encoder.encode(other, X * 1024).codes, codes * 128)
+
+
+def test_oadmm_takes_the_new_codes_in_its_outlier_step():
+    """Two rounds of (25)–(30), written out."""
+    problem, X = problem_and_data(4)
+    solver, D = OutlierADMM(), problem.D
+    state = solver.start(problem, X, None, None)
+    U, Q, R, a, b = (state[name].copy() for name in ("U", "Q", "R", "alpha", "beta"))
+    for _ in range(2):
+        H = np.linalg.solve(D @ D.T + np.eye(len(D)), ((X - R) @ D.T + U - a).T).T
+        V = (Q + X - b - H @ D) / 2
+        R = np.sign(V) * np.maximum(np.abs(V) - problem.loss.penalty.l1 / 2, 0)
+        U, Q = np.maximum(H + a, 0), R + b
+        a, b = a + H - U, b + R - Q
+    solver.steps(problem, X, None, state, 2)
+    np.testing.assert_allclose(state["U"], U, atol=1e-12)
+    np.testing.assert_allclose(state["R"], R, atol=1e-12)
+
+
+@pytest.mark.parametrize("solver", ["opgd", "block admm"])
+def test_rows_leave_when_they_are_done(solver):
+    problem, X = problem_and_data(2, 40)
+    encoder = Encoder(SOLVERS[solver], Certified(1e-3), 5000)
+    start = np.full((40, len(problem.D)), 0.5)
+    together = encoder.encode(problem, X, None, start)
+    for i in range(0, 40, 3):
+        alone = encoder.encode(problem, X[i : i + 1], None, start[:1])
+        assert together.n_iter[i] == alone.n_iter[0]
+        np.testing.assert_allclose(together.codes[i], alone.codes[0], rtol=1e-8, atol=1e-12)
+
+
+def test_newton_drops_all_blocking_bounds_in_one_step():
+    """Under the squared loss, many atoms that end at zero do not cost a step each."""
+    rng = np.random.default_rng(0)
+    D = NonnegativeL2Ball().project(rng.random((40, 60)))
+    X = rng.random((20, 60))
+    start = np.ones((20, 40))
+    encoding = Newton(1e-10, 200).finish(CodingProblem(D, SquaredL2()), X, None, start)
+    assert encoding.n_iter.max() <= 10

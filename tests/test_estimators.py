@@ -1,9 +1,16 @@
 """Every promise on every estimator and solver, and what only these estimators do."""
 
+import numpy as np
 import pytest
 
-from thresher.estimators import OnlineRobustNMF, RobustNMF
+from thresher.datasets import make_outlier_stream
+from thresher.estimators import OnlineRobustNMF, RobustNMF, load, save
+from thresher.learning import HalfLife, PowerForgetting
+from thresher.metrics import relative_error, support_scores
+from thresher.penalties import ElasticNet, GroupLasso, SparseGroupLasso
+from thresher.sets import Box, NonnegativeElasticNetBall, Simplex
 from thresher.testing import checks_for
+from thresher.testing.data import planted
 
 ESTIMATORS = [
     OnlineRobustNMF(),
@@ -21,3 +28,198 @@ def _cases():
 @pytest.mark.parametrize(("estimator", "check"), list(_cases()))
 def test_promise(estimator, check):
     check(estimator)
+
+
+def model(**parameters):
+    return OnlineRobustNMF(4, random_state=0, verbose=0, batch_size=64, **parameters)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [OnlineRobustNMF(5, solver=s) for s in ("auto", "opgd", "oadmm")]
+    + [RobustNMF(5, solver=s) for s in ("auto", "bpgd", "badmm")],
+    ids=str,
+)
+def test_every_solver_recovers_planted_data(estimator):
+    """The clean part is found far below the noise and outliers that cover it."""
+    stream = make_outlier_stream(1500, 60, 5, random_state=0)
+    estimator.set_params(random_state=0, verbose=0).fit(stream.data)
+    low_rank, outliers, _ = estimator.separate(stream.data)
+    assert relative_error(stream.clean, low_rank) < 0.65 * relative_error(stream.clean, stream.data)
+    scores = support_scores(np.abs(stream.outliers) > 0.4, outliers, 0.1)
+    assert scores.recall > 0.75  # data are clipped to [0, 1], which hides some outliers
+    assert estimator.solver_
+
+
+PARTS = [
+    {"outlier_penalty": "samples"},
+    {"outlier_penalty": SparseGroupLasso(1.0, 0.5)},
+    {"outlier_sign": "nonnegative", "outlier_bound": 2.0},
+    {"outlier_weight": "mad"},
+    {"code_set": "simplex"},
+    {"code_set": Box(0, 2)},
+    {"code_penalty": 0.01},
+    {"code_penalty": GroupLasso(0.01, (0, 0, 1, 1))},
+    {"dictionary_set": "nonnegative", "dictionary_penalty": ElasticNet(0.001, 0.01)},
+    {"dictionary_set": "simplex"},
+    {"dictionary_set": "l1_ball"},
+    {"dictionary_set": NonnegativeElasticNetBall(0.5, 1.0)},
+    {"dictionary_set": Box(0, 0.5)},
+    {"forgetting": None},
+    {"forgetting": 500.0},
+    {"forgetting": PowerForgetting(5)},
+    {"init": "half-normal"},
+    {"init": "random"},
+    {"scale_samples": "max"},
+]
+
+
+@pytest.mark.parametrize("parameters", PARTS, ids=str)
+@pytest.mark.parametrize("kind", [OnlineRobustNMF, RobustNMF])
+def test_every_part_learns_and_survives_saving(kind, parameters, tmp_path):
+    if kind is RobustNMF and "forgetting" in parameters:
+        parameters = {}
+    X = planted(300)
+    fitted = kind(4, random_state=0, verbose=0, **parameters).fit(X)
+    method = fitted._method(4)
+    assert method.dictionary_regulariser.region.contains(fitted.components_)
+    if "scale_samples" not in parameters:  # there codes are feasible for the scaled sample
+        assert method.code_regulariser.region.contains(fitted.transform(X))
+    if "outlier_weight" not in parameters:  # there λ, and so the loss, changes on the way
+        assert fitted.history_[-1].loss < fitted.history_[0].loss
+    save(fitted, tmp_path / "model")
+    again = load(tmp_path / "model")
+    assert again.get_params().keys() == fitted.get_params().keys()
+    np.testing.assert_array_equal(again.transform(X), fitted.transform(X))
+
+
+def test_samples_of_any_maximum_separate_alike_when_scaled():
+    """VII-B3: dividing by the maximum makes a sample's brightness irrelevant."""
+    X = planted(200)
+    fitted = model(scale_samples="max").fit(X)
+    bright = X * np.linspace(1, 50, 200)[:, None]
+    np.testing.assert_allclose(
+        fitted.transform(bright), fitted.transform(X) * np.linspace(1, 50, 200)[:, None], rtol=1e-6
+    )
+    assert fitted.separate(bright).low_rank.max() > 10
+
+
+def test_whole_sample_outliers_are_set_aside():
+    X = planted(300)
+    rng = np.random.default_rng(0)
+    strange = rng.choice(300, 15, replace=False)
+    X[strange] = rng.random((15, X.shape[1])) * 3
+    fitted = model(outlier_penalty="samples", outlier_weight=0.1).fit(X)
+    size = np.linalg.norm(fitted.separate(X).outliers, axis=1)
+    assert (size[strange] > 0).mean() > 0.9
+    assert (np.delete(size, strange) > 0).mean() < 0.1
+
+
+def test_drift_is_followed_by_a_short_half_life():
+    first, second = planted(600), planted(600)[:, ::-1]
+    short, none = (
+        OnlineRobustNMF(4, forgetting=f, random_state=0, verbose=0) for f in (HalfLife(100), None)
+    )
+    for X in (first, second):
+        for start in range(0, 600, 50):
+            short.partial_fit(X[start : start + 50])
+            none.partial_fit(X[start : start + 50])
+    assert short.score(second) > none.score(second)
+
+
+def test_frozen_atoms_stay():
+    X = planted(200)
+    init = np.random.default_rng(0).random((4, X.shape[1]))
+    fitted = model(init=init, frozen_atoms=[0, 2]).fit(X)
+    np.testing.assert_array_equal(fitted.components_[[0, 2]], init[[0, 2]])
+    assert not np.array_equal(fitted.components_[1], init[1])
+
+
+def test_scores_come_back_in_the_order_of_the_samples():
+    X = planted(600)
+    fitted = model(n_jobs=2).fit(X)
+    scores = fitted.score_samples(X)
+    parts = [fitted.score_samples(X[i : i + 50]) for i in range(0, 600, 50)]
+    np.testing.assert_allclose(scores, np.concatenate(parts), rtol=1e-6, atol=1e-9)
+
+
+def test_grow_keeps_what_was_learned():
+    fitted = model().fit(planted(200))
+    before = fitted._state.statistics
+    after = fitted.grow(n_features=30, atoms=2)._state.statistics
+    np.testing.assert_array_equal(after.A[:4, :4], before.A)
+    np.testing.assert_array_equal(after.B[:4, :24], before.B)
+    assert after.weight == before.weight
+
+
+def test_bad_samples_of_another_width_change_nothing():
+    X = planted(100)
+    fitted = model().fit(X)
+    with pytest.raises(ValueError, match="Negative"):
+        fitted.fit(-X[:, :7])
+    assert fitted.n_features_in_ == X.shape[1]
+    assert fitted.transform(X).shape == (100, 4)
+
+
+def test_threshold_is_the_order_statistic_that_was_promised():
+    fitted = model().fit(planted(200))
+    X = planted(39, seed=1)
+    losses = np.sort(-fitted.score_samples(X))
+    assert fitted.calibrate(X, 0.05).threshold_ == losses[37]  # ⌈40·0.95⌉ = 38th smallest
+    assert fitted.is_anomaly(X).sum() == 1
+
+
+@pytest.mark.parametrize(
+    ("parameters", "says"),
+    [
+        ({"solver": "magic"}, "'auto', 'opgd' or 'oadmm'"),
+        ({"n_components": 0}, "positive integer"),
+        ({"batch_size": 2.5}, "positive integer"),
+        ({"tol": 0}, "positive"),
+        ({"init": "nndsvd"}, "'samples'"),
+        ({"init": np.ones((3, 2))}, "one row"),
+        ({"outlier_weight": -1}, "positive number"),
+        ({"outlier_weight": "huge"}, "'mad'"),
+        ({"outlier_penalty": "l7"}, "'samples'"),
+        ({"outlier_sign": "minus"}, "'nonnegative'"),
+        ({"outlier_bound": 0}, "positive"),
+        ({"code_set": "ball"}, "'simplex'"),
+        ({"code_penalty": "l1"}, "a number"),
+        ({"code_set": "simplex", "code_penalty": GroupLasso(1.0)}, "Simplex"),
+        ({"dictionary_set": Simplex}, "'l2_ball'"),
+        ({"forgetting": "slow"}, "half-life"),
+        ({"forgetting": -5.0}, "half-life"),
+        ({"frozen_atoms": [7]}, "beyond the 4"),
+        ({"frozen_atoms": "all"}, "atom numbers"),
+        ({"scale_samples": "mean"}, "'max'"),
+    ],
+    ids=str,
+)
+def test_bad_parameters_are_refused_with_what_would_work(parameters, says):
+    with pytest.raises(ValueError, match=says):
+        model().set_params(**parameters).fit(planted(50))
+
+
+def test_unfitted_and_misused_models_say_what_to_do():
+    X = planted(60)
+    with pytest.raises(ValueError, match="nothing to save"):
+        save(model(), "nowhere")
+    with pytest.raises(ValueError, match="call fit or partial_fit"):
+        model().resume(X)
+    with pytest.raises(ValueError, match="stream is empty"):
+        model().fit(iter([]))
+    fitted = model().fit(X)
+    with pytest.raises(ValueError, match="cannot shrink"):
+        fitted.grow(n_features=3)
+    with pytest.raises(ValueError, match="columns"):
+        fitted.grow(atoms=np.ones((1, 3)))
+    with pytest.raises(ValueError, match="one for each atom"):
+        fitted.inverse_transform(np.ones((2, 9)))
+    with pytest.raises(ValueError, match="too few"):
+        fitted.calibrate(X, 0.001)
+    with pytest.raises(ValueError, match="shape of the data"):
+        fitted.transform(X, entry_weight=np.ones((2, 2)))
+    with pytest.raises(ValueError, match="weights of 0"):
+        model(outlier_penalty="samples").fit(X, entry_weight=np.full(X.shape, 0.5))
+    with pytest.raises(ValueError, match="at least one non-zero"):
+        fitted.partial_fit(X, sample_weight=np.zeros(60))

@@ -93,8 +93,6 @@ class DictionaryModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """Samples and checked weights."""
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
-            if not sample_weight.any():
-                raise ValueError("All sample weights are zero; give some sample a weight.")
         return Batch(X, sample_weight, self._checked_entry_weight(X, entry_weight))
 
     def _checked_entry_weight(self, X: Any, entry_weight: Any) -> Array | None:
