@@ -32,7 +32,7 @@ class AutoEncoder:
 
     def prepare(self, problem: CodingProblem) -> None:
         """Compute once what the blocks share."""
-        problem.dictionary_norm  # noqa: B018 - kept by the problem
+        problem.dictionary_bound  # noqa: B018 - kept by the problem
         self.block.prepare(problem)
         if self._is_wide(problem):
             self.block.prepare(self._coarse(problem))

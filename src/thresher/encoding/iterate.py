@@ -199,7 +199,7 @@ class Encoder:
 
     def prepare(self, problem: CodingProblem) -> None:
         """Compute once what the blocks share."""
-        problem.dictionary_norm  # noqa: B018 - kept by the problem
+        problem.dictionary_bound  # noqa: B018 - kept by the problem
         self.solver.prepare(problem)
 
     def encode(

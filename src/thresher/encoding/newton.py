@@ -52,7 +52,7 @@ class Newton:
         C = np.array(codes, order="C")
         certificate = np.empty(len(X), dtype=X.dtype)
         n_iter = np.zeros(len(X), dtype=np.int32)
-        L = problem.dictionary_norm * (1.0 if weight is None else max(1.0, float(weight.max())))
+        L = problem.dictionary_bound * (1.0 if weight is None else max(1.0, float(weight.max())))
         largest = float(np.diag(problem.gram).max(initial=0.0))
         newton_rows(
             X,

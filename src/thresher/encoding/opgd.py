@@ -22,7 +22,8 @@ class ProjectedGradient(RowSolver):
     seed: int = field(default=0, repr=False)
 
     def prepare(self, problem: CodingProblem) -> None:
-        """Nothing beyond the step size."""
+        """Compute the norm that the step size needs."""
+        problem.dictionary_norm  # noqa: B018 - kept by the problem
 
     def start(
         self, problem: CodingProblem, X: Array, weight: Array | None, codes: Array | None
@@ -32,7 +33,8 @@ class ProjectedGradient(RowSolver):
             shape = (X.shape[0], problem.D.shape[0])
             codes = np.random.default_rng(self.seed).random(shape).astype(X.dtype)
         C = problem.regulariser.region.project(codes)
-        return {"C": C, "eta": self.kappa / problem.row_lipschitz(weight, X.shape[0])}
+        curvature = problem.row_curvature(weight, X.shape[0])
+        return {"C": C, "eta": self.kappa / (curvature * X.dtype.type(problem.dictionary_norm))}
 
     def steps(
         self, problem: CodingProblem, X: Array, weight: Array | None, state: State, times: int

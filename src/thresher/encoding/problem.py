@@ -46,6 +46,12 @@ class CodingProblem:
         largest = float(np.linalg.eigvalsh(self.gram.astype(np.float64))[-1])
         return largest if largest > 0 else 1.0
 
+    @cached_property
+    def dictionary_bound(self) -> float:
+        """Largest row sum of ``|D Dᵀ|``: a cheap upper bound of ``‖D‖₂²``, tight for parts."""
+        largest = float(np.abs(self.gram).sum(axis=1).max(initial=0.0))
+        return largest if largest > 0 else 1.0
+
     def remember(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """What a solver computes once for all blocks: made on the first call, then kept."""
         memory: dict[Hashable, Any] = self.__dict__.setdefault("_memory", {})
@@ -85,8 +91,8 @@ class CodingProblem:
         return np.where(largest > 0, largest, 1) * self.D.dtype.type(self.loss.curvature)
 
     def row_lipschitz(self, weight: Array | None, n_rows: int) -> Array:
-        """Lipschitz constant of the gradient in every row's codes, shape (n, 1)."""
-        return self.row_curvature(weight, n_rows) * self.D.dtype.type(self.dictionary_norm)
+        """Lipschitz constant (a bound of it) of the gradient in every row's codes, (n, 1)."""
+        return self.row_curvature(weight, n_rows) * self.D.dtype.type(self.dictionary_bound)
 
     def certificate(self, X: Array, C: Array, weight: Array | None = None) -> Array:
         """How far every row is from optimal, free of units.

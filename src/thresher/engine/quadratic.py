@@ -175,8 +175,7 @@ class QuadraticMethod:
             return X, weight, None
         largest = np.abs(X).max(axis=1, keepdims=True)
         largest[largest == 0] = 1
-        X /= largest
-        return X, weight, largest
+        return X / largest, weight, largest
 
     def problem(self, state: StreamState) -> CodingProblem:
         """The coding problem of the current dictionary and λ."""

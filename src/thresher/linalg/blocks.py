@@ -51,19 +51,19 @@ def load_block(
     Returns
     -------
     block : array of shape (b, F)
-        A new array, with zeros where an entry is missing.
+        Zero where an entry is missing. It may be the user's own memory: not to be written to.
     weight : array of shape (b, F) or None
         The weights, with zeros where an entry is missing; None if all entries weigh 1.
     """
     part: Any = X[rows]
     block = part.toarray() if sparse.issparse(X) else np.asarray(part)
-    block = np.array(block, dtype=dtype, order="C", copy=True)
+    block = np.ascontiguousarray(block, dtype=dtype)
     weight = None
     if entry_weight is not None:
         weight = np.array(entry_weight[rows], dtype=dtype, order="C", copy=True)
     missing = np.isnan(block)
     if missing.any():
-        block[missing] = 0
+        block = np.where(missing, dtype.type(0), block)
         if weight is None:
             weight = np.ones_like(block)
         weight[missing] = 0
