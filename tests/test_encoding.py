@@ -7,6 +7,7 @@ import pytest
 from parts import solve
 from thresher.encoding import (
     AutoEncoder,
+    Block,
     BlockADMM,
     Certified,
     CodingProblem,
@@ -201,12 +202,12 @@ def test_admm_returns_feasible_copies():
     """MATH A.5: at (h, r) the objective can lie below the optimum, at (u, q) it cannot."""
     problem, X = problem_and_data(4)
     best = problem.objective(X, exact(BlockADMM()).encode(problem, X).codes)
-    solver = OutlierADMM()
-    state = solver.start(problem, X, None, None)
+    solver, block = OutlierADMM(), Block(problem, X)
+    state = solver.start(block, None)
     for _ in range(30):
-        solver.steps(problem, X, None, state, 1)
-        assert (solver.codes(problem, state) >= 0).all()
-        assert np.all(solver.objective(problem, X, None, state) >= best - 1e-9)
+        solver.steps(block, state, 1)
+        assert (solver.codes(block, state) >= 0).all()
+        assert np.all(solver.objective(block, state) >= best - 1e-9)
 
 
 def test_oadmm_needs_an_envelope():
@@ -270,8 +271,8 @@ def test_scale_of_data_and_atoms_does_not_matter():
 def test_oadmm_takes_the_new_codes_in_its_outlier_step():
     """Two rounds of (25)–(30), written out."""
     problem, X = problem_and_data(4)
-    solver, D = OutlierADMM(), problem.D
-    state = solver.start(problem, X, None, None)
+    solver, block, D = OutlierADMM(), Block(problem, X), problem.D
+    state = solver.start(block, None)
     U, Q, R, a, b = (state[name].copy() for name in ("U", "Q", "R", "alpha", "beta"))
     for _ in range(2):
         H = np.linalg.solve(D @ D.T + np.eye(len(D)), ((X - R) @ D.T + U - a).T).T
@@ -279,7 +280,7 @@ def test_oadmm_takes_the_new_codes_in_its_outlier_step():
         R = np.sign(V) * np.maximum(np.abs(V) - problem.loss.penalty.l1 / 2, 0)
         U, Q = np.maximum(H + a, 0), R + b
         a, b = a + H - U, b + R - Q
-    solver.steps(problem, X, None, state, 2)
+    solver.steps(block, state, 2)
     np.testing.assert_allclose(state["U"], U, atol=1e-12)
     np.testing.assert_allclose(state["R"], R, atol=1e-12)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from thresher.encoding import BlockADMM, CodingProblem
+from thresher.encoding import Block, BlockADMM, CodingProblem
 from thresher.kernels import cholesky
 from thresher.kernels.block_descent import sweep_ball
 from thresher.losses import Envelope, Huber
@@ -74,10 +74,10 @@ def test_rounds_of_the_block_encoder(dtype, loss, penalty, weighted):
     solver = BlockADMM()
     states = []
     for part in (loss, _AnyLoss(loss)):
-        problem = CodingProblem(D, part, Constrained(penalty))
-        state = solver.start(problem, X, weight, None)
-        solver.steps(problem, X, weight, state, 3)
-        states.append((state, solver.codes(problem, state)))
+        block = Block(CodingProblem(D, part, Constrained(penalty)), X, weight)
+        state = solver.start(block, None)
+        solver.steps(block, state, 3)
+        states.append((state, solver.codes(block, state)))
     (fast, fast_codes), (slow, slow_codes) = states
     for name in ("H", "V", "Q", "rho"):
         np.testing.assert_allclose(fast[name], slow[name], atol=20 * PRECISION[dtype])

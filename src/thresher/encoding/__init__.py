@@ -1,8 +1,9 @@
 """Codes given a dictionary: one file per method."""
 
 from thresher.encoding.auto import AutoEncoder
-from thresher.encoding.block_admm import BlockADMM
+from thresher.encoding.block_admm import BlockADMM, Rough
 from thresher.encoding.iterate import (
+    Block,
     BlockEncoder,
     Certified,
     Encoder,
@@ -18,6 +19,7 @@ from thresher.encoding.problem import CodingProblem
 
 __all__ = [
     "AutoEncoder",
+    "Block",
     "BlockADMM",
     "BlockEncoder",
     "Certified",
@@ -28,6 +30,7 @@ __all__ = [
     "Newton",
     "OutlierADMM",
     "ProjectedGradient",
+    "Rough",
     "SmallChange",
     "Status",
 ]

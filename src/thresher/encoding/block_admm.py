@@ -1,11 +1,13 @@
 """Codes by ADMM through the loss's proximal map, with an exact small solve: the block encoder."""
 
+import sys
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from thresher.encoding.iterate import RowSolver, State
+from thresher.encoding.iterate import Block, RowSolver, State, Stop
 from thresher.encoding.problem import CodingProblem
 from thresher.kernels import block_admm as kernels
 from thresher.linalg import Array
@@ -49,10 +51,9 @@ class BlockADMM(RowSolver):
         """Invert the matrix of the c-step once for all rows."""
         self._matrices(problem)
 
-    def start(
-        self, problem: CodingProblem, X: Array, weight: Array | None, codes: Array | None
-    ) -> State:
+    def start(self, block: Block, codes: Array | None) -> State:
         """Regularised least squares codes, by inner steps alone; the dual that fits them."""
+        problem, X, weight = block.problem, block.X, block.weight
         n, K = X.shape[0], problem.D.shape[0]
         ones: Array = np.ones((n, 1), dtype=X.dtype)
         state: State = {"H": np.zeros((n, K), dtype=X.dtype), "rho": ones}
@@ -61,25 +62,23 @@ class BlockADMM(RowSolver):
             self._inner(problem, observed @ problem.D.T, state, self.start_steps)
         else:
             state["H"] = codes.copy()
-        Y = self.codes(problem, state) @ problem.D
-        self._begin(problem, X, weight, state, Y)
+        self._begin(block, state, self.codes(block, state) @ problem.D)
         return state
 
-    def steps(
-        self, problem: CodingProblem, X: Array, weight: Array | None, state: State, times: int
-    ) -> None:
+    def steps(self, block: Block, state: State, times: int) -> None:
         """Rounds; the lines of the class docstring. Q holds y − u."""
+        problem = block.problem
         if _compiled_codes(problem) and _compiled_loss(problem):
-            self._compiled_rounds(problem, X, weight, state, times)
+            self._compiled_rounds(block, state, times)
             return
         for _ in range(times):
             C = self._inner(problem, state["Q"] @ problem.D.T, state, self.inner)
-            self._split(problem, X, weight, state, C @ problem.D)
+            self._split(block, state, C @ problem.D)
 
-    def codes(self, problem: CodingProblem, state: State) -> Array:
+    def codes(self, block: Block, state: State) -> Array:
         """The feasible copy p."""
-        _, shift = self._matrices(problem)
-        return problem.regulariser.prox(state["H"], 1 / (state["rho"] * shift))
+        _, shift = self._matrices(block.problem)
+        return block.problem.regulariser.prox(state["H"], 1 / (state["rho"] * shift))
 
     # ------------------------------------------------------------------- details
 
@@ -120,10 +119,9 @@ class BlockADMM(RowSolver):
         state["H"] = H
         return C
 
-    def _begin(
-        self, problem: CodingProblem, X: Array, weight: Array | None, state: State, Y: Array
-    ) -> None:
+    def _begin(self, block: Block, state: State, Y: Array) -> None:
         """ρ of every row, and the first v and y − u, from predictions."""
+        problem, X, weight = block.problem, block.X, block.weight
         loss: Any = problem.loss
         if _compiled_loss(problem):
             weights = _NO_WEIGHTS[X.dtype.name] if weight is None else weight
@@ -141,24 +139,17 @@ class BlockADMM(RowSolver):
             V, Q = Y + gradient / rho, Y - gradient / rho
         state["rho"], state["V"], state["Q"] = rho, V, Q
 
-    def _split(
-        self,
-        problem: CodingProblem,
-        X: Array,
-        weight: Array | None,
-        state: State,
-        prediction: Array,
-    ) -> None:
+    def _split(self, block: Block, state: State, prediction: Array) -> None:
         """The new v and y − u from cD."""
         a = self.relaxation
         Y, U = (state["Q"] + state["V"]) / 2, (state["V"] - state["Q"]) / 2
         V: Array = a * prediction + (1 - a) * Y + U
-        state["V"], state["Q"] = V, 2 * problem.loss.prox(V, X, 1 / state["rho"], weight) - V
+        nearest = block.problem.loss.prox(V, block.X, 1 / state["rho"], block.weight)
+        state["V"], state["Q"] = V, 2 * nearest - V
 
-    def _compiled_rounds(
-        self, problem: CodingProblem, X: Array, weight: Array | None, state: State, times: int
-    ) -> None:
+    def _compiled_rounds(self, block: Block, state: State, times: int) -> None:
         """The same for separable envelopes and nonnegative codes, in one compiled loop."""
+        problem, X, weight = block.problem, block.X, block.weight
         loss: Any = problem.loss
         penalty: Any = problem.regulariser.penalty
         inverse, shift = self._matrices(problem)
@@ -178,6 +169,25 @@ class BlockADMM(RowSolver):
             *loss.constants(X.dtype),
             times,
         )
+
+
+@dataclass(frozen=True)
+class Rough(Stop):
+    """Codes that are good enough to learn from: one round, more where outliers rule a row.
+
+    ρ tells how much of a row's residual its loss takes for noise. Where that is little, the least
+    squares start was pulled by the outliers, and one round does not undo it.
+    """
+
+    least_rho: float = 0.2
+
+    def next_look(self, iteration: int) -> int:
+        """Once, after the first round."""
+        return 1 if iteration == 0 else sys.maxsize
+
+    def done(self, solver: RowSolver, block: Block, state: State) -> NDArray[np.bool_]:
+        """Rows that were mostly noise from the start."""
+        return np.asarray(state["rho"][:, 0] >= self.least_rho)
 
 
 def _compiled_codes(problem: CodingProblem) -> bool:

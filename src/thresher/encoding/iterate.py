@@ -49,6 +49,28 @@ class Encoding:
     certificate: Array
 
 
+@dataclass(frozen=True)
+class Block:
+    """Samples that are being coded: the problem, a dense block, and the weights of its entries."""
+
+    problem: CodingProblem
+    X: Array
+    weight: Array | None = None
+
+    def rows(self, chosen: NDArray[np.bool_]) -> "Block":
+        """Some of the rows."""
+        weight = None if self.weight is None else self.weight[chosen]
+        return Block(self.problem, self.X[chosen], weight)
+
+    def objective(self, C: Array) -> Array:
+        """The objective of every row at some codes."""
+        return self.problem.objective(self.X, C, self.weight)
+
+    def certificate(self, C: Array) -> Array:
+        """How far from optimal every row is at some codes."""
+        return self.problem.certificate(self.X, C, self.weight)
+
+
 class RowSolver(ABC):
     """A solver of the coding problem that moves all rows of a block, iteration by iteration."""
 
@@ -57,26 +79,20 @@ class RowSolver(ABC):
         """Do once what every block would do, before threads ask for it."""
 
     @abstractmethod
-    def start(
-        self, problem: CodingProblem, X: Array, weight: Array | None, codes: Array | None
-    ) -> State:
+    def start(self, block: Block, codes: Array | None) -> State:
         """Make the state of every row, from given codes if there are any."""
 
     @abstractmethod
-    def steps(
-        self, problem: CodingProblem, X: Array, weight: Array | None, state: State, times: int
-    ) -> None:
+    def steps(self, block: Block, state: State, times: int) -> None:
         """Move every row by some iterations, in place."""
 
     @abstractmethod
-    def codes(self, problem: CodingProblem, state: State) -> Array:
+    def codes(self, block: Block, state: State) -> Array:
         """The feasible codes that the state stands for."""
 
-    def objective(
-        self, problem: CodingProblem, X: Array, weight: Array | None, state: State
-    ) -> Array:
+    def objective(self, block: Block, state: State) -> Array:
         """The objective at those codes, as the solver's own stop sees it."""
-        return problem.objective(X, self.codes(problem, state), weight)
+        return block.objective(self.codes(block, state))
 
 
 class BlockEncoder(Protocol):
@@ -103,14 +119,7 @@ class Stop(ABC):
         return iteration + 1
 
     @abstractmethod
-    def done(
-        self,
-        solver: RowSolver,
-        problem: CodingProblem,
-        X: Array,
-        weight: Array | None,
-        state: State,
-    ) -> NDArray[np.bool_]:
+    def done(self, solver: RowSolver, block: Block, state: State) -> NDArray[np.bool_]:
         """Flags of the rows that are done."""
 
 
@@ -120,16 +129,9 @@ class SmallChange(Stop):
 
     tol: float = 1e-3
 
-    def done(
-        self,
-        solver: RowSolver,
-        problem: CodingProblem,
-        X: Array,
-        weight: Array | None,
-        state: State,
-    ) -> NDArray[np.bool_]:
+    def done(self, solver: RowSolver, block: Block, state: State) -> NDArray[np.bool_]:
         """Compare with the objective that the last call left in the state."""
-        now = solver.objective(problem, X, weight, state)
+        now = solver.objective(block, state)
         before = state.get("objective", np.full_like(now, np.inf))
         state["objective"] = now
         known = np.isfinite(before)
@@ -152,16 +154,9 @@ class Certified(Stop):
         """Half as far again."""
         return max(self.first, iteration + max(1, iteration // 2))
 
-    def done(
-        self,
-        solver: RowSolver,
-        problem: CodingProblem,
-        X: Array,
-        weight: Array | None,
-        state: State,
-    ) -> NDArray[np.bool_]:
+    def done(self, solver: RowSolver, block: Block, state: State) -> NDArray[np.bool_]:
         """Compute the certificate of the rows that are still there."""
-        certificate = problem.certificate(X, solver.codes(problem, state), weight)
+        certificate = block.certificate(solver.codes(block, state))
         return np.asarray(certificate <= self.tol)
 
 
@@ -173,16 +168,9 @@ class Never(Stop):
         """Beyond any bound."""
         return sys.maxsize
 
-    def done(
-        self,
-        solver: RowSolver,
-        problem: CodingProblem,
-        X: Array,
-        weight: Array | None,
-        state: State,
-    ) -> NDArray[np.bool_]:
+    def done(self, solver: RowSolver, block: Block, state: State) -> NDArray[np.bool_]:
         """No row is."""
-        return np.zeros(len(X), dtype=bool)
+        return np.zeros(len(block.X), dtype=bool)
 
 
 @dataclass(frozen=True)
@@ -217,15 +205,15 @@ class Encoder:
         codes = np.zeros((n, problem.D.shape[0]), dtype=X.dtype)
         status = np.full(n, Status.MAX_ITER, dtype=np.int8)
         n_iter = np.full(n, self.max_iter, dtype=np.int32)
-        rows, x, w = np.arange(n), X, weight
-        state = self.solver.start(problem, x, w, start)
+        rows, block = np.arange(n), Block(problem, X, weight)
+        state = self.solver.start(block, start)
         iteration = 0
         while rows.size and iteration < self.max_iter:
             look = min(self.stop.next_look(iteration), self.max_iter)
-            self.solver.steps(problem, x, w, state, look - iteration)
+            self.solver.steps(block, state, look - iteration)
             iteration = look
-            current = self.solver.codes(problem, state)
-            done = self.stop.done(self.solver, problem, x, w, state)
+            current = self.solver.codes(block, state)
+            done = self.stop.done(self.solver, block, state)
             broken = ~np.isfinite(current).all(axis=1)
             status[rows[done]] = Status.CONVERGED
             status[rows[broken]] = Status.NOT_FINITE
@@ -236,7 +224,7 @@ class Encoder:
             elif leaving.any():
                 codes[rows[leaving]], n_iter[rows[leaving]] = current[leaving], iteration
                 staying = ~leaving
-                rows, x, w = rows[staying], x[staying], None if w is None else w[staying]
+                rows, block = rows[staying], block.rows(staying)
                 state = {name: values[staying] for name, values in state.items()}
         certificate = np.full(n, np.nan, dtype=X.dtype)
         if self.certify:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from thresher.encoding.iterate import RowSolver, State
+from thresher.encoding.iterate import Block, RowSolver, State
 from thresher.encoding.problem import CodingProblem
 from thresher.linalg import Array
 from thresher.losses import Envelope
@@ -33,10 +33,9 @@ class OutlierADMM(RowSolver):
         """Invert the matrix of (25) once for all rows."""
         problem.shifted_gram_inverse(self.rho)
 
-    def start(
-        self, problem: CodingProblem, X: Array, weight: Array | None, codes: Array | None
-    ) -> State:
+    def start(self, block: Block, codes: Array | None) -> State:
         """Uniform codes and outliers, as published, and zero duals."""
+        problem, X, weight = block.problem, block.X, block.weight
         if not isinstance(problem.loss, Envelope):
             raise ValueError(
                 f"OADMM splits outliers from the squared loss and cannot use {problem.loss}; use "
@@ -54,15 +53,13 @@ class OutlierADMM(RowSolver):
             state["inverse"] = np.linalg.inv(gram + self.rho * np.eye(K, dtype=X.dtype))
         return state
 
-    def steps(
-        self, problem: CodingProblem, X: Array, weight: Array | None, state: State, times: int
-    ) -> None:
-        """Some iterations."""
+    def steps(self, block: Block, state: State, times: int) -> None:
+        """Rounds of (25)–(30)."""
         for _ in range(times):
-            self._step(problem, X, weight, state)
+            self._round(block, state)
 
-    def _step(self, problem: CodingProblem, X: Array, weight: Array | None, state: State) -> None:
-        """One round of (25)–(30)."""
+    def _round(self, block: Block, state: State) -> None:
+        problem, X, weight = block.problem, block.X, block.weight
         rho, D = self.rho, problem.D
         assert isinstance(problem.loss, Envelope)  # checked at the start
         U, Q, R, alpha, beta = (state[name] for name in ("U", "Q", "R", "alpha", "beta"))
@@ -88,14 +85,13 @@ class OutlierADMM(RowSolver):
         # Under a group penalty weights are 0 or 1; a missing entry belongs to no group.
         return loss.penalty.prox(V * weight, 1 / (1 + self.rho), Reals())
 
-    def codes(self, problem: CodingProblem, state: State) -> Array:
+    def codes(self, block: Block, state: State) -> Array:
         """The feasible copy u."""
         return state["U"]
 
-    def objective(
-        self, problem: CodingProblem, X: Array, weight: Array | None, state: State
-    ) -> Array:
+    def objective(self, block: Block, state: State) -> Array:
         """The objective of (5) at the feasible copies (u, q)."""
+        problem, X, weight = block.problem, block.X, block.weight
         assert isinstance(problem.loss, Envelope)  # checked at the start
         Q = state["Q"] if weight is None else np.where(weight > 0, state["Q"], 0)
         fit = problem.loss.value_with(X, state["U"] @ problem.D, Q, weight)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from thresher.encoding.iterate import RowSolver, State
+from thresher.encoding.iterate import Block, RowSolver, State
 from thresher.encoding.problem import CodingProblem
 from thresher.linalg import Array
 
@@ -25,29 +25,23 @@ class ProjectedGradient(RowSolver):
         """Compute the norm that the step size needs."""
         problem.dictionary_norm  # noqa: B018 - kept by the problem
 
-    def start(
-        self, problem: CodingProblem, X: Array, weight: Array | None, codes: Array | None
-    ) -> State:
+    def start(self, block: Block, codes: Array | None) -> State:
         """Uniform codes, made feasible, and one step size per row."""
+        problem, X = block.problem, block.X
         if codes is None:
             shape = (X.shape[0], problem.D.shape[0])
             codes = np.random.default_rng(self.seed).random(shape).astype(X.dtype)
         C = problem.regulariser.region.project(codes)
-        curvature = problem.row_curvature(weight, X.shape[0])
+        curvature = problem.row_curvature(block.weight, X.shape[0])
         return {"C": C, "eta": self.kappa / (curvature * X.dtype.type(problem.dictionary_norm))}
 
-    def steps(
-        self, problem: CodingProblem, X: Array, weight: Array | None, state: State, times: int
-    ) -> None:
-        """Some iterations."""
+    def steps(self, block: Block, state: State, times: int) -> None:
+        """Projected (proximal, under a penalty) gradient steps."""
+        problem, eta = block.problem, state["eta"]
         for _ in range(times):
-            self._step(problem, X, weight, state)
+            gradient = problem.gradient(block.X, state["C"], block.weight)
+            state["C"] = problem.regulariser.prox(state["C"] - eta * gradient, eta)
 
-    def _step(self, problem: CodingProblem, X: Array, weight: Array | None, state: State) -> None:
-        """One projected (proximal, under a penalty) gradient step."""
-        C, eta = state["C"], state["eta"]
-        state["C"] = problem.regulariser.prox(C - eta * problem.gradient(X, C, weight), eta)
-
-    def codes(self, problem: CodingProblem, state: State) -> Array:
+    def codes(self, block: Block, state: State) -> Array:
         """The current codes."""
         return state["C"]

@@ -30,6 +30,7 @@ from thresher.streams import Batch
 _CERTIFIED_ROWS = 16
 _MEASURED_ENTRIES = 4096
 _DEAD = 1e-6
+_LOOKS_AT_FIRST = 8
 
 
 @dataclass(frozen=True)
@@ -188,6 +189,8 @@ class QuadraticMethod:
         first_guess = self.outlier_weight.measures == "residuals" and state.scale_weight == 0
         if self.outlier_weight.measures != "data" and not first_guess:
             return state
+        if state.n_steps > _LOOKS_AT_FIRST and state.n_steps % _LOOKS_AT_FIRST:
+            return state  # a range that was seen often need not be looked at every time
         F = state.D.shape[1]
         step = max(1, (batch.n_samples * min(F, _MEASURED_ENTRIES)) // _MEASURED_ENTRIES)
         some = Batch(batch.X[::step], entry_weight=_every(batch.entry_weight, step))

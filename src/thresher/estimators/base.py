@@ -3,6 +3,7 @@
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -30,6 +31,37 @@ _SMALL_TYPES = ("float32", "float16", "uint8", "int8", "uint16", "int16", "bool"
 def computing_dtype(X: Any) -> np.dtype[Any]:
     """float32 for data that fit into it without loss, else float64."""
     return np.dtype(np.float32 if X.dtype.name in _SMALL_TYPES else np.float64)
+
+
+@dataclass(frozen=True)
+class CodedBlock:
+    """Some samples and their codes, in the units in which they were coded.
+
+    ``divisor`` (n, 1) is what samples were divided by before, or None.
+    """
+
+    problem: CodingProblem
+    X: Array
+    weight: Array | None
+    encoding: Encoding
+    divisor: Array | None
+
+    def prediction(self) -> Array:
+        """``C D``."""
+        samples: Array = self.encoding.codes @ self.problem.D
+        return samples
+
+    def loss(self) -> Array:
+        """Loss of every sample."""
+        return self.problem.loss.value(self.X, self.prediction(), self.weight)
+
+    def outliers(self) -> Array:
+        """What the loss sets aside."""
+        return self.problem.loss.outliers(self.X, self.prediction(), self.weight)
+
+    def in_units(self, values: Array) -> Array:
+        """Codes, predictions or outliers in the units of the user's samples."""
+        return values if self.divisor is None else values * self.divisor
 
 
 class DictionaryModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -79,7 +111,10 @@ class DictionaryModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         checked: Any = check_array(X, **checks)
         if not reset:
             validate_data(self, X, reset=False, skip_check_array=True)
-        lowest = np.fmin.reduce(checked.data if hasattr(checked, "indptr") else checked, axis=None)
+        values = checked.data if sparse.issparse(checked) else checked
+        lowest = values.min(initial=0)
+        if np.isnan(lowest):  # slower, but it looks past the gaps
+            lowest = np.fmin.reduce(values, axis=None)
         if lowest < 0:
             raise ValueError(
                 f"Negative values in data passed to {type(self).__name__}: its parts are "
@@ -118,7 +153,7 @@ class DictionaryModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self,
         X: Any,
         entry_weight: Any,
-        finish: Callable[[CodingProblem, Array, Array | None, Encoding, Array | None], Result],
+        finish: Callable[[CodedBlock], Result],
     ) -> Iterator[tuple[slice, Result]]:
         """Code all rows, block by block, and yield what ``finish`` makes of each block."""
         dtype = computing_dtype(X)
@@ -132,7 +167,7 @@ class DictionaryModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             block, weight, divisor = method.load(batch, rows, dtype)
             encoding = encoder.encode(problem, block, weight)
             late = int(np.count_nonzero(encoding.status != Status.CONVERGED))
-            return rows, finish(problem, block, weight, encoding, divisor), late
+            return rows, finish(CodedBlock(problem, block, weight, encoding, divisor)), late
 
         unfinished = 0
         label = f"{type(self).__name__}: coding"
@@ -168,18 +203,9 @@ class DictionaryModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         check_is_fitted(self, "components_")
         X = self._validated(X, reset=False)
 
-        def codes(
-            problem: CodingProblem,
-            block: Array,
-            weight: Array | None,
-            encoding: Encoding,
-            divisor: Array | None,
-        ) -> Array:
-            return encoding.codes if divisor is None else encoding.codes * divisor
-
         C = np.empty((X.shape[0], len(self.components_)), dtype=computing_dtype(X))
-        for rows, block in self._coded(X, entry_weight, codes):
-            C[rows] = block
+        for rows, codes in self._coded(X, entry_weight, lambda b: b.in_units(b.encoding.codes)):
+            C[rows] = codes
         return C
 
     def inverse_transform(self, C: Any) -> Array:
@@ -200,16 +226,7 @@ class DictionaryModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         check_is_fitted(self, "components_")
         X = self._validated(X, reset=False)
 
-        def minus_loss(
-            problem: CodingProblem,
-            block: Array,
-            weight: Array | None,
-            encoding: Encoding,
-            divisor: Array | None,
-        ) -> Array:
-            return -problem.loss.value(block, encoding.codes @ problem.D, weight)
-
-        parts = [part for _, part in self._coded(X, entry_weight, minus_loss)]
+        parts = [-loss for _, loss in self._coded(X, entry_weight, CodedBlock.loss)]
         return np.concatenate(parts)
 
     def score(self, X: Any, y: Any = None) -> float:
@@ -250,17 +267,7 @@ class DictionaryModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         X = self._validated(X, reset=False)
         filled = np.array(X, dtype=computing_dtype(X))
 
-        def prediction(
-            problem: CodingProblem,
-            block: Array,
-            weight: Array | None,
-            encoding: Encoding,
-            divisor: Array | None,
-        ) -> Array:
-            samples: Array = encoding.codes @ problem.D
-            return samples if divisor is None else samples * divisor
-
-        for rows, samples in self._coded(X, None, prediction):
+        for rows, samples in self._coded(X, None, lambda b: b.in_units(b.prediction())):
             block = filled[rows]
             missing = np.isnan(block)
             block[missing] = samples[missing]

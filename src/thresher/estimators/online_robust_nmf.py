@@ -7,9 +7,9 @@ from thresher.encoding import (
     BlockADMM,
     BlockEncoder,
     Encoder,
-    Never,
     OutlierADMM,
     ProjectedGradient,
+    Rough,
     SmallChange,
 )
 from thresher.engine import Callback, QuadraticMethod
@@ -183,7 +183,7 @@ class OnlineRobustNMF(RobustModel, OnlineModel):
 
     def _learning_parts(self) -> tuple[BlockEncoder, DictionaryStep]:
         if self.solver == "auto":
-            return Encoder(BlockADMM(), Never(), 1, certify=False), BlockDescent()
+            return Encoder(BlockADMM(), Rough(), 4, certify=False), BlockDescent()
         if self.solver == "opgd":
             stop = SmallChange(1e-3)
             encoder = Encoder(ProjectedGradient(), stop, 50, certify=False)

@@ -7,9 +7,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from thresher.encoding import AutoEncoder, BlockEncoder, CodingProblem, Encoding
+from thresher.encoding import AutoEncoder, BlockEncoder
 from thresher.engine import QuadraticMethod
-from thresher.estimators.base import DictionaryModel, computing_dtype
+from thresher.estimators.base import CodedBlock, DictionaryModel, computing_dtype
 from thresher.estimators.registry import (
     frozen_mask,
     named_loss,
@@ -130,18 +130,10 @@ class RobustModel(DictionaryModel):
                 raise ValueError(f"{name} must have the shape {X.shape}, got {target.shape}.")
         codes = np.empty((X.shape[0], len(self.components_)), dtype=dtype)
 
-        def split(
-            problem: CodingProblem,
-            block: Array,
-            weight: Array | None,
-            encoding: Encoding,
-            divisor: Array | None,
-        ) -> tuple[Array, Array, Array]:
-            C, prediction = encoding.codes, encoding.codes @ problem.D
-            R = problem.loss.outliers(block, prediction, weight)
-            if divisor is None:
-                return prediction, R, C
-            return prediction * divisor, R * divisor, C * divisor
+        def split(block: CodedBlock) -> tuple[Array, Array, Array]:
+            parts = (block.prediction(), block.outliers(), block.encoding.codes)
+            low_rank, outliers, codes = (block.in_units(part) for part in parts)
+            return low_rank, outliers, codes
 
         for rows, (prediction, R, C) in self._coded(X, None, split):
             low_rank[rows], outliers[rows], codes[rows] = prediction, R, C
