@@ -111,7 +111,7 @@ class DictionaryModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         checked: Any = check_array(X, **checks)
         if not reset:
             validate_data(self, X, reset=False, skip_check_array=True)
-        values = checked.data if sparse.issparse(checked) else checked
+        values = checked.data if hasattr(checked, "indptr") else checked
         lowest = values.min(initial=0)
         if np.isnan(lowest):  # slower, but it looks past the gaps
             lowest = np.fmin.reduce(values, axis=None)
