@@ -189,7 +189,9 @@ def test_threshold_is_the_order_statistic_that_was_promised():
         ({"dictionary_set": Simplex}, "'l2_ball'"),
         ({"forgetting": "slow"}, "half-life"),
         ({"forgetting": -5.0}, "half-life"),
-        ({"frozen_atoms": [7]}, "beyond the 4"),
+        ({"frozen_atoms": [7]}, "from 0 to 3"),
+        ({"frozen_atoms": [-1]}, "from 0 to 3"),
+        ({"callbacks": print}, "brackets"),
         ({"frozen_atoms": "all"}, "atom numbers"),
         ({"scale_samples": "mean"}, "'max'"),
     ],
@@ -223,3 +225,128 @@ def test_unfitted_and_misused_models_say_what_to_do():
         model(outlier_penalty="samples").fit(X, entry_weight=np.full(X.shape, 0.5))
     with pytest.raises(ValueError, match="at least one non-zero"):
         fitted.partial_fit(X, sample_weight=np.zeros(60))
+    with pytest.raises(ValueError, match="partial_fit with each batch"):
+        model().fit(iter([X]), sample_weight=np.ones(60))
+    with pytest.raises(ValueError, match="one by one"):
+        fitted.separate(iter([X]), low_rank=np.empty_like(X))
+    with pytest.raises(ValueError, match="float array"):
+        fitted.separate(X, outliers=np.empty(X.shape, dtype=np.uint8))
+    with pytest.raises(ValueError, match="batch size that fit had"):
+        fitted.resume(X[:30])
+    with pytest.raises(ValueError, match="nonnegative rows"):
+        fitted.grow(atoms=np.full((1, X.shape[1]), np.nan))
+
+
+@pytest.mark.parametrize("solver", ["auto", "opgd", "oadmm"])
+@pytest.mark.parametrize("glitch", [1e19, 1e22, 1e25, 1e30, 3e38])
+def test_a_glitch_beyond_the_precision_never_breaks_the_model(solver, glitch):
+    """Either it is learned from without harm, or it is refused and nothing changes."""
+    X = planted(100).astype(np.float32)
+    fitted = model(solver=solver).fit(X)
+    kept = fitted.components_.copy()
+    broken = X[:64].copy()
+    broken[3, 4] = glitch
+    with np.errstate(all="ignore"):
+        try:
+            fitted.partial_fit(broken)
+        except ValueError as error:
+            assert "Rescale the data" in str(error)  # noqa: PT017 - it need not be raised
+            np.testing.assert_array_equal(fitted.components_, kept)
+    assert np.isfinite(fitted.components_).all()
+    assert np.isfinite(fitted.partial_fit(X).transform(X)).all()
+
+
+@pytest.mark.parametrize("kind", [OnlineRobustNMF, RobustNMF])
+@pytest.mark.parametrize("scale", [1e-30, 1e30])
+def test_data_beyond_the_precision_are_learned_or_refused(kind, scale):
+    X = (planted(100) * scale).astype(np.float32)
+    estimator = kind(4, random_state=0, verbose=0)
+    with np.errstate(all="ignore"):
+        try:
+            estimator.fit(X)
+        except ValueError as error:
+            assert "Rescale the data" in str(error)  # noqa: PT017 - it need not be raised
+        else:
+            assert np.isfinite(estimator.components_).all()
+
+
+def test_a_failed_fit_leaves_the_features_as_they_were():
+    X = planted(60)
+    fitted = model().fit(X)
+    with pytest.raises(ValueError, match=r"sample_weight"):
+        fitted.fit(np.ones((5, 9)), sample_weight=[1, 2])
+    assert fitted.transform(X).shape == (60, 4)
+    fresh = model(outlier_penalty="samples")
+    with pytest.raises(ValueError, match="weights of 0"):
+        fresh.partial_fit(X, entry_weight=np.full(X.shape, 0.5))
+    assert not hasattr(fresh, "components_")
+
+
+@pytest.mark.parametrize("kind", [OnlineRobustNMF, RobustNMF])
+def test_uneven_entry_weights_do_not_hold_the_learner_back(kind):
+    """One feature a hundred times as certain, or weights over decades: parts are still found."""
+    X = planted(600)
+    plain = kind(4, random_state=0, verbose=0).fit(X)
+    best = relative_error(X, plain.separate(X).low_rank)
+    one_sure = np.ones(X.shape)
+    one_sure[:, 0] = 100
+    decades = np.exp(np.random.default_rng(0).normal(size=X.shape))
+    for weight in (one_sure, decades, np.full(X.shape, 100.0)):
+        fitted = kind(4, random_state=0, verbose=0).fit(X, entry_weight=weight)
+        assert relative_error(X, fitted.separate(X).low_rank) < 1.5 * best
+
+
+def test_frozen_atoms_outlive_growth():
+    X = planted(100)
+    init = np.random.default_rng(0).random((4, X.shape[1]))
+    for frozen in ([2], [False, False, True, False]):
+        fitted = OnlineRobustNMF(init=init, frozen_atoms=frozen, random_state=0, verbose=0).fit(X)
+        fitted.grow(atoms=2).partial_fit(X)
+        np.testing.assert_array_equal(fitted.components_[2], init[2])
+        assert fitted.transform(X).shape == (100, 6)
+    assert model(frozen_atoms=[]).fit(X).components_.shape[0] == 4
+
+
+def test_a_first_batch_without_weight_is_no_obstacle():
+    X = planted(120)
+    weight = np.repeat([0.0, 1.0], [64, 56])
+    fitted = model(shuffle=False).fit(X, sample_weight=weight)
+    assert np.isfinite(fitted.components_).all()
+
+
+def test_a_new_fit_forgets_the_threshold():
+    X = planted(200)
+    fitted = model().fit(X).calibrate(X, 0.05).fit(X)
+    assert not hasattr(fitted, "threshold_")
+
+
+def test_numpy_numbers_are_numbers(tmp_path):
+    parameters = {"forgetting": np.int64(500), "code_penalty": ElasticNet(np.float32(0.01))}
+    fitted = model(outlier_weight=np.float64(0.1), **parameters).fit(planted(100))
+    save(fitted, tmp_path / "model")
+    assert load(tmp_path / "model").forgetting == 500
+    stopped = model(callbacks=[lambda step: np.bool_(True)]).fit(planted(200))
+    assert len(stopped.history_) == 1
+
+
+def test_batch_method_stops_when_a_callback_says_so():
+    for weight in ("auto", "mad"):
+        stop = RobustNMF(
+            4, outlier_weight=weight, random_state=0, verbose=0, callbacks=[lambda step: True]
+        ).fit(planted(200))
+        assert len(stop.history_) == 1
+
+
+def test_sparse_matrices_stay_sparse():
+    import tracemalloc
+
+    from scipy import sparse
+
+    X = sparse.random(4000, 2000, density=0.001, format="csr", random_state=0)
+    dense = X.shape[0] * X.shape[1] * 8
+    for estimator in (model(n_passes=1), RobustNMF(2, max_iter=1, random_state=0, verbose=0)):
+        tracemalloc.start()
+        estimator.set_params(n_jobs=1).fit(X)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 0.8 * dense, f"{peak / dense:.2f} of the dense matrix"

@@ -118,7 +118,7 @@ def test_surrogate_majorises_the_envelope():
     mask = (rng.random(X.shape) > 0.3).astype(float)
     loss = Huber(0.2, bound=0.5)
     gradient = loss.gradient(X, C @ D, mask)
-    sums = BatchSums.of(C, X, C @ D, gradient, np.ones((30, 1)), 30.0)
+    sums = BatchSums.of(C, X, C @ D, gradient, np.ones((30, 1)), mask, 30.0)
     stats = sums.surrogate(D, sharp=False)
 
     def surrogate(E):
@@ -142,7 +142,7 @@ def test_sharp_surrogate_has_the_gradient_of_the_loss_and_less_curvature():
 
     def stretch(mask):
         gradient = Huber(0.2).gradient(X, C @ D, mask)
-        sums = BatchSums.of(C, X, C @ D, gradient, np.ones((200, 1)), 200.0)
+        sums = BatchSums.of(C, X, C @ D, gradient, np.ones((200, 1)), mask, 200.0)
         plain, sharp = sums.surrogate(D, sharp=False), sums.surrogate(D, sharp=True)
         np.testing.assert_allclose(plain.A @ D - plain.B, C.T @ gradient)
         return (sharp.A @ D - sharp.B) / (plain.A @ D - plain.B)

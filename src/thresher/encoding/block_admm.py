@@ -35,10 +35,11 @@ class BlockADMM(RowSolver):
     entry weight multiplies 1/ρ there: masks and weights cost nothing. The inner steps are nearly
     free when K ≪ F, and more than halve the outer ones. The codes are p, which is feasible.
 
-    Nothing depends on the scale of data or atoms: s is relative to the squared length of the
-    atoms, and ρ to the curvature of the loss as a row sees it, ``mean |∇loss| / mean |x − y|`` at
-    its start. Where nearly all entries are outliers that is small; otherwise the dual, which an
-    outlier bounds by λ, could move y by no more than λ/ρ at a time.
+    Nothing depends on the scale of data, weights or atoms: s is relative to the squared length of
+    the atoms, and ρ to the curvature of the loss as a row sees it, ``mean |∇loss| / mean |x − y|``
+    at its start, at most ``rho`` times the mean weight of its entries. Where nearly all entries are
+    outliers that is small; otherwise the dual, which an outlier bounds by λ, could move y by no
+    more than λ/ρ at a time.
     """
 
     rho: float = 0.5
@@ -58,7 +59,7 @@ class BlockADMM(RowSolver):
         ones: Array = np.ones((n, 1), dtype=X.dtype)
         state: State = {"H": np.zeros((n, K), dtype=X.dtype), "rho": ones}
         if codes is None:
-            observed = X if weight is None else X * _share(weight)
+            observed = X if weight is None else X * _observed(weight)
             self._inner(problem, observed @ problem.D.T, state, self.start_steps)
         else:
             state["H"] = codes.copy()
@@ -132,10 +133,11 @@ class BlockADMM(RowSolver):
             kernels.begin(Y, X, weights, largest, *loss.constants(X.dtype), rho, V, Q)
         else:
             gradient = loss.gradient(X, Y, weight)
-            E = np.abs(X - Y) if weight is None else np.abs(X - Y) * weight
+            E = np.abs(X - Y) if weight is None else np.abs(X - Y) * (weight > 0)
             slope, size = np.abs(gradient).sum(axis=1), E.sum(axis=1)
-            ratio = np.where(slope > 0, slope / np.where(size > 0, size, 1), self.rho)
-            rho = np.minimum(ratio, self.rho)[:, None].astype(X.dtype)
+            bound = self.rho * mean_weight(block)
+            ratio = np.where(slope > 0, slope / np.where(size > 0, size, 1), bound)
+            rho = np.minimum(ratio, bound)[:, None].astype(X.dtype)
             V, Q = Y + gradient / rho, Y - gradient / rho
         state["rho"], state["V"], state["Q"] = rho, V, Q
 
@@ -187,7 +189,7 @@ class Rough(Stop):
 
     def done(self, solver: RowSolver, block: Block, state: State) -> NDArray[np.bool_]:
         """Rows that were mostly noise from the start."""
-        return np.asarray(state["rho"][:, 0] >= self.least_rho)
+        return np.asarray(state["rho"][:, 0] >= self.least_rho * mean_weight(block))
 
 
 def _compiled_codes(problem: CodingProblem) -> bool:
@@ -202,8 +204,18 @@ def _compiled_loss(problem: CodingProblem) -> bool:
     return isinstance(loss, Envelope) and isinstance(loss.penalty, ElasticNet)
 
 
-def _share(weight: Array) -> Array:
-    """Weights of a row, scaled to a mean of one: a row with gaps starts at its full size."""
-    mean = weight.mean(axis=1, keepdims=True)
-    scaled: Array = weight / np.where(mean > 0, mean, 1)
+def mean_weight(block: Block) -> Array:
+    """Mean weight of the observed entries of every row."""
+    if block.weight is None:
+        return np.ones(len(block.X), dtype=block.X.dtype)
+    seen = np.count_nonzero(block.weight, axis=1)
+    mean: Array = np.where(seen > 0, block.weight.sum(axis=1) / np.maximum(seen, 1), 1)
+    return mean.astype(block.X.dtype)
+
+
+def _observed(weight: Array) -> Array:
+    """One where an entry was seen, scaled to a mean of one: a row with gaps starts at full size."""
+    seen = (weight > 0).astype(weight.dtype)
+    share = seen.mean(axis=1, keepdims=True)
+    scaled: Array = seen / np.where(share > 0, share, 1)
     return scaled

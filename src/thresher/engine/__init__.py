@@ -7,9 +7,10 @@ from thresher.engine.history import History, HistoryRow
 from thresher.engine.pool import Pool
 from thresher.engine.progress import ProgressBar
 from thresher.engine.quadratic import QuadraticMethod, StreamState, Summary
-from thresher.engine.stream import Position, advance, stream
+from thresher.engine.stream import OVERFLOW, Position, advance, stream
 
 __all__ = [
+    "OVERFLOW",
     "Alternation",
     "BatchADMM",
     "BatchProblem",

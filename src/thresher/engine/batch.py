@@ -111,7 +111,7 @@ class ExactAlternation:
             sample = self.problem.sample_weight[rows].astype(X.dtype)[:, None]
             curvature = coding.row_curvature(weight, len(C)) * sample
             total = float(self.problem.sample_weight[rows].sum())
-            return BatchSums.of(C, X, prediction, gradient * sample, curvature, total)
+            return BatchSums.of(C, X, prediction, gradient * sample, curvature, weight, total)
 
         sums = reduce(add, self.pool.map(work, self.problem.blocks()))
         before, losses, last = self.D, self.losses, self.objective()

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from thresher.engine.history import HistoryRow
 from thresher.linalg import Array
 
@@ -34,7 +36,7 @@ Callback = Callable[[Step], bool | None]
 def any_stops(callbacks: Iterable[Callback], step: Step) -> bool:
     """Call all of them, and tell whether one wants to stop."""
     answers = [callback(step) for callback in callbacks]
-    return any(answer is True for answer in answers)
+    return any(isinstance(answer, bool | np.bool_) and bool(answer) for answer in answers)
 
 
 @dataclass(frozen=True)

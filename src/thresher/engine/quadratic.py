@@ -31,6 +31,8 @@ _CERTIFIED_ROWS = 16
 _MEASURED_ENTRIES = 4096
 _DEAD = 1e-6
 _LOOKS_AT_FIRST = 8
+_ROWS_TO_START_FROM = 256
+_ENTRIES_TO_START_FROM = 1 << 19
 
 
 @dataclass(frozen=True)
@@ -152,9 +154,13 @@ class QuadraticMethod:
         """A state that has seen nothing; atoms may start from the first batch."""
         n_features = batch.X.shape[1]
         if isinstance(init, str):
-            X, weight, _ = self.load(batch, slice(0, batch.n_samples), dtype)
-            ones = np.ones(batch.n_samples)
-            chosen = ones if batch.sample_weight is None else batch.sample_weight
+            # Some rows are enough to start from, and a sparse matrix stays sparse.
+            rows = max(_ROWS_TO_START_FROM, _ENTRIES_TO_START_FROM // n_features)
+            step = -(-batch.n_samples // rows)
+            some = Batch(batch.X[::step], entry_weight=_every(batch.entry_weight, step))
+            X, weight, _ = self.load(some, slice(0, some.n_samples), dtype)
+            given = _every(batch.sample_weight, step)
+            chosen = np.ones(some.n_samples) if given is None or not given.any() else given
             rng = np.random.default_rng([seed, 0])
             region = self.dictionary_regulariser.region
             D = initial_atoms(init, n_components, X, weight, chosen, region, rng)
@@ -240,7 +246,7 @@ class QuadraticMethod:
         if self.outlier_weight.measures == "residuals":
             E = np.abs(X - prediction)
             residuals, weights = _entries(E, weight, sample_weight, _MEASURED_ENTRIES // 4)
-        sums = BatchSums.of(C, X, prediction, gradient, curvature, total)
+        sums = BatchSums.of(C, X, prediction, gradient, curvature, weight, total)
         return Summary(sums, float(loss.sum(dtype=np.float64)), certificate, residuals, weights)
 
     def update(self, state: StreamState, batch: Batch, summary: Summary) -> StreamState:

@@ -9,10 +9,17 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 
+import numpy as np
+
 from thresher.engine.pool import Pool
 from thresher.engine.quadratic import QuadraticMethod, StreamState, Summary
 from thresher.linalg import block_slices
 from thresher.streams import Batch, Source
+
+OVERFLOW = (
+    "The samples are too large or too small to compute with in their precision: squares overflow "
+    "or vanish. Rescale the data, pass float64, or mark glitches as missing (NaN)."
+)
 
 
 def advance(
@@ -30,19 +37,30 @@ def advance(
         return method.summarise(problem, X, weight, sample_weight, codes, rows.start == 0)
 
     blocks = block_slices(batch.n_samples, state.D.shape[1])
-    summary = reduce(add, pool.map(code_and_summarise, blocks))
-    return method.update(state, batch, summary), summary
+    try:
+        summary = reduce(add, pool.map(code_and_summarise, blocks))
+        after = method.update(state, batch, summary)
+    except np.linalg.LinAlgError as error:
+        raise ValueError(OVERFLOW) from error
+    if not (np.isfinite(after.D).all() and np.isfinite(after.statistics.B).all()):
+        raise ValueError(OVERFLOW)  # the state before the batch is still whole
+    return after, summary
 
 
 @dataclass(frozen=True)
 class Position:
-    """Where a fit stands: which pass, which batch of it, and the losses that decide the end."""
+    """Where a fit stands: which pass, which batch of it, and the losses that decide the end.
+
+    ``n_rows`` and ``batch_size`` tell of which array it is the place; zero for streams.
+    """
 
     pass_index: int = 0
     batch_index: int = 0
     pass_loss: float = 0.0
     pass_weight: float = 0.0
     last_mean: float = float("inf")
+    n_rows: int = 0
+    batch_size: int = 0
 
     def after(self, summary: Summary, batch: Batch) -> "Position":
         """One batch further."""
@@ -56,7 +74,14 @@ class Position:
     def next_pass(self) -> "Position":
         """At the start of the next pass."""
         mean = self.pass_loss / self.pass_weight if self.pass_weight > 0 else 0.0
-        return Position(self.pass_index + 1, last_mean=mean)
+        return replace(
+            self,
+            pass_index=self.pass_index + 1,
+            batch_index=0,
+            pass_loss=0.0,
+            pass_weight=0.0,
+            last_mean=mean,
+        )
 
 
 Report = Callable[[StreamState, StreamState, Position, Batch, Summary], bool]

@@ -100,16 +100,16 @@ class DictionaryModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     # --------------------------------------------------------------- validation
 
-    def _validated(self, X: Any, reset: bool) -> Any:
+    def _checked(self, X: Any, known: bool) -> Any:
         """Samples as an array or CSR of numbers; a sentence says what is wrong with others.
 
-        With ``reset`` the width and the names of the features are learned, but only after every
-        check has passed, so that bad input leaves the model as it was.
+        ``known`` compares width and names of the features with those that were learned. Nothing
+        is changed: bad input leaves the model as it was.
         """
         checks: dict[str, Any] = {"accept_sparse": "csr", "ensure_all_finite": "allow-nan"}
         checks["estimator"] = self
         checked: Any = check_array(X, **checks)
-        if not reset:
+        if known:
             validate_data(self, X, reset=False, skip_check_array=True)
         values = checked.data if hasattr(checked, "indptr") else checked
         lowest = values.min(initial=0)
@@ -120,9 +120,11 @@ class DictionaryModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
                 f"Negative values in data passed to {type(self).__name__}: its parts are "
                 "nonnegative. Shift the data, clip them at zero, or use a model without signs."
             )
-        if reset:
-            validate_data(self, X, reset=True, skip_check_array=True)
         return checked
+
+    def _learn_features(self, X: Any) -> None:
+        """Remember the width and the names of the features, once everything is in order."""
+        validate_data(self, X, reset=True, skip_check_array=True)
 
     def _batch(self, X: Any, sample_weight: Any, entry_weight: Any) -> Batch:
         """Samples and checked weights."""
@@ -201,7 +203,7 @@ class DictionaryModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             Codes, with ``C @ components_`` in the units of X.
         """
         check_is_fitted(self, "components_")
-        X = self._validated(X, reset=False)
+        X = self._checked(X, known=True)
 
         C = np.empty((X.shape[0], len(self.components_)), dtype=computing_dtype(X))
         for rows, codes in self._coded(X, entry_weight, lambda b: b.in_units(b.encoding.codes)):
@@ -224,7 +226,7 @@ class DictionaryModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def score_samples(self, X: Any, entry_weight: Any = None) -> Array:
         """Minus the loss of every sample: the lower, the less the dictionary explains it."""
         check_is_fitted(self, "components_")
-        X = self._validated(X, reset=False)
+        X = self._checked(X, known=True)
 
         parts = [-loss for _, loss in self._coded(X, entry_weight, CodedBlock.loss)]
         return np.concatenate(parts)
@@ -264,7 +266,7 @@ class DictionaryModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         check_is_fitted(self, "components_")
         if sparse.issparse(X):
             raise TypeError("impute gives a dense array; pass a dense array with NaN in the gaps.")
-        X = self._validated(X, reset=False)
+        X = self._checked(X, known=True)
         filled = np.array(X, dtype=computing_dtype(X))
 
         for rows, samples in self._coded(X, None, lambda b: b.in_units(b.prediction())):

@@ -13,7 +13,8 @@ class Checkpoint:
     """Save the model to ``path`` every so many seconds or samples, whichever comes first.
 
     Each write is atomic: kill the run at any time and the file is the last complete checkpoint.
-    ``thresher.load(path).resume(X)`` then gives the same bits as the uninterrupted run.
+    For an online model ``thresher.load(path).resume(X)`` then gives the same bits as the
+    uninterrupted run.
     """
 
     path: str | Path
@@ -25,6 +26,8 @@ class Checkpoint:
     def __call__(self, step: Step) -> None:
         """Save if it is time."""
         now = time.monotonic()
+        if step.row.samples < self._last_samples:  # another fit has begun
+            self._last_samples = 0
         late = self.seconds is not None and now - self._last_time >= self.seconds
         far = self.samples is not None and step.row.samples - self._last_samples >= self.samples
         if late or far:

@@ -1,5 +1,6 @@
 """How any model starts to learn, and what it remembers of it."""
 
+from collections.abc import Iterable
 from numbers import Integral
 from typing import Any
 
@@ -34,9 +35,13 @@ class LearnedModel(DictionaryModel):
             value = getattr(self, name, None)
             if value is not None and (not isinstance(value, Integral) or value < 1):
                 raise ValueError(f"{name}={value!r} must be a positive integer or None.")
+        callbacks = getattr(self, "callbacks", None)
+        if callbacks is not None and not isinstance(callbacks, Iterable):
+            raise ValueError("callbacks must be a list of functions; put brackets around one.")
         if not self.tol > 0:
             raise ValueError(f"tol={self.tol!r} must be positive.")
-        self._method(1 if self.n_components is None else int(self.n_components))
+        given = self.init if self.n_components is None and not isinstance(self.init, str) else ()
+        self._method(self.n_components or len(given) or 10)
 
     def _begin(self, first: Batch, seed: int) -> StreamState:
         F = first.X.shape[1]
@@ -64,6 +69,8 @@ class LearnedModel(DictionaryModel):
     def _forget_everything(self) -> None:
         self.history_ = History()
         self._seconds = 0.0
+        if hasattr(self, "threshold_"):
+            del self.threshold_
 
     def _adopt(self, state: StreamState, position: Position) -> None:
         """Make a state the model's own; between two steps the model is always whole."""

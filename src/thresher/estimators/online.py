@@ -55,18 +55,21 @@ class OnlineModel(LearnedModel):
         """
         self._check_parameters()
         if is_stream(X):
+            if sample_weight is not None or entry_weight is not None:
+                raise ValueError(
+                    "Weights cannot be matched to a stream; call partial_fit with each batch and "
+                    "its weights instead."
+                )
             return self._fit_stream(X)
-        X = self._validated(X, reset=True)
-        batch = self._batch(X, sample_weight, entry_weight)
+        samples = self._checked(X, known=False)
         seed = self._draw_seed()
-        source = ArraySource(
-            X, self.batch_size, self.shuffle, seed, batch.sample_weight, batch.entry_weight
-        )
+        source = self._source(self._batch(samples, sample_weight, entry_weight), seed)
         state = self._begin(next(source.batches(0, 0)), seed)
-        self._method(len(state.D)).problem(state).loss.check_weight(batch.entry_weight)
+        self._check_weights(state, source.entry_weight)
+        self._learn_features(X)
         self._forget_everything()
-        self._adopt(state, Position())
-        return self._run(source, Position(), in_order=not self.shuffle)
+        self._adopt(state, Position(n_rows=source.n_samples, batch_size=self.batch_size))
+        return self._run(source, self._position, in_order=not self.shuffle)
 
     def resume(
         self, X: Any, y: Any = None, sample_weight: Any = None, entry_weight: Any = None
@@ -77,17 +80,19 @@ class OnlineModel(LearnedModel):
         gives the same bits as the run would have given.
         """
         self._check_is_begun()
-        X = self._validated(X, reset=False)
-        batch = self._batch(X, sample_weight, entry_weight)
-        source = ArraySource(
-            X,
-            self.batch_size,
-            self.shuffle,
-            self._state.seed,
-            batch.sample_weight,
-            batch.entry_weight,
-        )
-        return self._run(source, self._position, in_order=not self.shuffle)
+        self._check_parameters()
+        position = self._position
+        samples = self._checked(X, known=True)
+        if (samples.shape[0], self.batch_size) != (position.n_rows, position.batch_size):
+            raise ValueError(
+                f"resume needs the array and the batch size that fit had ({position.n_rows} "
+                f"samples in batches of {position.batch_size}); got {samples.shape[0]} in batches "
+                f"of {self.batch_size}. To learn from other data, call partial_fit."
+            )
+        batch = self._batch(samples, sample_weight, entry_weight)
+        self._check_weights(self._state, batch.entry_weight)
+        source = self._source(batch, self._state.seed)
+        return self._run(source, position, in_order=not self.shuffle)
 
     def partial_fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, entry_weight: Any = None
@@ -96,19 +101,19 @@ class OnlineModel(LearnedModel):
         begun = hasattr(self, "_state")
         if not begun:
             self._check_parameters()
-        X = self._validated(X, reset=not begun)
-        batch = self._batch(X, sample_weight, entry_weight)
-        if not begun:
-            self._forget_everything()
-            self._adopt(self._begin(batch, self._draw_seed()), Position())
-        method = self._method(len(self._state.D))
-        method.problem(self._state).loss.check_weight(batch.entry_weight)
+        samples = self._checked(X, known=begun)
+        batch = self._batch(samples, sample_weight, entry_weight)
+        before = self._state if begun else self._begin(batch, self._draw_seed())
+        self._check_weights(before, batch.entry_weight)
         started = time.perf_counter()
-        before = self._state
         with Pool(self.n_jobs) as pool:
-            state, summary = advance(method, before, batch, pool)
+            after, summary = advance(self._method(len(before.D)), before, batch, pool)
+        if not begun:  # only now, when nothing can go wrong any more
+            self._learn_features(X)
+            self._forget_everything()
+            self._position = Position()
         self._seconds += time.perf_counter() - started
-        self._record(before, state, self._position, batch, summary)
+        self._record(before, after, self._position, batch, summary)
         return self
 
     def grow(self, n_features: int | None = None, atoms: int | Array = 0) -> Self:
@@ -130,12 +135,16 @@ class OnlineModel(LearnedModel):
             )
         method = self._method(len(self._state.D))
         if isinstance(atoms, Integral):
+            if atoms < 0:
+                raise ValueError(f"atoms={atoms} must not be negative.")
             rng = np.random.default_rng([self._state.seed, 2, self._state.n_steps])
             new: Array = rng.random((int(atoms), F))
         else:
             new = np.asarray(atoms, dtype=np.float64)
-            if new.ndim != 2 or new.shape[1] != F:
-                raise ValueError(f"New atoms must have {F} columns, got the shape {new.shape}.")
+            if new.ndim != 2 or new.shape[1] != F or not (new >= 0).all():
+                raise ValueError(
+                    f"New atoms must be nonnegative rows of {F} columns, got the shape {new.shape}."
+                )
         new = method.dictionary_regulariser.region.project(new)
         if self._state.D.shape[1] < F and hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
@@ -151,19 +160,27 @@ class OnlineModel(LearnedModel):
             head = next(chunks)
         except StopIteration:
             raise ValueError("The stream is empty; give it at least one batch.") from None
-        head = self._validated(head, reset=True)
+        first = self._checked(head, known=False)
 
-        def validated() -> Iterator[Any]:
-            yield head
+        def checked() -> Iterator[Any]:
+            yield first
             for chunk in chunks:
-                yield self._validated(chunk, reset=False)
+                yield self._checked(chunk, known=True)
 
-        seed = self._draw_seed()
-        first = Batch(head[: self.batch_size])
+        state = self._begin(Batch(first[: self.batch_size]), self._draw_seed())
+        self._learn_features(head)
         self._forget_everything()
-        self._adopt(self._begin(first, seed), Position())
-        source = IterableSource(validated(), self.batch_size)
+        self._adopt(state, Position())
+        source = IterableSource(checked(), self.batch_size)
         return self._run(source, Position(), in_order=True, n_passes=1)
+
+    def _source(self, batch: Batch, seed: int) -> ArraySource:
+        return ArraySource(
+            batch.X, self.batch_size, self.shuffle, seed, batch.sample_weight, batch.entry_weight
+        )
+
+    def _check_weights(self, state: StreamState, entry_weight: Array | None) -> None:
+        self._method(len(state.D)).problem(state).loss.check_weight(entry_weight)
 
     def _run(
         self, source: Source, position: Position, in_order: bool, n_passes: int | None = None

@@ -1,6 +1,7 @@
 """Names and what they stand for: the only place where strings become parts."""
 
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -94,7 +95,7 @@ def named_penalty(parameter: str, value: float | Penalty | None) -> Penalty:
         return ElasticNet()
     if isinstance(value, Penalty):
         return value
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if isinstance(value, Real) and not isinstance(value, bool):
         return L1(float(value))
     raise ValueError(
         f"{parameter}={value!r} is not a penalty; use None, a number (the weight of an ℓ1 "
@@ -115,7 +116,7 @@ def named_forgetting(value: Any, in_order: bool) -> Forgetting:
         return FORGETTING_IN_ORDER if in_order else FORGETTING_SHUFFLED
     if value is None:
         return PlainAverage()
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if isinstance(value, Real) and not isinstance(value, bool):
         return HalfLife(float(value))
     if callable(value):
         return value
@@ -131,7 +132,7 @@ def named_outlier_weight(value: Any) -> OutlierWeight:
         return RangeWeight()
     if isinstance(value, str) and value == "mad":
         return NoiseWeight()
-    if isinstance(value, int | float | np.number) and not isinstance(value, bool) and value > 0:
+    if isinstance(value, Real) and not isinstance(value, bool) and float(value) > 0:
         return FixedWeight(float(value))
     raise ValueError(
         f"outlier_weight={value!r} is not known; use 'auto', 'mad', or a positive number in the "
@@ -158,14 +159,17 @@ def named_loss(penalty: Any, sign: str, bound: float | None) -> Callable[[float]
 
 def frozen_mask(value: Any, n_components: int) -> NDArray[np.bool_] | None:
     """Atoms that never move: indices, or a flag for each atom."""
-    if value is None:
+    if value is None or np.size(value) == 0:
         return None
     chosen = np.asarray(value)
-    if chosen.dtype == bool and chosen.shape == (n_components,):
-        return chosen.copy()
+    if chosen.dtype == bool and chosen.ndim == 1 and len(chosen) <= n_components:
+        # Atoms that grew later are free.
+        return np.pad(chosen, (0, n_components - len(chosen)))
     if chosen.ndim == 1 and chosen.dtype.kind in "iu":
-        if chosen.size and not -n_components <= chosen.min() <= chosen.max() < n_components:
-            raise ValueError(f"frozen_atoms names atoms beyond the {n_components} that exist.")
+        if not 0 <= chosen.min() <= chosen.max() < n_components:
+            raise ValueError(
+                f"frozen_atoms must name atoms from 0 to {n_components - 1}, got {value!r}."
+            )
         mask = np.zeros(n_components, dtype=bool)
         mask[chosen] = True
         return mask

@@ -87,7 +87,7 @@ class RobustModel(DictionaryModel):
 
     @property
     def outlier_weight_(self) -> float:
-        """λ in use, in the units of the data."""
+        """λ in use, in the units in which samples are coded (with ``scale_samples``: of one)."""
         check_is_fitted(self, "components_")
         method = self._method(len(self._state.D))
         scale = self._state.scale if self._state.scale > 0 else 1.0
@@ -112,6 +112,11 @@ class RobustModel(DictionaryModel):
         """
         check_is_fitted(self, "components_")
         if is_stream(X):
+            if low_rank is not None or outliers is not None:
+                raise ValueError(
+                    "A stream yields its separations one by one; write each where you want it, "
+                    "and leave low_rank and outliers out."
+                )
             return (self._separate(batch, None, None) for batch in X)
         return self._separate(X, low_rank, outliers)
 
@@ -121,13 +126,16 @@ class RobustModel(DictionaryModel):
                 "separate gives dense arrays of the size of the data; pass a sparse matrix as an "
                 "iterable of dense row blocks instead, such as (X[i:i+256].toarray() for i in ...)."
             )
-        X = self._validated(X, reset=False)
+        X = self._checked(X, known=True)
         dtype = computing_dtype(X)
         low_rank = np.empty(X.shape, dtype=dtype) if low_rank is None else low_rank
         outliers = np.empty(X.shape, dtype=dtype) if outliers is None else outliers
         for name, target in (("low_rank", low_rank), ("outliers", outliers)):
-            if target.shape != X.shape:
-                raise ValueError(f"{name} must have the shape {X.shape}, got {target.shape}.")
+            if target.shape != X.shape or target.dtype.kind != "f":
+                raise ValueError(
+                    f"{name} must be a float array of shape {X.shape}, got {target.dtype} of shape "
+                    f"{target.shape}."
+                )
         codes = np.empty((X.shape[0], len(self.components_)), dtype=dtype)
 
         def split(block: CodedBlock) -> tuple[Array, Array, Array]:

@@ -3,18 +3,20 @@
 import time
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import reduce
+from operator import add
 from typing import Any, Self
 
 import numpy as np
 
 from thresher.encoding import BlockADMM, Encoder, Never, ProjectedGradient
 from thresher.engine import (
+    OVERFLOW,
     Alternation,
     BatchADMM,
     BatchProblem,
     Callback,
     ExactAlternation,
-    History,
     HistoryRow,
     Pool,
     Position,
@@ -30,7 +32,7 @@ from thresher.estimators.learned import LearnedModel
 from thresher.estimators.registry import AVERAGING_SHUFFLED, FORGETTING_SHUFFLED
 from thresher.estimators.robust import RobustModel
 from thresher.learning import BlockDescent, DictionaryGradient, PlainAverage
-from thresher.linalg import Array
+from thresher.linalg import Array, block_slices
 from thresher.streams import ArraySource, Batch
 
 _ROUNDS_PER_NOISE_LEVEL = 5
@@ -140,13 +142,14 @@ class RobustNMF(RobustModel, LearnedModel):
         entry_weight : array-like of shape (n, F), optional
         """
         self._check_parameters()
-        X = self._validated(X, reset=True)
-        batch = self._batch(X, sample_weight, entry_weight)
+        samples = self._checked(X, known=False)
+        batch = self._batch(samples, sample_weight, entry_weight)
         state = self._begin(batch, self._draw_seed())
         method = self._method(len(state.D))
         state = method.look(state, batch)
         method.problem(state).loss.check_weight(batch.entry_weight)
-        self.history_, self._seconds = History(), 0.0
+        self._learn_features(X)
+        self._forget_everything()
         self._adopt(state, Position())
         codes = None
         with Pool(self.n_jobs) as pool:
@@ -154,7 +157,11 @@ class RobustNMF(RobustModel, LearnedModel):
                 self._stream_first(method, batch, pool)
             if method.outlier_weight.measures == "residuals":
                 for _ in range(_NOISE_LEVELS):
-                    codes = self._rounds(method, batch, pool, codes, _ROUNDS_PER_NOISE_LEVEL)
+                    codes, stopped = self._rounds(
+                        method, batch, pool, codes, _ROUNDS_PER_NOISE_LEVEL
+                    )
+                    if stopped:
+                        return self
                     self._adopt(self._measure_noise(method, batch, codes), self._position)
             self._rounds(method, batch, pool, codes, self.max_iter)
         return self
@@ -228,25 +235,30 @@ class RobustNMF(RobustModel, LearnedModel):
 
     def _rounds(
         self, method: QuadraticMethod, batch: Batch, pool: Pool, codes: Array | None, rounds: int
-    ) -> Array:
-        """Alternate, keep the model whole after each round, and return the codes."""
+    ) -> tuple[Array, bool]:
+        """Alternate, the model whole after each round; the codes, and if a callback stopped."""
         work = self._alternation(method, batch, pool, codes)
         already, started = self._seconds, time.perf_counter()
         label = f"{type(self).__name__}: rounds"
+        stopped = False
         with ProgressBar(label, rounds, self.verbose > 0) as bar:
 
             def report(number: int, after_codes: float, objective: float) -> bool:
                 self._seconds = already + time.perf_counter() - started
                 row = self._record(work, batch, objective)
                 bar.update(number, f"objective {objective:.4g}")
-                return any_stops(self.callbacks or (), Step(row, self.components_, self))
+                nonlocal stopped
+                stopped = any_stops(self.callbacks or (), Step(row, self.components_, self))
+                return stopped
 
             alternate(work, report, rounds, self.tol)
-        return work.C
+        return work.C, stopped
 
     def _record(self, work: Alternation, batch: Batch, objective: float) -> HistoryRow:
         assert isinstance(work, ExactAlternation | BatchADMM)
         before, D = self._state.D, work.D.copy()
+        if not np.isfinite(D).all():
+            raise ValueError(OVERFLOW)
         size = float(np.linalg.norm(before))
         change = float(np.linalg.norm(D - before)) / (size if size > 0 else 1.0)
         state = replace(
@@ -270,8 +282,13 @@ class RobustNMF(RobustModel, LearnedModel):
         """λ from the residuals of all samples, once the dictionary fits roughly."""
         state = self._state
         problem = method.problem(state)
-        rows = slice(0, batch.n_samples)
-        X, weight, _ = method.load(batch, rows, state.D.dtype)
-        summary = method.summarise(problem, X, weight, batch.sample_weight, codes, first=False)
+        parts = []
+        for rows in block_slices(*batch.X.shape):
+            X, weight, _ = method.load(batch, rows, state.D.dtype)
+            sample_weight = None if batch.sample_weight is None else batch.sample_weight[rows]
+            parts.append(
+                method.summarise(problem, X, weight, sample_weight, codes[rows], first=False)
+            )
+        summary = reduce(add, parts)
         scale = method.outlier_weight.measure(summary.residuals, summary.residual_weights)
         return replace(state, scale=max(scale, 0.01 * state.scale), scale_weight=batch.weight)

@@ -93,7 +93,10 @@ def _to_json(name: str, value: Any, arrays: dict[str, Any]) -> Any:
     if isinstance(value, np.integer | np.floating | np.bool_):
         return value.item()
     if type(value).__name__ in PARTS:
-        fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+        fields = {
+            f.name: _to_json(f"{name}.{f.name}", getattr(value, f.name), arrays)
+            for f in dataclasses.fields(value)
+        }
         return {"part": type(value).__name__, "fields": fields}
     if isinstance(value, np.ndarray | list | tuple):
         arrays[name] = np.asarray(value)
@@ -110,7 +113,8 @@ def _from_json(value: Any, arrays: dict[str, Any]) -> Any:
     if isinstance(value, dict) and "array" in value:
         return arrays[value["array"]]
     if isinstance(value, dict):
-        return PARTS[value["part"]](**value["fields"])
+        fields = {name: _from_json(field, arrays) for name, field in value["fields"].items()}
+        return PARTS[value["part"]](**fields)
     return value
 
 

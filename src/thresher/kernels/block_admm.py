@@ -16,7 +16,7 @@ def _dual(e, l1, shrink, lower, upper, scale):  # type: ignore[no-untyped-def]
     return (outlier(e, l1, shrink, lower, upper) - e) * scale
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER)
+@njit(cache=True, nogil=True, fastmath=REORDER, error_model="numpy")
 def split(Q, V, X, weight, rho, relaxation, l1, l2, lower, upper):  # type: ignore[no-untyped-def]
     """From ``cD`` in Q: the new v in V, and ``y − u`` in Q; y and u follow from v alone.
 
@@ -47,22 +47,25 @@ def split(Q, V, X, weight, rho, relaxation, l1, l2, lower, upper):  # type: igno
                 q[f] = z - u - u
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER)
+@njit(cache=True, nogil=True, fastmath=REORDER, error_model="numpy")
 def begin(Y, X, weight, largest_rho, l1, l2, lower, upper, rho, V, Q):  # type: ignore[no-untyped-def]
     """From predictions: ρ of every row, ``v = y + u`` and ``y − u``, with u the gradient over ρ."""
     one, zero = X.dtype.type(1), X.dtype.type(0)
     shrink = one / (one + l2)
     for i in range(X.shape[0]):
         x, y, v, q = X[i], Y[i], V[i], Q[i]
-        slope, size = zero, zero
+        slope, size, total, seen = zero, zero, zero, zero
         for f in range(x.size):
             w = weight[i, f] if weight.shape[0] > 0 else one
+            there = one if w > zero else zero
             e = x[f] - y[f]
             g = w * (outlier(e, l1, shrink, lower, upper) - e)
             v[f] = g
             slope += abs(g)
-            size += w * abs(e)
-        r = largest_rho
+            size += there * abs(e)
+            total += w
+            seen += there
+        r = largest_rho * (total / seen if seen > zero else one)
         if slope > zero:
             r = min(r, slope / size)
         rho[i, 0] = r
@@ -72,7 +75,7 @@ def begin(Y, X, weight, largest_rho, l1, l2, lower, upper, rho, V, Q):  # type: 
             q[f] = y[f] - u
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER)
+@njit(cache=True, nogil=True, fastmath=REORDER, error_model="numpy")
 def nonnegative_codes(B, H, C, room, inverse, shift, l1, l2, rho, relaxation, times):  # type: ignore[no-untyped-def]
     """ADMM steps on ``½ c G cᵀ − b·c + (l1 Σc + l2/2 ‖c‖²)/ρ`` over ``c ≥ 0``, in K dimensions.
 
@@ -104,7 +107,7 @@ def nonnegative_codes(B, H, C, room, inverse, shift, l1, l2, rho, relaxation, ti
                     h[k] += a * (c[k] - max(h[k] - l1 * step, zero) / (one + l2 * step))
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER)
+@njit(cache=True, nogil=True, fastmath=REORDER, error_model="numpy")
 def rounds(  # type: ignore[no-untyped-def]
     X, weight, D, DT, inverse, shift, H, V, Q, rho, relaxation, code_l1, code_l2, inner,
     l1, l2, lower, upper, times,

@@ -6,7 +6,7 @@ from numba import njit
 from thresher.kernels.envelope import REORDER
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER)
+@njit(cache=True, nogil=True, fastmath=REORDER, error_model="numpy")
 def _subtract_atoms(weights, D, out):  # type: ignore[no-untyped-def]
     """``out −= weights · D``, four atoms at a time, so that out is read and written less often."""
     K = D.shape[0]
@@ -22,7 +22,7 @@ def _subtract_atoms(weights, D, out):  # type: ignore[no-untyped-def]
             out[f] -= w0 * d0[f]
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER)
+@njit(cache=True, nogil=True, fastmath=REORDER, error_model="numpy")
 def sweep_ball(A, B, D, l1, l2, radius):  # type: ignore[no-untyped-def]
     """``d_k ← Π([d_k + (B_k − A_k D − l1)/A_kk]₊ / (1 + l2/A_kk))`` for k = 0, 1, …, in place.
 

@@ -80,14 +80,17 @@ class BatchSums:
         Total weight of the samples.
     curvature : float64 array of shape (F,)
         ``Σ ‖c‖²·|∇|/|x − cD|``: the curvature that the residuals show, by feature.
+    inlier : float64 array of shape (F,)
+        ``Σ w‖c‖²``, w the weight of the entry: that sum if no entry were an outlier.
     energy : float
-        ``Σ κ‖c‖²``, what that sum would be if every entry were an observed inlier.
+        ``Σ κ‖c‖²``: that sum if every entry had the largest weight of its row.
     """
 
     A: Array
     gradient: Array
     weight: float
     curvature: Array
+    inlier: Array
     energy: float
 
     @classmethod
@@ -98,10 +101,18 @@ class BatchSums:
         prediction: Array,
         gradient: Array,
         curvature: Array,
+        entry_weight: Array | None,
         weight: float,
     ) -> "BatchSums":
         """Sum up a block; ``curvature`` (n, 1) and ``gradient`` include all weights."""
         energy = np.einsum("nk,nk->n", C, C)
+        whole = energy * curvature[:, 0]
+        if entry_weight is None:
+            inlier: Array = np.full(X.shape[1], whole.sum(dtype=np.float64))
+        else:
+            largest = entry_weight.max(axis=1)
+            relative = whole / np.where(largest > 0, largest, 1)
+            inlier = (relative @ entry_weight).astype(np.float64)
         sums = np.zeros(X.shape[1], dtype=X.dtype)
         mean_curvature(X, prediction, gradient, energy, sums)
         return cls(
@@ -109,7 +120,8 @@ class BatchSums:
             (C.T @ gradient).astype(np.float64),
             weight,
             sums.astype(np.float64),
-            float(np.dot(energy, curvature[:, 0])),
+            inlier,
+            float(whole.sum(dtype=np.float64)),
         )
 
     def __add__(self, other: "BatchSums") -> "BatchSums":
@@ -123,15 +135,18 @@ class BatchSums:
 
         As published its curvature is that of an inlier, everywhere. ``sharp`` takes for each
         feature the mean curvature that its samples have: a quadratic through the residual e that
-        majorises the loss needs no more than ``|∇|/|e|``, which is small for outliers and zero
-        where entries are missing. On the average over samples it is still above the loss, and the
-        dictionary can follow a change of light in one step instead of moving by λ at a time.
+        majorises the loss needs no more than ``|∇|/|e|``, which is small for outliers (here at
+        least a fiftieth of an inlier's) and zero where entries are missing. On the average over
+        samples it is still above the loss, and the dictionary can follow a change of light in one
+        step instead of moving by λ at a time.
         """
         D = D.astype(np.float64)
         pull = self.gradient
         if sharp:
-            share = self.curvature / self.energy if self.energy > 0 else np.ones(D.shape[1])
-            pull = pull / np.clip(share, _LEAST_CURVATURE, 1.0)
+            energy = self.energy if self.energy > 0 else 1.0
+            share = np.maximum(self.curvature, _LEAST_CURVATURE * self.inlier) / energy
+            # A feature that nobody saw has neither a gradient nor a curvature.
+            pull = pull / np.where(share > 0, np.minimum(share, 1.0), 1.0)
         return QuadraticStatistics(self.A, self.A @ D - pull, self.weight)
 
 
