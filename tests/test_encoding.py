@@ -189,7 +189,7 @@ def test_non_finite_is_a_status_not_a_hang():
 
 @pytest.mark.parametrize("solver", ["opgd", "oadmm"])
 def test_published_stop_is_too_early(solver):
-    """MATH A.2: at the stop of the paper codes are far from optimal; its status is honest."""
+    """errata A.2: at the stop of the paper codes are far from optimal; its status is honest."""
     problem, X = problem_and_data(2, 40)
     published = Encoder(SOLVERS[solver], SmallChange(1e-3), 50).encode(problem, X)
     best = problem.objective(X, exact(BlockADMM()).encode(problem, X).codes)
@@ -199,7 +199,7 @@ def test_published_stop_is_too_early(solver):
 
 
 def test_admm_returns_feasible_copies():
-    """MATH A.5: at (h, r) the objective can lie below the optimum, at (u, q) it cannot."""
+    """errata A.5: at (h, r) the objective can lie below the optimum, at (u, q) it cannot."""
     problem, X = problem_and_data(4)
     best = problem.objective(X, exact(BlockADMM()).encode(problem, X).codes)
     solver, block = OutlierADMM(), Block(problem, X)

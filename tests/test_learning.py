@@ -110,7 +110,7 @@ def test_statistics_are_a_monoid():
 
 
 def test_surrogate_majorises_the_envelope():
-    """It lies above the loss for every D and touches it at the current one: MATH A.1."""
+    """It lies above the loss for every D and touches it at the current one: errata A.1."""
     from thresher.losses import Huber
 
     rng = np.random.default_rng(0)

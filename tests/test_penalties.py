@@ -82,7 +82,7 @@ def test_float32_stays(name):
 
 
 def test_bounded_group_is_not_shrink_then_clip():
-    """MATH A.9: after clipping, the free entries shrink less than the unbounded map says."""
+    """errata A.9: after clipping, the free entries shrink less than the unbounded map says."""
     v = np.array([[3.0, 0.5]])
     exact = GroupLasso(1.0).prox(v, 1.0, Box(-1, 1))
     naive = np.clip(v * (1 - np.sqrt(2) / np.linalg.norm(v)), -1, 1)

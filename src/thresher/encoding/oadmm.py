@@ -22,7 +22,7 @@ class OutlierADMM(RowSolver):
         α ← α + ρ(h − u)                             β ← β + ρ(r − q)
 
     with the new h in the r-step. The feasible copies u, q are what it returns and what its stop
-    looks at: at (h, r) the objective can lie below the optimum (MATH A.5). The factor of
+    looks at: at (h, r) the objective can lie below the optimum (errata A.5). The factor of
     ``D Dᵀ + ρI`` is shared by all rows, unless entries are weighted: then each row has its own.
     """
 

@@ -14,7 +14,7 @@ class ProjectedGradient(RowSolver):
     """``c ← prox(c − η ∇)``, ``η = κ/‖D‖₂²``, and ``r ← clip(soft(x − cD, λ), M)``: (15)–(17).
 
     The outlier r minimises exactly given c, so the alternation *is* projected gradient descent on
-    the envelope, and r needs no variable of its own (MATH A.1). Codes start uniform on [0, 1], as
+    the envelope, and r needs no variable of its own (errata A.1). Codes start uniform on [0, 1], as
     published, each row of a block at its own; the same block always starts alike.
     """
 

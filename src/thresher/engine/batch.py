@@ -148,7 +148,7 @@ class ExactAlternation:
 class BatchADMM:
     """BADMM, (S-12)–(S-20): codes H, outliers R and dictionary W with copies U, Q, Ψ and duals.
 
-    The copies are feasible; they are what the objective sees and what is returned (MATH A.5). It
+    The copies are feasible; they are what the objective sees and what is returned (errata A.5). It
     is the one method that stores the outliers of all samples. Missing entries have free outliers,
     which absorb them.
     """

@@ -30,7 +30,7 @@ class PowerForgetting:
 
     Early samples were coded with poor dictionaries; this lets them fade while the window, a share
     of about ``1/(ω + 1)`` of the stream, keeps growing, so that the average still converges
-    (MATH A.2). With ω = 0 it is the plain average.
+    (errata A.2). With ω = 0 it is the plain average.
     """
 
     omega: float = 10.0

@@ -29,7 +29,7 @@ def initial_atoms(
     sample_weight : array of shape (n,)
         Samples of weight zero are never chosen.
     region : ConvexSet
-        Atoms are projected onto it: the published start is not feasible (MATH A.7).
+        Atoms are projected onto it: the published start is not feasible (errata A.7).
     """
     F = X.shape[1]
     if kind == "uniform":

@@ -9,7 +9,7 @@ from thresher.linalg import Array
 
 
 def has_settled(now: float, before: float, tol: float) -> bool:
-    """Whether an objective stopped changing, relative to its size (it is negative: MATH A.8)."""
+    """Whether an objective stopped changing, relative to its size (it is negative: errata A.8)."""
     return abs(now - before) <= tol * abs(before)
 
 
@@ -17,7 +17,7 @@ def has_settled(now: float, before: float, tol: float) -> bool:
 class DictionaryGradient:
     """``D ← Π(D − η(A D − B))``, ``η = κ/‖A‖_F``: (20)–(22), until the objective settles.
 
-    ``‖A‖_F`` is the published bound; ``spectral=True`` takes the tight ``‖A‖₂`` (MATH A.6).
+    ``‖A‖_F`` is the published bound; ``spectral=True`` takes the tight ``‖A‖₂`` (errata A.6).
     """
 
     kappa: float = 0.7

@@ -3,7 +3,7 @@
 Coded samples enter the dictionary step only through ``A = Σ cᵀc`` and ``B = Σ cᵀx̃``, where x̃ is the
 sample without its outliers: ``x̃ = cD − ∇loss``. If the gradient of the loss has Lipschitz constant
 one, this quadratic lies above the loss and touches it at the current D; where an entry is missing
-the gradient is zero and ``x̃ = cD``, so masks change nothing (MATH A.1).
+the gradient is zero and ``x̃ = cD``, so masks change nothing (errata A.1).
 
 Since ``Σ cᵀx̃ = A D − Σ cᵀ∇``, a batch is summed up by A and by its gradient.
 """

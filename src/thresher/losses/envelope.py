@@ -5,7 +5,7 @@ box. Eliminating r,
 
     loss(x, y) = min over r of ½‖x − y − r‖² + φ(r),
 
-leaves the Moreau envelope of φ at the residual ``e = x − y`` (MATH A.1). It is convex and smooth:
+leaves the Moreau envelope of φ at the residual ``e = x − y`` (errata A.1). It is convex and smooth:
 its gradient in y is ``−(e − r)`` with ``r = prox_φ(e)``, and r is known whenever it is wanted. No
 solver ever sees the outliers.
 """

@@ -67,5 +67,5 @@ def L1(weight: float) -> ElasticNet:  # noqa: N802 - reads as the name of a part
 
 
 def Tikhonov(weight: float) -> ElasticNet:  # noqa: N802 - reads as the name of a part
-    """Make the ridge, ``weight/2·‖c‖²``; with it the codes are unique (MATH A.10)."""
+    """Make the ridge, ``weight/2·‖c‖²``; with it the codes are unique (errata A.10)."""
     return ElasticNet(l2=weight)

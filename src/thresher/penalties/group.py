@@ -89,7 +89,7 @@ def _shrink_group(E: Array, threshold: Array, box: Box) -> Array:
     """Minimise ``½‖e − r‖² + threshold·‖r‖₂`` over r in the box, for every row e.
 
     Without a bound, ``r = e·[1 − threshold/‖e‖]₊``. With one, ``r = clip(e·s/(s + threshold))``,
-    where ``s = ‖r‖₂`` is a root in one dimension (MATH A.9): dividing by s, find the s at which
+    where ``s = ‖r‖₂`` is a root in one dimension (errata A.9): dividing by s, find the s at which
     ``‖clip(e/(s + threshold), bounds/s)‖ = 1``, a function that only falls.
     """
     length = np.linalg.norm(E, axis=1, keepdims=True)

@@ -44,7 +44,7 @@ class NonnegativeL1Ball(ConvexSet):
     """Nonnegative rows whose sum is at most ``radius``.
 
     The projection takes the positive part and, only where its sum exceeds the radius, goes on to
-    the simplex (MATH B.6: the order matters).
+    the simplex (errata B.6: the order matters).
     """
 
     radius: float = 1.0
