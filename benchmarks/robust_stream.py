@@ -175,7 +175,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=3, help="how many")
+    parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--samples", type=int, default=20_000)
     parser.add_argument("--slow", action="store_true", help="also the peers that take seconds")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
@@ -187,7 +188,8 @@ def main() -> None:
     rows: dict[str, dict[str, list[float]]] = {
         name: {"seconds": [], "error": []} for name in ["true dictionary", *methods]
     }
-    for seed in range(arguments.seeds):
+    first = arguments.first_seed
+    for seed in range(first, first + arguments.seeds):
         train, test = streams(seed, arguments.samples)
         rows["true dictionary"]["error"].append(
             clean_error(train.dictionary, test.data, test.clean)
