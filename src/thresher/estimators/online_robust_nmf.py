@@ -3,24 +3,16 @@
 from collections.abc import Iterable
 from typing import Any
 
-from thresher.encoding import (
-    BlockADMM,
-    BlockEncoder,
-    Encoder,
-    OutlierADMM,
-    ProjectedGradient,
-    Rough,
-    SmallChange,
-)
 from thresher.engine import Callback, QuadraticMethod
 from thresher.estimators.online import OnlineModel
 from thresher.estimators.registry import (
     AVERAGING_SHUFFLED,
     FORGETTING_SHUFFLED,
+    ONLINE_ROBUST_SOLVERS,
     named_forgetting,
+    named_solver,
 )
 from thresher.estimators.robust import RobustModel
-from thresher.learning import BlockDescent, DictionaryADMM, DictionaryGradient, DictionaryStep
 
 
 class OnlineRobustNMF(RobustModel, OnlineModel):
@@ -175,26 +167,10 @@ class OnlineRobustNMF(RobustModel, OnlineModel):
     @property
     def solver_(self) -> str:
         """What the solver consists of."""
-        return {
-            "auto": "block ADMM codes, block coordinate descent dictionary",
-            "opgd": "projected gradient codes and dictionary (paper A, OPGD)",
-            "oadmm": "ADMM codes and dictionary (paper A, OADMM)",
-        }[self.solver]
-
-    def _learning_parts(self) -> tuple[BlockEncoder, DictionaryStep]:
-        if self.solver == "auto":
-            return Encoder(BlockADMM(), Rough(), 4, certify=False), BlockDescent()
-        if self.solver == "opgd":
-            stop = SmallChange(1e-3)
-            encoder = Encoder(ProjectedGradient(), stop, 50, certify=False)
-            return encoder, DictionaryGradient()
-        if self.solver == "oadmm":
-            encoder = Encoder(OutlierADMM(), SmallChange(1e-3), 50, certify=False)
-            return encoder, DictionaryADMM()
-        raise ValueError(f"solver={self.solver!r} is not known; use 'auto', 'opgd' or 'oadmm'.")
+        return named_solver(self.solver, ONLINE_ROBUST_SOLVERS).description
 
     def _method(self, n_components: int, in_order: bool = True) -> QuadraticMethod:
-        encoder, step = self._learning_parts()
+        solver = named_solver(self.solver, ONLINE_ROBUST_SOLVERS)
         forgetting = named_forgetting(self.forgetting, in_order)
         averaging = AVERAGING_SHUFFLED if forgetting == FORGETTING_SHUFFLED else 0.0
-        return self._parts(n_components, encoder, step, forgetting, averaging)
+        return self._parts(n_components, solver.encoder, solver.step, forgetting, averaging)

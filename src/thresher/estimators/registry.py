@@ -1,13 +1,28 @@
 """Names and what they stand for: the only place where strings become parts."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.encoding import (
+    BlockADMM,
+    BlockEncoder,
+    Encoder,
+    Never,
+    OutlierADMM,
+    ProjectedGradient,
+    Rough,
+    SmallChange,
+)
 from thresher.learning import (
+    BlockDescent,
+    DictionaryADMM,
+    DictionaryGradient,
+    DictionaryStep,
     FixedWeight,
     Forgetting,
     HalfLife,
@@ -41,6 +56,55 @@ SETS: dict[str, Callable[[], ConvexSet]] = {
 OUTLIER_PENALTIES: dict[str, Callable[[], Penalty]] = {
     "l1": lambda: L1(1.0),
     "samples": lambda: GroupLasso(1.0),
+}
+
+
+@dataclass(frozen=True)
+class Solver:
+    """What a solver's name stands for: how it finds codes while learning, and moves atoms."""
+
+    description: str
+    encoder: BlockEncoder
+    step: DictionaryStep
+
+
+_UNTIL_SMALL_CHANGE = SmallChange(1e-3)  # paper A, VII-B2
+
+ONLINE_ROBUST_SOLVERS = {
+    "auto": Solver(
+        "block ADMM codes, block coordinate descent dictionary",
+        Encoder(BlockADMM(), Rough(), 4, certify=False),
+        BlockDescent(),
+    ),
+    "opgd": Solver(
+        "projected gradient codes and dictionary (paper A, OPGD)",
+        Encoder(ProjectedGradient(), _UNTIL_SMALL_CHANGE, 50, certify=False),
+        DictionaryGradient(),
+    ),
+    "oadmm": Solver(
+        "ADMM codes and dictionary (paper A, OADMM)",
+        Encoder(OutlierADMM(), _UNTIL_SMALL_CHANGE, 50, certify=False),
+        DictionaryADMM(),
+    ),
+}
+
+_SIX_ROUNDS = Encoder(BlockADMM(), Never(), 6, certify=False)
+
+BATCH_ROBUST_SOLVERS = {
+    "auto": Solver(
+        "block ADMM codes, block coordinate descent dictionary", _SIX_ROUNDS, BlockDescent()
+    ),
+    "bpgd": Solver(
+        "one projected gradient step for codes and dictionary (paper A, BPGD)",
+        Encoder(ProjectedGradient(), Never(), 1, certify=False),
+        DictionaryGradient(max_iter=1),
+    ),
+    # Its steps are its own (engine/batch.py); the encoder serves `transform` and the noise level.
+    "badmm": Solver(
+        "ADMM on codes, outliers and dictionary together (paper A, BADMM)",
+        _SIX_ROUNDS,
+        BlockDescent(),
+    ),
 }
 
 INITS = {
@@ -78,6 +142,15 @@ FORGETTING_IN_ORDER = PowerForgetting(3.0)
 def _unknown(parameter: str, value: object, names: Any) -> ValueError:
     known = ", ".join(repr(name) for name in names)
     return ValueError(f"{parameter}={value!r} is not known; use one of {known}, or a part.")
+
+
+def named_solver(value: str, solvers: dict[str, Solver]) -> Solver:
+    """A solver from its name."""
+    if value not in solvers:
+        *others, last = map(repr, solvers)
+        known = f"{', '.join(others)} or {last}"
+        raise ValueError(f"solver={value!r} is not known; use {known}.")
+    return solvers[value]
 
 
 def named_set(parameter: str, value: str | ConvexSet) -> ConvexSet:

@@ -9,7 +9,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from thresher.encoding import BlockADMM, Encoder, Never, ProjectedGradient
 from thresher.engine import (
     OVERFLOW,
     Alternation,
@@ -29,9 +28,14 @@ from thresher.engine import (
     stream,
 )
 from thresher.estimators.learned import LearnedModel
-from thresher.estimators.registry import AVERAGING_SHUFFLED, FORGETTING_SHUFFLED
+from thresher.estimators.registry import (
+    AVERAGING_SHUFFLED,
+    BATCH_ROBUST_SOLVERS,
+    FORGETTING_SHUFFLED,
+    named_solver,
+)
 from thresher.estimators.robust import RobustModel
-from thresher.learning import BlockDescent, DictionaryGradient, PlainAverage
+from thresher.learning import PlainAverage
 from thresher.linalg import Array, block_slices
 from thresher.streams import ArraySource, Batch
 
@@ -169,24 +173,13 @@ class RobustNMF(RobustModel, LearnedModel):
     @property
     def solver_(self) -> str:
         """What the solver consists of."""
-        return {
-            "auto": "block ADMM codes, block coordinate descent dictionary",
-            "bpgd": "one projected gradient step for codes and dictionary (paper A, BPGD)",
-            "badmm": "ADMM on codes, outliers and dictionary together (paper A, BADMM)",
-        }[self.solver]
+        return named_solver(self.solver, BATCH_ROBUST_SOLVERS).description
 
     # ------------------------------------------------------------------- details
 
     def _method(self, n_components: int, in_order: bool = True) -> QuadraticMethod:
-        if self.solver in ("auto", "badmm"):
-            encoder, step = Encoder(BlockADMM(), Never(), 6, certify=False), BlockDescent()
-            return self._parts(n_components, encoder, step, PlainAverage())
-        if self.solver == "bpgd":
-            encoder = Encoder(ProjectedGradient(), Never(), 1, certify=False)
-            return self._parts(
-                n_components, encoder, DictionaryGradient(max_iter=1), PlainAverage()
-            )
-        raise ValueError(f"solver={self.solver!r} is not known; use 'auto', 'bpgd' or 'badmm'.")
+        solver = named_solver(self.solver, BATCH_ROBUST_SOLVERS)
+        return self._parts(n_components, solver.encoder, solver.step, PlainAverage())
 
     def _stream_first(self, method: QuadraticMethod, batch: Batch, pool: Pool) -> None:
         """A few passes of the online method: a quick way to the neighbourhood of a good optimum.

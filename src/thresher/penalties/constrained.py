@@ -37,11 +37,6 @@ class Constrained:
                 "there, or a box such as NonnegativeOrthant() as the set."
             )
 
-    @property
-    def trivial(self) -> bool:
-        """Whether the penalty is zero, so that only the set remains."""
-        return self.penalty == ElasticNet()
-
     def value(self, C: Array) -> Array:
         """``φ(c)`` of every row; membership of the set is not tested."""
         return self.penalty.value(C)
