@@ -67,6 +67,11 @@ class StreamState:
     scale: float = 0.0
     scale_weight: float = 0.0
 
+    def __post_init__(self) -> None:
+        # Steps make new dictionaries and never change one. That all are read-only from the start
+        # also spares kernels a second compilation, for arrays that can be written.
+        self.D.flags.writeable = self.average.flags.writeable = False
+
     def grow(self, n_features: int, atoms: Array) -> "StreamState":
         """Pad for new features (zero in the old atoms) and append atoms."""
 

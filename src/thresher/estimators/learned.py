@@ -74,8 +74,6 @@ class LearnedModel(DictionaryModel):
 
     def _adopt(self, state: StreamState, position: Position) -> None:
         """Make a state the model's own; between two steps the model is always whole."""
-        # Steps make new dictionaries, they never change one.
-        state.D.flags.writeable = state.average.flags.writeable = False
         self._state = state
         self._position = position
         self.components_ = state.average
