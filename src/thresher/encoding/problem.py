@@ -1,4 +1,7 @@
-"""The coding problem: given a dictionary, find the codes of samples."""
+"""The coding problem: given a dictionary, find the codes of samples.
+
+Samples come in blocks: dense, with the weights of their entries, or CSR where the loss allows it.
+"""
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
@@ -6,10 +9,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from thresher.linalg import Array
-from thresher.losses import Loss
-from thresher.penalties import Constrained
+from thresher.losses import DenseFit, Loss, SeparableLoss, SparseFit
+from thresher.penalties import Constrained, ElasticNet
+from thresher.sets import NonnegativeOrthant
 
 
 @dataclass(frozen=True)
@@ -69,18 +74,34 @@ class CodingProblem:
         inverse: Array = self.remember(shift, make)
         return inverse
 
-    def objective(self, X: Array, C: Array, weight: Array | None = None) -> Array:
+    @cached_property
+    def row_sums(self) -> Array:
+        """Sums of the atoms, shape (K,)."""
+        sums: Array = self.D.sum(axis=1, dtype=np.float64).astype(self.D.dtype)
+        return sums
+
+    def fit(self, X: Any, C: Array, weight: Array | None = None) -> DenseFit | SparseFit:
+        """What the loss says of some codes."""
+        if not sparse.issparse(X):
+            return DenseFit(self.loss, X, C, self.D, weight)
+        assert isinstance(self.loss, SeparableLoss)
+        return SparseFit(self.loss, X, C, self.D, self.transposed, self.row_sums, lambda: self.gram)
+
+    def objective(self, X: Any, C: Array, weight: Array | None = None) -> Array:
         """``loss(x, cD) + φ(c)`` of every row."""
-        return self.loss.value(X, C @ self.D, weight) + self.regulariser.value(C)
+        return self.fit(X, C, weight).values() + self.regulariser.value(C)
 
-    def gradient(self, X: Array, C: Array, weight: Array | None = None) -> Array:
+    def gradient(self, X: Any, C: Array, weight: Array | None = None) -> Array:
         """Gradient of the loss in the codes, ``∇loss·Dᵀ``."""
-        return self.loss.gradient(X, C @ self.D, weight) @ self.D.T
+        if not sparse.issparse(X):
+            return self.loss.gradient(X, C @ self.D, weight) @ self.D.T
+        positive, negative = self.fit(X, C).code_slopes()
+        return positive - negative
 
-    def gradient_scale(self, X: Array, weight: Array | None = None) -> Array:
+    def gradient_scale(self, X: Any, weight: Array | None = None) -> Array:
         """Length of the gradient at zero codes: the unit in which a certificate is measured."""
-        at_zero = self.loss.gradient(X, np.zeros_like(X), weight) @ self.D.T
-        length: Array = np.linalg.norm(at_zero, axis=1)
+        zero = np.zeros((X.shape[0], len(self.D)), dtype=self.D.dtype)
+        length: Array = np.linalg.norm(self.gradient(X, zero, weight), axis=1)
         return length
 
     def row_curvature(self, weight: Array | None, n_rows: int) -> Array:
@@ -94,15 +115,35 @@ class CodingProblem:
         """Lipschitz constant (a bound of it) of the gradient in every row's codes, (n, 1)."""
         return self.row_curvature(weight, n_rows) * self.D.dtype.type(self.dictionary_bound)
 
-    def certificate(self, X: Array, C: Array, weight: Array | None = None) -> Array:
-        """How far every row is from optimal, free of units.
+    def certificate(self, X: Any, C: Array, weight: Array | None = None) -> Array:
+        """How far every row is from optimal (from critical, if the loss is not convex).
 
-        The proximal gradient residual ``L·‖c − prox(c − ∇/L)‖``, zero exactly at an optimum,
-        divided by the length of the gradient at ``c = 0``.
+        Free of units, and zero exactly there. For losses of bounded curvature it is the proximal
+        gradient residual ``L·‖c − prox(c − ∇/L)‖``, divided by the length of the gradient at
+        ``c = 0``. Others have no L and no gradient there; with the two parts ``P − N`` of the
+        slope in nonnegative codes it is
+
+            |Σ cN/Σ cP − 1| + max_k [N_k/P_k − 1]₊,
+
+        which for KL bounds how far the loss lies above its minimum, relative to ``Σ x``: it is
+        the linearised duality gap.
         """
-        return self.residual(C, self.gradient(X, C, weight), weight) / np.maximum(
-            self.gradient_scale(X, weight), np.finfo(C.dtype).tiny
-        )
+        if np.isfinite(self.loss.curvature):
+            residual = self.residual(C, self.gradient(X, C, weight), weight)
+            with np.errstate(over="ignore"):  # codes of a row of zeros are infinitely far off
+                return residual / np.maximum(self.gradient_scale(X, weight), np.finfo(C.dtype).tiny)
+        positive, negative = self.fit(X, C, weight).code_slopes()
+        region, penalty = self.regulariser.region, self.regulariser.penalty
+        if isinstance(region, NonnegativeOrthant) and isinstance(penalty, ElasticNet):
+            number = C.dtype.type
+            positive = positive + number(penalty.l1) + number(penalty.l2) * C
+            return _balance(C, positive, negative)
+        # Any positive number serves as L; this one has the right unit and size.
+        size = np.maximum(np.linalg.norm(negative, axis=1, keepdims=True), _TINY)
+        L = size / np.maximum(np.linalg.norm(C, axis=1, keepdims=True), _TINY)
+        moved = self.regulariser.prox(C - (positive - negative) / L, 1 / L)
+        length: Array = np.linalg.norm(C - moved, axis=1) * (L / size)[:, 0]
+        return length
 
     def residual(self, C: Array, gradient: Array, weight: Array | None = None) -> Array:
         """``L·‖c − prox(c − ∇/L)‖`` of every row, given the gradient of the loss."""
@@ -110,3 +151,16 @@ class CodingProblem:
         moved = self.regulariser.prox(C - gradient / L, 1 / L)
         length: Array = L[:, 0] * np.linalg.norm(C - moved, axis=1)
         return length
+
+
+_TINY = 1e-30
+
+
+def _balance(C: Array, positive: Array, negative: Array) -> Array:
+    """``|Σ cN/Σ cP − 1| + max [N/P − 1]₊``; zero for a row that wants no codes and has none."""
+    spent, gained = (C * positive).sum(axis=1), (C * negative).sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        total = np.where(spent > 0, np.abs(gained / spent - 1), 0)
+        wanted = np.where(positive > 0, negative / positive - 1, np.where(negative > 0, np.inf, 0))
+    certificate: Array = total + np.maximum(wanted, 0).max(axis=1, initial=0)
+    return certificate

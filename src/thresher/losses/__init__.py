@@ -1,7 +1,41 @@
 """Losses of a sample against its prediction, row by row."""
 
 from thresher.losses.base import Loss
+from thresher.losses.distances import L1Distance, L2Distance
 from thresher.losses.envelope import Envelope, Huber
+from thresher.losses.fit import DenseFit, Fit, SparseFit, can_stay_sparse
+from thresher.losses.generators import Bregman, Csiszar
+from thresher.losses.mahalanobis import Mahalanobis
+from thresher.losses.powers import (
+    AlphaDivergence,
+    BetaDivergence,
+    Hellinger,
+    ItakuraSaito,
+    KullbackLeibler,
+)
+from thresher.losses.separable import SeparableLoss
+from thresher.losses.smoothed import SmoothedL1
 from thresher.losses.squared import SquaredL2
 
-__all__ = ["Envelope", "Huber", "Loss", "SquaredL2"]
+__all__ = [
+    "AlphaDivergence",
+    "BetaDivergence",
+    "Bregman",
+    "Csiszar",
+    "DenseFit",
+    "Envelope",
+    "Fit",
+    "Hellinger",
+    "Huber",
+    "ItakuraSaito",
+    "KullbackLeibler",
+    "L1Distance",
+    "L2Distance",
+    "Loss",
+    "Mahalanobis",
+    "SeparableLoss",
+    "SmoothedL1",
+    "SparseFit",
+    "SquaredL2",
+    "can_stay_sparse",
+]

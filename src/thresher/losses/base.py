@@ -2,20 +2,44 @@
 
 from abc import ABC, abstractmethod
 
+import numpy as np
+
 from thresher.linalg import Array
 
 
 class Loss(ABC):
-    """A convex loss of data x against a prediction y, summed over the entries of a row.
+    """A loss of data x against a prediction y, summed over the entries of a row.
 
     Every method takes the data ``X``, the predictions ``Y`` and optionally the weights of the
     entries, all of shape (n, F). A weight of zero leaves an entry out: it is missing.
     """
 
     @property
-    @abstractmethod
     def curvature(self) -> float:
         """Lipschitz constant of the gradient in the prediction, for entries of weight one."""
+        return float("inf")
+
+    @property
+    def convex(self) -> bool:
+        """Whether the loss is convex in the prediction; otherwise codes are critical points."""
+        return True
+
+    @property
+    def zero_slope(self) -> float | None:
+        """The s of ``loss(0, y) = s·y`` for y ≥ 0, if predicting where data are zero costs that.
+
+        Then a sparse row is a problem on its own nonzeros (errata E.4).
+        """
+        return None
+
+    @property
+    def powers(self) -> tuple[float, float] | None:
+        """The a and b of the majoriser of `thresher.learning.ratio`, for divergences that have it.
+
+        In the prediction's scale t, at ``y = t·ỹ``, the loss lies below a function with slope
+        ``∇⁺ t^b − ∇⁻ t^−a`` and touches it at ``t = 1``; ∇⁺ and ∇⁻ are those of `split`.
+        """
+        return None
 
     @abstractmethod
     def value(self, X: Array, Y: Array, weight: Array | None = None) -> Array:
@@ -31,13 +55,18 @@ class Loss(ABC):
         """Both at once, for losses that can share the work."""
         return self.value(X, Y, weight), self.gradient(X, Y, weight)
 
+    def split(self, X: Array, Y: Array, weight: Array | None = None) -> tuple[Array, Array]:
+        """Nonnegative ∇⁺ and ∇⁻ with ``∇ = ∇⁺ − ∇⁻``, as multiplicative updates take them."""
+        gradient = self.gradient(X, Y, weight)
+        return np.maximum(gradient, 0), np.maximum(-gradient, 0)
+
     @abstractmethod
     def prox(self, V: Array, X: Array, step: float | Array, weight: Array | None = None) -> Array:
         """``argmin over y of loss(x, y) + ‖y − v‖²/(2·step)``; ``step`` may differ by row."""
 
-    @abstractmethod
     def outliers(self, X: Array, Y: Array, weight: Array | None = None) -> Array:
-        """The part of the residual that the loss sets aside, shape (n, F)."""
+        """The part of the residual that the loss sets aside, shape (n, F); zero by default."""
+        return np.zeros_like(X)
 
     def check_weight(self, weight: Array | None) -> None:
         """Refuse weights that the loss cannot use; by default any are fine."""

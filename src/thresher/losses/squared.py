@@ -2,36 +2,32 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from thresher.linalg import Array
-from thresher.losses.base import Loss
+from thresher.losses.separable import SeparableLoss
 
 
 @dataclass(frozen=True)
-class SquaredL2(Loss):
-    """``½‖x − y‖²``: no entry is an outlier."""
+class SquaredL2(SeparableLoss):
+    """``½‖x − y‖²``: no entry is an outlier. The β-divergence of β = 2."""
 
     @property
     def curvature(self) -> float:
         """One."""
         return 1.0
 
-    def value(self, X: Array, Y: Array, weight: Array | None = None) -> Array:
-        """``½ Σ w e²`` of every row."""
-        E = X - Y
-        total: Array = np.einsum("nf,nf->n", E, E if weight is None else weight * E) / 2
-        return total
+    def entry_value(self, x: Array, y: Array) -> Array:
+        """``½(x − y)²``."""
+        e = x - y
+        return e * e / 2
 
-    def gradient(self, X: Array, Y: Array, weight: Array | None = None) -> Array:
-        """``−w e``."""
-        return Y - X if weight is None else weight * (Y - X)
+    def entry_gradient(self, x: Array, y: Array) -> Array:
+        """``y − x``."""
+        return y - x
 
-    def prox(self, V: Array, X: Array, step: float | Array, weight: Array | None = None) -> Array:
-        """``(v + t x)/(1 + t)``, t the step times the weight."""
-        t = step if weight is None else step * weight
-        return (V + t * X) / (1 + t)
+    def entry_split(self, x: Array, y: Array) -> tuple[Array, Array]:
+        """``y`` and ``x``."""
+        return y, x
 
-    def outliers(self, X: Array, Y: Array, weight: Array | None = None) -> Array:
-        """Zero."""
-        return np.zeros_like(X)
+    def entry_prox(self, v: Array, x: Array, t: Array) -> Array:
+        """``(v + t x)/(1 + t)``."""
+        return (v + t * x) / (1 + t)

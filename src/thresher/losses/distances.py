@@ -1,0 +1,87 @@
+"""Distances that grow linearly: ℓ1 entry by entry, ℓ2 sample by sample (paper E, Table III)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from thresher.linalg import Array
+from thresher.losses.base import Loss
+from thresher.losses.separable import SeparableLoss
+
+
+@dataclass(frozen=True)
+class L1Distance(SeparableLoss):
+    """``Σ |x − y|``: half of the entries may be anything. Its slope is a subgradient."""
+
+    @property
+    def zero_slope(self) -> float:
+        """One."""
+        return 1.0
+
+    def entry_value(self, x: Array, y: Array) -> Array:
+        """``|x − y|``."""
+        return np.abs(x - y)
+
+    def entry_gradient(self, x: Array, y: Array) -> Array:
+        """``sign(y − x)``, and one where both are zero, since predictions cannot be negative."""
+        return np.where((x == 0) & (y == 0), 1, np.sign(y - x)).astype(y.dtype)
+
+    def entry_split(self, x: Array, y: Array) -> tuple[Array, Array]:
+        """``1`` and ``1 − sign(y − x)``: where data are zero, the slope is one."""
+        return np.ones_like(y), 1 - self.entry_gradient(x, y)
+
+    def entry_prox(self, v: Array, x: Array, t: Array) -> Array:
+        """Move v towards x by t."""
+        return v + np.clip(x - v, -t, t)
+
+
+@dataclass(frozen=True)
+class L2Distance(Loss):
+    """``‖x − y‖₂`` of a sample: whole samples may be outliers.
+
+    Without a penalty it has the codes of the squared loss; dictionaries see samples reweighted by
+    ``1/‖x − y‖`` (errata E.6).
+    """
+
+    def value(self, X: Array, Y: Array, weight: Array | None = None) -> Array:
+        """``(Σ w e²)^½``."""
+        return _length(X - Y, weight)[:, 0]
+
+    def gradient(self, X: Array, Y: Array, weight: Array | None = None) -> Array:
+        """``−w e/‖e‖``, and zero at ``e = 0``."""
+        E = Y - X if weight is None else np.where(weight > 0, Y - X, 0)
+        length = _length(E, weight)
+        unit = E / np.where(length > 0, length, 1)
+        return unit if weight is None else unit * weight
+
+    def split(self, X: Array, Y: Array, weight: Array | None = None) -> tuple[Array, Array]:
+        """``w y/‖e‖`` and ``w x/‖e‖``: a square, reweighted."""
+        length = _length(X - Y, weight)
+        least = np.finfo(X.dtype).eps * _length(X, weight)
+        w = np.ones_like(X) if weight is None else weight
+        w = w / np.maximum(np.maximum(length, least), np.finfo(X.dtype).tiny)
+        return w * Y, np.where(w > 0, w * X, 0)
+
+    def prox(self, V: Array, X: Array, step: float | Array, weight: Array | None = None) -> Array:
+        """Shorten the residual by the step; with fractional weights by a scalar root."""
+        E = V - X if weight is None else np.where(weight > 0, V - X, 0)
+        t = np.broadcast_to(np.asarray(step, dtype=X.dtype), (len(X), 1))
+        w = np.ones_like(X) if weight is None else weight
+        # y − x = e/(1 + t w/s), where s = ‖y − x‖ solves Σ w e²/(s + t w)² = 1, or s = 0.
+        energy = w * E * E
+        low: Array = np.zeros_like(t)
+        high: Array = _length(E, weight)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            for _ in range(0 if weight is None else 60):
+                s: Array = (low + high) / 2
+                above = np.where(w > 0, energy / (s + t * w) ** 2, 0).sum(1, keepdims=True) > 1
+                low, high = np.where(above, s, low), np.where(above, high, s)
+        length = np.maximum(high - t, 0) if weight is None else high
+        kept = np.where(length > 0, length / np.where(length > 0, length + t * w, 1), 0)
+        return np.where(w > 0, X + E * kept, V).astype(X.dtype)
+
+
+def _length(E: Array, weight: Array | None) -> Array:
+    energy = E * E if weight is None else np.where(weight > 0, weight * E * E, 0)
+    length: Array = np.sqrt(energy.sum(axis=1, keepdims=True))
+    return length

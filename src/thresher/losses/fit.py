@@ -1,0 +1,207 @@
+"""Codes against samples: losses and slopes of the prediction ``C D``, dense and sparse alike.
+
+For a dense block everything is taken from the prediction. For a sparse one the prediction is known
+at the nonzeros only, and that is enough (errata E.4): with ``∇ = ∇⁺ − ∇⁻``, the part ∇⁻ vanishes
+where data are zero, and ∇⁺ is the same number everywhere (KL, α > 0, ℓ1) or the prediction itself
+(squared ℓ2), so that the sums over all F features come from the row sums of D, or from D Dᵀ. The
+work grows with the nonzeros.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from thresher.kernels.sparse_rows import products_at
+from thresher.linalg import Array
+from thresher.losses.base import Loss
+from thresher.losses.separable import FLOOR, SeparableLoss
+from thresher.losses.squared import SquaredL2
+
+Pair = tuple[Array, Array]
+
+
+def can_stay_sparse(loss: Loss) -> bool:
+    """Whether the work for a sparse row can grow with its nonzeros."""
+    return isinstance(loss, SquaredL2) or (
+        isinstance(loss, SeparableLoss) and loss.zero_slope is not None
+    )
+
+
+class Fit(ABC):
+    """The codes ``C`` of some samples on the dictionary ``D``, and what a loss says of them."""
+
+    @abstractmethod
+    def values(self) -> Array:
+        """Loss of every row, shape (n,)."""
+
+    @abstractmethod
+    def code_slopes(self) -> Pair:
+        """``∇⁺Dᵀ`` and ``∇⁻Dᵀ``: the slope in the codes, in its two parts; (n, K) or (1, K)."""
+
+    @abstractmethod
+    def dictionary_slopes(self, C: Array) -> Pair:
+        """``Cᵀ∇⁺`` and ``Cᵀ∇⁻`` for codes that include sample weights; (K, F) or (K, 1)."""
+
+    @abstractmethod
+    def curvatures(self, energy: Array) -> Array:
+        """``Σ_n energy_n |∇|/|x − y|`` for each feature: what `learning.surrogate` needs."""
+
+    @abstractmethod
+    def residuals(self) -> tuple[Array, Any]:
+        """``|x − y|`` of entries that were seen, flat, and the row that each belongs to."""
+
+
+@dataclass
+class DenseFit(Fit):
+    """Of a dense block."""
+
+    loss: Loss
+    X: Array
+    C: Array
+    D: Array
+    weight: Array | None = None
+
+    @cached_property
+    def prediction(self) -> Array:
+        """``C D``."""
+        product: Array = self.C @ self.D
+        return product
+
+    @cached_property
+    def _value_and_gradient(self) -> Pair:
+        return self.loss.value_and_gradient(self.X, self.prediction, self.weight)
+
+    @cached_property
+    def _split(self) -> Pair:
+        return self.loss.split(self.X, self.prediction, self.weight)
+
+    @property
+    def gradient(self) -> Array:
+        """∇, shape (n, F)."""
+        return self._value_and_gradient[1]
+
+    def values(self) -> Array:
+        """From the prediction."""
+        return self._value_and_gradient[0]
+
+    def code_slopes(self) -> Pair:
+        """Two products with Dᵀ."""
+        positive, negative = self._split
+        return positive @ self.D.T, negative @ self.D.T
+
+    def dictionary_slopes(self, C: Array) -> Pair:
+        """Two products with Cᵀ."""
+        positive, negative = self._split
+        return C.T @ positive, C.T @ negative
+
+    def curvatures(self, energy: Array) -> Array:
+        """Where an entry is met exactly, nothing is known, and nothing is added."""
+        E = np.abs(self.X - self.prediction)
+        slope = np.abs(self.gradient)
+        sums: Array = energy @ np.where(E > 0, slope / np.where(E > 0, E, 1), 0)
+        return sums
+
+    def residuals(self) -> tuple[Array, Any]:
+        """All entries that are not missing."""
+        E = np.abs(self.X - self.prediction).ravel()
+        rows = np.repeat(np.arange(len(self.X)), self.X.shape[1])
+        if self.weight is None:
+            return E, rows
+        seen = self.weight.ravel() > 0
+        return E[seen], rows[seen]
+
+
+@dataclass
+class SparseFit(Fit):
+    """Of a CSR block without gaps, for losses of which `can_stay_sparse` is true.
+
+    ``transposed`` is Dᵀ in memory order, ``row_sums`` the sums of the atoms, and ``gram`` gives
+    D Dᵀ, which only the squared loss needs.
+    """
+
+    loss: SeparableLoss
+    X: Any
+    C: Array
+    D: Array
+    transposed: Array
+    row_sums: Array
+    gram: Callable[[], Array]
+
+    @cached_property
+    def rows(self) -> Any:
+        """The row of every nonzero."""
+        return np.repeat(np.arange(self.X.shape[0]), np.diff(self.X.indptr))
+
+    @cached_property
+    def _products(self) -> Array:
+        """``C D`` at the nonzeros."""
+        y: Array = np.empty_like(self.X.data)
+        products_at(self.X.indptr, self.X.indices, self.C, self.transposed, y)
+        return y
+
+    @cached_property
+    def _entries(self) -> Pair:
+        """Data and predictions at the nonzeros, in the domain of the loss."""
+        x, y = self.X.data, self._products
+        if not self.loss.positive_prediction:
+            return x, y
+        largest = np.zeros(self.X.shape[0], dtype=x.dtype)
+        np.maximum.at(largest, self.rows, x)
+        return x, np.maximum(y, 0) + (largest * x.dtype.type(FLOOR))[self.rows]
+
+    @cached_property
+    def _negative(self) -> Any:
+        """∇⁻, which is zero where data are."""
+        values = self.loss.entry_split(*self._entries)[1]
+        return sparse.csr_array((values, self.X.indices, self.X.indptr), shape=self.X.shape)
+
+    def values(self) -> Array:
+        """What the nonzeros cost beyond zeros, and what all F entries would cost as zeros."""
+        x, y = self._entries
+        as_zeros = self.loss.entry_value(np.zeros_like(x), self._products)
+        beyond = self.loss.entry_value(x, y) - as_zeros
+        total = _sums(self.rows, beyond, self.X.shape[0])
+        if self.loss.zero_slope is None:
+            total += np.einsum("nk,nk->n", self.C @ self.gram(), self.C) / 2
+        else:
+            total += self.loss.zero_slope * (self.C @ self.row_sums)
+        return total.astype(x.dtype)
+
+    def code_slopes(self) -> Pair:
+        """Row sums or the Gram matrix for all features; the nonzeros by a sparse product."""
+        negative = self._negative @ self.transposed
+        if self.loss.zero_slope is None:
+            return self.C @ self.gram(), negative
+        return (self.loss.zero_slope * self.row_sums)[None], negative
+
+    def dictionary_slopes(self, C: Array) -> Pair:
+        """Code sums or CᵀC for all features; the nonzeros by a sparse product."""
+        negative = (self._negative.T @ C).T
+        if self.loss.zero_slope is None:
+            return (C.T @ self.C) @ self.D, negative
+        return self.loss.zero_slope * C.sum(axis=0)[:, None], negative
+
+    def curvatures(self, energy: Array) -> Array:
+        """At the nonzeros; a linear cost has no curvature, a quadratic one has one."""
+        x, y = self._entries
+        E = np.abs(x - y)
+        slope = np.abs(self.loss.entry_gradient(x, y))
+        bend = np.where(E > 0, slope / np.where(E > 0, E, 1), 0) * energy[self.rows]
+        if self.loss.zero_slope is None:
+            return np.full(self.X.shape[1], energy.sum(dtype=np.float64))
+        return _sums(self.X.indices, bend, self.X.shape[1])
+
+    def residuals(self) -> tuple[Array, Any]:
+        """At the nonzeros."""
+        x, y = self._entries
+        return np.abs(x - y), self.rows
+
+
+def _sums(places: Any, values: Array, length: int) -> Array:
+    """Add values up by place, in float64."""
+    return np.asarray(np.bincount(places, weights=values, minlength=length), dtype=np.float64)

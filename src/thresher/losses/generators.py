@@ -1,0 +1,153 @@
+"""Divergences of a user's own: Csiszár and Bregman, from a generator and its derivative."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from thresher.linalg import Array
+from thresher.losses.separable import SeparableLoss
+
+Function = Callable[[Array], Array]
+
+_POINTS = np.geomspace(0.05, 20, 25)
+_STEP = 1e-3  # relative; fourth-order differences are then good to about 1e-10
+
+
+def _difference(f: Function, u: Array) -> Array:
+    """Derivative of f by fourth-order central differences with a relative step."""
+    h = u * _STEP
+    slope: Array = (f(u - 2 * h) - 8 * f(u - h) + 8 * f(u + h) - f(u + 2 * h)) / (12 * h)
+    return slope
+
+
+def _check_slope(generator: Function, derivative: Function) -> None:
+    """Refuse a derivative that is not the generator's."""
+    values, slopes = (np.asarray(f(_POINTS), dtype=float) for f in (generator, derivative))
+    for name, got in (("generator", values), ("derivative", slopes)):
+        if got.shape != _POINTS.shape or not np.isfinite(got).all():
+            raise ValueError(
+                f"The {name} must map an array of positive numbers to finite numbers of the same "
+                "shape; write it with NumPy functions."
+            )
+    expected = _difference(generator, _POINTS)
+    scale = 1e-6 * (np.abs(expected) + np.abs(values) / _POINTS) + 1e-9
+    wrong = np.abs(slopes - expected) > scale
+    if wrong.any():
+        u, got, want = _POINTS[wrong][0], slopes[wrong][0], expected[wrong][0]
+        raise ValueError(
+            f"The derivative does not belong to the generator: at {u:.3g} it is {got:.6g}, while "
+            f"the generator grows at the rate {want:.6g}."
+        )
+
+
+def _check_convex(derivative: Function) -> None:
+    """Refuse generators that are not convex."""
+    slopes = np.asarray(derivative(_POINTS), dtype=float)
+    if (np.diff(slopes) < -1e-9 * np.abs(slopes[1:])).any():
+        raise ValueError("The generator is not convex: its derivative must never fall.")
+
+
+@dataclass(frozen=True)
+class Csiszar(SeparableLoss):
+    """``Σ y φ(x/y)`` for a convex φ with ``φ(1) = φ′(1) = 0``; convex in y.
+
+    Parameters
+    ----------
+    generator, derivative : callable
+        φ and φ′, functions of arrays of positive numbers. A pair that does not fit is refused.
+    """
+
+    generator: Function
+    derivative: Function
+
+    def __post_init__(self) -> None:
+        _check_slope(self.generator, self.derivative)
+        _check_convex(self.derivative)
+        one = np.ones(1)
+        at_one, slope = float(self.generator(one)[0]), float(self.derivative(one)[0])
+        if abs(at_one) > 1e-8 or abs(slope) > 1e-8:
+            raise ValueError(
+                f"A Csiszár generator needs φ(1) = φ′(1) = 0, or x = y would not be the minimum; "
+                f"here they are {at_one:.3g} and {slope:.3g}. Subtract φ(1) + φ′(1)(u − 1)."
+            )
+
+    @property
+    def positive_prediction(self) -> bool:
+        """Yes: u divides by it."""
+        return True
+
+    @property
+    def positive_data(self) -> bool:
+        """Yes: φ need not exist at zero."""
+        return True
+
+    def entry_value(self, x: Array, y: Array) -> Array:
+        """``y φ(u)``, ``u = x/y``."""
+        return np.asarray(y * self.generator(x / y), dtype=y.dtype)
+
+    def entry_gradient(self, x: Array, y: Array) -> Array:
+        """``φ(u) − u φ′(u)``."""
+        u = x / y
+        return np.asarray(self.generator(u) - u * self.derivative(u), dtype=y.dtype)
+
+
+@dataclass(frozen=True)
+class Bregman(SeparableLoss):
+    """``Σ φ(x) − φ(y) − φ′(y)(x − y)`` for a convex φ.
+
+    Parameters
+    ----------
+    generator, derivative : callable
+        φ and φ′, functions of arrays of positive numbers. A pair that does not fit is refused.
+    second_derivative : callable, optional
+        φ″; without it, fourth-order differences of φ′ serve.
+    is_convex : bool
+        Say True if the divergence is convex in y: then codes have one optimum, and the fast
+        encoder that relies on it is used.
+    """
+
+    generator: Function
+    derivative: Function
+    second_derivative: Function | None = None
+    is_convex: bool = False
+
+    def __post_init__(self) -> None:
+        _check_slope(self.generator, self.derivative)
+        _check_convex(self.derivative)
+        if self.second_derivative is not None:
+            _check_slope(self.derivative, self.second_derivative)
+
+    @property
+    def convex(self) -> bool:
+        """What the user says."""
+        return self.is_convex
+
+    @property
+    def positive_prediction(self) -> bool:
+        """Yes: φ need not exist at zero."""
+        return True
+
+    @property
+    def positive_data(self) -> bool:
+        """Yes."""
+        return True
+
+    def entry_value(self, x: Array, y: Array) -> Array:
+        """``φ(x) − φ(y) − φ′(y)(x − y)``."""
+        value = self.generator(x) - self.generator(y) - self.derivative(y) * (x - y)
+        return np.asarray(value, dtype=y.dtype)
+
+    def entry_gradient(self, x: Array, y: Array) -> Array:
+        """``φ″(y)(y − x)``."""
+        return self._bend(y) * (y - x)
+
+    def entry_split(self, x: Array, y: Array) -> tuple[Array, Array]:
+        """``φ″(y) y`` and ``φ″(y) x``."""
+        bend = self._bend(y)
+        return bend * y, bend * x
+
+    def _bend(self, y: Array) -> Array:
+        if self.second_derivative is not None:
+            return np.asarray(self.second_derivative(y), dtype=y.dtype)
+        return np.asarray(_difference(self.derivative, y.astype(np.float64)), dtype=y.dtype)

@@ -1,0 +1,138 @@
+"""Losses that are sums over entries: a new one is written by its value and slope at one entry."""
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+
+from thresher.linalg import Array
+from thresher.losses.base import Loss
+
+FLOOR = 1e-8
+"""Relative to the largest entry of a row: what is added where a divergence needs positive numbers.
+
+It stands for the ε of paper E (4)–(5), which has no unit; this one has that of the data, so that
+scaling them changes nothing (errata E.3, E.4)."""
+
+_ROOT_STEPS = 60
+
+
+class SeparableLoss(Loss):
+    """``Σ_f w_f d(x_f, y_f)``.
+
+    Subclasses say what d and its slope in y are, for arrays of any shape that have been brought
+    into the domain; weights, gaps and floors are handled here. Everything else has a default.
+    """
+
+    @property
+    def positive_prediction(self) -> bool:
+        """Whether d needs ``y > 0``."""
+        return False
+
+    @property
+    def positive_data(self) -> bool:
+        """Whether d needs ``x > 0``."""
+        return False
+
+    @abstractmethod
+    def entry_value(self, x: Array, y: Array) -> Array:
+        """``d(x, y)``."""
+
+    @abstractmethod
+    def entry_gradient(self, x: Array, y: Array) -> Array:
+        """``∂d/∂y``."""
+
+    def entry_split(self, x: Array, y: Array) -> tuple[Array, Array]:
+        """Nonnegative parts ``∇⁺, ∇⁻`` of the slope."""
+        gradient = self.entry_gradient(x, y)
+        return np.maximum(gradient, 0), np.maximum(-gradient, 0)
+
+    def entry_prox(self, v: Array, x: Array, t: Array) -> Array:
+        """``argmin over y of t·d(x, y) + (y − v)²/2``, by default the root of its slope.
+
+        For convex d that falls left of x and rises right of it, the root lies between v and x.
+        """
+        with np.errstate(all="ignore"):  # slopes may be infinite at the ends
+            return _root(self, v, x, t)
+
+    # ----------------------------------------------------------- the same for all
+
+    def floor(self, X: Array, weight: Array | None = None) -> Array:
+        """What is added to entries that must be positive, shape (n, F) or (n, 1).
+
+        Where zeros cost a multiple of the prediction, they need no floor.
+        """
+        if not (self.positive_prediction or self.positive_data):
+            return np.zeros((len(X), 1), dtype=X.dtype)
+        seen = X if weight is None else np.where(weight > 0, X, 0)
+        largest: Array = seen.max(axis=1, keepdims=True, initial=0)
+        # A row of zeros has no scale; any floor serves.
+        floor = np.where(largest > 0, largest * X.dtype.type(FLOOR), X.dtype.type(1))
+        return floor if self.zero_slope is None else floor * (X > 0)
+
+    def within(self, X: Array, Y: Array, weight: Array | None) -> tuple[Array, Array]:
+        """Bring data and predictions into the domain of d."""
+        floor = self.floor(X, weight)
+        x = X + floor if self.positive_data else X
+        y = np.maximum(Y, 0) + floor if self.positive_prediction else Y
+        return x, y
+
+    def value(self, X: Array, Y: Array, weight: Array | None = None) -> Array:
+        """``Σ w d`` of every row."""
+        values = self.entry_value(*self.within(X, Y, weight))
+        total: Array = _weighted(values, weight).sum(axis=1, dtype=X.dtype)
+        return total
+
+    def gradient(self, X: Array, Y: Array, weight: Array | None = None) -> Array:
+        """``w ∂d/∂y``."""
+        return _weighted(self.entry_gradient(*self.within(X, Y, weight)), weight)
+
+    def split(self, X: Array, Y: Array, weight: Array | None = None) -> tuple[Array, Array]:
+        """``w ∇⁺, w ∇⁻``."""
+        positive, negative = self.entry_split(*self.within(X, Y, weight))
+        return _weighted(positive, weight), _weighted(negative, weight)
+
+    def prox(self, V: Array, X: Array, step: float | Array, weight: Array | None = None) -> Array:
+        """Entry by entry, with the step times the weight; where that is zero, the entry stays."""
+        floor = self.floor(X, weight)
+        x = X + floor if self.positive_data else X
+        t: Any = np.broadcast_to(np.asarray(step, dtype=X.dtype), (len(X), 1))
+        t = np.broadcast_to(t if weight is None else t * weight, X.shape)
+        Y = self.entry_prox(V + floor, x, t) - floor
+        return Y if weight is None else np.where(weight > 0, Y, V)
+
+
+def _weighted(values: Array, weight: Array | None) -> Array:
+    # A missing entry may hold anything, so what comes of it is not multiplied but replaced.
+    return values if weight is None else np.where(weight > 0, values * weight, 0)
+
+
+def _root(loss: SeparableLoss, v: Array, x: Array, t: Array) -> Array:
+    """Solve ``y − v + t ∂d(x, y) = 0`` between v and x by safe false position."""
+
+    def slope(y: Array) -> Array:
+        return np.asarray(y - v + t * loss.entry_gradient(x, y))
+
+    low, high = np.minimum(v, x), np.maximum(v, x)
+    if loss.positive_prediction:
+        low = np.maximum(low, x.dtype.type(FLOOR / 10) * high)
+    at_low, at_high = slope(low), slope(high)
+    # Halving in the logarithm where the bracket spans decades, as it does near zero.
+    for step in range(_ROOT_STEPS):
+        if step % 3 == 2:
+            wide = (low > 0) & (high > 4 * low)
+            middle = np.where(wide, np.sqrt(np.abs(low * high)), (low + high) / 2)
+        else:
+            fall = at_high - at_low
+            ok = (fall > 0) & np.isfinite(fall)
+            share = np.where(ok, at_high / np.where(ok, fall, 1), 0.5)
+            middle = high - np.clip(share, 0, 1) * (high - low)
+        at_middle = slope(middle)
+        right = at_middle >= 0
+        # The end that stays twice counts half, or it would stay for ever.
+        at_low = np.where(right, at_low / 2, at_middle)
+        at_high = np.where(right, at_middle, at_high / 2)
+        low, high = np.where(right, low, middle), np.where(right, middle, high)
+        if np.all(high - low <= 4 * np.finfo(x.dtype).eps * np.abs(high)):
+            break
+    return np.where(t > 0, high, v).astype(x.dtype)

@@ -1,0 +1,87 @@
+"""Codes against samples: the sparse fit is the dense one, and touches only the nonzeros."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from thresher.encoding import CodingProblem
+from thresher.losses import (
+    AlphaDivergence,
+    Hellinger,
+    KullbackLeibler,
+    L1Distance,
+    SmoothedL1,
+    SquaredL2,
+    can_stay_sparse,
+)
+
+LOSSES = {
+    "kl": KullbackLeibler(),
+    "hellinger": Hellinger(),
+    "alpha 0.3": AlphaDivergence(0.3),
+    "alpha 2": AlphaDivergence(2.0),
+    "l1": L1Distance(),
+    "smoothed l1": SmoothedL1(0.3),
+    "squared": SquaredL2(),
+}
+
+
+def _samples(dtype=np.float64):
+    rng = np.random.default_rng(0)
+    X = rng.gamma(1.0, 2.0, (12, 30)) * (rng.random((12, 30)) < 0.2)
+    X[4] = 0
+    D = rng.random((5, 30)) * (rng.random((5, 30)) < 0.7)
+    D[:, 7] = 0  # a word that no atom knows
+    X[2, 7] = 1.5
+    C = rng.random((12, 5)) * (rng.random((12, 5)) < 0.8)
+    C[5] = 0
+    return X.astype(dtype), D.astype(dtype), C.astype(dtype)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_sparse_is_dense(name, dtype):
+    X, D, C = _samples(dtype)
+    problem = CodingProblem(D, LOSSES[name])
+    assert can_stay_sparse(problem.loss)
+    dense, thin = problem.fit(X, C), problem.fit(sparse.csr_matrix(X), C)
+    close = {"rtol": 1e-9 if dtype == np.float64 else 2e-4, "atol": 1e-7}
+    np.testing.assert_allclose(thin.values(), dense.values(), **close)
+    for one, other in zip(thin.code_slopes(), dense.code_slopes(), strict=True):
+        np.testing.assert_allclose(np.broadcast_to(one, other.shape), other, **close)
+    for one, other in zip(thin.dictionary_slopes(C), dense.dictionary_slopes(C), strict=True):
+        np.testing.assert_allclose(np.broadcast_to(one, other.shape), other, **close)
+    certificates = problem.certificate(sparse.csr_matrix(X), C), problem.certificate(X, C)
+    np.testing.assert_allclose(*certificates, rtol=1e-3, atol=1e-6)
+    assert thin.values().dtype == dtype
+
+
+@pytest.mark.parametrize("name", ["kl", "hellinger", "alpha 2"])
+def test_certificate_bounds_how_far_the_loss_is_from_its_minimum(name):
+    """On convex problems, against a long run of multiplicative updates."""
+    X, D, _ = _samples()
+    X, D = X[[0, 1, 3, 6]], D + 0.01
+    problem = CodingProblem(D, LOSSES[name])
+    C = np.ones((4, 5))
+    exponent = 1 / sum(problem.loss.powers)
+    trace = []
+    for _ in range(4000):
+        positive, negative = problem.fit(X, C).code_slopes()
+        trace.append((problem.objective(X, C), problem.certificate(X, C)))
+        C = C * (negative / positive) ** exponent
+    best = problem.objective(X, C)
+    assert problem.certificate(X, C).max() < 1e-3
+    for objective, certificate in trace[5:200:20]:
+        scale = problem.loss.zero_slope * np.maximum(X.sum(axis=1), (C @ D).sum(axis=1))
+        assert np.all(objective - best <= 2 * certificate * scale + 1e-9)
+
+
+def test_certificate_of_rows_without_codes():
+    """A row of zeros wants no codes and is certified; one with data is not."""
+    _, D, _ = _samples()
+    problem = CodingProblem(D + 0.1, KullbackLeibler())
+    X = np.zeros((2, 30))
+    X[1, 3] = 1
+    certificate = problem.certificate(X, np.zeros((2, 5)))
+    assert certificate[0] == 0
+    assert certificate[1] > 1
