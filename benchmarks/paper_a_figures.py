@@ -43,7 +43,7 @@ from thresher import OnlineRobustNMF, RobustNMF, StopAfter
 from thresher.datasets import make_outlier_stream
 from thresher.datasets.outlier_stream import OutlierStream
 from thresher.encoding import AutoEncoder, CodingProblem, OutlierADMM, ProjectedGradient
-from thresher.engine import BatchADMM, Pool, QuadraticMethod, Step
+from thresher.engine import BatchADMM, Pool, OnlineMethod, Step
 from thresher.learning import DictionaryADMM, DictionaryGradient
 from thresher.linalg import Array
 from thresher.losses import Envelope
@@ -127,7 +127,7 @@ class Tuned:
         name = TUNABLE.get(type(part))
         return replace(part, **{name: getattr(self, name)}) if name else part
 
-    def _method(self, *given: Any) -> QuadraticMethod:
+    def _method(self, *given: Any) -> OnlineMethod:
         method = super()._method(*given)  # type: ignore[misc]
         encoder = replace(method.encoder, solver=self._tuned(method.encoder.solver))
         step = self._tuned(method.dictionary_step)

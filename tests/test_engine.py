@@ -4,6 +4,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from thresher.engine import (
 )
 from thresher.engine.history import LONGEST
 from thresher.estimators import Checkpoint, OnlineRobustNMF, RobustNMF, load
+from thresher.learning import QuadraticLearner
 from thresher.persistence import read_file, write_file
 from thresher.streams import ArraySource, Batch
 from thresher.testing.data import planted
@@ -111,10 +113,11 @@ def test_neither_half_step_raises_the_objective():
     X = planted(100)
     fitted = RobustNMF(4, random_state=0, verbose=0).fit(X)
     method = fitted._method(4)
+    method = replace(method, learner=QuadraticLearner(_Bad()))
     problem = BatchProblem(method, Batch(X), method.problem(fitted._state).loss, X.dtype)
     D, codes = fitted.components_.copy(), fitted.transform(X)
     with Pool(1) as pool:
-        work = ExactAlternation(problem, D, codes, _Bad(), _Bad(), pool)
+        work = ExactAlternation(problem, D, codes, _Bad(), pool)
         last = work.objective()
         work.improve_codes()
         assert work.objective() <= last

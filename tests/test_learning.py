@@ -20,6 +20,7 @@ from thresher.learning import (
     initial_atoms,
 )
 from thresher.learning.outlier_weight import weighted_quantile
+from thresher.losses import DenseFit, Huber
 from thresher.penalties import Constrained, ElasticNet
 from thresher.sets import NonnegativeL2Ball
 
@@ -111,14 +112,11 @@ def test_statistics_are_a_monoid():
 
 def test_surrogate_majorises_the_envelope():
     """It lies above the loss for every D and touches it at the current one: errata A.1."""
-    from thresher.losses import Huber
-
     rng = np.random.default_rng(0)
     D, C, X = rng.random((K, F)), rng.random((30, K)), 2 * rng.random((30, F))
     mask = (rng.random(X.shape) > 0.3).astype(float)
     loss = Huber(0.2, bound=0.5)
-    gradient = loss.gradient(X, C @ D, mask)
-    sums = BatchSums.of(C, X, C @ D, gradient, np.ones((30, 1)), mask, 30.0)
+    sums = BatchSums.of(DenseFit(loss, X, C, D, mask), None, mask)
     stats = sums.surrogate(D, sharp=False)
 
     def surrogate(E):
@@ -132,8 +130,6 @@ def test_surrogate_majorises_the_envelope():
 
 def test_sharp_surrogate_has_the_gradient_of_the_loss_and_less_curvature():
     """At the current D it has the slope of the plain one, and it moves further along it."""
-    from thresher.losses import Huber
-
     rng = np.random.default_rng(0)
     D, C, X = rng.random((K, F)), rng.random((200, K)), rng.random((200, F))
     X[:, 2] += 50  # a feature that changed: all its residuals are outliers of one sign
@@ -142,7 +138,7 @@ def test_sharp_surrogate_has_the_gradient_of_the_loss_and_less_curvature():
 
     def stretch(mask):
         gradient = Huber(0.2).gradient(X, C @ D, mask)
-        sums = BatchSums.of(C, X, C @ D, gradient, np.ones((200, 1)), mask, 200.0)
+        sums = BatchSums.of(DenseFit(Huber(0.2), X, C, D, mask), None, mask)
         plain, sharp = sums.surrogate(D, sharp=False), sums.surrogate(D, sharp=True)
         np.testing.assert_allclose(plain.A @ D - plain.B, C.T @ gradient)
         return (sharp.A @ D - sharp.B) / (plain.A @ D - plain.B)

@@ -1,6 +1,6 @@
 """Codes given a dictionary: one file per method."""
 
-from thresher.encoding.auto import AutoEncoder
+from thresher.encoding.auto import AutoEncoder, RoughEncoder
 from thresher.encoding.block_admm import BlockADMM, Rough
 from thresher.encoding.iterate import (
     Block,
@@ -12,10 +12,12 @@ from thresher.encoding.iterate import (
     SmallChange,
     Status,
 )
+from thresher.encoding.multiplicative import MultiplicativeUpdates
 from thresher.encoding.newton import Newton
 from thresher.encoding.oadmm import OutlierADMM
 from thresher.encoding.opgd import ProjectedGradient
 from thresher.encoding.problem import CodingProblem
+from thresher.encoding.subgradient import ProjectedSubgradient, published_rule
 
 __all__ = [
     "AutoEncoder",
@@ -26,11 +28,15 @@ __all__ = [
     "CodingProblem",
     "Encoder",
     "Encoding",
+    "MultiplicativeUpdates",
     "Never",
     "Newton",
     "OutlierADMM",
     "ProjectedGradient",
+    "ProjectedSubgradient",
     "Rough",
+    "RoughEncoder",
     "SmallChange",
     "Status",
+    "published_rule",
 ]

@@ -1,14 +1,19 @@
-"""The encoder that `auto` stands for: the fastest exact one for the problem at hand."""
+"""The encoders that `auto` stands for: the fastest for the problem at hand, exact or rough."""
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from thresher.encoding.block_admm import BlockADMM
+from thresher.encoding.block_admm import BlockADMM, Rough
+from thresher.encoding.compressed import Compressed
 from thresher.encoding.iterate import Certified, Encoder, Encoding, Never
+from thresher.encoding.multiplicative import MultiplicativeUpdates
 from thresher.encoding.newton import Newton
 from thresher.encoding.problem import CodingProblem
 from thresher.linalg import Array
+from thresher.losses import Envelope, SquaredL2
 
 # Where there are this many features for each atom, codes of a subsample of the features are an
 # excellent start, and cost nearly nothing (measured: docs/encoders.md).
@@ -18,11 +23,13 @@ _KEPT_FEATURES_PER_ATOM = 64
 
 @dataclass(frozen=True)
 class AutoEncoder:
-    """A few rounds of the block encoder, then Newton steps until every row meets ``tol``.
+    """Exact codes: each row meets ``tol``, or its status says that it does not.
 
-    For very wide samples (F ≥ 512 K) the start comes from a subsample of the features instead.
-    Where Newton does not apply (other sets, penalties or losses) the block encoder goes on until
-    its certificate holds.
+    - Outlier envelopes and squares: a few rounds of the block encoder, then Newton steps. For very
+      wide samples (F ≥ 512 K) the start comes from a subsample of the features instead; squares
+      without weights are coded in K dimensions.
+    - Other convex losses, sets and penalties: the block encoder, until its certificate holds.
+    - Losses that are not convex: multiplicative updates, until the row is critical.
     """
 
     tol: float = 1e-4
@@ -32,7 +39,12 @@ class AutoEncoder:
 
     def prepare(self, problem: CodingProblem) -> None:
         """Compute once what the blocks share."""
+        problem = problem.simplified()
         problem.dictionary_bound  # noqa: B018 - kept by the problem
+        if Compressed.applies(problem, None):
+            self.block.prepare(Compressed.of(problem).problem)
+        if not problem.loss.convex:
+            return
         self.block.prepare(problem)
         if self._is_wide(problem):
             self.block.prepare(self._coarse(problem))
@@ -40,20 +52,24 @@ class AutoEncoder:
     def encode(
         self,
         problem: CodingProblem,
-        X: Array,
+        X: Any,
         weight: Array | None = None,
         start: Array | None = None,
     ) -> Encoding:
-        """Find the codes of the rows of a dense block; ``weight`` 0 marks missing entries."""
-        if not Newton.applies(problem):
-            encoder = Encoder(self.block, Certified(self.tol), self.max_iter)
-            return encoder.encode(problem, X, weight, start)
-        if start is None and self._is_wide(problem):
-            start = self._coarse_codes(problem, X, weight)
-        elif start is None:
-            few = Encoder(self.block, Never(), self.rounds, certify=False)
-            start = few.encode(problem, X, weight).codes
-        return Newton(self.tol, self.max_iter).finish(problem, X, weight, start)
+        """Find the codes of the rows of a block; ``weight`` 0 marks missing entries."""
+        problem = problem.simplified()
+        if Compressed.applies(problem, weight):
+            small = Compressed.of(problem)
+            return self.encode(small.problem, small.samples(X), None, start)
+        if Newton.applies(problem):
+            if start is None and self._is_wide(problem):
+                start = self._coarse_codes(problem, X, weight)
+            elif start is None:
+                few = Encoder(self.block, Never(), self.rounds, certify=False)
+                start = few.encode(problem, X, weight).codes
+            return Newton(self.tol, self.max_iter).finish(problem, X, weight, start)
+        solver = MultiplicativeUpdates() if _by_majorisation(problem, X) else self.block
+        return Encoder(solver, Certified(self.tol), self.max_iter).encode(problem, X, weight, start)
 
     # ------------------------------------------------------------------- details
 
@@ -84,3 +100,45 @@ class AutoEncoder:
         coarse = self._coarse(problem)
         few = Encoder(self.block, Never(), self.rounds, certify=False)
         return Newton(1e-3, 20).finish(coarse, x, w, few.encode(coarse, x, w).codes).codes
+
+
+@dataclass(frozen=True)
+class RoughEncoder:
+    """Codes that are good enough to learn from: the same methods, stopped early."""
+
+    rounds: int = 4
+    updates: int = 20
+    block: BlockADMM = field(default_factory=BlockADMM)
+
+    def prepare(self, problem: CodingProblem) -> None:
+        """Compute once what the blocks share."""
+        problem = problem.simplified()
+        if Compressed.applies(problem, None):
+            self.block.prepare(Compressed.of(problem).problem)
+        elif problem.loss.convex:
+            self.block.prepare(problem)
+
+    def encode(
+        self,
+        problem: CodingProblem,
+        X: Any,
+        weight: Array | None = None,
+        start: Array | None = None,
+    ) -> Encoding:
+        """Rough codes of the rows of a block."""
+        problem = problem.simplified()
+        if Compressed.applies(problem, weight):
+            small = Compressed.of(problem)
+            return self.encode(small.problem, small.samples(X), None, start)
+        if _by_majorisation(problem, X):
+            updates = Encoder(MultiplicativeUpdates(), Never(), self.updates, certify=False)
+            return updates.encode(problem, X, weight, start)
+        square = isinstance(problem.loss, SquaredL2 | Envelope)
+        stop = Rough() if square else Never()
+        return Encoder(self.block, stop, self.rounds, certify=False).encode(
+            problem, X, weight, start
+        )
+
+
+def _by_majorisation(problem: CodingProblem, X: Any) -> bool:
+    return not problem.loss.convex or sparse.issparse(X)

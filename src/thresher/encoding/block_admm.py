@@ -11,7 +11,7 @@ from thresher.encoding.iterate import Block, RowSolver, State, Stop
 from thresher.encoding.problem import CodingProblem
 from thresher.kernels import block_admm as kernels
 from thresher.linalg import Array
-from thresher.losses import Envelope
+from thresher.losses import Envelope, SeparableLoss
 from thresher.penalties import ElasticNet
 from thresher.sets import NonnegativeOrthant
 
@@ -43,6 +43,7 @@ class BlockADMM(RowSolver):
     """
 
     rho: float = 0.5
+    unbounded_rho: float = 1.0
     relative_shift: float = 0.5
     relaxation: float = 1.6
     inner: int = 4
@@ -132,12 +133,17 @@ class BlockADMM(RowSolver):
             largest = X.dtype.type(self.rho)
             kernels.begin(Y, X, weights, largest, *loss.constants(X.dtype), rho, V, Q)
         else:
+            Y = _away_from_zero(block, Y)
             gradient = loss.gradient(X, Y, weight)
             E = np.abs(X - Y) if weight is None else np.abs(X - Y) * (weight > 0)
             slope, size = np.abs(gradient).sum(axis=1), E.sum(axis=1)
-            bound = self.rho * mean_weight(block)
-            ratio = np.where(slope > 0, slope / np.where(size > 0, size, 1), bound)
-            rho = np.minimum(ratio, bound)[:, None].astype(X.dtype)
+            if np.isfinite(loss.curvature):
+                bound = self.rho * loss.curvature * mean_weight(block)
+                ratio = np.where(slope > 0, slope / np.where(size > 0, size, 1), bound)
+                rho = np.minimum(ratio, bound)[:, None].astype(X.dtype)
+            else:
+                ratio = np.where(size > 0, slope / np.where(size > 0, size, 1), 0)
+                rho = np.where(ratio > 0, self.unbounded_rho * ratio, 1)[:, None].astype(X.dtype)
             V, Q = Y + gradient / rho, Y - gradient / rho
         state["rho"], state["V"], state["Q"] = rho, V, Q
 
@@ -211,6 +217,23 @@ def mean_weight(block: Block) -> Array:
     seen = np.count_nonzero(block.weight, axis=1)
     mean: Array = np.where(seen > 0, block.weight.sum(axis=1) / np.maximum(seen, 1), 1)
     return mean.astype(block.X.dtype)
+
+
+def _away_from_zero(block: Block, Y: Array) -> Array:
+    """For divergences that need ``y > 0``: predictions of at least a tenth of the row's mean.
+
+    Next to zero their slopes say nothing of the scale of a row.
+    """
+    loss, X, weight = block.problem.loss, block.X, block.weight
+    if not (isinstance(loss, SeparableLoss) and loss.positive_prediction):
+        return Y
+    if weight is None:
+        mean: Array = X.mean(axis=1, keepdims=True)
+    else:
+        seen = weight > 0
+        count = np.maximum(seen.sum(axis=1, keepdims=True), 1)
+        mean = np.where(seen, X, 0).sum(axis=1, keepdims=True) / count
+    return np.maximum(Y, X.dtype.type(0.1) * mean)
 
 
 def _observed(weight: Array) -> Array:

@@ -4,7 +4,7 @@ Samples come in blocks: dense, with the weights of their entries, or CSR where t
 """
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +14,7 @@ from scipy import sparse
 from thresher.linalg import Array
 from thresher.losses import DenseFit, Loss, SeparableLoss, SparseFit
 from thresher.penalties import Constrained, ElasticNet
-from thresher.sets import NonnegativeOrthant
+from thresher.sets import Box, NonnegativeOrthant
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,20 @@ class CodingProblem:
         inverse: Array = self.remember(shift, make)
         return inverse
 
+    def simplified(self) -> "CodingProblem":
+        """The same problem with a simpler loss, if there is one with the same codes."""
+        region, penalty = self.regulariser.region, self.regulariser.penalty
+        bare = isinstance(penalty, ElasticNet) and penalty.l1 == penalty.l2 == 0
+        simpler = self.loss.coded_like
+        if simpler is self.loss or not bare or not isinstance(region, Box):
+            return self
+
+        def make() -> CodingProblem:
+            return replace(self, loss=simpler)
+
+        problem: CodingProblem = self.remember("simplified", make)
+        return problem
+
     @cached_property
     def row_sums(self) -> Array:
         """Sums of the atoms, shape (K,)."""
@@ -128,6 +142,9 @@ class CodingProblem:
         which for KL bounds how far the loss lies above its minimum, relative to ``Σ x``: it is
         the linearised duality gap.
         """
+        simpler = self.simplified()
+        if simpler is not self:
+            return simpler.certificate(X, C, weight)
         if np.isfinite(self.loss.curvature):
             residual = self.residual(C, self.gradient(X, C, weight), weight)
             with np.errstate(over="ignore"):  # codes of a row of zeros are infinitely far off

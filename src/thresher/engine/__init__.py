@@ -4,9 +4,9 @@ from thresher.engine.alternate import Alternation, alternate
 from thresher.engine.batch import BatchADMM, BatchProblem, ExactAlternation
 from thresher.engine.callbacks import Callback, Step, StopAfter, any_stops
 from thresher.engine.history import History, HistoryRow
+from thresher.engine.method import OnlineMethod, StreamState, Summary
 from thresher.engine.pool import Pool
 from thresher.engine.progress import ProgressBar
-from thresher.engine.quadratic import QuadraticMethod, StreamState, Summary
 from thresher.engine.stream import OVERFLOW, Position, advance, stream
 
 __all__ = [
@@ -18,10 +18,10 @@ __all__ = [
     "ExactAlternation",
     "History",
     "HistoryRow",
+    "OnlineMethod",
     "Pool",
     "Position",
     "ProgressBar",
-    "QuadraticMethod",
     "Step",
     "StopAfter",
     "StreamState",

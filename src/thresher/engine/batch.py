@@ -9,13 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.encoding import BlockEncoder, CodingProblem
+from thresher.engine.method import OnlineMethod
 from thresher.engine.pool import Pool
-from thresher.engine.quadratic import QuadraticMethod
-from thresher.learning import BatchSums, DictionaryProblem, DictionaryStep
-from thresher.linalg import Array, block_slices
+from thresher.learning import Learner
+from thresher.linalg import Array
 from thresher.losses import Envelope, Loss
 from thresher.sets import Reals
 from thresher.streams import Batch
+
+_ROUNDING = 1e-6
 
 
 @dataclass
@@ -25,28 +27,34 @@ class BatchProblem:
     Samples are loaded block by block, so CSR stays sparse and integers stay small.
     """
 
-    method: QuadraticMethod
+    method: OnlineMethod
     batch: Batch
     loss: Loss
     dtype: np.dtype[Any]
+    dictionary_loss: Loss | None = None
 
     def __post_init__(self) -> None:
         ones = np.ones(self.batch.n_samples)
         given = self.batch.sample_weight
         self.sample_weight: Array = ones if given is None else given.astype(np.float64)
 
-    def load(self, rows: slice) -> tuple[Array, Array | None]:
+    def load(self, rows: slice) -> tuple[Any, Array | None]:
         """A block of samples and the weights of its entries, zero where missing."""
         X, weight, _ = self.method.load(self.batch, rows, self.dtype)
         return X, weight
 
     def blocks(self) -> list[slice]:
         """Row blocks of fixed size."""
-        return list(block_slices(self.batch.n_samples, self.batch.X.shape[1]))
+        return list(self.method.blocks(self.batch))
 
     def coding(self, D: Array) -> CodingProblem:
         """The coding problem on a dictionary."""
         return CodingProblem(D, self.loss, self.method.code_regulariser)
+
+    def learning(self, D: Array) -> CodingProblem:
+        """The same as the learner sees it, which may be with a smoothed loss."""
+        loss = self.loss if self.dictionary_loss is None else self.dictionary_loss
+        return CodingProblem(D, loss, self.method.code_regulariser)
 
     def mean(self, losses: Array, D: Array) -> float:
         """Weighted mean of the samples' objectives, plus the penalty of the dictionary."""
@@ -62,17 +70,17 @@ class BatchProblem:
 
 @dataclass
 class ExactAlternation:
-    """Codes by an encoder, warm-started and never worsened; dictionary by a step on A and B.
+    """Codes by an encoder, warm-started and never worsened; dictionary by a learner's step.
 
-    With one proximal gradient step for each half this is BPGD, (S-8)–(S-10); with an exact encoder
-    and block coordinate descent it is ``auto``.
+    With one proximal gradient step for each half this is BPGD, (S-8)–(S-10); with one
+    multiplicative update for each it is that of Lee and Seung and its kin; with an exact encoder
+    it is ``auto``. The objective never rises.
     """
 
     problem: BatchProblem
     D: Array
     C: Array
     encoder: BlockEncoder
-    step: DictionaryStep
     pool: Pool
     cold: bool = False
     """Whether ``C`` is only room for codes, and the first round starts without any."""
@@ -101,33 +109,31 @@ class ExactAlternation:
         self.cold = False
 
     def improve_dictionary(self) -> None:
-        """Minimise the surrogate that the current codes define."""
-        coding = self.problem.coding(self.D)
+        """Take the learner's step; if the objective rose, a cautious one."""
+        learner = self.problem.method.learner
+        coding = self.problem.learning(self.D)
 
-        def work(rows: slice) -> BatchSums:
-            (X, weight), C = self.problem.load(rows), self.C[rows]
-            prediction = C @ self.D
-            gradient = self.problem.loss.gradient(X, prediction, weight)
-            sample = self.problem.sample_weight[rows].astype(X.dtype)[:, None]
-            curvature = coding.row_curvature(weight, len(C)) * sample
-            total = float(self.problem.sample_weight[rows].sum())
-            return BatchSums.of(C, X, prediction, gradient * sample, curvature, weight, total)
+        def work(rows: slice) -> Any:
+            X, weight = self.problem.load(rows)
+            fit = coding.fit(X, self.C[rows], weight)
+            return learner.summarise(fit, self.problem.sample_weight[rows])
 
         sums = reduce(add, self.pool.map(work, self.problem.blocks()))
-        before, losses, last = self.D, self.losses, self.objective()
-        self._move(before, sums, self.problem.method.sharp)
+        D, C, losses, last = self.D, self.C, self.losses, self.objective()
+        self._move(learner, sums)
         if self.objective() > last:
-            # The sharp quadratic is above the loss on the average only; the plain one always is.
-            self.losses = losses
-            self._move(before, sums, sharp=False)
+            self.D, self.C, self.losses = D, C, losses
+            self._move(learner.cautious(), sums)
+        if self.objective() > last + _ROUNDING * abs(last):
+            self.D, self.C, self.losses = D, C, losses
 
-    def _move(self, D: Array, sums: BatchSums, sharp: bool) -> None:
-        method, free = self.problem.method, self.problem.free(len(D))
-        statistics = sums.surrogate(D, sharp)
-        surrogate = DictionaryProblem.of(statistics, D, method.dictionary_regulariser, free)
-        moved = D.copy()
-        moved[free] = self.step.minimise(surrogate, D[free])
-        self.D = moved
+    def _move(self, learner: Learner, sums: Any) -> None:
+        method, free = self.problem.method, self.problem.free(len(self.D))
+        nothing = learner.empty(*self.D.shape)
+        D, _, gain = learner.learn(nothing, sums, self.D, method.dictionary_regulariser, free)
+        self.D = D
+        if (gain != 1).any():
+            self.C = self.C * gain
         self._evaluate()
 
     def objective(self) -> float:

@@ -11,9 +11,8 @@ from operator import add
 
 import numpy as np
 
+from thresher.engine.method import OnlineMethod, StreamState, Summary
 from thresher.engine.pool import Pool
-from thresher.engine.quadratic import QuadraticMethod, StreamState, Summary
-from thresher.linalg import block_slices
 from thresher.streams import Batch, Source
 
 OVERFLOW = (
@@ -23,26 +22,28 @@ OVERFLOW = (
 
 
 def advance(
-    method: QuadraticMethod, state: StreamState, batch: Batch, pool: Pool
+    method: OnlineMethod, state: StreamState, batch: Batch, pool: Pool
 ) -> tuple[StreamState, Summary]:
     """Learn from one batch."""
     state = method.look(state, batch)
     problem = method.problem(state)
     method.encoder.prepare(problem)
+    threshold = method.threshold(state)
 
     def code_and_summarise(rows: slice) -> Summary:
         X, weight, _ = method.load(batch, rows, state.D.dtype)
         sample_weight = None if batch.sample_weight is None else batch.sample_weight[rows]
         codes = method.encode(problem, X, weight)
-        return method.summarise(problem, X, weight, sample_weight, codes, rows.start == 0)
+        first = rows.start == 0
+        return method.summarise(problem, X, weight, sample_weight, codes, threshold, first)
 
-    blocks = block_slices(batch.n_samples, state.D.shape[1])
     try:
-        summary = reduce(add, pool.map(code_and_summarise, blocks))
+        summary = reduce(add, pool.map(code_and_summarise, method.blocks(batch)))
         after = method.update(state, batch, summary)
     except np.linalg.LinAlgError as error:
         raise ValueError(OVERFLOW) from error
-    if not (np.isfinite(after.D).all() and np.isfinite(after.statistics.B).all()):
+    kept = (after.D, *after.statistics.arrays().values())
+    if not all(np.isfinite(values).all() for values in kept):
         raise ValueError(OVERFLOW)  # the state before the batch is still whole
     return after, summary
 
@@ -89,7 +90,7 @@ Report = Callable[[StreamState, StreamState, Position, Batch, Summary], bool]
 
 
 def stream(
-    method: QuadraticMethod,
+    method: OnlineMethod,
     state: StreamState,
     source: Source,
     pool: Pool,

@@ -19,7 +19,7 @@ from sklearn.utils.validation import (
 )
 
 from thresher.encoding import BlockEncoder, CodingProblem, Encoding, Status
-from thresher.engine import Pool, ProgressBar, QuadraticMethod, StreamState
+from thresher.engine import OnlineMethod, Pool, ProgressBar, StreamState
 from thresher.linalg import Array, block_slices
 from thresher.streams import Batch
 
@@ -79,7 +79,7 @@ class DictionaryModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     # ------------------------------------------------------------ for subclasses
 
     @abstractmethod
-    def _method(self, n_components: int, in_order: bool = True) -> QuadraticMethod:
+    def _method(self, n_components: int, in_order: bool = True) -> OnlineMethod:
         """The parts that the parameters name, for samples in their own or in random order."""
 
     @abstractmethod

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from thresher.engine import Callback, QuadraticMethod
+from thresher.engine import Callback, OnlineMethod
 from thresher.estimators.online import OnlineModel
 from thresher.estimators.registry import (
     AVERAGING_SHUFFLED,
@@ -169,7 +169,7 @@ class OnlineRobustNMF(RobustModel, OnlineModel):
         """What the solver consists of."""
         return named_solver(self.solver, ONLINE_ROBUST_SOLVERS).description
 
-    def _method(self, n_components: int, in_order: bool = True) -> QuadraticMethod:
+    def _method(self, n_components: int, in_order: bool = True) -> OnlineMethod:
         solver = named_solver(self.solver, ONLINE_ROBUST_SOLVERS)
         forgetting = named_forgetting(self.forgetting, in_order)
         averaging = AVERAGING_SHUFFLED if forgetting == FORGETTING_SHUFFLED else 0.0

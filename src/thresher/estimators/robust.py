@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from thresher.encoding import AutoEncoder, BlockEncoder
-from thresher.engine import QuadraticMethod
+from thresher.engine import OnlineMethod
 from thresher.estimators.base import CodedBlock, DictionaryModel, computing_dtype
 from thresher.estimators.registry import (
     frozen_mask,
@@ -16,7 +16,7 @@ from thresher.estimators.registry import (
     named_outlier_weight,
     named_regulariser,
 )
-from thresher.learning import DictionaryStep, Forgetting
+from thresher.learning import DictionaryStep, Forgetting, QuadraticLearner
 from thresher.linalg import Array
 
 
@@ -60,14 +60,15 @@ class RobustModel(DictionaryModel):
         step: DictionaryStep,
         forgetting: Forgetting,
         averaging: float = 0.0,
-    ) -> QuadraticMethod:
+    ) -> OnlineMethod:
         """The method that the parameters describe, with the solver's own encoder and step."""
         if self.scale_samples not in (None, "max"):
             raise ValueError(f"scale_samples={self.scale_samples!r} must be None or 'max'.")
-        return QuadraticMethod(
+        return OnlineMethod(
             encoder=encoder,
             loss=named_loss(self.outlier_penalty, self.outlier_sign, self.outlier_bound),
-            dictionary_step=step,
+            # The published solvers keep to what was published.
+            learner=QuadraticLearner(step, sharp=self.solver == "auto"),
             outlier_weight=named_outlier_weight(self.outlier_weight),
             code_regulariser=named_regulariser("code", self.code_set, self.code_penalty),
             dictionary_regulariser=named_regulariser(
@@ -76,8 +77,6 @@ class RobustModel(DictionaryModel):
             forgetting=forgetting,
             frozen=frozen_mask(self.frozen_atoms, n_components),
             scale_samples=self.scale_samples == "max",
-            # The published solvers keep to what was published.
-            sharp=self.solver == "auto",
             revive=self.solver == "auto",
             averaging=averaging if self.solver == "auto" else 0.0,
         )
@@ -89,9 +88,7 @@ class RobustModel(DictionaryModel):
     def outlier_weight_(self) -> float:
         """λ in use, in the units in which samples are coded (with ``scale_samples``: of one)."""
         check_is_fitted(self, "components_")
-        method = self._method(len(self._state.D))
-        scale = self._state.scale if self._state.scale > 0 else 1.0
-        return float(method.outlier_weight.weight(scale, self._state.D.shape[1]))
+        return self._method(len(self._state.D)).threshold(self._state)
 
     def separate(
         self, X: Any, *, low_rank: Array | None = None, outliers: Array | None = None

@@ -17,10 +17,10 @@ from thresher.engine import (
     Callback,
     ExactAlternation,
     HistoryRow,
+    OnlineMethod,
     Pool,
     Position,
     ProgressBar,
-    QuadraticMethod,
     Step,
     StreamState,
     alternate,
@@ -177,11 +177,11 @@ class RobustNMF(RobustModel, LearnedModel):
 
     # ------------------------------------------------------------------- details
 
-    def _method(self, n_components: int, in_order: bool = True) -> QuadraticMethod:
+    def _method(self, n_components: int, in_order: bool = True) -> OnlineMethod:
         solver = named_solver(self.solver, BATCH_ROBUST_SOLVERS)
         return self._parts(n_components, solver.encoder, solver.step, PlainAverage())
 
-    def _stream_first(self, method: QuadraticMethod, batch: Batch, pool: Pool) -> None:
+    def _stream_first(self, method: OnlineMethod, batch: Batch, pool: Pool) -> None:
         """A few passes of the online method: a quick way to the neighbourhood of a good optimum.
 
         Alternating from random atoms settles on worse ones, where an atom serves a few outliers.
@@ -209,7 +209,7 @@ class RobustNMF(RobustModel, LearnedModel):
         self._adopt(replace(state, D=state.average, n_samples=0, n_steps=0), self._position)
 
     def _alternation(
-        self, method: QuadraticMethod, batch: Batch, pool: Pool, codes: Array | None
+        self, method: OnlineMethod, batch: Batch, pool: Pool, codes: Array | None
     ) -> ExactAlternation | BatchADMM:
         state = self._state
         D = state.D.copy()
@@ -222,12 +222,10 @@ class RobustNMF(RobustModel, LearnedModel):
             assert codes is not None
             return BatchADMM(problem, D, codes)
         room = np.zeros(shape, dtype=D.dtype) if codes is None else codes
-        return ExactAlternation(
-            problem, D, room, method.encoder, method.dictionary_step, pool, cold=codes is None
-        )
+        return ExactAlternation(problem, D, room, method.encoder, pool, cold=codes is None)
 
     def _rounds(
-        self, method: QuadraticMethod, batch: Batch, pool: Pool, codes: Array | None, rounds: int
+        self, method: OnlineMethod, batch: Batch, pool: Pool, codes: Array | None, rounds: int
     ) -> tuple[Array, bool]:
         """Alternate, the model whole after each round; the codes, and if a callback stopped."""
         work = self._alternation(method, batch, pool, codes)
@@ -271,7 +269,7 @@ class RobustNMF(RobustModel, LearnedModel):
         self._adopt(state, self._position)
         return row
 
-    def _measure_noise(self, method: QuadraticMethod, batch: Batch, codes: Array) -> StreamState:
+    def _measure_noise(self, method: OnlineMethod, batch: Batch, codes: Array) -> StreamState:
         """λ from the residuals of all samples, once the dictionary fits roughly."""
         state = self._state
         problem = method.problem(state)
@@ -279,9 +277,7 @@ class RobustNMF(RobustModel, LearnedModel):
         for rows in block_slices(*batch.X.shape):
             X, weight, _ = method.load(batch, rows, state.D.dtype)
             sample_weight = None if batch.sample_weight is None else batch.sample_weight[rows]
-            parts.append(
-                method.summarise(problem, X, weight, sample_weight, codes[rows], first=False)
-            )
+            parts.append(method.summarise(problem, X, weight, sample_weight, codes[rows]))
         summary = reduce(add, parts)
         scale = method.outlier_weight.measure(summary.residuals, summary.residual_weights)
         return replace(state, scale=max(scale, 0.01 * state.scale), scale_weight=batch.weight)

@@ -9,7 +9,7 @@ import numpy as np
 from thresher.engine import History, Position, StreamState
 from thresher.estimators.base import DictionaryModel
 from thresher.estimators.registry import PARTS
-from thresher.learning import QuadraticStatistics
+from thresher.learning import Statistics
 from thresher.persistence import read_file, write_file
 
 _NOT_SAVED = ("callbacks",)
@@ -27,10 +27,10 @@ def save(model: Any, path: str | Path) -> None:
     arrays = {
         "dictionary": state.D,
         "average": state.average,
-        "A": state.statistics.A,
-        "B": state.statistics.B,
         "history": model.history_.to_array(),
     }
+    for name, values in state.statistics.arrays().items():
+        arrays[f"statistics.{name}"] = values
     if hasattr(model, "feature_names_in_"):
         names = "\0".join(model.feature_names_in_).encode()
         arrays["feature_names"] = np.frombuffer(names, dtype=np.uint8)
@@ -48,7 +48,8 @@ def save(model: Any, path: str | Path) -> None:
         "class": type(model).__name__,
         "parameters": parameters,
         "state": numbers,
-        "weight": state.statistics.weight,
+        "statistics": type(state.statistics).__name__,
+        "sums": state.statistics.numbers(),
         "position": dataclasses.asdict(model._position),
         "seconds": model._seconds,
         "threshold": getattr(model, "threshold_", None),
@@ -68,7 +69,9 @@ def load(path: str | Path) -> Any:
         )
     parameters = {name: _from_json(value, arrays) for name, value in document["parameters"].items()}
     model = kind(**parameters)
-    statistics = QuadraticStatistics(arrays["A"], arrays["B"], document["weight"])
+    statistics_kind = {kind.__name__: kind for kind in Statistics.__subclasses__()}
+    sums = {name: arrays[f"statistics.{name}"] for name in _names(arrays, "statistics.")}
+    statistics = statistics_kind[document["statistics"]](**sums, **document["sums"])
     state = StreamState(
         D=arrays["dictionary"],
         average=arrays["average"],
@@ -85,6 +88,10 @@ def load(path: str | Path) -> Any:
         model.threshold_ = document["threshold"]
     model._adopt(state, Position(**document["position"]))
     return model
+
+
+def _names(arrays: dict[str, Any], prefix: str) -> list[str]:
+    return [name.removeprefix(prefix) for name in arrays if name.startswith(prefix)]
 
 
 def _to_json(name: str, value: Any, arrays: dict[str, Any]) -> Any:

@@ -3,7 +3,7 @@
 from thresher.learning.block_descent import BlockDescent
 from thresher.learning.dictionary_admm import DictionaryADMM
 from thresher.learning.forgetting import Forgetting, HalfLife, PlainAverage, PowerForgetting
-from thresher.learning.initial import initial_atoms
+from thresher.learning.initial import initial_atoms, positive_atoms
 from thresher.learning.outlier_weight import (
     FixedWeight,
     NoiseWeight,
@@ -11,6 +11,11 @@ from thresher.learning.outlier_weight import (
     RangeWeight,
 )
 from thresher.learning.projected_gradient import DictionaryGradient
+from thresher.learning.quadratic import QuadraticLearner
+from thresher.learning.ratio import RatioLearner, RatioStatistics
+from thresher.learning.robust_approximation import BufferStatistics, RobustApproximation
+from thresher.learning.statistics import Learner, Statistics, Sums
+from thresher.learning.stochastic_gradient import StepStatistics, StochasticGradient
 from thresher.learning.surrogate import (
     BatchSums,
     DictionaryProblem,
@@ -21,6 +26,7 @@ from thresher.learning.surrogate import (
 __all__ = [
     "BatchSums",
     "BlockDescent",
+    "BufferStatistics",
     "DictionaryADMM",
     "DictionaryGradient",
     "DictionaryProblem",
@@ -28,11 +34,21 @@ __all__ = [
     "FixedWeight",
     "Forgetting",
     "HalfLife",
+    "Learner",
     "NoiseWeight",
     "OutlierWeight",
     "PlainAverage",
     "PowerForgetting",
+    "QuadraticLearner",
     "QuadraticStatistics",
     "RangeWeight",
+    "RatioLearner",
+    "RatioStatistics",
+    "RobustApproximation",
+    "Statistics",
+    "StepStatistics",
+    "StochasticGradient",
+    "Sums",
     "initial_atoms",
+    "positive_atoms",
 ]

@@ -45,6 +45,18 @@ def initial_atoms(
     return region.project(atoms)
 
 
+def positive_atoms(atoms: Array, X: Array, weight: Array | None, sample_weight: Array) -> Array:
+    """Mix a tenth of the mean sample into every atom, for losses that need ``cD > 0``.
+
+    Their steps multiply, so that an entry which starts at zero stays there.
+    """
+    mean = np.average(_fill_missing(X.astype(np.float64), weight), axis=0, weights=sample_weight)
+    mean = mean + 1e-3 * (mean.mean() if mean.any() else 1.0)
+    sizes = atoms.sum(axis=1, keepdims=True)
+    mixed: Array = 0.9 * atoms + 0.1 * sizes * mean / mean.sum()
+    return mixed
+
+
 def _spread_samples(
     n_components: int,
     X: Array,

@@ -8,21 +8,22 @@ the gradient is zero and ``x̃ = cD``, so masks change nothing (errata A.1).
 Since ``Σ cᵀx̃ = A D − Σ cᵀ∇``, a batch is summed up by A and by its gradient.
 """
 
-from dataclasses import dataclass, fields, replace
-from typing import Protocol
+from dataclasses import dataclass, fields
+from typing import ClassVar, Protocol
 
 import numpy as np
 
-from thresher.kernels.envelope import mean_curvature
+from thresher.learning.statistics import Statistics
 from thresher.linalg import Array
+from thresher.losses import DenseFit, SparseFit
 from thresher.penalties import Constrained
 
 _LEAST_CURVATURE = 0.02
 
 
 @dataclass(frozen=True)
-class QuadraticStatistics:
-    """Sums over weighted samples; they add up, so batches, threads and machines can be merged.
+class QuadraticStatistics(Statistics):
+    """The quadratic that stands for a stream.
 
     Attributes
     ----------
@@ -34,6 +35,8 @@ class QuadraticStatistics:
         Total weight of the samples.
     """
 
+    AXES: ClassVar[dict[str, str]] = {"A": "KK", "B": "KF"}
+
     A: Array
     B: Array
     weight: float
@@ -43,27 +46,6 @@ class QuadraticStatistics:
         """Statistics of no sample."""
         A = np.zeros((n_components, n_components))
         return cls(A, np.zeros((n_components, n_features)), 0.0)
-
-    def __add__(self, other: "QuadraticStatistics") -> "QuadraticStatistics":
-        """Merge two sums."""
-        return QuadraticStatistics(self.A + other.A, self.B + other.B, self.weight + other.weight)
-
-    def discounted(self, factor: float) -> "QuadraticStatistics":
-        """Let the past count ``factor`` times as much."""
-        return QuadraticStatistics(self.A * factor, self.B * factor, self.weight * factor)
-
-    def without(self, atoms: np.ndarray[tuple[int], np.dtype[np.intp]]) -> "QuadraticStatistics":
-        """Forget everything about some atoms."""
-        A, B = self.A.copy(), self.B.copy()
-        A[atoms, :], A[:, atoms], B[atoms] = 0, 0, 0
-        return replace(self, A=A, B=B)
-
-    def grow(self, n_features: int, n_components: int) -> "QuadraticStatistics":
-        """Pad with zeros for features and atoms that have not been seen yet."""
-        K, F = self.B.shape
-        more = n_components - K
-        A = np.pad(self.A, ((0, more), (0, more)))
-        return replace(self, A=A, B=np.pad(self.B, ((0, more), (0, n_features - F))))
 
 
 @dataclass(frozen=True)
@@ -81,7 +63,8 @@ class BatchSums:
     curvature : float64 array of shape (F,)
         ``Σ ‖c‖²·|∇|/|x − cD|``: the curvature that the residuals show, by feature.
     inlier : float64 array of shape (F,)
-        ``Σ w‖c‖²``, w the weight of the entry: that sum if no entry were an outlier.
+        ``Σ w‖c‖²``, w the weight of the entry: that sum if no entry were an outlier. Zero if the
+        loss has no largest curvature, and so no inliers.
     energy : float
         ``Σ κ‖c‖²``: that sum if every entry had the largest weight of its row.
     """
@@ -95,31 +78,30 @@ class BatchSums:
 
     @classmethod
     def of(
-        cls,
-        C: Array,
-        X: Array,
-        prediction: Array,
-        gradient: Array,
-        curvature: Array,
-        entry_weight: Array | None,
-        weight: float,
+        cls, fit: DenseFit | SparseFit, sample_weight: Array | None, entry_weight: Array | None
     ) -> "BatchSums":
-        """Sum up a block; ``curvature`` (n, 1) and ``gradient`` include all weights."""
+        """Sum up a coded block."""
+        C = fit.C
+        weights = np.ones(len(C), dtype=C.dtype)
+        if sample_weight is not None:
+            weights = sample_weight.astype(C.dtype)
+        kappa = weights * fit.row_curvatures()
         energy = np.einsum("nk,nk->n", C, C)
-        whole = energy * curvature[:, 0]
-        if entry_weight is None:
-            inlier: Array = np.full(X.shape[1], whole.sum(dtype=np.float64))
+        whole = energy * kappa
+        F = fit.D.shape[1]
+        if not np.isfinite(fit.loss.curvature):
+            inlier: Array = np.zeros(F)
+        elif entry_weight is None:
+            inlier = np.full(F, whole.sum(dtype=np.float64))
         else:
             largest = entry_weight.max(axis=1)
             relative = whole / np.where(largest > 0, largest, 1)
             inlier = (relative @ entry_weight).astype(np.float64)
-        sums = np.zeros(X.shape[1], dtype=X.dtype)
-        mean_curvature(X, prediction, gradient, energy, sums)
         return cls(
-            ((C * curvature).T @ C).astype(np.float64),
-            (C.T @ gradient).astype(np.float64),
-            weight,
-            sums.astype(np.float64),
+            ((C * kappa[:, None]).T @ C).astype(np.float64),
+            fit.dictionary_gradient(C * weights[:, None]).astype(np.float64),
+            float(weights.sum(dtype=np.float64)),
+            fit.curvatures(energy * weights).astype(np.float64),
             inlier,
             float(whole.sum(dtype=np.float64)),
         )
@@ -139,14 +121,20 @@ class BatchSums:
         least a fiftieth of an inlier's) and zero where entries are missing. On the average over
         samples it is still above the loss, and the dictionary can follow a change of light in one
         step instead of moving by λ at a time.
+
+        Losses whose curvature has no bound (ℓ1, a user's own) are always taken this way; for them
+        the mean over the features stands for an inlier's curvature.
         """
         D = D.astype(np.float64)
         pull = self.gradient
-        if sharp:
+        bounded = bool(self.inlier.any())
+        if sharp or not bounded:
             energy = self.energy if self.energy > 0 else 1.0
-            share = np.maximum(self.curvature, _LEAST_CURVATURE * self.inlier) / energy
+            usual = self.inlier if bounded else self.curvature.mean()
+            share = np.maximum(self.curvature, _LEAST_CURVATURE * usual) / energy
             # A feature that nobody saw has neither a gradient nor a curvature.
-            pull = pull / np.where(share > 0, np.minimum(share, 1.0), 1.0)
+            share = np.minimum(share, 1.0) if bounded else share
+            pull = pull / np.where(share > 0, share, 1.0)
         return QuadraticStatistics(self.A, self.A @ D - pull, self.weight)
 
 

@@ -17,6 +17,7 @@ from thresher.linalg.arrays import Array
 _ENTRIES_PER_BLOCK = 1 << 16
 _SMALLEST_BLOCK = 8
 _LARGEST_BLOCK = 128
+_SPARSE_BLOCK = 512
 
 
 def rows_per_block(n_features: int) -> int:
@@ -30,6 +31,20 @@ def block_slices(n_rows: int, n_features: int) -> Iterator[slice]:
     step = rows_per_block(n_features)
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
+
+
+def sparse_block_slices(n_rows: int) -> Iterator[slice]:
+    """Cut sparse rows, which are short, into blocks; again of a size that knows no threads."""
+    for start in range(0, n_rows, _SPARSE_BLOCK):
+        yield slice(start, min(start + _SPARSE_BLOCK, n_rows))
+
+
+def load_sparse_block(X: Any, rows: slice, dtype: np.dtype[Any]) -> Any:
+    """Take a block of CSR samples without gaps as CSR, with stored zeros and duplicates cleared."""
+    part = sparse.csr_array(X[rows], dtype=dtype, copy=True)
+    part.sum_duplicates()
+    part.eliminate_zeros()
+    return part
 
 
 def load_block(

@@ -25,6 +25,11 @@ class Loss(ABC):
         return True
 
     @property
+    def coded_like(self) -> "Loss":
+        """A simpler loss with the same codes, where codes are nonnegative and not penalised."""
+        return self
+
+    @property
     def zero_slope(self) -> float | None:
         """The s of ``loss(0, y) = s·y`` for y ≥ 0, if predicting where data are zero costs that.
 

@@ -7,6 +7,7 @@ import numpy as np
 from thresher.linalg import Array
 from thresher.losses.base import Loss
 from thresher.losses.separable import SeparableLoss
+from thresher.losses.squared import SquaredL2
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,11 @@ class L2Distance(Loss):
     Without a penalty it has the codes of the squared loss; dictionaries see samples reweighted by
     ``1/‖x − y‖`` (errata E.6).
     """
+
+    @property
+    def coded_like(self) -> Loss:
+        """The squared loss, of which it is the root."""
+        return SquaredL2()
 
     def value(self, X: Array, Y: Array, weight: Array | None = None) -> Array:
         """``(Σ w e²)^½``."""

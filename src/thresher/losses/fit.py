@@ -16,13 +16,18 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from thresher.kernels.envelope import mean_curvature
 from thresher.kernels.sparse_rows import products_at
 from thresher.linalg import Array
 from thresher.losses.base import Loss
+from thresher.losses.distances import L2Distance
 from thresher.losses.separable import FLOOR, SeparableLoss
 from thresher.losses.squared import SquaredL2
 
 Pair = tuple[Array, Array]
+
+_LEAST_LENGTH = 1e-3
+"""Of the sample's own: one that is met exactly would otherwise outweigh all others."""
 
 
 def can_stay_sparse(loss: Loss) -> bool:
@@ -48,12 +53,20 @@ class Fit(ABC):
         """``Cᵀ∇⁺`` and ``Cᵀ∇⁻`` for codes that include sample weights; (K, F) or (K, 1)."""
 
     @abstractmethod
+    def dictionary_gradient(self, C: Array) -> Array:
+        """``Cᵀ∇``, shape (K, F), for codes that include sample weights."""
+
+    @abstractmethod
+    def row_curvatures(self) -> Array:
+        """A bound κ on the curvature of every row's loss, shape (n,); one if there is none."""
+
+    @abstractmethod
     def curvatures(self, energy: Array) -> Array:
         """``Σ_n energy_n |∇|/|x − y|`` for each feature: what `learning.surrogate` needs."""
 
     @abstractmethod
-    def residuals(self) -> tuple[Array, Any]:
-        """``|x − y|`` of entries that were seen, flat, and the row that each belongs to."""
+    def residuals(self, limit: int) -> tuple[Array, Any]:
+        """``|x − y|`` of at most ``limit`` entries that were seen, and the row of each."""
 
 
 @dataclass
@@ -99,21 +112,41 @@ class DenseFit(Fit):
         positive, negative = self._split
         return C.T @ positive, C.T @ negative
 
+    def dictionary_gradient(self, C: Array) -> Array:
+        """A product with Cᵀ."""
+        product: Array = C.T @ self.gradient
+        return product
+
+    def row_curvatures(self) -> Array:
+        """The largest weight of an entry counts; for the ℓ2 distance, ``1/‖e‖`` (errata E.6)."""
+        n, dtype = len(self.X), self.X.dtype
+        if isinstance(self.loss, L2Distance):
+            usual = self.loss.value(self.X, np.zeros_like(self.X), self.weight)
+            length = np.maximum(self.values(), dtype.type(_LEAST_LENGTH) * usual)
+            return 1 / np.where(length > 0, length, 1)
+        bound = dtype.type(self.loss.curvature if np.isfinite(self.loss.curvature) else 1)
+        if self.weight is None:
+            return np.full(n, bound)
+        largest = self.weight.max(axis=1)
+        return np.where(largest > 0, largest, 1) * bound
+
     def curvatures(self, energy: Array) -> Array:
-        """Where an entry is met exactly, nothing is known, and nothing is added."""
-        E = np.abs(self.X - self.prediction)
-        slope = np.abs(self.gradient)
-        sums: Array = energy @ np.where(E > 0, slope / np.where(E > 0, E, 1), 0)
+        """In one compiled pass."""
+        sums = np.zeros(self.X.shape[1], dtype=self.X.dtype)
+        mean_curvature(self.X, self.prediction, self.gradient, energy, sums)
         return sums
 
-    def residuals(self) -> tuple[Array, Any]:
-        """All entries that are not missing."""
-        E = np.abs(self.X - self.prediction).ravel()
-        rows = np.repeat(np.arange(len(self.X)), self.X.shape[1])
-        if self.weight is None:
-            return E, rows
-        seen = self.weight.ravel() > 0
-        return E[seen], rows[seen]
+    def residuals(self, limit: int) -> tuple[Array, Any]:
+        """Every so-manieth entry."""
+        width = self.X.shape[1]
+        step = max(1, -(-self.X.size // limit))
+        if step > 1 and width % step == 0:
+            step += 1  # or every row would give the same features
+        places = np.arange(0, self.X.size, step)
+        if self.weight is not None:
+            places = places[self.weight.ravel()[places] > 0]
+        E = np.abs(self.X.ravel()[places] - self.prediction.ravel()[places])
+        return E, places // width
 
 
 @dataclass
@@ -186,6 +219,15 @@ class SparseFit(Fit):
             return (C.T @ self.C) @ self.D, negative
         return self.loss.zero_slope * C.sum(axis=0)[:, None], negative
 
+    def dictionary_gradient(self, C: Array) -> Array:
+        """The difference of the two parts."""
+        positive, negative = self.dictionary_slopes(C)
+        return positive - negative
+
+    def row_curvatures(self) -> Array:
+        """One."""
+        return np.ones(self.X.shape[0], dtype=self.X.dtype)
+
     def curvatures(self, energy: Array) -> Array:
         """At the nonzeros; a linear cost has no curvature, a quadratic one has one."""
         x, y = self._entries
@@ -196,10 +238,11 @@ class SparseFit(Fit):
             return np.full(self.X.shape[1], energy.sum(dtype=np.float64))
         return _sums(self.X.indices, bend, self.X.shape[1])
 
-    def residuals(self) -> tuple[Array, Any]:
+    def residuals(self, limit: int) -> tuple[Array, Any]:
         """At the nonzeros."""
         x, y = self._entries
-        return np.abs(x - y), self.rows
+        step = max(1, -(-x.size // limit))
+        return np.abs(x - y)[::step], self.rows[::step]
 
 
 def _sums(places: Any, values: Array, length: int) -> Array:

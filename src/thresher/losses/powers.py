@@ -107,6 +107,10 @@ class AlphaDivergence(SeparableLoss):
         with np.errstate(divide="ignore"):
             return -_scaled_power(np.log(u), self.alpha)
 
+    def entry_curvature(self, x: Array, y: Array) -> Array:
+        """``u^α/y``."""
+        return _power(_ratio(x, y), self.alpha) / y
+
     def entry_split(self, x: Array, y: Array) -> tuple[Array, Array]:
         """``1/α`` and ``u^α/α``; their places exchanged for α < 0."""
         if abs(self.alpha) < _LEAST_POWER:
@@ -175,6 +179,11 @@ class BetaDivergence(SeparableLoss):
         if self.beta == 1:
             return 1 - _ratio(x, y)
         return _power(y, self.beta - 2) * (y - x)
+
+    def entry_curvature(self, x: Array, y: Array) -> Array:
+        """``y^(β−3) ((β − 1)y + (2 − β)x)``."""
+        b = y.dtype.type(self.beta)
+        return _power(y, self.beta - 3) * ((b - 1) * y + (2 - b) * x)
 
     def entry_split(self, x: Array, y: Array) -> tuple[Array, Array]:
         """``y^(β−1)`` and ``x y^(β−2)``."""

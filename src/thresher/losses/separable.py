@@ -42,6 +42,12 @@ class SeparableLoss(Loss):
     def entry_gradient(self, x: Array, y: Array) -> Array:
         """``∂d/∂y``."""
 
+    def entry_curvature(self, x: Array, y: Array) -> Array:
+        """``∂²d/∂y²``, by default from a difference of slopes; it only speeds up `entry_prox`."""
+        h = np.sqrt(np.finfo(y.dtype).eps) * np.maximum(np.abs(y), np.finfo(y.dtype).tiny)
+        bend: Array = (self.entry_gradient(x, y + h) - self.entry_gradient(x, y)) / h
+        return bend
+
     def entry_split(self, x: Array, y: Array) -> tuple[Array, Array]:
         """Nonnegative parts ``∇⁺, ∇⁻`` of the slope."""
         gradient = self.entry_gradient(x, y)
@@ -108,31 +114,24 @@ def _weighted(values: Array, weight: Array | None) -> Array:
 
 
 def _root(loss: SeparableLoss, v: Array, x: Array, t: Array) -> Array:
-    """Solve ``y − v + t ∂d(x, y) = 0`` between v and x by safe false position."""
-
-    def slope(y: Array) -> Array:
-        return np.asarray(y - v + t * loss.entry_gradient(x, y))
-
+    """Solve ``y − v + t ∂d(x, y) = 0`` between v and x by Newton steps that stay in a bracket."""
     low, high = np.minimum(v, x), np.maximum(v, x)
     if loss.positive_prediction:
         low = np.maximum(low, x.dtype.type(FLOOR / 10) * high)
-    at_low, at_high = slope(low), slope(high)
-    # Halving in the logarithm where the bracket spans decades, as it does near zero.
-    for step in range(_ROOT_STEPS):
-        if step % 3 == 2:
-            wide = (low > 0) & (high > 4 * low)
-            middle = np.where(wide, np.sqrt(np.abs(low * high)), (low + high) / 2)
-        else:
-            fall = at_high - at_low
-            ok = (fall > 0) & np.isfinite(fall)
-            share = np.where(ok, at_high / np.where(ok, fall, 1), 0.5)
-            middle = high - np.clip(share, 0, 1) * (high - low)
-        at_middle = slope(middle)
-        right = at_middle >= 0
-        # The end that stays twice counts half, or it would stay for ever.
-        at_low = np.where(right, at_low / 2, at_middle)
-        at_high = np.where(right, at_middle, at_high / 2)
-        low, high = np.where(right, low, middle), np.where(right, middle, high)
-        if np.all(high - low <= 4 * np.finfo(x.dtype).eps * np.abs(high)):
+    y: Array = high.copy()
+    for _ in range(_ROOT_STEPS):
+        slope = y - v + t * loss.entry_gradient(x, y)
+        right = slope >= 0
+        low, high = np.where(right, low, y), np.where(right, y, high)
+        bend = 1 + t * loss.entry_curvature(x, y)
+        step = slope / np.where(bend > 0, bend, 1)
+        new = y - step
+        # Outside the bracket halve it, in the logarithm where it spans decades, as next to zero.
+        wide = (low > 0) & (high > 4 * low)
+        middle = np.where(wide, np.sqrt(np.abs(low * high)), (low + high) / 2)
+        new = np.where((new > low) & (new < high) & np.isfinite(new), new, middle)
+        settled = np.abs(new - y) <= 4 * np.finfo(x.dtype).eps * np.abs(new)
+        y = new
+        if settled.all():
             break
-    return np.where(t > 0, high, v).astype(x.dtype)
+    return np.where(t > 0, y, v).astype(x.dtype)

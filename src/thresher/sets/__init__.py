@@ -3,11 +3,13 @@
 from thresher.sets.balls import NonnegativeElasticNetBall, NonnegativeL1Ball, NonnegativeL2Ball
 from thresher.sets.base import ConvexSet
 from thresher.sets.box import Box, NonnegativeOrthant, Reals
+from thresher.sets.covered import CoveredBox
 from thresher.sets.simplex import Simplex
 
 __all__ = [
     "Box",
     "ConvexSet",
+    "CoveredBox",
     "NonnegativeElasticNetBall",
     "NonnegativeL1Ball",
     "NonnegativeL2Ball",

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
+from scipy import sparse
 
 from thresher.linalg import Array
 
@@ -24,6 +26,14 @@ class Batch:
     def n_samples(self) -> int:
         """Number of rows."""
         return int(self.X.shape[0])
+
+    @cached_property
+    def is_sparse_without_gaps(self) -> bool:
+        """Whether rows can be taken as their nonzeros: sparse, nothing missing, no weights."""
+        if not sparse.issparse(self.X) or self.entry_weight is not None:
+            return False
+        values: Any = self.X
+        return not bool(np.isnan(values.data).any())
 
     @property
     def weight(self) -> float:

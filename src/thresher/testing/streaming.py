@@ -1,5 +1,6 @@
 """Promises 3, 4, 6, 7: batches, statistics, memory, and going on after an end."""
 
+import dataclasses
 import tempfile
 import tracemalloc
 from contextlib import suppress
@@ -54,16 +55,18 @@ def check_statistics_add_up(estimator: Any) -> None:
     method = model._method(len(model.components_))
     problem = method.problem(model._state)
 
+    threshold = method.threshold(model._state)
+
     def sums(samples: Array) -> Any:
         codes = method.encode(problem, samples, None)
-        return method.summarise(problem, samples, None, None, codes, first=True).sums
+        return method.summarise(problem, samples, None, None, codes, threshold).sums
 
     whole, total = sums(X), sums(X[::2]) + sums(X[1::2])
-    assert whole.A.dtype == whole.gradient.dtype == np.float64, "Sums are not kept in float64."
-    for name in ("A", "gradient", "curvature", "energy", "weight"):
-        value = getattr(whole, name)
+    for part in dataclasses.fields(whole):
+        value = np.asarray(getattr(whole, part.name))
+        assert value.dtype == np.float64, f"{part.name} is not kept in float64."
         largest = float(np.max(np.abs(value)))
-        np.testing.assert_allclose(getattr(total, name), value, rtol=1e-4, atol=1e-4 * largest)
+        np.testing.assert_allclose(getattr(total, part.name), value, rtol=1e-4, atol=1e-4 * largest)
 
 
 def check_threads_do_not_matter(estimator: Any) -> None:

@@ -1,6 +1,6 @@
-"""The verbs for losses with a quadratic surrogate: outlier envelopes and the squared loss."""
+"""The verbs of online methods: what happens to a batch, whatever the loss."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -9,20 +9,20 @@ from numpy.typing import NDArray
 
 from thresher.encoding import BlockEncoder, CodingProblem
 from thresher.learning import (
-    BatchSums,
-    DictionaryProblem,
-    DictionaryStep,
     FixedWeight,
     Forgetting,
+    Learner,
     NoiseWeight,
     OutlierWeight,
     PlainAverage,
-    QuadraticStatistics,
     RangeWeight,
+    Statistics,
+    Sums,
     initial_atoms,
+    positive_atoms,
 )
-from thresher.linalg import Array, load_block
-from thresher.losses import Loss
+from thresher.linalg import Array, block_slices, load_block, load_sparse_block, sparse_block_slices
+from thresher.losses import Loss, SeparableLoss, can_stay_sparse
 from thresher.penalties import Constrained
 from thresher.sets import NonnegativeL2Ball
 from thresher.streams import Batch
@@ -45,7 +45,7 @@ class StreamState:
         The dictionary that learns.
     average : array of shape (K, F)
         Its running average, which is what the model shows; the same as D without averaging.
-    statistics : QuadraticStatistics
+    statistics : Statistics
         What the stream left behind, discounted.
     seed : int
         All randomness is drawn from it and from counters, so that a state can be resumed.
@@ -59,7 +59,7 @@ class StreamState:
 
     D: Array
     average: Array
-    statistics: QuadraticStatistics
+    statistics: Statistics
     seed: int
     n_samples: int = 0
     n_steps: int = 0
@@ -89,7 +89,7 @@ class StreamState:
 class Summary:
     """A coded batch, reduced to a fixed size; summaries add up."""
 
-    sums: BatchSums
+    sums: Sums
     loss: float
     certificate: float
     residuals: Array
@@ -106,7 +106,7 @@ class Summary:
 
 
 @dataclass(frozen=True)
-class QuadraticMethod:
+class OnlineMethod:
     """The parts of an online method, and what each verb does with them.
 
     Parameters
@@ -119,16 +119,18 @@ class QuadraticMethod:
         The rule for λ.
     code_regulariser, dictionary_regulariser : Constrained
         Penalty and set of codes and of atoms.
-    dictionary_step : DictionaryStep
-        Minimises the surrogate.
+    learner : Learner
+        Sums up coded samples, and moves the dictionary.
+    dictionary_loss : callable or None
+        Makes the loss that the learner sees, if it is another one.
     forgetting : Forgetting
         How much the past counts.
     frozen : array of bool or None
         Atoms that never move.
     scale_samples : bool
         Divide each sample by its largest entry first (paper A, VII-B3).
-    sharp : bool
-        Whether the surrogate has the curvature that the residuals show, or the published one.
+    keep_sparse : bool
+        Whether the encoder codes sparse rows on their nonzeros.
     averaging : float
         η > 0 shows the average of the dictionaries with weights ``(1 − b/n)^η``, like those of
         `PowerForgetting`: statistics may then forget fast, and the average takes out the noise.
@@ -138,7 +140,8 @@ class QuadraticMethod:
 
     encoder: BlockEncoder
     loss: Callable[[float], Loss]
-    dictionary_step: DictionaryStep
+    learner: Learner
+    dictionary_loss: Callable[[float], Loss] | None = None
     outlier_weight: OutlierWeight = field(default_factory=lambda: FixedWeight(1.0))
     code_regulariser: Constrained = field(default_factory=Constrained)
     dictionary_regulariser: Constrained = field(
@@ -147,7 +150,7 @@ class QuadraticMethod:
     forgetting: Forgetting = field(default_factory=PlainAverage)
     frozen: NDArray[np.bool_] | None = None
     scale_samples: bool = False
-    sharp: bool = False
+    keep_sparse: bool = False
     averaging: float = 0.0
     revive: bool = True
 
@@ -163,25 +166,49 @@ class QuadraticMethod:
             rows = max(_ROWS_TO_START_FROM, _ENTRIES_TO_START_FROM // n_features)
             step = -(-batch.n_samples // rows)
             some = Batch(batch.X[::step], entry_weight=_every(batch.entry_weight, step))
-            X, weight, _ = self.load(some, slice(0, some.n_samples), dtype)
+            X, weight, _ = self._load_dense(some, slice(0, some.n_samples), dtype)
             given = _every(batch.sample_weight, step)
             chosen = np.ones(some.n_samples) if given is None or not given.any() else given
             rng = np.random.default_rng([seed, 0])
             region = self.dictionary_regulariser.region
             D = initial_atoms(init, n_components, X, weight, chosen, region, rng)
+            loss = self.loss(1.0)
+            if isinstance(loss, SeparableLoss) and loss.positive_prediction:
+                D = region.project(positive_atoms(D, X, weight, chosen))
         else:
             D = self.dictionary_regulariser.region.project(np.array(init, dtype=np.float64))
             if self.frozen is not None:  # what is frozen stays as the user gave it
                 D[self.frozen] = init[self.frozen]
         D = np.ascontiguousarray(D, dtype=dtype)
-        return StreamState(D, D, QuadraticStatistics.empty(len(D), n_features), seed)
+        return StreamState(D, D, self.learner.empty(len(D), n_features), seed)
 
     # ------------------------------------------------------------------- verbs
 
+    def blocks(self, batch: Batch) -> Iterator[slice]:
+        """Row blocks of fixed size, so that sums do not depend on who adds them up."""
+        if self._stays_sparse(batch):
+            return sparse_block_slices(batch.n_samples)
+        return block_slices(*batch.X.shape)
+
     def load(
         self, batch: Batch, rows: slice, dtype: np.dtype[Any]
-    ) -> tuple[Array, Array | None, Array | None]:
+    ) -> tuple[Any, Array | None, Array | None]:
         """A block of a batch: samples, entry weights, and the maxima they were divided by."""
+        if self._stays_sparse(batch):
+            return load_sparse_block(batch.X, rows, dtype), None, None
+        return self._load_dense(batch, rows, dtype)
+
+    def _stays_sparse(self, batch: Batch) -> bool:
+        return (
+            self.keep_sparse
+            and batch.is_sparse_without_gaps
+            and not self.scale_samples
+            and can_stay_sparse(self.loss(1.0))
+        )
+
+    def _load_dense(
+        self, batch: Batch, rows: slice, dtype: np.dtype[Any]
+    ) -> tuple[Array, Array | None, Array | None]:
         X, weight = load_block(batch.X, rows, dtype, batch.entry_weight)
         if not self.scale_samples:
             return X, weight, None
@@ -191,9 +218,12 @@ class QuadraticMethod:
 
     def problem(self, state: StreamState) -> CodingProblem:
         """The coding problem of the current dictionary and λ."""
+        return CodingProblem(state.D, self.loss(self.threshold(state)), self.code_regulariser)
+
+    def threshold(self, state: StreamState) -> float:
+        """λ, as the rule makes it from what it has measured."""
         scale = state.scale if state.scale > 0 else 1.0
-        weight = self.outlier_weight.weight(scale, state.D.shape[1])
-        return CodingProblem(state.D, self.loss(weight), self.code_regulariser)
+        return float(self.outlier_weight.weight(scale, state.D.shape[1]))
 
     def look(self, state: StreamState, batch: Batch) -> StreamState:
         """Measure the range of the batch, if λ comes from the data."""
@@ -205,7 +235,7 @@ class QuadraticMethod:
         F = state.D.shape[1]
         step = max(1, (batch.n_samples * min(F, _MEASURED_ENTRIES)) // _MEASURED_ENTRIES)
         some = Batch(batch.X[::step], entry_weight=_every(batch.entry_weight, step))
-        X, weight, _ = self.load(some, slice(0, some.n_samples), state.D.dtype)
+        X, weight, _ = self._load_dense(some, slice(0, some.n_samples), state.D.dtype)
         sample_weight = _every(batch.sample_weight, step)
         values, weights = _entries(np.abs(X), weight, sample_weight, _MEASURED_ENTRIES)
         scale = RangeWeight().measure(values, weights) if values.size else 0.0
@@ -216,53 +246,49 @@ class QuadraticMethod:
             return replace(state, scale=guess)
         return self._average_scale(state, scale, batch.weight) if scale > 0 else state
 
-    def encode(self, problem: CodingProblem, X: Array, weight: Array | None) -> Array:
+    def encode(self, problem: CodingProblem, X: Any, weight: Array | None) -> Array:
         """Codes of a block."""
         return self.encoder.encode(problem, X, weight).codes
 
     def summarise(
         self,
         problem: CodingProblem,
-        X: Array,
+        X: Any,
         weight: Array | None,
         sample_weight: Array | None,
         C: Array,
-        first: bool,
+        threshold: float = 1.0,
+        first: bool = False,
     ) -> Summary:
-        """Statistics of a coded block."""
-        prediction = C @ problem.D
-        loss, gradient = problem.loss.value_and_gradient(X, prediction, weight)
+        """Statistics of a coded block; ``first`` asks for the certificate of some rows."""
+        fit = problem.fit(X, C, weight)
+        loss = fit.values() + problem.regulariser.value(C)
+        if sample_weight is not None:
+            loss = loss * sample_weight
         certificate = 0.0
         if first:
             some = slice(0, _CERTIFIED_ROWS)
             mask = None if weight is None else weight[some]
-            residual = problem.residual(C[some], gradient[some] @ problem.D.T, mask)
-            scale = problem.gradient_scale(X[some], mask)
-            certificate = float(np.max(residual / np.maximum(scale, np.finfo(X.dtype).tiny)))
-        loss = loss + problem.regulariser.value(C)
-        curvature = problem.row_curvature(weight, len(C))
-        total = float(len(C))
-        if sample_weight is not None:
-            column = sample_weight.astype(X.dtype)[:, None]
-            loss, gradient, curvature = loss * column[:, 0], gradient * column, curvature * column
-            total = float(sample_weight.sum())
+            certificate = float(np.max(problem.certificate(X[some], C[some], mask)))
         residuals: Array = np.empty(0)
         weights: Array = np.empty(0)
         if self.outlier_weight.measures == "residuals":
-            E = np.abs(X - prediction)
-            residuals, weights = _entries(E, weight, sample_weight, _MEASURED_ENTRIES // 4)
-        sums = BatchSums.of(C, X, prediction, gradient, curvature, weight, total)
+            residuals, rows = fit.residuals(_MEASURED_ENTRIES // 4)
+            weights = np.ones(len(rows)) if sample_weight is None else sample_weight[rows]
+            residuals, weights = residuals[weights > 0], weights[weights > 0]
+        if self.dictionary_loss is not None:
+            fit = replace(problem, loss=self.dictionary_loss(threshold)).fit(X, C, weight)
+        sums = self.learner.summarise(fit, sample_weight)
         return Summary(sums, float(loss.sum(dtype=np.float64)), certificate, residuals, weights)
 
     def update(self, state: StreamState, batch: Batch, summary: Summary) -> StreamState:
         """Discount the past, add the batch, move the dictionary."""
         seen = state.weight_seen + batch.weight
         past = state.statistics.discounted(self.forgetting(batch.weight, seen))
-        statistics = past + summary.sums.surrogate(state.D, self.sharp)
         free = np.ones(len(state.D), bool) if self.frozen is None else ~self.frozen
-        problem = DictionaryProblem.of(statistics, state.D, self.dictionary_regulariser, free)
-        D = state.D.copy()
-        D[free] = self.dictionary_step.minimise(problem, state.D[free])
+        D, statistics, _ = self.learner.learn(
+            past, summary.sums, state.D, self.dictionary_regulariser, free
+        )
         if summary.residuals.size:
             scale = self.outlier_weight.measure(summary.residuals, summary.residual_weights)
             # A perfect fit would set λ to zero, from where it could not return.
@@ -296,12 +322,11 @@ class QuadraticMethod:
     ) -> StreamState:
         """Give atoms that nobody uses a new start.
 
-        An atom is dead if its share of the energy of the predictions, ``A_kk ‖d_k‖²``, is below a
+        An atom is dead if its share of the predictions, as the learner measures it, is below a
         millionth of the mean. It becomes a random sample of the batch without its outliers, at
         unit length, and its statistics start anew.
         """
-        lengths = np.einsum("kf,kf->k", state.D, state.D, dtype=np.float64)
-        usage = np.diag(state.statistics.A) * lengths
+        usage = self.learner.usage(state.statistics, state.D)
         dead = np.flatnonzero(free & (usage <= _DEAD * usage.mean()))
         if not dead.size or not usage.any():
             return state
@@ -314,9 +339,10 @@ class QuadraticMethod:
         D, average = state.D.copy(), state.average.copy()
         problem = self.problem(state)
         for atom, row in zip(dead, rows, strict=True):
-            X, weight, _ = self.load(batch, slice(row, row + 1), D.dtype)
+            X, weight, _ = self._load_dense(batch, slice(row, row + 1), D.dtype)
             prediction = self.encode(problem, X, weight) @ D
-            clean = prediction - problem.loss.gradient(X, prediction, weight)
+            clean = X - problem.loss.outliers(X, prediction, weight)
+            clean = clean if weight is None else np.where(weight > 0, clean, prediction)
             clean = np.abs(clean * (1 + 0.1 * rng.standard_normal(clean.shape))).astype(D.dtype)
             length = float(np.linalg.norm(clean))
             if length > 0:

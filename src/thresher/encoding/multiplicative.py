@@ -1,0 +1,87 @@
+"""Codes by multiplicative updates: majorisation, for every divergence (paper E, VIII-A)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from thresher.encoding.iterate import Block, RowSolver, State
+from thresher.encoding.problem import CodingProblem
+from thresher.linalg import Array
+from thresher.penalties import ElasticNet
+from thresher.sets import Box
+
+_LEAST_CODE = 1e-12
+_HALVINGS = 20
+
+
+@dataclass(frozen=True)
+class MultiplicativeUpdates(RowSolver):
+    """``c ← c ∘ (∇⁻Dᵀ / ∇⁺Dᵀ)^γ``, with the exponent that makes it a majorisation step.
+
+    γ is ``1/(a + b)`` for the powers of an α- or β-divergence, and one for squares and reweighted
+    squares. Others have no proven exponent; so a row whose objective would rise takes half of it,
+    and again, until it does not: the objective never rises, for any divergence. The ℓ1 penalty of
+    codes adds to ∇⁺Dᵀ, the Tikhonov one ``l2·c``.
+
+    Codes below a tiny share of their row's largest are flushed to zero, from where they do not
+    return: ever smaller numbers would slow the arithmetic down.
+    """
+
+    def prepare(self, problem: CodingProblem) -> None:
+        """Refuse what multiplications cannot do."""
+        region, penalty = problem.regulariser.region, problem.regulariser.penalty
+        if not isinstance(region, Box) or region.lower < 0 or not isinstance(penalty, ElasticNet):
+            raise ValueError(
+                f"Multiplicative updates need nonnegative codes under an elastic net at most, not "
+                f"{penalty} on {region}; use solver='auto'."
+            )
+        problem.row_sums  # noqa: B018 - kept by the problem
+
+    def start(self, block: Block, codes: Array | None) -> State:
+        """Equal codes that explain the mass of the row; given ones must be positive to move."""
+        problem, X = block.problem, block.X
+        if codes is None:
+            total = np.asarray(X.sum(axis=1)).reshape(-1, 1)
+            sums = problem.row_sums.sum()
+            share = total / (sums if sums > 0 else 1)
+            codes = np.repeat(share.astype(problem.D.dtype), len(problem.D), axis=1)
+        else:
+            # A zero would stay; a thousandth of the mean can still grow.
+            codes = np.maximum(codes, codes.dtype.type(1e-3) * codes.mean(axis=1, keepdims=True))
+        C = problem.regulariser.region.project(codes)
+        return {"C": C, "value": block.objective(C)}
+
+    def steps(self, block: Block, state: State, times: int) -> None:
+        """Updates, each checked."""
+        for _ in range(times):
+            self._update(block, state)
+
+    def codes(self, block: Block, state: State) -> Array:
+        """The current codes."""
+        return state["C"]
+
+    def objective(self, block: Block, state: State) -> Array:
+        """Known from the check."""
+        return state["value"]
+
+    def _update(self, block: Block, state: State) -> None:
+        problem, C = block.problem, state["C"]
+        penalty, region = problem.regulariser.penalty, problem.regulariser.region
+        assert isinstance(penalty, ElasticNet)
+        positive, negative = problem.fit(block.X, C, block.weight).code_slopes()
+        number = C.dtype.type
+        positive = positive + number(penalty.l1) + number(penalty.l2) * C
+        ratio = np.where(positive > 0, negative / np.where(positive > 0, positive, 1), 1)
+        powers = problem.loss.powers
+        exponent = np.full((len(C), 1), 1.0 if powers is None else 1 / sum(powers), dtype=C.dtype)
+        for _ in range(_HALVINGS):
+            moved = region.project(C * ratio**exponent)
+            moved[moved < number(_LEAST_CODE) * moved.max(axis=1, keepdims=True)] = 0
+            value = block.objective(moved)
+            rose = ~(value <= state["value"] + 4 * np.finfo(C.dtype).eps * np.abs(state["value"]))
+            if not rose.any():
+                break
+            exponent[rose] /= 2
+        better = ~rose
+        state["C"] = np.where(better[:, None], moved, C)
+        state["value"] = np.where(better, value, state["value"])

@@ -1,0 +1,66 @@
+"""Learning by the quadratic surrogate: outlier envelopes, squares, and reweighted distances."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.learning.surrogate import (
+    BatchSums,
+    DictionaryProblem,
+    DictionaryStep,
+    QuadraticStatistics,
+)
+from thresher.linalg import Array
+from thresher.losses import DenseFit, SparseFit
+from thresher.penalties import Constrained
+
+
+@dataclass(frozen=True)
+class QuadraticLearner:
+    """Sums ``A = Σ cᵀc`` and ``B = Σ cᵀx̃``, then a step on the quadratic they define.
+
+    Parameters
+    ----------
+    step : DictionaryStep
+        Minimises the quadratic.
+    sharp : bool
+        Whether the quadratic has the curvature that residuals show, or the published one.
+    """
+
+    step: DictionaryStep
+    sharp: bool = False
+
+    def empty(self, n_components: int, n_features: int) -> QuadraticStatistics:
+        """Zeros."""
+        return QuadraticStatistics.empty(n_components, n_features)
+
+    def summarise(self, fit: DenseFit | SparseFit, sample_weight: Array | None) -> BatchSums:
+        """A, the gradient, and the curvature of every feature."""
+        entry_weight = fit.weight if isinstance(fit, DenseFit) else None
+        return BatchSums.of(fit, sample_weight, entry_weight)
+
+    def learn(
+        self,
+        past: QuadraticStatistics,
+        sums: BatchSums,
+        D: Array,
+        regulariser: Constrained,
+        free: NDArray[np.bool_],
+    ) -> tuple[Array, QuadraticStatistics, Array]:
+        """Add the batch's quadratic, and minimise the sum over the free atoms."""
+        statistics = past + sums.surrogate(D, self.sharp)
+        problem = DictionaryProblem.of(statistics, D, regulariser, free)
+        moved = D.copy()
+        moved[free] = self.step.minimise(problem, D[free])
+        return moved, statistics, np.ones(len(D), dtype=D.dtype)
+
+    def cautious(self) -> "QuadraticLearner":
+        """The sharp quadratic is above the loss on the average only; the plain one always is."""
+        return replace(self, sharp=False)
+
+    def usage(self, statistics: QuadraticStatistics, D: Array) -> Array:
+        """Its share of the energy of the predictions, ``A_kk ‖d_k‖²``."""
+        lengths = np.einsum("kf,kf->k", D, D, dtype=np.float64)
+        share: Array = np.diag(statistics.A) * lengths
+        return share

@@ -1,0 +1,253 @@
+"""Learning by majorisation: α- and β-divergences, whose dictionary step is a ratio of sums.
+
+At codes C and the dictionary D̃, with the parts ∇⁺ and ∇⁻ of the loss's slope, the divergence lies
+below a sum of functions of single entries of D, with slopes
+
+    (C ᵀ∇⁺)_kf (D_kf/D̃_kf)^b − (Cᵀ∇⁻)_kf (D_kf/D̃_kf)^−a,
+
+and touches it at D̃. Convex parts are split by Jensen's inequality, concave ones replaced by their
+tangents, which sets a and b (`Loss.powers`). Each slope is ``P D^b − N D^−a`` with
+
+    P = D̃^−b ∘ Cᵀ∇⁺,      N = D̃^a ∘ Cᵀ∇⁻,
+
+and these add up over batches, each taken at the dictionary of its time. Without constraints the
+minimiser is ``D = (N/P)^(1/(a+b))``: for KL the ratio of ``D ∘ Cᵀ(x/y)`` and the code sums, for
+Itakura–Saito the square root of OL-Lef, for β = 2 the rule of Lee and Seung.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.learning.statistics import Statistics
+from thresher.linalg import Array
+from thresher.losses import DenseFit, SparseFit
+from thresher.penalties import Constrained, ElasticNet
+from thresher.sets import (
+    Box,
+    ConvexSet,
+    NonnegativeElasticNetBall,
+    NonnegativeL1Ball,
+    NonnegativeL2Ball,
+    Simplex,
+)
+
+LEAST_ENTRY = 1e-10
+"""Relative to the largest entry of an atom. Steps multiply, so a zero would stay one for ever, and
+ever smaller numbers would slow float32 down; below this an entry says nothing."""
+
+
+@dataclass(frozen=True)
+class RatioStatistics(Statistics):
+    """The majoriser that stands for a stream.
+
+    Attributes
+    ----------
+    N, P : float64 arrays of shape (K, F)
+        Its two coefficients; P has one column where it is the same for all features.
+    weight : float
+        Total weight of the samples.
+    """
+
+    AXES: ClassVar[dict[str, str]] = {"N": "KF", "P": "KF"}
+
+    N: Array
+    P: Array
+    weight: float
+
+
+@dataclass(frozen=True)
+class RatioSums:
+    """``Cᵀ∇⁻`` and ``Cᵀ∇⁺`` of a block."""
+
+    negative: Array
+    positive: Array
+    weight: float
+
+    def __add__(self, other: "RatioSums") -> "RatioSums":
+        """Merge two sums."""
+        return RatioSums(
+            self.negative + other.negative,
+            self.positive + other.positive,
+            self.weight + other.weight,
+        )
+
+
+@dataclass(frozen=True)
+class RatioLearner:
+    """Minimise the majoriser over a set, exactly.
+
+    Parameters
+    ----------
+    a, b : float
+        `Loss.powers` of the divergence.
+    rescale : bool
+        Whether codes may be multiplied freely (nonnegative, no penalty). Then atoms can be brought
+        to the boundary of a ball by giving their length to the codes, which changes no prediction;
+        otherwise the ball is a constraint of the step.
+    """
+
+    a: float
+    b: float
+    rescale: bool = True
+
+    def empty(self, n_components: int, n_features: int) -> RatioStatistics:
+        """Zeros."""
+        return RatioStatistics(
+            np.zeros((n_components, n_features)), np.zeros((n_components, 1)), 0.0
+        )
+
+    def summarise(self, fit: DenseFit | SparseFit, sample_weight: Array | None) -> RatioSums:
+        """Both parts of the slope, summed over samples."""
+        C = fit.C if sample_weight is None else fit.C * sample_weight.astype(fit.C.dtype)[:, None]
+        positive, negative = fit.dictionary_slopes(C)
+        total = float(len(C)) if sample_weight is None else float(sample_weight.sum())
+        return RatioSums(negative.astype(np.float64), positive.astype(np.float64), total)
+
+    def learn(
+        self,
+        past: RatioStatistics,
+        sums: RatioSums,
+        D: Array,
+        regulariser: Constrained,
+        free: NDArray[np.bool_],
+    ) -> tuple[Array, RatioStatistics, Array]:
+        """Add the batch's majoriser, and minimise the sum over the free atoms."""
+        old = D.astype(np.float64)
+        N = past.N + (sums.negative * old**self.a if self.a else sums.negative)
+        P = past.P + (sums.positive * old**-self.b if self.b else sums.positive)
+        weight = past.weight + sums.weight
+        moved = old.copy()
+        sizes: Array = np.ones((len(D), 1))
+        # An atom that no sample has used yet stays as it is.
+        used = free & (N.sum(axis=1) > 0)
+        n, p = N[used], np.broadcast_to(P, N.shape)[used] if P.shape[1] > 1 else P[used]
+        if self._is_free(regulariser):
+            moved[used] = _floored((n / np.where(p > 0, p, 1)) ** (1 / (self.a + self.b)))
+            sizes = _sizes(regulariser.region, moved)
+            sizes[~used] = 1
+            moved /= sizes
+            # Codes take over what the atoms lose: c ↦ c·size, D ↦ D/size.
+            N, P = N * sizes ** (1 - self.a), P * sizes ** (1 + self.b)
+        else:
+            moved[used] = _floored(self._constrained(n, p, weight, regulariser))
+        statistics = RatioStatistics(N, P, weight)
+        return moved.astype(D.dtype), statistics, sizes[:, 0].astype(D.dtype)
+
+    def cautious(self) -> "RatioLearner":
+        """A majoriser never lies below the loss."""
+        return self
+
+    def usage(self, statistics: RatioStatistics, D: Array) -> Array:
+        """Its share of the predictions, as the loss weighs them: ``Σ_f P D^(1+b)``."""
+        share: Array = (statistics.P * D.astype(np.float64) ** (1 + self.b)).sum(axis=1)
+        return share
+
+    # ------------------------------------------------------------------- details
+
+    def _is_free(self, regulariser: Constrained) -> bool:
+        penalty = regulariser.penalty
+        if not isinstance(penalty, ElasticNet) or penalty.l1 or penalty.l2:
+            return False
+        region = regulariser.region
+        unbounded = isinstance(region, Box) and region.upper == np.inf and region.lower <= 0
+        return unbounded or (self.rescale and isinstance(region, _BALLS))
+
+    def _constrained(self, N: Array, P: Array, weight: float, regulariser: Constrained) -> Array:
+        """Minimise under ``γ₁Σd + γ₂/2 Σd² ≤ 1`` (or equality) and an elastic net, atom by atom.
+
+        The slope of the Lagrangian in an entry, ``P d^b − N d^−a + l1 + μγ₁ + (l2 + μγ₂)d``,
+        rises with d, and the constraint falls with μ: two nested searches.
+        """
+        region, penalty = regulariser.region, regulariser.penalty
+        if not isinstance(penalty, ElasticNet) or not isinstance(region, (*_BALLS, Box)):
+            raise ValueError(
+                f"The multiplicative dictionary step of this divergence cannot use {penalty} on "
+                f"{region}; use an elastic net, on the orthant, a box, an ℓ1, ℓ2 or elastic-net "
+                "ball, or the simplex."
+            )
+        linear, quadratic = penalty.l1 * weight, penalty.l2 * weight
+        if isinstance(region, Box):
+            entries = self._entries(
+                N, P, np.full((len(N), 1), linear), np.full((len(N), 1), quadratic)
+            )
+            return region.project(entries)
+        g1, g2 = _gammas(region)
+        unit = (P * np.ones_like(N)).max(axis=1, keepdims=True) + linear + quadratic + 1e-300
+
+        def atoms(mu: Array) -> Array:
+            return self._entries(N, P, linear + mu * g1, quadratic + mu * g2)
+
+        def excess(D: Array) -> Array:
+            size: Array = (g1 * D + g2 / 2 * D * D).sum(axis=1, keepdims=True) - 1
+            return size
+
+        low = np.zeros_like(unit)
+        if isinstance(region, Simplex):  # an equality: the multiplier may be negative
+            least = (P * np.ones_like(N)).min(axis=1, keepdims=True) + linear
+            low = np.where(self.b == 0, -least / g1 * (1 - 1e-12), -1e3 * unit / g1)
+        high = unit / max(g1, g2)
+        for _ in range(200):
+            outside = excess(atoms(high)) > 0
+            if not outside.any():
+                break
+            high = np.where(outside, 4 * high, high)
+        inside_already = excess(atoms(low)) <= 0
+        for _ in range(100):
+            middle = (low + high) / 2
+            outside = excess(atoms(middle)) > 0
+            low, high = np.where(outside, middle, low), np.where(outside, high, middle)
+        return atoms(np.where(inside_already & ~isinstance(region, Simplex), 0.0, high))
+
+    def _entries(self, N: Array, P: Array, linear: Array, quadratic: Array) -> Array:
+        """Roots in d of ``P d^b + linear + quadratic·d = N d^−a``, by Newton steps in log d."""
+        if self.b == 0 and not np.any(quadratic):
+            total = np.maximum(P + linear, 1e-300)
+            return np.asarray((N / total) ** (1 / self.a))
+        positive = N > 0
+        n = np.where(positive, N, 1.0)
+        t = np.log(np.where(P > 0, n / np.where(P > 0, P, 1), 1)) / (self.a + self.b)
+        for _ in range(60):
+            d = np.exp(t)
+            rising = P * d**self.b + linear + quadratic * d
+            falling = n * d**-self.a
+            # The logarithm of a quotient is nearly linear in t, so this converges from anywhere.
+            rising = np.maximum(rising, 1e-12 * falling)
+            slope = (self.b * P * d**self.b + quadratic * d) / rising + self.a
+            step = (np.log(falling) - np.log(rising)) / slope
+            t = t + np.clip(step, -5, 5)
+            if np.abs(step).max() < 1e-13:
+                break
+        return np.where(positive, np.exp(t), 0.0)
+
+
+_BALLS = (NonnegativeL2Ball, NonnegativeL1Ball, NonnegativeElasticNetBall, Simplex)
+
+
+def _gammas(region: ConvexSet) -> tuple[float, float]:
+    """Every ball as an elastic-net ball ``γ₁Σd + γ₂/2 Σd² ≤ 1``."""
+    if isinstance(region, NonnegativeL2Ball):
+        return 0.0, 2 / region.radius**2
+    if isinstance(region, NonnegativeL1Ball | Simplex):
+        return 1 / region.radius, 0.0
+    assert isinstance(region, NonnegativeElasticNetBall)
+    return region.gamma1, region.gamma2
+
+
+def _sizes(region: ConvexSet, D: Array) -> Array:
+    """What every atom has to be divided by to lie on the boundary of its ball, shape (K, 1)."""
+    if isinstance(region, Box):
+        return np.ones((len(D), 1))
+    g1, g2 = _gammas(region)
+    linear, quadratic = g1 * D.sum(axis=1), g2 / 2 * (D * D).sum(axis=1)
+    # 1/s is the positive root of quadratic·r² + linear·r = 1.
+    size = (linear + np.sqrt(linear * linear + 4 * quadratic)) / 2
+    return np.where(size > 0, size, 1)[:, None]
+
+
+def _floored(D: Array) -> Array:
+    """Raise entries that are next to nothing."""
+    least: Array = LEAST_ENTRY * D.max(axis=1, keepdims=True, initial=0)
+    return np.maximum(D, least)

@@ -1,0 +1,98 @@
+"""What a stream leaves behind: sums of fixed size, whatever they are sums of."""
+
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.linalg import Array
+from thresher.losses import DenseFit, SparseFit
+from thresher.penalties import Constrained
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Sums over weighted samples; they add up, so batches, threads and machines can be merged.
+
+    Subclasses are dataclasses of arrays and numbers. ``AXES`` names the arrays, with a letter for
+    each axis: K for atoms, F for features (of which an axis of length one stands for all).
+    """
+
+    AXES: ClassVar[dict[str, str]] = {}
+
+    def __add__(self, other: Self) -> Self:
+        """Merge two sums."""
+        merged = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)}
+        return type(self)(**merged)
+
+    def discounted(self, factor: float) -> Self:
+        """Let the past count ``factor`` times as much."""
+        return type(self)(**{f.name: getattr(self, f.name) * factor for f in fields(self)})
+
+    def arrays(self) -> dict[str, Array]:
+        """The fields that are arrays."""
+        return {name: getattr(self, name) for name in self.AXES}
+
+    def numbers(self) -> dict[str, float]:
+        """The fields that are not."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in self.AXES}
+
+    def without(self, atoms: NDArray[np.intp]) -> Self:
+        """Forget everything about some atoms."""
+        changed = {name: values.copy() for name, values in self.arrays().items()}
+        for name, values in changed.items():
+            for axis, letter in enumerate(self.AXES[name]):
+                if letter == "K":
+                    values[(slice(None),) * axis + (atoms,)] = 0
+        return replace(self, **changed)
+
+    def grow(self, n_features: int, n_components: int) -> Self:
+        """Pad with zeros for features and atoms that have not been seen yet."""
+        lengths = {"K": n_components, "F": n_features}
+
+        def padded(name: str, values: Array) -> Array:
+            more = [
+                (0, 0 if letter == "F" and have == 1 else lengths[letter] - have)
+                for letter, have in zip(self.AXES[name], values.shape, strict=True)
+            ]
+            return np.pad(values, more)
+
+        return replace(self, **{name: padded(name, V) for name, V in self.arrays().items()})
+
+
+class Sums(Protocol):
+    """A coded block or batch, reduced to sums that add up over blocks."""
+
+    def __add__(self, other: Any) -> Any:
+        """Merge two sums."""
+
+
+class Learner(Protocol):
+    """How a dictionary is learned from coded samples: what is summed up, and what follows."""
+
+    def empty(self, n_components: int, n_features: int) -> Statistics:
+        """Statistics of no sample."""
+
+    def summarise(self, fit: DenseFit | SparseFit, sample_weight: Array | None) -> Any:
+        """Reduce a coded block to `Sums`."""
+
+    def learn(
+        self,
+        past: Any,
+        sums: Any,
+        D: Array,
+        regulariser: Constrained,
+        free: NDArray[np.bool_],
+    ) -> tuple[Array, Any, Array]:
+        """The next dictionary and statistics, given the discounted past; D itself stays.
+
+        The third is the gain of every atom's codes, shape (K,): what the step took from the
+        length of the atoms and left to the codes. One for learners that leave lengths alone.
+        """
+
+    def cautious(self) -> Any:
+        """A learner whose step never makes the loss rise; itself, if it is one."""
+
+    def usage(self, statistics: Any, D: Array) -> Array:
+        """How much every atom was used, shape (K,)."""

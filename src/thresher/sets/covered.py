@@ -1,0 +1,41 @@
+"""The dictionaries of paper E: bounded entries, and no feature without an atom."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from thresher.linalg import Array
+from thresher.sets.base import ConvexSet
+from thresher.sets.simplex import project_rows_on_simplex
+
+
+@dataclass(frozen=True)
+class CoveredBox(ConvexSet):
+    """Entries in [0, ``upper``], and every column sums to at least ``least``: C of paper E, (4).
+
+    The projection clips; a column whose *clipped* entries sum to too little is projected, from
+    where it was, on the simplex of radius ``least`` (errata E.2).
+    """
+
+    least: float = 1e-8
+    upper: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.least < self.upper:
+            raise ValueError(
+                f"A covered box needs 0 < least < upper, got least={self.least} and "
+                f"upper={self.upper}."
+            )
+
+    @property
+    def nonnegative(self) -> bool:
+        """Always true."""
+        return True
+
+    def project(self, V: Array) -> Array:
+        """Clip, then lift the columns that are too small."""
+        P = np.clip(V, 0, self.upper)
+        bare = P.sum(axis=0) < self.least
+        if bare.any():
+            P[:, bare] = project_rows_on_simplex(V[:, bare].T, self.least).T
+        return P
