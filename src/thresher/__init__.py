@@ -9,12 +9,23 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from thresher.engine import StopAfter
-    from thresher.estimators import Checkpoint, OnlineRobustNMF, RobustNMF, Separation, load, save
+    from thresher.estimators import (
+        BatchNMF,
+        Checkpoint,
+        OnlineNMF,
+        OnlineRobustNMF,
+        RobustNMF,
+        Separation,
+        load,
+        save,
+    )
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "BatchNMF": "thresher.estimators",
     "Checkpoint": "thresher.estimators",
+    "OnlineNMF": "thresher.estimators",
     "OnlineRobustNMF": "thresher.estimators",
     "RobustNMF": "thresher.estimators",
     "Separation": "thresher.estimators",
@@ -24,7 +35,9 @@ _HOMES = {
 }
 
 __all__ = [
+    "BatchNMF",
     "Checkpoint",
+    "OnlineNMF",
     "OnlineRobustNMF",
     "RobustNMF",
     "Separation",

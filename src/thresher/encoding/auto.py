@@ -12,13 +12,15 @@ from thresher.encoding.iterate import Certified, Encoder, Encoding, Never
 from thresher.encoding.multiplicative import MultiplicativeUpdates
 from thresher.encoding.newton import Newton
 from thresher.encoding.problem import CodingProblem
+from thresher.encoding.sparse_power import SparsePower
 from thresher.linalg import Array
-from thresher.losses import Envelope, SquaredL2
+from thresher.losses import Envelope, KullbackLeibler, SquaredL2
 
 # Where there are this many features for each atom, codes of a subsample of the features are an
 # excellent start, and cost nearly nothing (measured: docs/encoders.md).
 _FEATURES_PER_ATOM = 512
 _KEPT_FEATURES_PER_ATOM = 64
+_START_ROUNDS = 5
 
 
 @dataclass(frozen=True)
@@ -40,11 +42,9 @@ class AutoEncoder:
     def prepare(self, problem: CodingProblem) -> None:
         """Compute once what the blocks share."""
         problem = problem.simplified()
-        problem.dictionary_bound  # noqa: B018 - kept by the problem
+        problem.dictionary_bound, problem.transposed, problem.row_sums  # noqa: B018 - kept
         if Compressed.applies(problem, None):
             self.block.prepare(Compressed.of(problem).problem)
-        if not problem.loss.convex:
-            return
         self.block.prepare(problem)
         if self._is_wide(problem):
             self.block.prepare(self._coarse(problem))
@@ -61,6 +61,8 @@ class AutoEncoder:
         if Compressed.applies(problem, weight):
             small = Compressed.of(problem)
             return self.encode(small.problem, small.samples(X), None, start)
+        if SparsePower.applies(problem, X):
+            return SparsePower(self.tol, self.max_iter).encode(problem, X, start)
         if Newton.applies(problem):
             if start is None and self._is_wide(problem):
                 start = self._coarse_codes(problem, X, weight)
@@ -68,8 +70,13 @@ class AutoEncoder:
                 few = Encoder(self.block, Never(), self.rounds, certify=False)
                 start = few.encode(problem, X, weight).codes
             return Newton(self.tol, self.max_iter).finish(problem, X, weight, start)
-        solver = MultiplicativeUpdates() if _by_majorisation(problem, X) else self.block
-        return Encoder(solver, Certified(self.tol), self.max_iter).encode(problem, X, weight, start)
+        if problem.loss.convex and not sparse.issparse(X):
+            encoder = Encoder(self.block, Certified(self.tol), self.max_iter)
+            return encoder.encode(problem, X, weight, start)
+        if start is None and not problem.loss.convex:
+            start = _convex_start(problem, X, weight, self.block)
+        updates = Encoder(MultiplicativeUpdates(), Certified(self.tol), self.max_iter)
+        return updates.encode(problem, X, weight, start)
 
     # ------------------------------------------------------------------- details
 
@@ -113,9 +120,10 @@ class RoughEncoder:
     def prepare(self, problem: CodingProblem) -> None:
         """Compute once what the blocks share."""
         problem = problem.simplified()
+        problem.transposed, problem.row_sums  # noqa: B018 - kept by the problem
         if Compressed.applies(problem, None):
             self.block.prepare(Compressed.of(problem).problem)
-        elif problem.loss.convex:
+        else:
             self.block.prepare(problem)
 
     def encode(
@@ -130,7 +138,11 @@ class RoughEncoder:
         if Compressed.applies(problem, weight):
             small = Compressed.of(problem)
             return self.encode(small.problem, small.samples(X), None, start)
-        if _by_majorisation(problem, X):
+        if SparsePower.applies(problem, X):
+            return SparsePower().encode_roughly(problem, X)
+        if sparse.issparse(X) or not problem.loss.convex:
+            if start is None and not problem.loss.convex:
+                start = _convex_start(problem, X, weight, self.block)
             updates = Encoder(MultiplicativeUpdates(), Never(), self.updates, certify=False)
             return updates.encode(problem, X, weight, start)
         square = isinstance(problem.loss, SquaredL2 | Envelope)
@@ -140,5 +152,14 @@ class RoughEncoder:
         )
 
 
-def _by_majorisation(problem: CodingProblem, X: Any) -> bool:
-    return not problem.loss.convex or sparse.issparse(X)
+def _convex_start(
+    problem: CodingProblem, X: Array, weight: Array | None, block: BlockADMM
+) -> Array:
+    """KL codes: a convex neighbour of divergences that are not, and so a start without chance."""
+
+    def make() -> CodingProblem:
+        return replace(problem, loss=KullbackLeibler())
+
+    neighbour: CodingProblem = problem.remember("convex start", make)
+    few = Encoder(block, Never(), _START_ROUNDS, certify=False)
+    return few.encode(neighbour, X, weight).codes

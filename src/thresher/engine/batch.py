@@ -17,7 +17,7 @@ from thresher.losses import Envelope, Loss
 from thresher.sets import Reals
 from thresher.streams import Batch
 
-_ROUNDING = 1e-6
+_TRIALS = 4
 
 
 @dataclass
@@ -109,7 +109,7 @@ class ExactAlternation:
         self.cold = False
 
     def improve_dictionary(self) -> None:
-        """Take the learner's step; if the objective rose, a cautious one."""
+        """Take the learner's step; if the objective rose, a more cautious one, or none."""
         learner = self.problem.method.learner
         coding = self.problem.learning(self.D)
 
@@ -120,12 +120,12 @@ class ExactAlternation:
 
         sums = reduce(add, self.pool.map(work, self.problem.blocks()))
         D, C, losses, last = self.D, self.C, self.losses, self.objective()
-        self._move(learner, sums)
-        if self.objective() > last:
+        for _ in range(_TRIALS):
+            self._move(learner, sums)
+            if self.objective() <= last:
+                return
             self.D, self.C, self.losses = D, C, losses
-            self._move(learner.cautious(), sums)
-        if self.objective() > last + _ROUNDING * abs(last):
-            self.D, self.C, self.losses = D, C, losses
+            learner = learner.cautious()
 
     def _move(self, learner: Learner, sums: Any) -> None:
         method, free = self.problem.method, self.problem.free(len(self.D))

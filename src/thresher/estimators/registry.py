@@ -1,7 +1,7 @@
 """Names and what they stand for: the only place where strings become parts."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
 
@@ -9,13 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.encoding import (
+    AutoEncoder,
     BlockADMM,
     BlockEncoder,
     Encoder,
+    MultiplicativeUpdates,
     Never,
     OutlierADMM,
     ProjectedGradient,
+    ProjectedSubgradient,
     Rough,
+    RoughEncoder,
     SmallChange,
 )
 from thresher.learning import (
@@ -26,17 +30,36 @@ from thresher.learning import (
     FixedWeight,
     Forgetting,
     HalfLife,
+    Learner,
     NoiseWeight,
     OutlierWeight,
     PlainAverage,
     PowerForgetting,
     RangeWeight,
+    RatioLearner,
+    RobustApproximation,
+    StochasticGradient,
 )
-from thresher.losses import Envelope, Loss
+from thresher.losses import (
+    AlphaDivergence,
+    BetaDivergence,
+    Envelope,
+    Hellinger,
+    Huber,
+    ItakuraSaito,
+    KullbackLeibler,
+    L1Distance,
+    L2Distance,
+    Loss,
+    Mahalanobis,
+    SmoothedL1,
+    SquaredL2,
+)
 from thresher.penalties import L1, Constrained, ElasticNet, GroupLasso, Penalty
 from thresher.sets import (
     Box,
     ConvexSet,
+    CoveredBox,
     NonnegativeElasticNetBall,
     NonnegativeL1Ball,
     NonnegativeL2Ball,
@@ -51,6 +74,7 @@ SETS: dict[str, Callable[[], ConvexSet]] = {
     "simplex": Simplex,
     "elastic_net_ball": NonnegativeElasticNetBall,
     "box": Box,
+    "covered_box": CoveredBox,
 }
 
 OUTLIER_PENALTIES: dict[str, Callable[[], Penalty]] = {
@@ -107,6 +131,121 @@ BATCH_ROBUST_SOLVERS = {
     ),
 }
 
+
+@dataclass(frozen=True)
+class Divergence:
+    """What a divergence's name stands for.
+
+    ``loss`` makes the loss from the threshold that the rule ``threshold`` gives, and
+    ``dictionary_loss`` the one that the learner sees, if it is another.
+    """
+
+    loss: Callable[[float], Loss]
+    threshold: OutlierWeight = field(default_factory=lambda: FixedWeight(1.0))
+    dictionary_loss: Callable[[float], Loss] | None = None
+
+
+DIVERGENCES: dict[str, Callable[[], Loss]] = {
+    "squared_l2": SquaredL2,
+    "kl": KullbackLeibler,
+    "is": ItakuraSaito,
+    "hellinger": Hellinger,
+    "l2": L2Distance,
+}
+
+PARAMETRIC_DIVERGENCES: dict[str, tuple[Callable[[Any], Loss], str]] = {
+    "alpha": (AlphaDivergence, "its α, such as 0.5"),
+    "beta": (BetaDivergence, "its β, such as 1.5"),
+    "mahalanobis": (Mahalanobis, "a positive definite matrix"),
+}
+
+# Rounding off at a quarter of the noise's standard deviation changes the ℓ1 optimum little, and
+# leaves enough curvature to step by (docs/divergences.md).
+_L1_WIDTH = 0.25
+
+
+@dataclass(frozen=True)
+class DivergenceSolver:
+    """What a solver of paper E stands for.
+
+    ``learner`` "auto" takes the one that suits the divergence, "multiplicative" the multiplicative
+    update that every divergence has. ``kind`` is the one loss that the
+    solver is for, if there is only one; ``covered`` says that its dictionaries lie in the set of
+    the paper, ``sparse`` that its encoder codes sparse rows on their nonzeros.
+    """
+
+    description: str
+    encoder: BlockEncoder
+    learner: Learner | str = "auto"
+    kind: Loss | type | None = None
+    covered: bool = False
+    sparse: bool = False
+
+    def check(self, loss: Loss) -> None:
+        """Refuse a loss that the solver is not for."""
+        fits = self.kind is None or loss == self.kind
+        if isinstance(self.kind, type):
+            fits = isinstance(loss, self.kind)
+        if not fits:
+            raise ValueError(
+                f"This solver ({self.description}) is for another divergence than {loss}; use "
+                "solver='auto', or the divergence that it is for."
+            )
+
+
+def spsgd(a: float = 2e4, b: float = 2e4, scaled: bool = True) -> DivergenceSolver:
+    """The solver of paper E with steps ``a/(τt + b)``; ``scaled=False`` leaves them as published.
+
+    Give it to ``OnlineNMF(solver=spsgd(a=1e4))``.
+    """
+    return DivergenceSolver(
+        "projected subgradient codes, projected stochastic gradient dictionary (paper E)",
+        Encoder(ProjectedSubgradient(scaled), _UNTIL_SMALL_CHANGE, 100, certify=False),
+        StochasticGradient(a, b, scaled),
+        covered=True,
+    )
+
+
+_UPDATES = Encoder(MultiplicativeUpdates(), _UNTIL_SMALL_CHANGE, 100, certify=False)
+
+ONLINE_DIVERGENCE_SOLVERS = {
+    "auto": DivergenceSolver("the best method for the divergence", RoughEncoder(), sparse=True),
+    "spsgd": spsgd(),
+    "ol_guan": DivergenceSolver(
+        "exact codes, robust stochastic approximation over a buffer (Guan et al., OL-Guan)",
+        AutoEncoder(),
+        RobustApproximation(),
+        SquaredL2(),
+    ),
+    "ol_lef": DivergenceSolver(
+        "multiplicative codes, majorised dictionary (Lefèvre et al., OL-Lef)",
+        _UPDATES,
+        RatioLearner(2.0, 0.0),
+        ItakuraSaito(),
+    ),
+    "ol_wang": DivergenceSolver(
+        "multiplicative codes, stochastic gradient with a constant step (Wang et al., OL-Wang)",
+        _UPDATES,
+        StochasticGradient(constant=True),
+        Envelope,
+        covered=True,
+    ),
+}
+
+BATCH_DIVERGENCE_SOLVERS = {
+    "auto": DivergenceSolver(
+        "near-exact codes, the best dictionary step for the divergence",
+        AutoEncoder(1e-3, 100),
+        sparse=True,
+    ),
+    "mu": DivergenceSolver(
+        "one multiplicative update of codes and dictionary",
+        Encoder(MultiplicativeUpdates(), Never(), 1, certify=False),
+        "multiplicative",
+        sparse=True,
+    ),
+}
+
 INITS = {
     "samples": "samples",
     "random": "uniform",
@@ -123,6 +262,14 @@ PARTS: dict[str, type] = {
         NonnegativeL1Ball,
         NonnegativeElasticNetBall,
         Simplex,
+        CoveredBox,
+        SquaredL2,
+        AlphaDivergence,
+        BetaDivergence,
+        L1Distance,
+        L2Distance,
+        Mahalanobis,
+        Envelope,
         ElasticNet,
         type(GroupLasso(1.0)),
         PlainAverage,
@@ -151,6 +298,54 @@ def named_solver(value: str, solvers: dict[str, Solver]) -> Solver:
         known = f"{', '.join(others)} or {last}"
         raise ValueError(f"solver={value!r} is not known; use {known}.")
     return solvers[value]
+
+
+def named_divergence_solver(
+    value: str | DivergenceSolver, solvers: dict[str, DivergenceSolver]
+) -> DivergenceSolver:
+    """A solver from its name, or the part itself."""
+    if isinstance(value, DivergenceSolver):
+        return value
+    if not isinstance(value, str) or value not in solvers:
+        *others, last = map(repr, solvers)
+        raise ValueError(f"solver={value!r} is not known; use {', '.join(others)} or {last}.")
+    return solvers[value]
+
+
+def named_divergence(value: Any, parameter: Any) -> Divergence:
+    """A divergence from its name and its parameter, or from a loss."""
+    if value == "huber" or value == "l1":
+        return _robust_divergence(value, parameter)
+    if isinstance(value, str) and value in PARAMETRIC_DIVERGENCES:
+        make, what = PARAMETRIC_DIVERGENCES[value]
+        if parameter is None:
+            raise ValueError(f"divergence={value!r} needs divergence_parameter: {what}.")
+        loss = make(parameter)
+    elif isinstance(value, str) and value in DIVERGENCES:
+        loss = DIVERGENCES[value]()
+        _refuse_parameter(value, parameter)
+    elif isinstance(value, L1Distance):
+        return _robust_divergence("l1", parameter)
+    elif isinstance(value, Loss):
+        loss = value
+        _refuse_parameter(value, parameter)
+    else:
+        known = (*DIVERGENCES, "l1", "huber", *PARAMETRIC_DIVERGENCES)
+        raise _unknown("divergence", value, known)
+    return Divergence(lambda _: loss)
+
+
+def _robust_divergence(name: str, parameter: Any) -> Divergence:
+    if name == "l1":
+        _refuse_parameter(name, parameter)
+        return Divergence(lambda _: L1Distance(), NoiseWeight(_L1_WIDTH), SmoothedL1)
+    rule = NoiseWeight() if parameter is None else FixedWeight(float(parameter))
+    return Divergence(Huber, rule)
+
+
+def _refuse_parameter(divergence: Any, parameter: Any) -> None:
+    if parameter is not None:
+        raise ValueError(f"divergence={divergence!r} takes no parameter; leave it out.")
 
 
 def named_set(parameter: str, value: str | ConvexSet) -> ConvexSet:

@@ -15,7 +15,7 @@ minimiser is ``D = (N/P)^(1/(a+b))``: for KL the ratio of ``D ∘ Cᵀ(x/y)`` an
 Itakura–Saito the square root of OL-Lef, for β = 2 the rule of Lee and Seung.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -137,8 +137,8 @@ class RatioLearner:
         return moved.astype(D.dtype), statistics, sizes[:, 0].astype(D.dtype)
 
     def cautious(self) -> "RatioLearner":
-        """A majoriser never lies below the loss."""
-        return self
+        """Half the exponent: a majoriser never lies below the loss, but not all are proven."""
+        return replace(self, a=2 * self.a, b=2 * self.b)
 
     def usage(self, statistics: RatioStatistics, D: Array) -> Array:
         """Its share of the predictions, as the loss weighs them: ``Σ_f P D^(1+b)``."""

@@ -1,6 +1,7 @@
 """Distances that grow linearly: ℓ1 entry by entry, ℓ2 sample by sample (paper E, Table III)."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -8,6 +9,8 @@ from thresher.linalg import Array
 from thresher.losses.base import Loss
 from thresher.losses.separable import SeparableLoss
 from thresher.losses.squared import SquaredL2
+
+_LEAST_RESIDUAL = 1e-6  # of the row's largest entry
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,21 @@ class L1Distance(SeparableLoss):
     def entry_split(self, x: Array, y: Array) -> tuple[Array, Array]:
         """``1`` and ``1 − sign(y − x)``: where data are zero, the slope is one."""
         return np.ones_like(y), 1 - self.entry_gradient(x, y)
+
+    def split(self, X: Array, Y: Array, weight: Array | None = None) -> tuple[Array, Array]:
+        """``y/|e|`` and ``x/|e|``: a square that majorises, reweighted.
+
+        Multiplicative updates want this one; that of an entry is constant where sparse rows need
+        it to be. Both differ by the slope.
+        """
+        E = np.abs(X - Y) if weight is None else np.abs(np.where(weight > 0, X - Y, 0))
+        least = X.dtype.type(_LEAST_RESIDUAL) * np.abs(X).max(axis=1, keepdims=True, initial=0)
+        share = 1 / np.maximum(np.maximum(E, least), np.finfo(X.dtype).tiny)
+        if weight is not None:
+            share = share * weight
+        whole: Any = 1 if weight is None else weight
+        empty = (X == 0) & (Y == 0)  # both parts would vanish; the slope there is one
+        return np.where(empty, whole, share * Y), np.where(share > 0, share * X, 0)
 
     def entry_prox(self, v: Array, x: Array, t: Array) -> Array:
         """Move v towards x by t."""

@@ -91,6 +91,19 @@ class Envelope(Loss):
             G *= weight
         return G
 
+    def split(self, X: Array, Y: Array, weight: Array | None = None) -> tuple[Array, Array]:
+        """``s y`` and ``s x`` with ``s = |∇|/|e|``: a square that majorises, reweighted.
+
+        Where the reweighted square would have to be negative, the signs of ∇ take its place.
+        """
+        E = _residual(X, Y, weight)
+        gradient = self.gradient(X, Y, weight)
+        share = np.where(
+            E != 0, -gradient / np.where(E != 0, E, 1), 1 if weight is None else weight
+        )
+        below = np.minimum(Y, 0) * share
+        return share * Y - below, np.where(share > 0, share * X, 0) - below
+
     def value_and_gradient(
         self, X: Array, Y: Array, weight: Array | None = None
     ) -> tuple[Array, Array]:

@@ -129,8 +129,8 @@ def _root(loss: SeparableLoss, v: Array, x: Array, t: Array) -> Array:
         # Outside the bracket halve it, in the logarithm where it spans decades, as next to zero.
         wide = (low > 0) & (high > 4 * low)
         middle = np.where(wide, np.sqrt(np.abs(low * high)), (low + high) / 2)
-        new = np.where((new > low) & (new < high) & np.isfinite(new), new, middle)
-        settled = np.abs(new - y) <= 4 * np.finfo(x.dtype).eps * np.abs(new)
+        new = np.where((new >= low) & (new <= high) & np.isfinite(new), new, middle)
+        settled = np.abs(new - y) <= 16 * np.finfo(x.dtype).eps * np.abs(new)
         y = new
         if settled.all():
             break

@@ -1,0 +1,190 @@
+"""How batch models learn: all samples in memory, codes and dictionary in turns."""
+
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import reduce
+from operator import add
+from typing import Any, Self
+
+import numpy as np
+
+from thresher.engine import (
+    OVERFLOW,
+    Alternation,
+    BatchADMM,
+    BatchProblem,
+    Callback,
+    ExactAlternation,
+    HistoryRow,
+    OnlineMethod,
+    Pool,
+    Position,
+    ProgressBar,
+    Step,
+    StreamState,
+    alternate,
+    any_stops,
+    stream,
+)
+from thresher.estimators.learned import LearnedModel
+from thresher.estimators.registry import AVERAGING_SHUFFLED, FORGETTING_SHUFFLED
+from thresher.linalg import Array
+from thresher.streams import ArraySource, Batch
+
+_ROUNDS_PER_NOISE_LEVEL = 5
+_NOISE_LEVELS = 3
+_STREAM_BATCH = 256
+_STREAM_PASSES = 3
+
+
+class BatchModel(LearnedModel):
+    """`fit` on the engine's second loop."""
+
+    solver: str
+    callbacks: Iterable[Callback] | None
+
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, entry_weight: Any = None
+    ) -> Self:
+        """Factorise a matrix.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n, F)
+            Nonnegative samples; NaN marks missing entries.
+        y : ignored
+        sample_weight : array-like of shape (n,), optional
+        entry_weight : array-like of shape (n, F), optional
+        """
+        self._check_parameters()
+        samples = self._checked(X, known=False)
+        batch = self._batch(samples, sample_weight, entry_weight)
+        state = self._begin(batch, self._draw_seed())
+        method = self._method(len(state.D))
+        state = method.look(state, batch)
+        method.problem(state).loss.check_weight(batch.entry_weight)
+        self._learn_features(X)
+        self._forget_everything()
+        self._adopt(state, Position())
+        codes = None
+        with Pool(self.n_jobs) as pool:
+            if self.solver == "auto":
+                self._stream_first(method, batch, pool)
+            if method.outlier_weight.measures == "residuals":
+                for _ in range(_NOISE_LEVELS):
+                    codes, stopped = self._rounds(
+                        method, batch, pool, codes, _ROUNDS_PER_NOISE_LEVEL
+                    )
+                    if stopped:
+                        return self
+                    self._adopt(self._measure_noise(method, batch, codes), self._position)
+            self._rounds(method, batch, pool, codes, self.max_iter)
+        return self
+
+    # ------------------------------------------------------------------- details
+
+    def _stream_first(self, method: OnlineMethod, batch: Batch, pool: Pool) -> None:
+        """A few passes of the online method: a quick way to the neighbourhood of a good optimum.
+
+        Alternating from random atoms settles on worse ones, where an atom serves a few outliers.
+        """
+        source = ArraySource(
+            batch.X,
+            _STREAM_BATCH,
+            True,
+            self._state.seed,
+            batch.sample_weight,
+            batch.entry_weight,
+        )
+        method = replace(method, forgetting=FORGETTING_SHUFFLED, averaging=AVERAGING_SHUFFLED)
+
+        def report(
+            before: StreamState, after: StreamState, position: Position, *rest: object
+        ) -> bool:
+            self._adopt(after, self._position)
+            return False
+
+        started = time.perf_counter()
+        stream(method, self._state, source, pool, report, _STREAM_PASSES, self.tol)
+        self._seconds += time.perf_counter() - started
+        state = self._state
+        self._adopt(replace(state, D=state.average, n_samples=0, n_steps=0), self._position)
+
+    def _alternation(
+        self, method: OnlineMethod, batch: Batch, pool: Pool, codes: Array | None
+    ) -> ExactAlternation | BatchADMM:
+        problem, D, codes = self._problem_and_start(method, batch, codes)
+        room = np.zeros((batch.n_samples, len(D)), dtype=D.dtype) if codes is None else codes
+        return ExactAlternation(problem, D, room, method.encoder, pool, cold=codes is None)
+
+    def _problem_and_start(
+        self, method: OnlineMethod, batch: Batch, codes: Array | None
+    ) -> tuple[BatchProblem, Array, Array | None]:
+        state = self._state
+        threshold = method.threshold(state)
+        smoothed = None if method.dictionary_loss is None else method.dictionary_loss(threshold)
+        problem = BatchProblem(method, batch, method.loss(threshold), state.D.dtype, smoothed)
+        if self.solver != "auto" and codes is None:  # as published: uniform codes
+            shape = (batch.n_samples, len(state.D))
+            start = np.random.default_rng([state.seed, 3]).random(shape).astype(state.D.dtype)
+            codes = method.code_regulariser.region.project(start)
+        return problem, state.D.copy(), codes
+
+    def _rounds(
+        self, method: OnlineMethod, batch: Batch, pool: Pool, codes: Array | None, rounds: int
+    ) -> tuple[Array, bool]:
+        """Alternate, the model whole after each round; the codes, and if a callback stopped."""
+        work = self._alternation(method, batch, pool, codes)
+        already, started = self._seconds, time.perf_counter()
+        label = f"{type(self).__name__}: rounds"
+        stopped = False
+        with ProgressBar(label, rounds, self.verbose > 0) as bar:
+
+            def report(number: int, after_codes: float, objective: float) -> bool:
+                self._seconds = already + time.perf_counter() - started
+                row = self._record(work, batch, objective)
+                bar.update(number, f"objective {objective:.4g}")
+                nonlocal stopped
+                stopped = any_stops(self.callbacks or (), Step(row, self.components_, self))
+                return stopped
+
+            alternate(work, report, rounds, self.tol)
+        return work.C, stopped
+
+    def _record(self, work: Alternation, batch: Batch, objective: float) -> HistoryRow:
+        assert isinstance(work, ExactAlternation | BatchADMM)
+        before, D = self._state.D, work.D.copy()
+        if not np.isfinite(D).all():
+            raise ValueError(OVERFLOW)
+        size = float(np.linalg.norm(before))
+        change = float(np.linalg.norm(D - before)) / (size if size > 0 else 1.0)
+        state = replace(
+            self._state,
+            D=D,
+            average=D,
+            n_samples=self._state.n_samples + batch.n_samples,
+            n_steps=self._state.n_steps + 1,
+        )
+        some = slice(0, min(16, batch.n_samples))
+        X, weight = work.problem.load(some)
+        certificate = work.problem.coding(D).certificate(X, work.C[some], weight)
+        row = HistoryRow(
+            state.n_samples, self._seconds, objective, float(certificate.max()), change
+        )
+        self.history_.append(row)
+        self._adopt(state, self._position)
+        return row
+
+    def _measure_noise(self, method: OnlineMethod, batch: Batch, codes: Array) -> StreamState:
+        """λ from the residuals of all samples, once the dictionary fits roughly."""
+        state = self._state
+        problem = method.problem(state)
+        parts = []
+        for rows in method.blocks(batch):
+            X, weight, _ = method.load(batch, rows, state.D.dtype)
+            sample_weight = None if batch.sample_weight is None else batch.sample_weight[rows]
+            parts.append(method.summarise(problem, X, weight, sample_weight, codes[rows]))
+        summary = reduce(add, parts)
+        scale = method.outlier_weight.measure(summary.residuals, summary.residual_weights)
+        return replace(state, scale=max(scale, 0.01 * state.scale), scale_weight=batch.weight)

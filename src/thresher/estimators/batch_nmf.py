@@ -1,0 +1,102 @@
+"""Batch nonnegative matrix factorisation with general divergences: paper E, VIII-A."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from thresher.engine import Callback, OnlineMethod
+from thresher.estimators.batch import BatchModel
+from thresher.estimators.divergence import DivergenceModel
+from thresher.estimators.registry import BATCH_DIVERGENCE_SOLVERS, named_divergence_solver
+from thresher.learning import PlainAverage
+
+
+class BatchNMF(DivergenceModel, BatchModel):
+    r"""Factorise a whole nonnegative matrix under any divergence.
+
+    Minimises, over codes :math:`C \ge 0` and dictionaries :math:`D` in a convex set,
+
+    .. math:: \tfrac1n \sum_i d(x_i \,\|\, c_i D)
+
+    by alternating between them, all data in memory; the objective never rises. For data that do
+    not fit, or that arrive, use `OnlineNMF`.
+
+    Parameters
+    ----------
+    solver : {"auto", "mu"}
+        ``auto`` starts with a few passes of the online method, then alternates near-exact codes
+        and the dictionary step of `OnlineNMF`; ``mu`` makes one multiplicative update of each, for
+        every divergence.
+    dictionary_set : str or ConvexSet, optional
+        Where atoms may lie; by default ``l2_ball``.
+    max_iter : int
+        Bound on the rounds of the alternation and on the iterations of a code in `transform`.
+    tol : float
+        Relative improvement of the objective in a round at which `fit` ends, and the certificate
+        that codes of `transform` meet.
+
+    All other parameters are those of `OnlineNMF`.
+
+    Attributes
+    ----------
+    components_ : array of shape (K, F)
+    history_ : History
+        One row per round; ``loss`` is the objective per sample.
+    loss_ : Loss
+        The loss in use.
+    n_iter_ : int
+        Rounds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from thresher import BatchNMF
+    >>> spectra = np.random.default_rng(0).gamma(2.0, 1.0, (300, 30))
+    >>> BatchNMF(3, divergence="is", random_state=0).fit(spectra).components_.shape
+    (3, 30)
+    """
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        divergence: Any = "squared_l2",
+        divergence_parameter: Any = None,
+        init: Any = "samples",
+        solver: Any = "auto",
+        code_set: Any = "nonnegative",
+        code_penalty: Any = None,
+        dictionary_set: Any = None,
+        dictionary_penalty: Any = None,
+        frozen_atoms: Any = None,
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        callbacks: Iterable[Callback] | None = None,
+        verbose: int = 1,
+    ) -> None:
+        self.n_components = n_components
+        self.divergence = divergence
+        self.divergence_parameter = divergence_parameter
+        self.init = init
+        self.solver = solver
+        self.code_set = code_set
+        self.code_penalty = code_penalty
+        self.dictionary_set = dictionary_set
+        self.dictionary_penalty = dictionary_penalty
+        self.frozen_atoms = frozen_atoms
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.callbacks = callbacks
+        self.verbose = verbose
+
+    @property
+    def solver_(self) -> str:
+        """What the solver consists of."""
+        return named_divergence_solver(self.solver, BATCH_DIVERGENCE_SOLVERS).description
+
+    def _method(self, n_components: int, in_order: bool = True) -> OnlineMethod:
+        solver = named_divergence_solver(self.solver, BATCH_DIVERGENCE_SOLVERS)
+        return self._parts(n_components, solver, PlainAverage())

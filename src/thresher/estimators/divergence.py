@@ -1,0 +1,106 @@
+"""What the models of paper E share: the divergence, and the method that suits it."""
+
+from typing import Any
+
+from thresher.encoding import AutoEncoder, BlockEncoder
+from thresher.engine import OnlineMethod
+from thresher.estimators.base import DictionaryModel
+from thresher.estimators.registry import (
+    DivergenceSolver,
+    frozen_mask,
+    named_divergence,
+    named_regulariser,
+)
+from thresher.learning import BlockDescent, Forgetting, Learner, QuadraticLearner, RatioLearner
+from thresher.losses import Loss, Mahalanobis
+from thresher.penalties import Constrained, ElasticNet
+from thresher.sets import Box, CoveredBox
+
+
+class DivergenceModel(DictionaryModel):
+    """A dictionary model whose loss is a divergence by name, or any `Loss`."""
+
+    divergence: Any
+    divergence_parameter: Any
+    code_set: Any
+    code_penalty: Any
+    dictionary_set: Any
+    dictionary_penalty: Any
+    frozen_atoms: Any
+    solver: Any
+
+    def _parts(
+        self,
+        n_components: int,
+        solver: DivergenceSolver,
+        forgetting: Forgetting,
+        averaging: float = 0.0,
+    ) -> OnlineMethod:
+        """The method that the parameters describe."""
+        divergence = named_divergence(self.divergence, self.divergence_parameter)
+        loss = divergence.loss(1.0)
+        solver.check(loss)
+        codes = named_regulariser("code", self.code_set, self.code_penalty)
+        default_set = CoveredBox() if solver.covered else "l2_ball"
+        dictionary_set = default_set if self.dictionary_set is None else self.dictionary_set
+        atoms = named_regulariser("dictionary", dictionary_set, self.dictionary_penalty)
+        return OnlineMethod(
+            encoder=solver.encoder,
+            loss=divergence.loss,
+            learner=learner_for(solver.learner, loss, codes),
+            dictionary_loss=divergence.dictionary_loss,
+            outlier_weight=divergence.threshold,
+            code_regulariser=codes,
+            dictionary_regulariser=atoms,
+            forgetting=forgetting,
+            frozen=frozen_mask(self.frozen_atoms, n_components),
+            keep_sparse=solver.sparse and _is_plain(codes),
+            revive=solver.learner == "auto",
+            averaging=averaging,
+        )
+
+    def _exact_encoder(self) -> BlockEncoder:
+        return AutoEncoder(self.tol, self.max_iter)
+
+    @property
+    def loss_(self) -> Loss:
+        """The loss in use; a Huber threshold that comes from the data is in it."""
+        method = self._method(len(self._state.D))
+        return method.loss(method.threshold(self._state))
+
+
+def learner_for(wanted: Learner | str, loss: Loss, codes: Constrained) -> Learner:
+    """The learner that suits a loss: majorisation where it has one, else a quadratic.
+
+    ``multiplicative`` asks for the first in any case; an exponent that is not proven is one, and
+    the batch loop halves it where the objective would rise.
+    """
+    if not isinstance(wanted, str):
+        return wanted
+    if wanted == "multiplicative" or (loss.powers is not None and loss.curvature == float("inf")):
+        a, b = (1.0, 0.0) if loss.powers is None else loss.powers
+        return RatioLearner(a, b, rescale=_is_free(codes))
+    return QuadraticLearner(BlockDescent(), sharp=not isinstance(loss, Mahalanobis))
+
+
+def _is_free(codes: Constrained) -> bool:
+    """Whether codes can be multiplied by any positive number at no cost."""
+    penalty, region = codes.penalty, codes.region
+    return (
+        isinstance(region, Box)
+        and region.lower == 0
+        and region.upper == float("inf")
+        and isinstance(penalty, ElasticNet)
+        and penalty.l1 == penalty.l2 == 0
+    )
+
+
+def _is_plain(codes: Constrained) -> bool:
+    """Whether codes are nonnegative under an elastic net: what sparse encoders know."""
+    region = codes.region
+    return (
+        isinstance(region, Box)
+        and region.lower == 0
+        and region.upper == float("inf")
+        and isinstance(codes.penalty, ElasticNet)
+    )

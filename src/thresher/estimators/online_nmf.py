@@ -1,0 +1,148 @@
+"""Online nonnegative matrix factorisation with general divergences: paper E."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from thresher.engine import Callback, OnlineMethod
+from thresher.estimators.divergence import DivergenceModel
+from thresher.estimators.online import OnlineModel
+from thresher.estimators.registry import (
+    AVERAGING_SHUFFLED,
+    FORGETTING_SHUFFLED,
+    ONLINE_DIVERGENCE_SOLVERS,
+    named_divergence_solver,
+    named_forgetting,
+)
+
+
+class OnlineNMF(DivergenceModel, OnlineModel):
+    r"""Learn nonnegative parts from a stream under any divergence.
+
+    Minimises, over dictionaries :math:`D` in a convex set,
+
+    .. math:: E_x\Big[\min_{c \ge 0}\; d(x \,\|\, cD)\Big]
+
+    with samples x in rows (paper E, (4)–(5)), one mini-batch at a time and in memory that does not
+    depend on the number of samples. Sparse rows (CSR) are coded on their nonzeros alone for KL,
+    Hellinger and other α-divergences with α > 0, ℓ1 and squared ℓ2.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        Number of atoms K; by default 10, or the number of features if that is less.
+    divergence : str or Loss
+        ``squared_l2``, ``kl``, ``is``, ``hellinger``, ``l1``, ``l2``, ``huber``, ``alpha``,
+        ``beta``, ``mahalanobis``, or a part such as ``thresher.losses.BetaDivergence(1.5)``, a
+        ``Csiszar`` or ``Bregman`` divergence from a generator, or your own subclass of
+        ``SeparableLoss``.
+    divergence_parameter : float or array, optional
+        α, β, the matrix of ``mahalanobis``, or the threshold of ``huber``, in the units of the
+        data; without one, the threshold is 2.5 standard deviations of the noise, measured on the
+        residuals of the stream.
+    init : {"samples", "random", "uniform", "half-normal"} or array of shape (K, F)
+        Where atoms start; they are projected onto ``dictionary_set``, and divergences that need
+        positive predictions mix in some of the mean sample.
+    solver : {"auto", "spsgd", "ol_guan", "ol_lef", "ol_wang"} or DivergenceSolver
+        ``auto`` is the best method for the divergence, without a step size: majorisation with
+        additive statistics for α- and β-divergences, a quadratic surrogate for the others. For ℓ1
+        there is no small sufficient statistic; its subgradients are rounded off at the scale of
+        the noise. ``spsgd`` is that of the paper, with steps ``a/(τt + b)`` divided by the
+        curvature they see (errata E.3); the others are the paper's peers, each for its one loss:
+        ``ol_guan`` squared ℓ2, ``ol_lef`` Itakura–Saito, ``ol_wang`` Huber.
+    code_set, code_penalty : str or ConvexSet; float or Penalty
+        Where codes may lie, and what they cost, relative to the loss of one sample.
+    dictionary_set : str or ConvexSet, optional
+        Where atoms may lie; by default ``l2_ball``, and for ``spsgd`` and ``ol_wang`` that of the
+        paper: entries in [0, 1] and no feature without an atom.
+    dictionary_penalty : float or ElasticNet, optional
+    batch_size, n_passes, shuffle, forgetting, frozen_atoms, tol, max_iter, n_jobs, random_state,
+    callbacks, verbose
+        As in `OnlineRobustNMF`.
+
+    Attributes
+    ----------
+    components_ : array of shape (K, F)
+        The dictionary, atoms in rows.
+    history_ : History
+        One row per batch: samples, seconds, loss, certificate, dictionary change.
+    loss_ : Loss
+        The loss in use.
+    n_samples_seen_, n_iter_ : int
+        Samples and batches seen.
+
+    Notes
+    -----
+    Divergences that are not convex in the prediction (β outside [1, 2], so Itakura–Saito) have
+    codes that are critical points, and the certificate measures how critical.
+
+    References
+    ----------
+    R. Zhao, V. Y. F. Tan, H. Xu, "Online nonnegative matrix factorization with general
+    divergences", AISTATS 2017.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from thresher import OnlineNMF
+    >>> counts = np.random.default_rng(0).poisson(2.0, (500, 30))
+    >>> model = OnlineNMF(3, divergence="kl", random_state=0).fit(counts)
+    >>> model.transform(counts).shape
+    (500, 3)
+    """
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        divergence: Any = "squared_l2",
+        divergence_parameter: Any = None,
+        init: Any = "samples",
+        solver: Any = "auto",
+        code_set: Any = "nonnegative",
+        code_penalty: Any = None,
+        dictionary_set: Any = None,
+        dictionary_penalty: Any = None,
+        batch_size: int = 256,
+        n_passes: int | None = None,
+        shuffle: bool = True,
+        forgetting: Any = "auto",
+        frozen_atoms: Any = None,
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        callbacks: Iterable[Callback] | None = None,
+        verbose: int = 1,
+    ) -> None:
+        self.n_components = n_components
+        self.divergence = divergence
+        self.divergence_parameter = divergence_parameter
+        self.init = init
+        self.solver = solver
+        self.code_set = code_set
+        self.code_penalty = code_penalty
+        self.dictionary_set = dictionary_set
+        self.dictionary_penalty = dictionary_penalty
+        self.batch_size = batch_size
+        self.n_passes = n_passes
+        self.shuffle = shuffle
+        self.forgetting = forgetting
+        self.frozen_atoms = frozen_atoms
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.callbacks = callbacks
+        self.verbose = verbose
+
+    @property
+    def solver_(self) -> str:
+        """What the solver consists of."""
+        return named_divergence_solver(self.solver, ONLINE_DIVERGENCE_SOLVERS).description
+
+    def _method(self, n_components: int, in_order: bool = True) -> OnlineMethod:
+        solver = named_divergence_solver(self.solver, ONLINE_DIVERGENCE_SOLVERS)
+        forgetting = named_forgetting(self.forgetting, in_order)
+        averaged = solver.learner == "auto" and forgetting == FORGETTING_SHUFFLED
+        averaging = AVERAGING_SHUFFLED if averaged else 0.0
+        return self._parts(n_components, solver, forgetting, averaging)
