@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from thresher.engine import StopAfter
     from thresher.estimators import Checkpoint, OnlineRobustNMF, RobustNMF, Separation, load, save
+    from thresher.tasks.topics import TopicModel
 
 __version__ = "0.1.0"
 
@@ -19,6 +20,7 @@ _HOMES = {
     "RobustNMF": "thresher.estimators",
     "Separation": "thresher.estimators",
     "StopAfter": "thresher.engine",
+    "TopicModel": "thresher.tasks.topics",
     "load": "thresher.estimators",
     "save": "thresher.estimators",
 }
@@ -29,6 +31,7 @@ __all__ = [
     "RobustNMF",
     "Separation",
     "StopAfter",
+    "TopicModel",
     "__version__",
     "load",
     "save",
