@@ -278,12 +278,20 @@ def test_partial_fit_keeps_the_vocabulary_and_counts_on(stream_of_texts):
     assert_planted_topics(found)
 
 
+def _refuse(X):
+    raise ValueError("refused")
+
+
 def test_a_bad_batch_leaves_the_model_as_it_was(texts):
     found = model().partial_fit(texts[:100])
     before, n_documents = found.transform(texts[:5]), found.tfidf_.n_documents_
     for bad in ([], "text", np.eye(3)):
         with pytest.raises(ValueError):
             found.partial_fit(bad)
+    learn, found.model_.partial_fit = found.model_.partial_fit, _refuse
+    with pytest.raises(ValueError, match="refused"):
+        found.partial_fit(texts[100:200])
+    found.model_.partial_fit = learn
     np.testing.assert_array_equal(found.transform(texts[:5]), before)
     assert found.tfidf_.n_documents_ == n_documents
 
