@@ -347,8 +347,8 @@ class TestTextCounts:
         monkeypatch.setenv("THRESHER_DATA", str(folder))
         for path in (None, folder, str(folder / "bbc_news.npz")):
             corpus = load_text_counts("bbc_news", path)
-            # In bytes, this sum would be 44.
             np.testing.assert_array_equal(corpus.counts.sum(axis=1), [300, 0, 7])
+            assert (corpus.counts + corpus.counts).max() == 400  # bytes would overflow
             assert corpus.counts.format == "csr"
             assert list(corpus.vocabulary) == ["goal", "vote", "win"]
             assert list(corpus.label_names[corpus.labels]) == ["sport", "politics", "politics"]
