@@ -43,7 +43,7 @@ from thresher import OnlineRobustNMF, RobustNMF, StopAfter
 from thresher.datasets import make_outlier_stream
 from thresher.datasets.outlier_stream import OutlierStream
 from thresher.encoding import AutoEncoder, CodingProblem, OutlierADMM, ProjectedGradient
-from thresher.engine import BatchADMM, Pool, OnlineMethod, Step
+from thresher.engine import BatchADMM, OnlineMethod, Pool, Step
 from thresher.learning import DictionaryADMM, DictionaryGradient
 from thresher.linalg import Array
 from thresher.losses import Envelope

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from scipy import sparse
 
 from thresher.datasets import (
+    DivergenceStream,
     OutlierStream,
     SurveillanceScene,
+    load_text_counts,
+    make_divergence_stream,
     make_outlier_stream,
     make_surveillance_scene,
 )
@@ -220,3 +226,149 @@ class TestSurveillanceScene:
     def test_wrong_arguments_are_explained(self, arguments, message):
         with pytest.raises(ValueError, match=message):
             make_surveillance_scene(**arguments)
+
+
+NOISES = ("is", "kl", "squared_l2", "outliers")
+
+
+@pytest.fixture(scope="module", params=NOISES)
+def noisy(request) -> tuple[str, DivergenceStream]:
+    return request.param, make_divergence_stream(1200, noise=request.param, random_state=0)
+
+
+class TestDivergenceStream:
+    def test_clean_is_the_product_of_shifted_half_normal_factors(self, noisy):
+        _, stream = noisy
+        assert stream.dictionary.shape == (40, 200)
+        np.testing.assert_allclose(stream.clean, stream.codes @ stream.dictionary)
+        for factor in (stream.dictionary, stream.codes):
+            assert factor.min() >= 1
+            # E|Y| = s sqrt(2/pi) and E Y^2 = s^2.
+            assert np.mean(factor - 1) == pytest.approx(5 * np.sqrt(2 / np.pi), rel=0.02)
+            assert np.mean((factor - 1) ** 2) == pytest.approx(25, rel=0.04)
+        assert stream.clean.mean() == pytest.approx(
+            40 * (1 + 5 * np.sqrt(2 / np.pi)) ** 2, rel=0.02
+        )
+
+    def test_data_are_in_range_and_hardly_clipped(self, noisy):
+        name, stream = noisy
+        assert stream.data.min() >= 0
+        assert stream.data.max() <= 4000
+        if name != "outliers":
+            assert np.mean((stream.data == 0) | (stream.data == 4000)) == 0
+
+    def test_noise_has_the_mean_variance_and_ratio_of_its_distribution(self, noisy):
+        name, stream = noisy
+        if name == "outliers":
+            return
+        error, clean = stream.data - stream.clean, stream.clean
+        variance = {"is": clean**2 / 1000, "kl": clean, "squared_l2": 900.0 + 0 * clean}[name]
+        standard = error / np.sqrt(variance)
+        assert abs(standard.mean()) < 0.01
+        assert standard.var() == pytest.approx(1, rel=0.02)
+        # Also where the clean entry is small or large: the variance follows the mean.
+        for part in (clean < np.quantile(clean, 0.1), clean > np.quantile(clean, 0.9)):
+            assert standard[part].var() == pytest.approx(1, rel=0.05)
+        ratio = 20 * np.log10(np.linalg.norm(clean) / np.linalg.norm(error))
+        assert ratio == pytest.approx(30, abs=1)
+        if name == "kl":
+            np.testing.assert_array_equal(stream.data, np.rint(stream.data))
+
+    def test_three_tenths_of_each_sample_are_uniform_outliers(self):
+        stream = make_divergence_stream(1200, noise="outliers", random_state=0)
+        error = stream.data - stream.clean
+        assert set(np.count_nonzero(np.abs(error) > 1e-9, axis=1)) == {60}
+        inside = (stream.clean > 2000 / 3) & (stream.data > 0) & (np.abs(error) > 1e-9)
+        assert np.abs(error).max() <= 2000
+        # Upwards nothing is clipped: uniform on [0, 2000].
+        up = error[inside & (error > 0)]
+        np.testing.assert_allclose(np.quantile(up, [0.25, 0.5, 0.75]), [500, 1000, 1500], atol=25)
+
+    def test_noise_leaves_the_factors_alone_and_seeds_count(self):
+        streams = [make_divergence_stream(50, 20, 3, name, random_state=4) for name in NOISES]
+        for other in streams[1:]:
+            np.testing.assert_array_equal(streams[0].clean, other.clean)
+            assert not np.array_equal(streams[0].data, other.data)
+        again = make_divergence_stream(50, 20, 3, "is", random_state=4)
+        np.testing.assert_array_equal(streams[0].data, again.data)
+        assert not np.array_equal(
+            again.data, make_divergence_stream(50, 20, 3, "is", random_state=5).data
+        )
+
+    def test_dtype_changes_only_the_rounding(self):
+        double, single = (
+            make_divergence_stream(30, 20, 3, dtype=t, random_state=4)
+            for t in (np.float64, np.float32)
+        )
+        for field in ("data", "clean", "dictionary", "codes"):
+            assert getattr(single, field).dtype == np.float32
+            expected = getattr(double, field).astype(np.float32)
+            np.testing.assert_array_equal(getattr(single, field), expected)
+
+    def test_held_out_set_shares_the_dictionary_only(self):
+        train = make_divergence_stream(30, 20, 3, random_state=0)
+        test = make_divergence_stream(30, dictionary=train.dictionary, random_state=1)
+        np.testing.assert_array_equal(test.dictionary, train.dictionary)
+        assert not np.array_equal(test.codes, train.codes)
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ({"n_samples": 0}, "n_samples"),
+            ({"n_features": 0}, "n_features"),
+            ({"n_components": 0}, "n_components"),
+            ({"noise": "gamma"}, "'is', 'kl'"),
+            ({"dtype": np.int64}, "dtype"),
+            ({"dictionary": [[-1.0, 2.0]]}, "dictionary"),
+        ],
+    )
+    def test_wrong_arguments_are_explained(self, arguments, message):
+        with pytest.raises(ValueError, match=message):
+            make_divergence_stream(**{"n_samples": 10, **arguments})
+
+
+class TestTextCounts:
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> Path:
+        counts = sparse.csr_array(np.array([[200, 0, 100], [0, 0, 0], [3, 4, 0]], dtype=np.uint8))
+        np.savez(
+            tmp_path / "bbc_news.npz",
+            data=counts.data,
+            indices=counts.indices,
+            indptr=counts.indptr,
+            shape=counts.shape,
+            vocab=["goal", "vote", "win"],
+            label=np.int8([0, 1, 1]),
+            label_names=["sport", "politics"],
+        )
+        return tmp_path
+
+    def test_a_file_a_folder_and_the_environment_give_the_same(self, folder, monkeypatch):
+        monkeypatch.setenv("THRESHER_DATA", str(folder))
+        for path in (None, folder, str(folder / "bbc_news.npz")):
+            corpus = load_text_counts("bbc_news", path)
+            np.testing.assert_array_equal(corpus.counts.sum(axis=1), [300, 0, 7])
+            assert (corpus.counts + corpus.counts).max() == 400  # bytes would overflow
+            assert corpus.counts.format == "csr"
+            assert list(corpus.vocabulary) == ["goal", "vote", "win"]
+            assert list(corpus.label_names[corpus.labels]) == ["sport", "politics", "politics"]
+
+    def test_a_missing_file_says_what_to_set(self, folder, monkeypatch):
+        monkeypatch.delenv("THRESHER_DATA", raising=False)
+        with pytest.raises(FileNotFoundError, match="set the environment variable THRESHER_DATA"):
+            load_text_counts("bbc_news")
+        with pytest.raises(FileNotFoundError, match="path that was given"):
+            load_text_counts("20newsgroups", folder)
+        monkeypatch.setenv("THRESHER_DATA", str(folder / "nowhere"))
+        with pytest.raises(FileNotFoundError, match="what THRESHER_DATA says"):
+            load_text_counts("bbc_news")
+
+    def test_other_names_and_other_files_are_explained(self, folder):
+        with pytest.raises(ValueError, match="'20newsgroups'"):
+            load_text_counts("reuters", folder)
+        np.savez(folder / "bbc_news.npz", frames=np.zeros(3))
+        with pytest.raises(ValueError, match="not a corpus"):
+            load_text_counts("bbc_news", folder)
+        (folder / "bbc_news.npz").write_text("hello")
+        with pytest.raises(ValueError, match="not a corpus"):
+            load_text_counts("bbc_news", folder)

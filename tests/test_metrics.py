@@ -7,14 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
+from scipy import sparse
 
 from thresher.metrics import (
     factor_match_score,
     hoyer_sparseness,
     mean_regret,
     psnr,
+    purity,
     relative_error,
     support_scores,
+    topic_coherence,
 )
 
 vectors = arrays(np.float64, st.integers(2, 12), elements=st.floats(-1e3, 1e3))
@@ -232,3 +235,115 @@ class TestHoyerSparseness:
     def test_wrong_arguments_are_explained(self, values, axis, message):
         with pytest.raises(ValueError, match=message):
             hoyer_sparseness(values, axis)
+
+
+class TestTopicCoherence:
+    @given(arrays(np.int64, (12, 5), elements=st.integers(0, 3)))
+    def test_is_the_mean_of_the_formula_over_pairs_and_in_range(self, counts):
+        weights = np.array([[5.0, 4.0, 3.0, 2.0, 1.0]])
+        found = topic_coherence(weights, sparse.csr_array(counts), n_words=3)
+        has = counts > 0
+        pairs = []
+        for i, j in ((0, 1), (0, 2), (1, 2)):
+            p_i, p_j, p_ij = has[:, i].mean(), has[:, j].mean(), (has[:, i] & has[:, j]).mean()
+            if p_ij == 0:
+                pairs.append(-1.0)
+            elif p_ij == 1:
+                pairs.append(0.0)
+            else:
+                pairs.append(np.log(p_ij / (p_i * p_j)) / -np.log(p_ij))
+        assert found.per_topic == pytest.approx([np.mean(pairs)])
+        assert -1 - 1e-12 <= found.mean <= 1 + 1e-12
+
+    def test_together_only_is_one_never_is_minus_one_independent_is_zero(self):
+        together = [[1, 1], [1, 1], [0, 0], [0, 0]]
+        never = [[1, 0], [0, 1], [1, 0], [0, 1]]
+        independent = [[1, 1], [1, 0], [0, 1], [0, 0]]
+        unseen = [[1, 0], [1, 0], [0, 0], [0, 0]]
+        everywhere = [[1, 1], [1, 1], [1, 1], [1, 1]]
+        cases = [(together, 1), (never, -1), (independent, 0), (unseen, -1), (everywhere, 0)]
+        for documents, expected in cases:
+            assert topic_coherence(np.eye(2)[:1] + 1, documents).mean == pytest.approx(expected)
+
+    def test_words_weights_dense_sparse_counts_and_flags_agree(self):
+        rng = np.random.default_rng(0)
+        counts = rng.poisson(0.7, (40, 8))
+        weights = rng.random((3, 8))
+        vocabulary = [f"w{column}" for column in range(8)]
+        words = [[vocabulary[c] for c in np.argsort(-row)[:4]] for row in weights]
+        expected = topic_coherence(weights, counts, 4)
+        for topics, X in (
+            (weights, sparse.csr_array(counts)),
+            (7 * weights, sparse.csc_matrix(counts > 0)),
+            (weights.tolist(), 0.1 * counts),
+            (words, counts),
+            (np.array(words), counts),
+        ):
+            found = topic_coherence(topics, X, 4, vocabulary=vocabulary)
+            np.testing.assert_array_equal(found.per_topic, expected.per_topic)
+
+    def test_planted_topics_are_more_coherent_than_mixed_ones(self):
+        rng = np.random.default_rng(1)
+        topic_of_word = np.repeat(np.arange(4), 10)
+        topic_of_document = rng.integers(4, size=300)
+        rate = np.where(topic_of_document[:, np.newaxis] == topic_of_word, 0.5, 0.05)
+        counts = sparse.csr_array(rng.poisson(rate))
+        planted = (np.arange(4)[:, np.newaxis] == topic_of_word).astype(float)
+        right = topic_coherence(planted, counts).per_topic
+        mixed = topic_coherence(planted[:, rng.permutation(40)], counts).per_topic
+        assert right.min() > mixed.max() + 0.1
+
+    def test_stored_zeros_are_no_words(self):
+        counts = sparse.csr_array(([1, 0, 1], [0, 1, 1], [0, 2, 3]), shape=(2, 2))
+        assert topic_coherence([[1.0, 1.0]], counts).mean == -1
+
+    def test_a_wide_vocabulary_is_not_made_dense(self):
+        # Dense, these would take 80 GB.
+        counts = sparse.random_array((10_000, 1_000_000), density=1e-5, rng=0, format="csr")
+        words = [["3", "5"], ["8", "9"]]
+        vocabulary = [str(column) for column in range(1_000_000)]
+        assert topic_coherence(words, counts, vocabulary=vocabulary).per_topic.shape == (2,)
+
+    def test_a_topic_without_a_pair_is_left_out_of_the_mean(self):
+        documents = [[1, 1, 0], [0, 0, 1]]
+        found = topic_coherence([[1.0, 2.0, 0.0], [0.0, 0.0, 1.0]], documents)
+        assert np.isnan(found.per_topic[1])
+        assert found.mean == found.per_topic[0] == pytest.approx(1)
+        assert np.isnan(topic_coherence([[0.0, 0.0, 0.0]], documents).mean)
+
+    @pytest.mark.parametrize(
+        ("topics", "X", "options", "message"),
+        [
+            (np.eye(3), np.eye(3), {"n_words": 1}, "at least 2"),
+            (np.eye(3), np.eye(4), {}, "same vocabulary"),
+            (np.ones(3), np.eye(3), {}, "row per topic"),
+            (np.eye(3), np.ones(3), {}, "row per document"),
+            (np.eye(2), [["a", "b"]], {}, "counts"),
+            ([[np.nan, 1.0]], np.eye(2), {}, "finite"),
+            ([["a", "b"]], np.eye(2), {}, "vocabulary="),
+            ([["a", "b"]], np.eye(2), {"vocabulary": "abc"}, "3 words for 2"),
+            ([["a", "c"]], np.eye(2), {"vocabulary": "ab"}, "'c' is not in"),
+        ],
+    )
+    def test_wrong_arguments_are_explained(self, topics, X, options, message):
+        with pytest.raises(ValueError, match=message):
+            topic_coherence(topics, X, **options)
+
+
+class TestPurity:
+    def test_by_hand(self):
+        assert purity(["a", "a", "b", "b", "c"], [0, 0, 0, 1, 1]) == pytest.approx(3 / 5)
+
+    @given(arrays(np.int64, 30, elements=st.integers(0, 4)), st.permutations(range(5)))
+    def test_names_do_not_matter_and_splitting_never_hurts(self, clusters, order):
+        labels = np.random.default_rng(0).integers(3, size=30)
+        value = purity(labels, clusters)
+        assert purity(labels, np.array(order)[clusters]) == pytest.approx(value)
+        assert purity(labels, 10 * clusters + np.arange(30) % 2) >= value
+        assert np.bincount(labels).max() / 30 <= value <= 1
+        assert purity(labels, np.arange(30)) == 1 == purity(labels, labels)
+
+    def test_wrong_arguments_are_explained(self):
+        for labels, clusters in (([1], [1, 2]), ([], []), ([[1]], [[1]])):
+            with pytest.raises(ValueError, match="one entry per sample"):
+                purity(labels, clusters)

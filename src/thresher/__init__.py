@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         load,
         save,
     )
+    from thresher.tasks.topics import TopicModel
 
 __version__ = "0.1.0"
 
@@ -30,6 +31,7 @@ _HOMES = {
     "RobustNMF": "thresher.estimators",
     "Separation": "thresher.estimators",
     "StopAfter": "thresher.engine",
+    "TopicModel": "thresher.tasks.topics",
     "load": "thresher.estimators",
     "save": "thresher.estimators",
 }
@@ -42,6 +44,7 @@ __all__ = [
     "RobustNMF",
     "Separation",
     "StopAfter",
+    "TopicModel",
     "__version__",
     "load",
     "save",

@@ -17,9 +17,9 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from thresher.report.demo import demo_report
 from thresher.tasks.demo import Progress as Tell
 from thresher.tasks.demo import run_demo
+from thresher.tasks.demo_report import demo_report
 from thresher.tasks.demo_result import DemoResult
 
 

@@ -1,11 +1,17 @@
-"""Synthetic data with known ground truth: clean part, outliers and noise are all returned."""
+"""Synthetic data whose truth is returned with them, and loaders of files that the user has."""
 
+from .divergence_stream import DivergenceStream, make_divergence_stream
 from .outlier_stream import OutlierStream, make_outlier_stream
 from .surveillance import SurveillanceScene, make_surveillance_scene
+from .text import TextCounts, load_text_counts
 
 __all__ = [
+    "DivergenceStream",
     "OutlierStream",
     "SurveillanceScene",
+    "TextCounts",
+    "load_text_counts",
+    "make_divergence_stream",
     "make_outlier_stream",
     "make_surveillance_scene",
 ]

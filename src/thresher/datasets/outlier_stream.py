@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from .arguments import checked_dictionary, checked_float_type, require_positive, require_share
+
 # Rows generated at a time. All arithmetic is done in float64 on one block, so that the values do
 # not depend on the output dtype and the temporaries stay at a few megabytes for any n_samples.
-_BLOCK_ROWS = 1024
+BLOCK_ROWS = 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,28 +110,26 @@ def make_outlier_stream(
     >>> test.data.shape
     (200, 30)
     """
-    _require_share("contaminated", contaminated)
-    _require_share("density", density)
+    require_share("contaminated", contaminated)
+    require_share("density", density)
     if not 0 <= noise < np.inf:
         raise ValueError(f"noise is a standard deviation: give a finite number >= 0, not {noise}.")
-    output_dtype: np.dtype[Any] = np.dtype(dtype)
-    if output_dtype not in (np.float32, np.float64):
-        raise ValueError(f"dtype must be float32 or float64, not {output_dtype}.")
-    _require_positive("n_samples", n_samples)
+    output_dtype = checked_float_type(dtype)
+    require_positive("n_samples", n_samples)
 
     seeds = np.random.default_rng(random_state).integers(2**63, size=4)
     dictionary_rng, code_rng, outlier_rng, noise_rng = map(np.random.default_rng, seeds)
 
     if dictionary is None:
-        _require_positive("n_features", n_features)
-        _require_positive("n_components", n_components)
+        require_positive("n_features", n_features)
+        require_positive("n_components", n_components)
         atoms = _half_normal(dictionary_rng, n_components, n_features, n_components)
     else:
-        atoms = _checked_dictionary(dictionary)
+        atoms = checked_dictionary(dictionary)
         n_components, n_features = atoms.shape
 
-    n_contaminated = _floor_share(contaminated, n_samples)
-    n_outliers_per_row = _floor_share(density, n_features)
+    n_contaminated = floor_share(contaminated, n_samples)
+    n_outliers_per_row = floor_share(density, n_features)
     is_contaminated = np.zeros(n_samples, dtype=bool)
     is_contaminated[outlier_rng.permutation(n_samples)[:n_contaminated]] = True
 
@@ -138,12 +137,12 @@ def make_outlier_stream(
     clean = np.empty((n_samples, n_features), dtype=output_dtype)
     outliers = np.empty_like(clean)
     data = np.empty_like(clean)
-    for start in range(0, n_samples, _BLOCK_ROWS):
-        rows = slice(start, min(start + _BLOCK_ROWS, n_samples))
+    for start in range(0, n_samples, BLOCK_ROWS):
+        rows = slice(start, min(start + BLOCK_ROWS, n_samples))
         n_rows = rows.stop - rows.start
         block_codes = _half_normal(code_rng, n_rows, n_components, n_components)
         block_clean = np.clip(block_codes @ atoms, 0, 1)
-        block_outliers = _draw_outliers(
+        block_outliers = draw_outliers(
             outlier_rng, is_contaminated[rows], n_features, n_outliers_per_row
         )
         block_noise = noise * noise_rng.standard_normal((n_rows, n_features))
@@ -163,7 +162,7 @@ def _half_normal(
     return np.abs(rng.normal(0, n_components**-0.5, (n_rows, n_columns)))
 
 
-def _draw_outliers(
+def draw_outliers(
     rng: np.random.Generator,
     is_contaminated: NDArray[np.bool_],
     n_features: int,
@@ -179,28 +178,6 @@ def _draw_outliers(
     return outliers
 
 
-def _floor_share(share: float, total: int) -> int:
+def floor_share(share: float, total: int) -> int:
     """``floor(share * total)``, immune to the rounding that makes ``0.29 * 100`` less than 29."""
     return int(np.floor(share * total + 1e-9 * total))
-
-
-def _checked_dictionary(dictionary: ArrayLike) -> NDArray[np.float64]:
-    atoms = np.array(dictionary, dtype=np.float64)
-    if atoms.ndim != 2 or atoms.size == 0:
-        raise ValueError(
-            "dictionary must be a nonempty matrix of shape (n_components, n_features), "
-            f"but its shape is {atoms.shape}."
-        )
-    if not np.isfinite(atoms).all() or (atoms < 0).any():
-        raise ValueError("dictionary must be finite and nonnegative: remove NaNs and clip at 0.")
-    return atoms
-
-
-def _require_share(name: str, value: float) -> None:
-    if not 0 <= value <= 1:
-        raise ValueError(f"{name} is a share: give a number between 0 and 1, not {value}.")
-
-
-def _require_positive(name: str, value: int) -> None:
-    if value < 1:
-        raise ValueError(f"{name} must be at least 1, not {value}.")

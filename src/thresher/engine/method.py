@@ -162,6 +162,10 @@ class OnlineMethod:
         """A state that has seen nothing; atoms may start from the first batch."""
         n_features = batch.X.shape[1]
         if isinstance(init, str):
+            loss = self.loss(1.0)
+            positive = isinstance(loss, SeparableLoss) and loss.positive_prediction
+            if init == "auto":
+                init = "mean" if positive and self._stays_sparse(batch) else "samples"
             # Some rows are enough to start from, and a sparse matrix stays sparse.
             rows = max(_ROWS_TO_START_FROM, _ENTRIES_TO_START_FROM // n_features)
             step = -(-batch.n_samples // rows)
@@ -172,8 +176,7 @@ class OnlineMethod:
             rng = np.random.default_rng([seed, 0])
             region = self.dictionary_regulariser.region
             D = initial_atoms(init, n_components, X, weight, chosen, region, rng)
-            loss = self.loss(1.0)
-            if isinstance(loss, SeparableLoss) and loss.positive_prediction:
+            if positive:
                 D = region.project(positive_atoms(D, X, weight, chosen))
         else:
             D = self.dictionary_regulariser.region.project(np.array(init, dtype=np.float64))

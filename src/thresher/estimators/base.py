@@ -20,7 +20,7 @@ from sklearn.utils.validation import (
 
 from thresher.encoding import BlockEncoder, CodingProblem, Encoding, Status
 from thresher.engine import OnlineMethod, Pool, ProgressBar, StreamState
-from thresher.linalg import Array, block_slices
+from thresher.linalg import Array
 from thresher.streams import Batch
 
 Result = TypeVar("Result")
@@ -41,7 +41,7 @@ class CodedBlock:
     """
 
     problem: CodingProblem
-    X: Array
+    X: Any
     weight: Array | None
     encoding: Encoding
     divisor: Array | None
@@ -53,7 +53,7 @@ class CodedBlock:
 
     def loss(self) -> Array:
         """Loss of every sample."""
-        return self.problem.loss.value(self.X, self.prediction(), self.weight)
+        return self.problem.fit(self.X, self.encoding.codes, self.weight).values()
 
     def outliers(self) -> Array:
         """What the loss sets aside."""
@@ -174,7 +174,7 @@ class DictionaryModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         unfinished = 0
         label = f"{type(self).__name__}: coding"
         with Pool(self.n_jobs) as pool, ProgressBar(label, X.shape[0], self.verbose > 0) as bar:
-            for rows, result, late in pool.stream(work, block_slices(*X.shape)):
+            for rows, result, late in pool.stream(work, method.blocks(batch)):
                 unfinished += late
                 bar.update(rows.stop)
                 yield rows, result

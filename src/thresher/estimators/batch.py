@@ -28,7 +28,12 @@ from thresher.engine import (
     stream,
 )
 from thresher.estimators.learned import LearnedModel
-from thresher.estimators.registry import AVERAGING_SHUFFLED, FORGETTING_SHUFFLED
+from thresher.estimators.registry import (
+    AVERAGING_SHUFFLED,
+    FORGETTING_MAJORISED,
+    FORGETTING_SHUFFLED,
+)
+from thresher.learning import RatioLearner
 from thresher.linalg import Array
 from thresher.streams import ArraySource, Batch
 
@@ -97,7 +102,10 @@ class BatchModel(LearnedModel):
             batch.sample_weight,
             batch.entry_weight,
         )
-        method = replace(method, forgetting=FORGETTING_SHUFFLED, averaging=AVERAGING_SHUFFLED)
+        if isinstance(method.learner, RatioLearner):
+            method = replace(method, forgetting=FORGETTING_MAJORISED)
+        else:
+            method = replace(method, forgetting=FORGETTING_SHUFFLED, averaging=AVERAGING_SHUFFLED)
 
         def report(
             before: StreamState, after: StreamState, position: Position, *rest: object

@@ -61,7 +61,7 @@ class BatchNMF(DivergenceModel, BatchModel):
         *,
         divergence: Any = "squared_l2",
         divergence_parameter: Any = None,
-        init: Any = "samples",
+        init: Any = "auto",
         solver: Any = "auto",
         code_set: Any = "nonnegative",
         code_penalty: Any = None,

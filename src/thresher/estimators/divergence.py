@@ -34,7 +34,6 @@ class DivergenceModel(DictionaryModel):
         n_components: int,
         solver: DivergenceSolver,
         forgetting: Forgetting,
-        averaging: float = 0.0,
     ) -> OnlineMethod:
         """The method that the parameters describe."""
         divergence = named_divergence(self.divergence, self.divergence_parameter)
@@ -56,7 +55,6 @@ class DivergenceModel(DictionaryModel):
             frozen=frozen_mask(self.frozen_atoms, n_components),
             keep_sparse=solver.sparse and _is_plain(codes),
             revive=solver.learner == "auto",
-            averaging=averaging,
         )
 
     def _exact_encoder(self) -> BlockEncoder:

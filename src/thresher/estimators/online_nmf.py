@@ -1,6 +1,7 @@
 """Online nonnegative matrix factorisation with general divergences: paper E."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from thresher.engine import Callback, OnlineMethod
@@ -8,11 +9,13 @@ from thresher.estimators.divergence import DivergenceModel
 from thresher.estimators.online import OnlineModel
 from thresher.estimators.registry import (
     AVERAGING_SHUFFLED,
+    FORGETTING_MAJORISED,
     FORGETTING_SHUFFLED,
     ONLINE_DIVERGENCE_SOLVERS,
     named_divergence_solver,
     named_forgetting,
 )
+from thresher.learning import PlainAverage, RatioLearner
 
 
 class OnlineNMF(DivergenceModel, OnlineModel):
@@ -39,9 +42,10 @@ class OnlineNMF(DivergenceModel, OnlineModel):
         α, β, the matrix of ``mahalanobis``, or the threshold of ``huber``, in the units of the
         data; without one, the threshold is 2.5 standard deviations of the noise, measured on the
         residuals of the stream.
-    init : {"samples", "random", "uniform", "half-normal"} or array of shape (K, F)
-        Where atoms start; they are projected onto ``dictionary_set``, and divergences that need
-        positive predictions mix in some of the mean sample.
+    init : {"auto", "samples", "mean", "random", "uniform", "half-normal"} or array (K, F)
+        Where atoms start: thinned samples of the first batch, or their mean with some noise, which
+        ``auto`` takes for sparse data under KL and its kin. They are projected onto
+        ``dictionary_set``; divergences that need positive predictions mix in some of the mean.
     solver : {"auto", "spsgd", "ol_guan", "ol_lef", "ol_wang"} or DivergenceSolver
         ``auto`` is the best method for the divergence, without a step size: majorisation with
         additive statistics for α- and β-divergences, a quadratic surrogate for the others. For ℓ1
@@ -96,7 +100,7 @@ class OnlineNMF(DivergenceModel, OnlineModel):
         *,
         divergence: Any = "squared_l2",
         divergence_parameter: Any = None,
-        init: Any = "samples",
+        init: Any = "auto",
         solver: Any = "auto",
         code_set: Any = "nonnegative",
         code_penalty: Any = None,
@@ -142,7 +146,10 @@ class OnlineNMF(DivergenceModel, OnlineModel):
 
     def _method(self, n_components: int, in_order: bool = True) -> OnlineMethod:
         solver = named_divergence_solver(self.solver, ONLINE_DIVERGENCE_SOLVERS)
-        forgetting = named_forgetting(self.forgetting, in_order)
+        method = self._parts(n_components, solver, PlainAverage())
+        majorised = isinstance(method.learner, RatioLearner)
+        shuffled = FORGETTING_MAJORISED if majorised else FORGETTING_SHUFFLED
+        forgetting = named_forgetting(self.forgetting, in_order, shuffled)
         averaged = solver.learner == "auto" and forgetting == FORGETTING_SHUFFLED
         averaging = AVERAGING_SHUFFLED if averaged else 0.0
-        return self._parts(n_components, solver, forgetting, averaging)
+        return replace(method, forgetting=forgetting, averaging=averaging)

@@ -247,6 +247,8 @@ BATCH_DIVERGENCE_SOLVERS = {
 }
 
 INITS = {
+    "auto": "auto",
+    "mean": "mean",
     "samples": "samples",
     "random": "uniform",
     "uniform": "uniform",
@@ -284,6 +286,8 @@ PARTS: dict[str, type] = {
 FORGETTING_SHUFFLED = PowerForgetting(60.0)
 AVERAGING_SHUFFLED = 10.0
 FORGETTING_IN_ORDER = PowerForgetting(3.0)
+FORGETTING_MAJORISED = PowerForgetting(10.0)
+"""For ratios of sums in random order; they need no averaging (docs/divergences.md)."""
 
 
 def _unknown(parameter: str, value: object, names: Any) -> ValueError:
@@ -378,10 +382,12 @@ def named_regulariser(
     return Constrained(named_penalty(f"{kind}_penalty", penalty), named_set(f"{kind}_set", region))
 
 
-def named_forgetting(value: Any, in_order: bool) -> Forgetting:
+def named_forgetting(
+    value: Any, in_order: bool, shuffled: Forgetting = FORGETTING_SHUFFLED
+) -> Forgetting:
     """Take ``auto``, None (the plain average), a half-life in samples, or a schedule."""
     if isinstance(value, str) and value == "auto":
-        return FORGETTING_IN_ORDER if in_order else FORGETTING_SHUFFLED
+        return FORGETTING_IN_ORDER if in_order else shuffled
     if value is None:
         return PlainAverage()
     if isinstance(value, Real) and not isinstance(value, bool):

@@ -7,7 +7,8 @@ float32, which numba would widen to float64: both halve the speed.
 import numpy as np
 from numba import njit
 
-from thresher.kernels.envelope import REORDER, outlier
+from thresher.kernels.compiling import helper, kernel
+from thresher.kernels.envelope import outlier
 
 
 @njit(inline="always")
@@ -16,8 +17,8 @@ def _dual(e, l1, shrink, lower, upper, scale):  # type: ignore[no-untyped-def]
     return (outlier(e, l1, shrink, lower, upper) - e) * scale
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER, error_model="numpy")
-def split(Q, V, X, weight, rho, relaxation, l1, l2, lower, upper):  # type: ignore[no-untyped-def]
+@helper
+def _split(Q, V, X, weight, rho, relaxation, l1, l2, lower, upper):  # type: ignore[no-untyped-def]
     """From ``cD`` in Q: the new v in V, and ``y − u`` in Q; y and u follow from v alone.
 
     The step of the proximal map is ``t = weight/ρ``. ``weight`` is empty if all weigh one.
@@ -47,7 +48,7 @@ def split(Q, V, X, weight, rho, relaxation, l1, l2, lower, upper):  # type: igno
                 q[f] = z - u - u
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER, error_model="numpy")
+@kernel
 def begin(Y, X, weight, largest_rho, l1, l2, lower, upper, rho, V, Q):  # type: ignore[no-untyped-def]
     """From predictions: ρ of every row, ``v = y + u`` and ``y − u``, with u the gradient over ρ."""
     one, zero = X.dtype.type(1), X.dtype.type(0)
@@ -75,8 +76,8 @@ def begin(Y, X, weight, largest_rho, l1, l2, lower, upper, rho, V, Q):  # type: 
             q[f] = y[f] - u
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER, error_model="numpy")
-def nonnegative_codes(B, H, C, room, inverse, shift, l1, l2, rho, relaxation, times):  # type: ignore[no-untyped-def]
+@helper
+def _nonnegative_codes(B, H, C, room, inverse, shift, l1, l2, rho, relaxation, times):  # type: ignore[no-untyped-def]
     """ADMM steps on ``½ c G cᵀ − b·c + (l1 Σc + l2/2 ‖c‖²)/ρ`` over ``c ≥ 0``, in K dimensions.
 
     H is the state: p = prox(h) is feasible and ``w = h − p`` the dual. C gets the last c.
@@ -107,7 +108,13 @@ def nonnegative_codes(B, H, C, room, inverse, shift, l1, l2, rho, relaxation, ti
                     h[k] += a * (c[k] - max(h[k] - l1 * step, zero) / (one + l2 * step))
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER, error_model="numpy")
+@kernel
+def nonnegative_codes(B, H, C, room, inverse, shift, l1, l2, rho, relaxation, times):  # type: ignore[no-untyped-def]
+    """`_nonnegative_codes`, for Python."""
+    _nonnegative_codes(B, H, C, room, inverse, shift, l1, l2, rho, relaxation, times)
+
+
+@kernel
 def rounds(  # type: ignore[no-untyped-def]
     X, weight, D, DT, inverse, shift, H, V, Q, rho, relaxation, code_l1, code_l2, inner,
     l1, l2, lower, upper, times,
@@ -116,6 +123,6 @@ def rounds(  # type: ignore[no-untyped-def]
     B, C, room = np.empty_like(H), np.empty_like(H), np.empty_like(H)
     for _ in range(times):
         np.dot(Q, DT, B)
-        nonnegative_codes(B, H, C, room, inverse, shift, code_l1, code_l2, rho, relaxation, inner)
+        _nonnegative_codes(B, H, C, room, inverse, shift, code_l1, code_l2, rho, relaxation, inner)
         np.dot(C, D, Q)
-        split(Q, V, X, weight, rho, relaxation, l1, l2, lower, upper)
+        _split(Q, V, X, weight, rho, relaxation, l1, l2, lower, upper)

@@ -1,12 +1,11 @@
 """One sweep of block coordinate descent over the atoms of a dictionary."""
 
 import numpy as np
-from numba import njit
 
-from thresher.kernels.envelope import REORDER
+from thresher.kernels.compiling import helper, kernel
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER, error_model="numpy")
+@helper
 def _subtract_atoms(weights, D, out):  # type: ignore[no-untyped-def]
     """``out −= weights · D``, four atoms at a time, so that out is read and written less often."""
     K = D.shape[0]
@@ -22,7 +21,7 @@ def _subtract_atoms(weights, D, out):  # type: ignore[no-untyped-def]
             out[f] -= w0 * d0[f]
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER, error_model="numpy")
+@kernel
 def sweep_ball(A, B, D, l1, l2, radius):  # type: ignore[no-untyped-def]
     """``d_k ← Π([d_k + (B_k − A_k D − l1)/A_kk]₊ / (1 + l2/A_kk))`` for k = 0, 1, …, in place.
 

@@ -1,12 +1,11 @@
 """Small triangular factors that are updated in place, for active-set methods."""
 
 import numpy as np
-from numba import njit
 
-from thresher.kernels.envelope import REORDER
+from thresher.kernels.compiling import helper
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER, error_model="numpy")
+@helper
 def factorise(R, n, floor):  # type: ignore[no-untyped-def]
     """Upper R with ``H = RᵀR`` in the leading n × n part, in place; pivots are at least floor.
 
@@ -38,7 +37,7 @@ def factorise(R, n, floor):  # type: ignore[no-untyped-def]
                     row[j] -= f0 * a0[j] + f1 * a1[j] + f2 * a2[j] + f3 * a3[j]
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER, error_model="numpy")
+@helper
 def solve(R, n, z):  # type: ignore[no-untyped-def]
     """``z ← (RᵀR)⁻¹ z``, forwards and backwards along rows."""
     for i in range(n):
@@ -54,7 +53,7 @@ def solve(R, n, z):  # type: ignore[no-untyped-def]
         z[i] = value / R[i, i]
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER, error_model="numpy")
+@helper
 def drop(R, n, p):  # type: ignore[no-untyped-def]
     """Remove variable p from the factor: close the gap, restore the triangle by rotations."""
     for i in range(n):

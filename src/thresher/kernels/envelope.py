@@ -1,14 +1,12 @@
 """Separable outlier envelopes, entry by entry, and passes over memory that use them.
 
 The penalty of an outlier r is ``l1·|r| + l2/2·r²`` on ``lower ≤ r ≤ upper``; at a residual e the
-best one is ``r = clip(soft(e, l1)/(1 + l2))``. Sums may be reordered by the compiler, which makes
-them fast, and always in the same way, so that bits do not change between runs. Division by zero
-gives an infinity, as in NumPy: a check at every division would be slow, and statuses tell of it.
+best one is ``r = clip(soft(e, l1)/(1 + l2))``.
 """
 
 from numba import njit
 
-REORDER = {"reassoc", "contract", "nsz", "arcp"}
+from thresher.kernels.compiling import kernel
 
 
 @njit(inline="always")
@@ -23,7 +21,7 @@ def outlier_cost(r, l1, l2):  # type: ignore[no-untyped-def]
     return abs(r) * (l1 + l2 * abs(r) / 2)
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER, error_model="numpy")
+@kernel
 def value_and_gradient(X, Y, l1, l2, lower, upper, gradient, value):  # type: ignore[no-untyped-def]
     """Gradient ``r − e`` in the prediction, and the value of every row; ``e = x − y``."""
     one = X.dtype.type(1)
@@ -40,7 +38,7 @@ def value_and_gradient(X, Y, l1, l2, lower, upper, gradient, value):  # type: ig
         value[i] = total
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER, error_model="numpy")
+@kernel
 def mean_curvature(X, Y, gradient, energy, sums):  # type: ignore[no-untyped-def]
     """Per feature, add ``n·|∇|/|x − y|`` over the rows, n being the ``energy`` of a row.
 

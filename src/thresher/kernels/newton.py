@@ -10,13 +10,13 @@ Nothing depends on the scale of the data or of the dictionary.
 """
 
 import numpy as np
-from numba import njit
 
 from thresher.kernels.cholesky import drop, factorise, solve
-from thresher.kernels.envelope import REORDER, outlier
+from thresher.kernels.compiling import helper, kernel
+from thresher.kernels.envelope import outlier
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER, error_model="numpy")
+@helper
 def _combine(a, atoms, n, D, out):  # type: ignore[no-untyped-def]
     """``out = Σ_k a_k D[atoms_k]``, four atoms at a time."""
     out[:] = 0
@@ -32,7 +32,7 @@ def _combine(a, atoms, n, D, out):  # type: ignore[no-untyped-def]
             out[f] += a0 * d0[f]
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER, error_model="numpy")
+@helper
 def _inliers(e, w, l1, l2, lower, upper, psi):  # type: ignore[no-untyped-def]
     """``ψ = w (e − r)``, minus the gradient of the loss in the prediction."""
     one = e.dtype.type(1)
@@ -41,7 +41,7 @@ def _inliers(e, w, l1, l2, lower, upper, psi):  # type: ignore[no-untyped-def]
         psi[f] = w[f] * (e[f] - outlier(e[f], l1, shrink, lower, upper))
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER, error_model="numpy")
+@helper
 def _slope(e, q, w, t, l1, l2, lower, upper, flat):  # type: ignore[no-untyped-def]
     """First and second derivative of the loss along q, at ``e − t q``; sums in float64."""
     one, zero = e.dtype.type(1), e.dtype.type(0)
@@ -57,7 +57,7 @@ def _slope(e, q, w, t, l1, l2, lower, upper, flat):  # type: ignore[no-untyped-d
     return first, second
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER, error_model="numpy")
+@helper
 def _curvatures(e, w, l1, l2, lower, upper, flat, h):  # type: ignore[no-untyped-def]
     """``h = w`` times the slope of ψ: one for inliers and at the bounds, ``flat`` between."""
     one, zero = e.dtype.type(1), e.dtype.type(0)
@@ -68,7 +68,7 @@ def _curvatures(e, w, l1, l2, lower, upper, flat, h):  # type: ignore[no-untyped
         h[f] = w[f] * (flat if inside else one)
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER, error_model="numpy")
+@helper
 def _add_gram(D, atoms, n, features, weights, m, left, right, H):  # type: ignore[no-untyped-def]
     """``H += Σ_i weights_i d dᵀ`` over m features, ``d = D[atoms, features_i]``, symmetric."""
     for j in range(n):
@@ -105,7 +105,7 @@ def _add_gram(D, atoms, n, features, weights, m, left, right, H):  # type: ignor
             H[i, j] = H[j, i]
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER, error_model="numpy")
+@helper
 def _model_step(H, covered, n_covered, place, free, n, g, c, ridge, R, z, d):  # type: ignore[no-untyped-def]
     """``d = argmin g·d + ½ d(H + ridge)dᵀ`` over ``c + d ≥ 0``, d zero outside ``free[:n]``.
 
@@ -155,7 +155,7 @@ def _model_step(H, covered, n_covered, place, free, n, g, c, ridge, R, z, d):  #
             break
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER, error_model="numpy")
+@helper
 def _search(e, q, w, descent, linear, quadratic, l1, l2, lower, upper, flat):  # type: ignore[no-untyped-def]
     """Length t ≤ 1 of the step along q: the largest at which the objective still falls.
 
@@ -186,7 +186,7 @@ def _search(e, q, w, descent, linear, quadratic, l1, l2, lower, upper, flat):  #
     return low
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER, error_model="numpy")
+@kernel
 def newton_rows(  # type: ignore[no-untyped-def]
     X, weight, D, G, L, scale, code_l1, code_l2, l1, l2, lower, upper,
     C, tol, max_iter, ridge, certificate, n_iter,

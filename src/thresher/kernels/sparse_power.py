@@ -24,16 +24,15 @@ dictionary; sums over the words and atoms of one row are short enough for that.
 """
 
 import numpy as np
-from numba import njit
 
 from thresher.kernels.cholesky import drop, factorise, solve
-from thresher.kernels.envelope import REORDER
+from thresher.kernels.compiling import helper, kernel
 
 LANES = 8  # rows of B are filled up with zeros to a multiple of this: one vector of float32
 FLOOR = 1e-8  # of the largest entry of a row, added to its prediction
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER, error_model="numpy")
+@helper
 def _gather(words, values, Dt, inverse, B, x):  # type: ignore[no-untyped-def]
     """``B[k, f] = D[k, words_f]/s_k`` and the entries x; what is beyond the words is zero.
 
@@ -58,7 +57,7 @@ def _gather(words, values, Dt, inverse, B, x):  # type: ignore[no-untyped-def]
     return total, peak
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER, error_model="numpy")
+@helper
 def _predict(a, atoms, n, B, start, y):  # type: ignore[no-untyped-def]
     """``y = start + Σ_k a_k B[atoms_k]`` over n atoms, four at a time."""
     y[:] = start
@@ -74,7 +73,7 @@ def _predict(a, atoms, n, B, start, y):  # type: ignore[no-untyped-def]
             y[f] += a0 * b0[f]
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER, error_model="numpy")
+@helper
 def _powers(x, y, alpha, w):  # type: ignore[no-untyped-def]
     """``w = (x/y)^α``; one and one half without a power."""
     if alpha == 1:
@@ -88,7 +87,7 @@ def _powers(x, y, alpha, w):  # type: ignore[no-untyped-def]
             w[f] = (x[f] / y[f]) ** alpha
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER, error_model="numpy")
+@helper
 def _scores(B, w, rho):  # type: ignore[no-untyped-def]
     """``ρ_k = B_k · w``, four atoms at a time."""
     K = B.shape[0]
@@ -110,7 +109,7 @@ def _scores(B, w, rho):  # type: ignore[no-untyped-def]
         rho[k] = s0
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER, error_model="numpy")
+@helper
 def _expectation(z, rho, alpha, ridge, l2, total, further):  # type: ignore[no-untyped-def]
     """``z ← z ρ^(1/α)``, or with a ridge ``z (ρ/(1 + α ridge z))^(1/(1 + α))``; tiny ones to 0.
 
@@ -142,7 +141,7 @@ def _expectation(z, rho, alpha, ridge, l2, total, further):  # type: ignore[no-u
         z[k] = mass if mass > tiny else zero
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER, error_model="numpy")
+@helper
 def _gap(z, rho, y, w, floor, n_words, alpha, ridge, l2, rounding):  # type: ignore[no-untyped-def]
     """The duality gap of the module's docstring, and how well rounding lets one know it."""
     mass, penalty, top = 0.0, 0.0, 0.0
@@ -170,7 +169,7 @@ def _gap(z, rho, y, w, floor, n_words, alpha, ridge, l2, rounding):  # type: ign
     return best, rounding * (mass + fit) / alpha
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER, error_model="numpy")
+@helper
 def _hessian(B, atoms, n, h, weighted, H):  # type: ignore[no-untyped-def]
     """``H[i, j] = Σ_f h_f B[atoms_i, f] B[atoms_j, f]`` for i ≤ j < n, in pairs of rows."""
     width = h.size
@@ -205,7 +204,7 @@ def _hessian(B, atoms, n, h, weighted, H):  # type: ignore[no-untyped-def]
             H[i, j] = H[j, i]
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER, error_model="numpy")
+@helper
 def _model_step(H, n, g, start, damping, R, places, step_to, d):  # type: ignore[no-untyped-def]
     """``d = argmin g·d + ½ d H dᵀ`` over ``start + d ≥ 0``, in the n free variables.
 
@@ -261,7 +260,7 @@ def _model_step(H, n, g, start, damping, R, places, step_to, d):  # type: ignore
             break
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER, error_model="numpy")
+@helper
 def _slope(x, y, q, t, floor, alpha, n_words):  # type: ignore[no-untyped-def]
     """``Σ q w`` and ``Σ q² w/y`` at ``y + t q``."""
     T = x.dtype.type
@@ -282,7 +281,7 @@ def _slope(x, y, q, t, floor, alpha, n_words):  # type: ignore[no-untyped-def]
     return first, second
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER, error_model="numpy")
+@helper
 def _search(x, y, q, floor, alpha, n_words, descent, linear, quadratic):  # type: ignore[no-untyped-def]
     """Length t ≤ 1 of the step along q: near the minimum of the objective, and never beyond it.
 
@@ -308,7 +307,7 @@ def _search(x, y, q, floor, alpha, n_words, descent, linear, quadratic):  # type
     return low
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER, error_model="numpy")
+@kernel
 def encode_rows(  # type: ignore[no-untyped-def]
     indptr, indices, data, Dt, s, alpha, l2, tol, n_rough, max_iter, C, certificate, n_iter
 ):
@@ -419,7 +418,7 @@ def encode_rows(  # type: ignore[no-untyped-def]
             c[k] = z[k] * inverse[k]
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER, error_model="numpy")
+@kernel
 def rough_rows(indptr, indices, data, Dt, s, alpha, l2, n_steps, C):  # type: ignore[no-untyped-def]
     """A few expectation steps for every row, from even codes: good enough to learn from.
 

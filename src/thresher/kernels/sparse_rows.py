@@ -1,11 +1,9 @@
 """Products that are wanted at the nonzeros of sparse rows only."""
 
-from numba import njit
-
-from thresher.kernels.envelope import REORDER
+from thresher.kernels.compiling import kernel
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER, error_model="numpy")
+@kernel
 def products_at(indptr, indices, C, Dt, out):  # type: ignore[no-untyped-def]
     """``out = (C D) at the nonzeros``; ``Dt`` is Dᵀ, so that both factors are read in order."""
     for i in range(indptr.size - 1):

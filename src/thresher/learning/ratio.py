@@ -38,6 +38,8 @@ LEAST_ENTRY = 1e-10
 """Relative to the largest entry of an atom. Steps multiply, so a zero would stay one for ever, and
 ever smaller numbers would slow float32 down; below this an entry says nothing."""
 
+_SLOWER = 0.1
+
 
 @dataclass(frozen=True)
 class RatioStatistics(Statistics):
@@ -47,23 +49,39 @@ class RatioStatistics(Statistics):
     ----------
     N, P : float64 arrays of shape (K, F)
         Its two coefficients; P has one column where it is the same for all features.
-    weight : float
-        Total weight of the samples.
+    margin : float64 array of shape (F,)
+        ``Σ x`` of every feature, forgotten ten times more slowly; used for KL.
+    entries, weight : float
+        Number of nonzeros that the margins come from, and total weight of the samples.
     """
 
-    AXES: ClassVar[dict[str, str]] = {"N": "KF", "P": "KF"}
+    AXES: ClassVar[dict[str, str]] = {"N": "KF", "P": "KF", "margin": "F"}
 
     N: Array
     P: Array
+    margin: Array
+    entries: float
     weight: float
+
+    def discounted(self, factor: float) -> "RatioStatistics":
+        """How often a feature occurs is remembered longer than which atoms it belongs to."""
+        slow = factor**_SLOWER
+        return RatioStatistics(
+            self.N * factor,
+            self.P * factor,
+            self.margin * slow,
+            self.entries * slow,
+            self.weight * factor,
+        )
 
 
 @dataclass(frozen=True)
 class RatioSums:
-    """``Cᵀ∇⁻`` and ``Cᵀ∇⁺`` of a block."""
+    """``Cᵀ∇⁻`` and ``Cᵀ∇⁺`` of a block, and how many nonzeros it has."""
 
     negative: Array
     positive: Array
+    entries: float
     weight: float
 
     def __add__(self, other: "RatioSums") -> "RatioSums":
@@ -71,6 +89,7 @@ class RatioSums:
         return RatioSums(
             self.negative + other.negative,
             self.positive + other.positive,
+            self.entries + other.entries,
             self.weight + other.weight,
         )
 
@@ -87,24 +106,29 @@ class RatioLearner:
         Whether codes may be multiplied freely (nonnegative, no penalty). Then atoms can be brought
         to the boundary of a ball by giving their length to the codes, which changes no prediction;
         otherwise the ball is a constraint of the step.
+    prior : float
+        For KL: a mass of so many mean nonzeros that every feature lends to the atoms, in the
+        proportion of all features. It keeps rare words undecided until they have been seen more
+        often, and vanishes as they are.
     """
 
     a: float
     b: float
     rescale: bool = True
+    prior: float = 0.0
 
     def empty(self, n_components: int, n_features: int) -> RatioStatistics:
         """Zeros."""
-        return RatioStatistics(
-            np.zeros((n_components, n_features)), np.zeros((n_components, 1)), 0.0
-        )
+        N, P = np.zeros((n_components, n_features)), np.zeros((n_components, 1))
+        return RatioStatistics(N, P, np.zeros(n_features), 0.0, 0.0)
 
     def summarise(self, fit: DenseFit | SparseFit, sample_weight: Array | None) -> RatioSums:
         """Both parts of the slope, summed over samples."""
         C = fit.C if sample_weight is None else fit.C * sample_weight.astype(fit.C.dtype)[:, None]
         positive, negative = fit.dictionary_slopes(C)
         total = float(len(C)) if sample_weight is None else float(sample_weight.sum())
-        return RatioSums(negative.astype(np.float64), positive.astype(np.float64), total)
+        entries = float(fit.X.nnz if isinstance(fit, SparseFit) else np.count_nonzero(fit.X))
+        return RatioSums(negative.astype(np.float64), positive.astype(np.float64), entries, total)
 
     def learn(
         self,
@@ -116,14 +140,17 @@ class RatioLearner:
     ) -> tuple[Array, RatioStatistics, Array]:
         """Add the batch's majoriser, and minimise the sum over the free atoms."""
         old = D.astype(np.float64)
-        N = past.N + (sums.negative * old**self.a if self.a else sums.negative)
+        new = sums.negative * old**self.a if self.a else sums.negative
+        N = past.N + new
         P = past.P + (sums.positive * old**-self.b if self.b else sums.positive)
-        weight = past.weight + sums.weight
+        margin = past.margin + new.sum(axis=0)
+        entries, weight = past.entries + sums.entries, past.weight + sums.weight
         moved = old.copy()
         sizes: Array = np.ones((len(D), 1))
         # An atom that no sample has used yet stays as it is.
         used = free & (N.sum(axis=1) > 0)
-        n, p = N[used], np.broadcast_to(P, N.shape)[used] if P.shape[1] > 1 else P[used]
+        whole = self._with_margins(N, margin, entries, weight) if P.shape[1] == 1 else N
+        n, p = whole[used], P[used]
         if self._is_free(regulariser):
             moved[used] = _floored((n / np.where(p > 0, p, 1)) ** (1 / (self.a + self.b)))
             sizes = _sizes(regulariser.region, moved)
@@ -133,7 +160,7 @@ class RatioLearner:
             N, P = N * sizes ** (1 - self.a), P * sizes ** (1 + self.b)
         else:
             moved[used] = _floored(self._constrained(n, p, weight, regulariser))
-        statistics = RatioStatistics(N, P, weight)
+        statistics = RatioStatistics(N, P, margin, entries, weight)
         return moved.astype(D.dtype), statistics, sizes[:, 0].astype(D.dtype)
 
     def cautious(self) -> "RatioLearner":
@@ -146,6 +173,26 @@ class RatioLearner:
         return share
 
     # ------------------------------------------------------------------- details
+
+    def _with_margins(self, N: Array, margin: Array, entries: float, weight: float) -> Array:
+        """N with the mass of every feature as it was seen, not as it was forgotten; for KL.
+
+        ``Σ_k N_kf = Σ_n x_nf``, whatever the dictionary. So forgetting need only touch how the
+        mass of a feature is divided between atoms: otherwise a word that the last batches did not
+        have would fade from all of them.
+        """
+        if self.a != 1 or self.b != 0 or not entries > 0:
+            return N
+        columns, total = N.sum(axis=0), float(N.sum())
+        if not total > 0:
+            return N
+        seen = margin + float(margin.sum()) / (max(weight, 1.0) * len(margin))
+        prior = self.prior * float(margin.sum()) / entries
+        kept = seen / (seen + prior)
+        divided = kept * seen / np.where(columns > 0, columns, 1) * N
+        lent = (N.sum(axis=1) / total)[:, None] * (kept * prior)
+        whole: Array = divided + lent
+        return whole * (total / float(whole.sum()))
 
     def _is_free(self, regulariser: Constrained) -> bool:
         penalty = regulariser.penalty

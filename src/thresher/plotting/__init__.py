@@ -1,7 +1,15 @@
 """Pictures of factorisations: pure functions from arrays to matplotlib figures."""
 
+from .bars import bar_panels, share_bars
 from .curves import convergence_curve
 from .frames import atom_grid, frame_grid
 from .style import to_png
 
-__all__ = ["atom_grid", "convergence_curve", "frame_grid", "to_png"]
+__all__ = [
+    "atom_grid",
+    "bar_panels",
+    "convergence_curve",
+    "frame_grid",
+    "share_bars",
+    "to_png",
+]

@@ -1,0 +1,151 @@
+"""Word counts weighted by how telling a word is."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from thresher.linalg import Array
+
+
+class TfIdf(TransformerMixin, BaseEstimator):
+    r"""Weight counts of words by term frequency and inverse document frequency.
+
+    The count :math:`v_{ij} > 0` of word j in document i becomes
+
+    .. math:: (1 + \log v_{ij}) \, \log(n / n_j),
+
+    where :math:`n_j` of n documents have the word; zeros stay zero. A word that all documents have
+    weighs nothing.
+
+    Parameters
+    ----------
+    n_words : int, optional
+        Keep only so many words, those of the largest sum of weights over the documents; by default
+        all.
+
+    Attributes
+    ----------
+    n_documents_ : int
+        n, the documents seen.
+    document_frequency_ : array of shape (F,)
+        :math:`n_j`.
+    idf_ : array of shape (F,)
+        :math:`\log(n / n_j)`; for words that no document had, :math:`\log(n + 1)`, as if the
+        document at hand had been counted.
+    selected_ : array of int
+        Columns that are kept, in their own order.
+
+    Notes
+    -----
+    R. Zhao, V. Y. F. Tan and H. Xu, "Online nonnegative matrix factorization with general
+    divergences", section VIII-E, where ``n_words`` is 1000. scikit-learn's ``TfidfTransformer``
+    adds 1 to the logarithm, and has no `partial_fit`.
+
+    `partial_fit` in batches gives the same weights as `fit` on all documents at once, because the
+    frequencies add up. The choice of ``n_words`` is made on the first batch and stays, because
+    models need their columns to stay; so make the first batch a large one.
+
+    Examples
+    --------
+    >>> TfIdf().fit_transform([[1, 2], [1, 0]]).toarray().round(2)
+    array([[0.  , 1.17],
+           [0.  , 0.  ]])
+    """
+
+    n_documents_: int
+    document_frequency_: Array
+    idf_: Array
+    selected_: NDArray[np.intp]
+
+    def __init__(self, n_words: int | None = None) -> None:
+        self.n_words = n_words
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        return tags
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn document frequencies, and choose the words to keep.
+
+        Parameters
+        ----------
+        X : sparse matrix or array of shape (n, F)
+            Counts: zero, or at least 1.
+        y : ignored
+        """
+        return self._learn(X, first=True)
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Add the documents of a batch to the frequencies; the first batch chooses the words."""
+        return self._learn(X, first=not hasattr(self, "selected_"))
+
+    def transform(self, X: Any) -> Any:
+        """Weights of the words that are kept, as CSR."""
+        check_is_fitted(self, "idf_")
+        counts = self._checked(X)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        if len(self.selected_) < counts.shape[1]:
+            counts = counts[:, self.selected_]
+        idf = self.idf_[self.selected_][counts.indices]
+        weights = ((1 + np.log(counts.data)) * idf).astype(counts.dtype)
+        weighted: Any = sparse.csr_array(
+            (weights, counts.indices.copy(), counts.indptr.copy()), shape=counts.shape
+        )
+        weighted.eliminate_zeros()  # words that all documents have
+        return weighted
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names of the columns that are kept."""
+        check_is_fitted(self, "idf_")
+        if input_features is None:
+            numbered = [f"x{column}" for column in range(len(self.idf_))]
+            input_features = getattr(self, "feature_names_in_", numbered)
+        return np.asarray(input_features, dtype=object)[self.selected_]
+
+    def _learn(self, X: Any, first: bool) -> Self:
+        wanted = self.n_words
+        if wanted is not None and (not isinstance(wanted, Integral) or wanted < 1):
+            raise ValueError(f"n_words={wanted!r} must be a positive integer or None.")
+        counts = self._checked(X)
+        validate_data(self, X, reset=first, skip_check_array=True)
+        n_features = counts.shape[1]
+        frequency = np.bincount(counts.indices, minlength=n_features).astype(np.float64)
+        self.n_documents_ = counts.shape[0] + (0 if first else self.n_documents_)
+        self.document_frequency_ = frequency if first else self.document_frequency_ + frequency
+        seen = self.document_frequency_ > 0
+        self.idf_ = np.log(self.n_documents_ / np.where(seen, self.document_frequency_, 1.0))
+        self.idf_[~seen] = np.log(self.n_documents_ + 1)
+        if first:
+            damped = np.bincount(
+                counts.indices, weights=1 + np.log(counts.data), minlength=n_features
+            )
+            # Stable: of words of equal weight, those that come first are kept.
+            falling = np.argsort(-damped * self.idf_, kind="stable")
+            self.selected_ = np.sort(falling[:wanted])
+        return self
+
+    def _checked(self, X: Any) -> Any:
+        """Counts as CSR without stored zeros or double entries; the input is left alone."""
+        checked = check_array(
+            X, accept_sparse="csr", dtype=[np.float64, np.float32], estimator=self
+        )
+        counts: Any = sparse.csr_array(checked)
+        if not counts.has_canonical_format or (counts.data == 0).any():
+            counts = counts.copy()
+            counts.sum_duplicates()
+            counts.eliminate_zeros()
+        if counts.data.size and counts.data.min() < 1:
+            raise ValueError(
+                "TfIdf weights counts, which are zero or at least 1: give raw counts, such as "
+                "CountVectorizer makes. What is weighted already needs no TfIdf."
+            )
+        return counts
