@@ -46,7 +46,7 @@ class DivergenceModel(DictionaryModel):
         return OnlineMethod(
             encoder=solver.encoder,
             loss=divergence.loss,
-            learner=learner_for(solver.learner, loss, codes),
+            learner=learner_for(solver, loss, codes),
             dictionary_loss=divergence.dictionary_loss,
             outlier_weight=divergence.threshold,
             code_regulariser=codes,
@@ -67,17 +67,18 @@ class DivergenceModel(DictionaryModel):
         return method.loss(method.threshold(self._state))
 
 
-def learner_for(wanted: Learner | str, loss: Loss, codes: Constrained) -> Learner:
+def learner_for(solver: DivergenceSolver, loss: Loss, codes: Constrained) -> Learner:
     """The learner that suits a loss: majorisation where it has one, else a quadratic.
 
     ``multiplicative`` asks for the first in any case; an exponent that is not proven is one, and
     the batch loop halves it where the objective would rise.
     """
+    wanted = solver.learner
     if not isinstance(wanted, str):
         return wanted
     if wanted == "multiplicative" or (loss.powers is not None and loss.curvature == float("inf")):
         a, b = (1.0, 0.0) if loss.powers is None else loss.powers
-        return RatioLearner(a, b, rescale=_is_free(codes))
+        return RatioLearner(a, b, rescale=_is_free(codes), prior=solver.prior)
     return QuadraticLearner(BlockDescent(), sharp=not isinstance(loss, Mahalanobis))
 
 

@@ -171,7 +171,8 @@ class DivergenceSolver:
     ``learner`` "auto" takes the one that suits the divergence, "multiplicative" the multiplicative
     update that every divergence has. ``kind`` is the one loss that the
     solver is for, if there is only one; ``covered`` says that its dictionaries lie in the set of
-    the paper, ``sparse`` that its encoder codes sparse rows on their nonzeros.
+    the paper, ``sparse`` that its encoder codes sparse rows on their nonzeros. ``prior`` is that
+    of `RatioLearner`.
     """
 
     description: str
@@ -180,6 +181,7 @@ class DivergenceSolver:
     kind: Loss | type | None = None
     covered: bool = False
     sparse: bool = False
+    prior: float = 0.0
 
     def check(self, loss: Loss) -> None:
         """Refuse a loss that the solver is not for."""
@@ -209,7 +211,9 @@ def spsgd(a: float = 2e4, b: float = 2e4, scaled: bool = True) -> DivergenceSolv
 _UPDATES = Encoder(MultiplicativeUpdates(), _UNTIL_SMALL_CHANGE, 100, certify=False)
 
 ONLINE_DIVERGENCE_SOLVERS = {
-    "auto": DivergenceSolver("the best method for the divergence", RoughEncoder(), sparse=True),
+    "auto": DivergenceSolver(
+        "the best method for the divergence", RoughEncoder(), sparse=True, prior=2.0
+    ),
     "spsgd": spsgd(),
     "ol_guan": DivergenceSolver(
         "exact codes, robust stochastic approximation over a buffer (Guan et al., OL-Guan)",

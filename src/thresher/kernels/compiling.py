@@ -4,9 +4,10 @@ Sums may be reordered by the compiler, which makes them fast, and always in the 
 bits do not change between runs. Division by zero gives an infinity, as in NumPy: a check at every
 division would be slow, and statuses tell of it.
 
-Only what Python calls is cached on disk. A helper that came from the cache would be linked, not
-inlined, into a kernel that is compiled later, and its sums would be reordered in another way: the
-first run and the next would differ in their last bits.
+Only what Python calls is cached on disk, and helpers are inlined by force. A helper that is called
+would exist twice in a process that compiles, once by itself and once in the kernel, reordered in
+different ways, and only one of the two would be in the cache: the first run and the next would
+differ in their last bits.
 """
 
 from typing import Any
@@ -22,5 +23,5 @@ _OPTIONS: dict[str, Any] = {
 kernel = njit(cache=True, **_OPTIONS)
 """For functions that Python calls."""
 
-helper = njit(inline="always", **_OPTIONS)
+helper = njit(forceinline=True, **_OPTIONS)
 """For functions that only kernels call."""

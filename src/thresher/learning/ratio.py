@@ -140,26 +140,29 @@ class RatioLearner:
     ) -> tuple[Array, RatioStatistics, Array]:
         """Add the batch's majoriser, and minimise the sum over the free atoms."""
         old = D.astype(np.float64)
-        new = sums.negative * old**self.a if self.a else sums.negative
-        N = past.N + new
+        N = sums.negative * (old if self.a == 1 else old**self.a)
+        margin = past.margin + N.sum(axis=0)
+        N += past.N
         P = past.P + (sums.positive * old**-self.b if self.b else sums.positive)
-        margin = past.margin + new.sum(axis=0)
         entries, weight = past.entries + sums.entries, past.weight + sums.weight
-        moved = old.copy()
         sizes: Array = np.ones((len(D), 1))
-        # An atom that no sample has used yet stays as it is.
-        used = free & (N.sum(axis=1) > 0)
         whole = self._with_margins(N, margin, entries, weight) if P.shape[1] == 1 else N
-        n, p = whole[used], P[used]
         if self._is_free(regulariser):
-            moved[used] = _floored((n / np.where(p > 0, p, 1)) ** (1 / (self.a + self.b)))
+            moved = whole / np.where(P > 0, P, 1)
+            if self.a + self.b != 1:
+                moved **= 1 / (self.a + self.b)
             sizes = _sizes(regulariser.region, moved)
-            sizes[~used] = 1
             moved /= sizes
-            # Codes take over what the atoms lose: c ↦ c·size, D ↦ D/size.
-            N, P = N * sizes ** (1 - self.a), P * sizes ** (1 + self.b)
         else:
-            moved[used] = _floored(self._constrained(n, p, weight, regulariser))
+            moved = self._constrained(whole, P, weight, regulariser)
+        _raise_least(moved)
+        # An atom that no sample has used yet stays as it is.
+        idle = ~free | ~(N.sum(axis=1) > 0)
+        if idle.any():
+            moved[idle], sizes[idle] = old[idle], 1
+        # Codes take over what the atoms lose: c ↦ c·size, D ↦ D/size.
+        N = N if self.a == 1 else N * sizes ** (1 - self.a)
+        P = P * sizes ** (1 + self.b)
         statistics = RatioStatistics(N, P, margin, entries, weight)
         return moved.astype(D.dtype), statistics, sizes[:, 0].astype(D.dtype)
 
@@ -169,7 +172,10 @@ class RatioLearner:
 
     def usage(self, statistics: RatioStatistics, D: Array) -> Array:
         """Its share of the predictions, as the loss weighs them: ``Σ_f P D^(1+b)``."""
-        share: Array = (statistics.P * D.astype(np.float64) ** (1 + self.b)).sum(axis=1)
+        if self.b == 0 and statistics.P.shape[1] == 1:
+            share: Array = statistics.P[:, 0] * D.sum(axis=1, dtype=np.float64)
+        else:
+            share = (statistics.P * D.astype(np.float64) ** (1 + self.b)).sum(axis=1)
         return share
 
     # ------------------------------------------------------------------- details
@@ -183,16 +189,19 @@ class RatioLearner:
         """
         if self.a != 1 or self.b != 0 or not entries > 0:
             return N
-        columns, total = N.sum(axis=0), float(N.sum())
+        columns, rows = N.sum(axis=0), N.sum(axis=1)
+        total = float(rows.sum())
         if not total > 0:
             return N
-        seen = margin + float(margin.sum()) / (max(weight, 1.0) * len(margin))
-        prior = self.prior * float(margin.sum()) / entries
+        everything = float(margin.sum())
+        seen = margin + everything / (max(weight, 1.0) * len(margin))
+        prior = self.prior * everything / entries
         kept = seen / (seen + prior)
-        divided = kept * seen / np.where(columns > 0, columns, 1) * N
-        lent = (N.sum(axis=1) / total)[:, None] * (kept * prior)
-        whole: Array = divided + lent
-        return whole * (total / float(whole.sum()))
+        scale = total / everything
+        whole: Array = N * (scale * kept * seen / np.where(columns > 0, columns, 1))
+        if prior > 0:
+            whole += (rows / total)[:, None] * (scale * prior * kept)
+        return whole
 
     def _is_free(self, regulariser: Constrained) -> bool:
         penalty = regulariser.penalty
@@ -294,7 +303,6 @@ def _sizes(region: ConvexSet, D: Array) -> Array:
     return np.where(size > 0, size, 1)[:, None]
 
 
-def _floored(D: Array) -> Array:
-    """Raise entries that are next to nothing."""
-    least: Array = LEAST_ENTRY * D.max(axis=1, keepdims=True, initial=0)
-    return np.maximum(D, least)
+def _raise_least(D: Array) -> None:
+    """Raise entries that are next to nothing, in place."""
+    np.maximum(D, LEAST_ENTRY * D.max(axis=1, keepdims=True, initial=0), out=D)
