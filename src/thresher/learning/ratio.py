@@ -148,7 +148,7 @@ class RatioLearner:
         sizes: Array = np.ones((len(D), 1))
         whole = self._with_margins(N, margin, entries, weight) if P.shape[1] == 1 else N
         if self._is_free(regulariser):
-            moved = whole / np.where(P > 0, P, 1)
+            moved: Array = whole / np.where(P > 0, P, 1)
             if self.a + self.b != 1:
                 moved **= 1 / (self.a + self.b)
             sizes = _sizes(regulariser.region, moved)
