@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from thresher.datasets import make_outlier_stream
-from thresher.estimators import OnlineRobustNMF, RobustNMF, load, save
+from thresher.estimators import BatchNMF, OnlineNMF, OnlineRobustNMF, RobustNMF, load, save
 from thresher.learning import HalfLife, PowerForgetting
 from thresher.metrics import relative_error, support_scores
 from thresher.penalties import ElasticNet, GroupLasso, SparseGroupLasso
@@ -16,6 +16,13 @@ ESTIMATORS = [
     OnlineRobustNMF(),
     OnlineRobustNMF(outlier_weight="mad"),
     RobustNMF(),
+    OnlineNMF(),
+    OnlineNMF(divergence="kl"),
+    OnlineNMF(divergence="is"),
+    OnlineNMF(divergence="huber"),
+    OnlineNMF(divergence="kl", solver="spsgd"),
+    BatchNMF(divergence="kl"),
+    BatchNMF(divergence="l2", solver="mu"),
 ]
 
 

@@ -2,6 +2,7 @@
 
 from thresher.encoding.auto import AutoEncoder, RoughEncoder
 from thresher.encoding.block_admm import BlockADMM, Rough
+from thresher.encoding.block_newton import BlockNewton
 from thresher.encoding.iterate import (
     Block,
     BlockEncoder,
@@ -24,6 +25,7 @@ __all__ = [
     "Block",
     "BlockADMM",
     "BlockEncoder",
+    "BlockNewton",
     "Certified",
     "CodingProblem",
     "Encoder",

@@ -7,8 +7,9 @@ import numpy as np
 from scipy import sparse
 
 from thresher.encoding.block_admm import BlockADMM, Rough
+from thresher.encoding.block_newton import BlockNewton
 from thresher.encoding.compressed import Compressed
-from thresher.encoding.iterate import Certified, Encoder, Encoding, Never
+from thresher.encoding.iterate import Certified, Encoder, Encoding, Never, Status
 from thresher.encoding.multiplicative import MultiplicativeUpdates
 from thresher.encoding.newton import Newton
 from thresher.encoding.problem import CodingProblem
@@ -21,6 +22,7 @@ from thresher.losses import Envelope, KullbackLeibler, SquaredL2
 _FEATURES_PER_ATOM = 512
 _KEPT_FEATURES_PER_ATOM = 64
 _START_ROUNDS = 5
+_STEPS_BEFORE_NEWTON = 8
 
 
 @dataclass(frozen=True)
@@ -30,8 +32,10 @@ class AutoEncoder:
     - Outlier envelopes and squares: a few rounds of the block encoder, then Newton steps. For very
       wide samples (F ≥ 512 K) the start comes from a subsample of the features instead; squares
       without weights are coded in K dimensions.
-    - Other convex losses, sets and penalties: the block encoder, until its certificate holds.
-    - Losses that are not convex: multiplicative updates, until the row is critical.
+    - Sparse rows under KL and its kin: on their own nonzeros.
+    - Other separable losses: some rounds of the block encoder (multiplicative updates if the loss
+      is not convex), then Newton steps for the rows that need them.
+    - Anything else: the block encoder, until its certificate holds.
     """
 
     tol: float = 1e-4
@@ -46,6 +50,8 @@ class AutoEncoder:
         if Compressed.applies(problem, None):
             self.block.prepare(Compressed.of(problem).problem)
         self.block.prepare(problem)
+        if not Newton.applies(problem) and BlockNewton.applies(problem, None):
+            BlockNewton().prepare(problem)
         if self._is_wide(problem):
             self.block.prepare(self._coarse(problem))
 
@@ -70,13 +76,31 @@ class AutoEncoder:
                 few = Encoder(self.block, Never(), self.rounds, certify=False)
                 start = few.encode(problem, X, weight).codes
             return Newton(self.tol, self.max_iter).finish(problem, X, weight, start)
-        if problem.loss.convex and not sparse.issparse(X):
-            encoder = Encoder(self.block, Certified(self.tol), self.max_iter)
-            return encoder.encode(problem, X, weight, start)
-        if start is None and not problem.loss.convex:
-            start = _convex_start(problem, X, weight, self.block)
-        updates = Encoder(MultiplicativeUpdates(), Certified(self.tol), self.max_iter)
-        return updates.encode(problem, X, weight, start)
+        return self._general(problem, X, weight, start)
+
+    def _general(
+        self, problem: CodingProblem, X: Any, weight: Array | None, start: Array | None
+    ) -> Encoding:
+        """A few cheap steps that get most rows there, and Newton steps for the others."""
+        newton = BlockNewton.applies(problem, X)
+        first: BlockADMM | MultiplicativeUpdates = self.block
+        if not problem.loss.convex or sparse.issparse(X):
+            first = MultiplicativeUpdates()
+            if start is None and not problem.loss.convex:
+                start = _convex_start(problem, X, weight, self.block)
+        steps = _STEPS_BEFORE_NEWTON if newton else self.max_iter
+        encoding = Encoder(first, Certified(self.tol), min(steps, self.max_iter)).encode(
+            problem, X, weight, start
+        )
+        late = encoding.status != Status.CONVERGED
+        if not newton or not late.any() or self.max_iter <= steps:
+            return encoding
+        finish = Encoder(BlockNewton(), Certified(self.tol, 1), self.max_iter - steps)
+        w = None if weight is None else weight[late]
+        rest = finish.encode(problem, X[late], w, encoding.codes[late])
+        encoding.codes[late], encoding.certificate[late] = rest.codes, rest.certificate
+        encoding.status[late], encoding.n_iter[late] = rest.status, steps + rest.n_iter
+        return encoding
 
     # ------------------------------------------------------------------- details
 

@@ -231,7 +231,7 @@ def _away_from_zero(block: Block, Y: Array) -> Array:
         mean: Array = X.mean(axis=1, keepdims=True)
     else:
         seen = weight > 0
-        count = np.maximum(seen.sum(axis=1, keepdims=True), 1)
+        count = np.maximum(seen.sum(axis=1, keepdims=True), 1).astype(X.dtype)
         mean = np.where(seen, X, 0).sum(axis=1, keepdims=True) / count
     return np.maximum(Y, X.dtype.type(0.1) * mean)
 

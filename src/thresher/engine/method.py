@@ -201,6 +201,10 @@ class OnlineMethod:
             return load_sparse_block(batch.X, rows, dtype), None, None
         return self._load_dense(batch, rows, dtype)
 
+    def blocks_are_dense(self, X: Any) -> bool:
+        """Whether samples are expanded block by block, rather than taken as their nonzeros."""
+        return not self._stays_sparse(Batch(X))
+
     def _stays_sparse(self, batch: Batch) -> bool:
         return (
             self.keep_sparse

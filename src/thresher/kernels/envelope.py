@@ -39,14 +39,22 @@ def value_and_gradient(X, Y, l1, l2, lower, upper, gradient, value):  # type: ig
 
 
 @kernel
-def mean_curvature(X, Y, gradient, energy, sums):  # type: ignore[no-untyped-def]
+def mean_curvature(X, Y, gradient, weight, energy, bound, sums):  # type: ignore[no-untyped-def]
     """Per feature, add ``n·|∇|/|x − y|`` over the rows, n being the ``energy`` of a row.
 
     ``|∇|/|e|`` is the curvature of the quadratic through the residual e that majorises a loss: one
-    for an inlier, less for an outlier, zero where an entry is missing.
+    for an inlier, less for an outlier, zero where an entry is missing. Where a residual is zero it
+    is ``bound``, times the weight, of which there are none if all weigh one.
     """
-    tiny = X.dtype.type(1e-30)
+    zero = X.dtype.type(0)
     for i in range(X.shape[0]):
         x, y, g, n = X[i], Y[i], gradient[i], energy[i]
-        for f in range(x.size):
-            sums[f] += n * (abs(g[f]) / (abs(x[f] - y[f]) + tiny))
+        if weight.shape[0] == 0:
+            for f in range(x.size):
+                e = abs(x[f] - y[f])
+                sums[f] += n * (abs(g[f]) / e if e > zero else bound)
+        else:
+            w = weight[i]
+            for f in range(x.size):
+                e = abs(x[f] - y[f])
+                sums[f] += n * (abs(g[f]) / e if e > zero else bound * w[f])

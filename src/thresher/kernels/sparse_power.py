@@ -25,8 +25,8 @@ dictionary; sums over the words and atoms of one row are short enough for that.
 
 import numpy as np
 
-from thresher.kernels.cholesky import drop, factorise, solve
 from thresher.kernels.compiling import helper, kernel
+from thresher.kernels.model_step import model_step
 
 LANES = 8  # rows of B are filled up with zeros to a multiple of this: one vector of float32
 FLOOR = 1e-8  # of the largest entry of a row, added to its prediction
@@ -205,62 +205,6 @@ def _hessian(B, atoms, n, h, weighted, H):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _model_step(H, n, g, start, damping, R, places, step_to, d):  # type: ignore[no-untyped-def]
-    """``d = argmin g·d + ½ d H dᵀ`` over ``start + d ≥ 0``, in the n free variables.
-
-    A primal active set that only drops: walk to the minimiser, stop at the first bound, drop what
-    blocks, go on. ``damping``, relative to the diagonal, makes a singular H definite.
-    """
-    T = H.dtype.type
-    zero, one = T(0), T(1)
-    largest = zero
-    for i in range(n):
-        largest = max(largest, H[i, i])
-    for i in range(n):
-        for j in range(i, n):
-            R[i, j] = H[i, j]
-        R[i, i] += damping * (H[i, i] + damping * largest)
-        places[i] = i
-        d[i] = zero
-    factorise(R, n, damping * damping * largest)
-    left = n
-    moved = False
-    while left > 0:
-        for i in range(left):
-            p = places[i]
-            pull = g[p]
-            if moved:
-                row = H[p]
-                for j in range(n):
-                    pull += row[j] * d[j]
-            step_to[i] = -pull
-        solve(R, left, step_to)
-        length = one
-        for i in range(left):
-            p = places[i]
-            if start[p] + d[p] + length * step_to[i] < zero:
-                length = -(start[p] + d[p]) / step_to[i]
-        length = max(length, zero)
-        for i in range(left):
-            d[places[i]] += length * step_to[i]
-        if length >= one:
-            break
-        moved = True
-        dropped = 0
-        for i in range(left - 1, -1, -1):
-            p = places[i]
-            if step_to[i] < zero and start[p] + d[p] <= -T(1e-5) * length * step_to[i]:
-                d[p] = -start[p]
-                drop(R, left, i)
-                left -= 1
-                for j in range(i, left):
-                    places[j] = places[j + 1]
-                dropped += 1
-        if dropped == 0:
-            break
-
-
-@helper
 def _slope(x, y, q, t, floor, alpha, n_words):  # type: ignore[no-untyped-def]
     """``Σ q w`` and ``Σ q² w/y`` at ``y + t q``."""
     T = x.dtype.type
@@ -397,7 +341,7 @@ def encode_rows(  # type: ignore[no-untyped-def]
             _hessian(B, free, n, h, weighted, H)
             for i in range(n):
                 H[i, i] += alpha * ridge[free[i]]
-            _model_step(H, n, g, a, damping, R, places, ahead, d)
+            model_step(H, n, g, a, damping, R, places, ahead, d)
             descent, linear, quadratic = zero, zero, zero
             for i in range(n):
                 descent += g[i] * d[i]

@@ -140,6 +140,7 @@ class RatioLearner:
     ) -> tuple[Array, RatioStatistics, Array]:
         """Add the batch's majoriser, and minimise the sum over the free atoms."""
         old = D.astype(np.float64)
+        _raise_least(old)  # an atom that the user gave may have zeros
         N = sums.negative * (old if self.a == 1 else old**self.a)
         margin = past.margin + N.sum(axis=0)
         N += past.N
@@ -159,7 +160,7 @@ class RatioLearner:
         # An atom that no sample has used yet stays as it is.
         idle = ~free | ~(N.sum(axis=1) > 0)
         if idle.any():
-            moved[idle], sizes[idle] = old[idle], 1
+            moved[idle], sizes[idle] = D[idle], 1
         # Codes take over what the atoms lose: c ↦ c·size, D ↦ D/size.
         N = N if self.a == 1 else N * sizes ** (1 - self.a)
         P = P * sizes ** (1 + self.b)

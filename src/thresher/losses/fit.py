@@ -132,8 +132,12 @@ class DenseFit(Fit):
 
     def curvatures(self, energy: Array) -> Array:
         """In one compiled pass."""
-        sums = np.zeros(self.X.shape[1], dtype=self.X.dtype)
-        mean_curvature(self.X, self.prediction, self.gradient, energy, sums)
+        dtype = self.X.dtype
+        sums = np.zeros(self.X.shape[1], dtype=dtype)
+        bound = self.loss.curvature if np.isfinite(self.loss.curvature) else 0.0
+        weight = np.empty((0, 0), dtype=dtype) if self.weight is None else self.weight
+        values = (self.X, self.prediction, self.gradient, weight, energy.astype(dtype, copy=False))
+        mean_curvature(*values, dtype.type(bound), sums)
         return sums
 
     def residuals(self, limit: int) -> tuple[Array, Any]:

@@ -1,0 +1,125 @@
+"""Codes by Newton steps on blocks of rows, for any smooth separable loss: the dense finish."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from thresher.encoding.iterate import Block, RowSolver, State
+from thresher.encoding.problem import CodingProblem
+from thresher.kernels.model_step import model_steps
+from thresher.linalg import Array
+from thresher.losses import L1Distance, SeparableLoss
+from thresher.penalties import ElasticNet
+from thresher.sets import NonnegativeOrthant
+
+_LARGEST_TABLE = 1 << 25
+_HALVINGS = 12
+_SUFFICIENT = 1e-4
+_LEAST_CURVATURE = 0.1
+
+
+@dataclass(frozen=True)
+class BlockNewton(RowSolver):
+    """``c ← c + t·d``, d the minimiser of the quadratic model over ``c + d ≥ 0``.
+
+    The Hessians ``D diag(h) Dᵀ`` of all rows are one matrix product: of the curvatures h with the
+    products of pairs of atoms. Where a loss is not convex, h is at least a tenth of ``∇⁺/y``, the
+    curvature that it has where data are met, so that the model is; t is halved until the objective
+    falls enough. The model is solved exactly, bounds and all, which a projected step would not do.
+    """
+
+    @staticmethod
+    def applies(problem: CodingProblem, X: Any) -> bool:
+        """Whether the loss is smooth, codes are nonnegative, and the pairs of atoms fit."""
+        K, F = problem.D.shape
+        return (
+            not sparse.issparse(X)
+            and isinstance(problem.loss, SeparableLoss)
+            and not isinstance(problem.loss, L1Distance)
+            and isinstance(problem.regulariser.region, NonnegativeOrthant)
+            and isinstance(problem.regulariser.penalty, ElasticNet)
+            and F * K * (K + 1) // 2 <= _LARGEST_TABLE
+        )
+
+    def prepare(self, problem: CodingProblem) -> None:
+        """Multiply the pairs of atoms."""
+        self._pairs(problem)
+
+    def start(self, block: Block, codes: Array | None) -> State:
+        """Given codes, or the equal ones that explain the mass of the row."""
+        problem, X = block.problem, block.X
+        if codes is None:
+            sums = float(problem.row_sums.sum())
+            share = X.sum(axis=1, keepdims=True) / (sums if sums > 0 else 1)
+            codes = np.repeat(share, len(problem.D), axis=1)
+        return {"C": codes.copy(), "value": block.objective(codes)}
+
+    def steps(self, block: Block, state: State, times: int) -> None:
+        """Newton steps."""
+        for _ in range(times):
+            self._step(block, state)
+
+    def codes(self, block: Block, state: State) -> Array:
+        """The current codes."""
+        return state["C"]
+
+    def objective(self, block: Block, state: State) -> Array:
+        """Known from the search."""
+        return state["value"]
+
+    # ------------------------------------------------------------------- details
+
+    def _pairs(self, problem: CodingProblem) -> tuple[Array, Any]:
+        """``d_i ∘ d_j`` for i ≤ j, shape (F, K(K+1)/2), and where they stand in a matrix."""
+
+        def make() -> tuple[Array, Any]:
+            rows, columns = np.triu_indices(len(problem.D))
+            pairs = np.ascontiguousarray((problem.D[rows] * problem.D[columns]).T)
+            return pairs, (rows, columns)
+
+        made: tuple[Array, Any] = problem.remember("pairs of atoms", make)
+        return made
+
+    def _curvatures(self, block: Block, Y: Array) -> Array:
+        loss = block.problem.loss
+        assert isinstance(loss, SeparableLoss)
+        x, y = loss.within(block.X, Y, block.weight)
+        with np.errstate(all="ignore"):
+            h = loss.entry_curvature(x, y)
+            if not loss.convex:
+                met = loss.entry_split(x, y)[0] / np.maximum(y, np.finfo(y.dtype).tiny)
+                h = np.maximum(h, y.dtype.type(_LEAST_CURVATURE) * met)
+        h = np.nan_to_num(np.maximum(h, 0), nan=0.0, posinf=0.0)
+        return h if block.weight is None else np.where(block.weight > 0, h * block.weight, 0)
+
+    def _step(self, block: Block, state: State) -> None:
+        problem, C = block.problem, state["C"]
+        penalty: Any = problem.regulariser.penalty
+        number, K = C.dtype.type, len(problem.D)
+        Y = C @ problem.D
+        gradient = problem.loss.gradient(block.X, Y, block.weight) @ problem.D.T
+        gradient += number(penalty.l1) + number(penalty.l2) * C
+        pairs, (rows, columns) = self._pairs(problem)
+        upper = self._curvatures(block, Y) @ pairs
+        H = np.zeros((len(C), K, K), dtype=C.dtype)
+        H[:, rows, columns] = upper
+        H[:, columns, rows] = upper
+        H[:, np.arange(K), np.arange(K)] += number(penalty.l2)
+        d = np.empty_like(C)
+        model_steps(H, gradient, C, number(4) * np.finfo(C.dtype).eps, d)
+        d = np.where(np.isfinite(d), d, 0)
+        descent = np.einsum("nk,nk->n", gradient, d)
+        t = np.ones((len(C), 1), dtype=C.dtype)
+        value, rounding = state["value"], 4 * np.finfo(C.dtype).eps
+        for _ in range(_HALVINGS):
+            moved = np.maximum(C + t * d, 0)
+            new = block.objective(moved)
+            bound = value + number(_SUFFICIENT) * t[:, 0] * np.minimum(descent, 0)
+            failed = ~(new <= bound + rounding * np.abs(value))
+            if not failed.any():
+                break
+            t[failed] /= 2
+        state["C"] = np.where(failed[:, None], C, moved)
+        state["value"] = np.where(failed, value, new)

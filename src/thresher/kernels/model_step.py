@@ -1,0 +1,88 @@
+"""The step of a Newton method over nonnegative variables: an active set on the quadratic model."""
+
+import numpy as np
+
+from thresher.kernels.cholesky import drop, factorise, solve
+from thresher.kernels.compiling import helper, kernel
+
+
+@helper
+def model_step(H, n, g, start, damping, R, places, step_to, d):  # type: ignore[no-untyped-def]
+    """``d = argmin g·d + ½ d H dᵀ`` over ``start + d ≥ 0``, in the n free variables.
+
+    A primal active set that only drops: walk to the minimiser, stop at the first bound, drop what
+    blocks, go on. ``damping``, relative to the diagonal, makes a singular H definite.
+    """
+    T = H.dtype.type
+    zero, one = T(0), T(1)
+    largest = zero
+    for i in range(n):
+        largest = max(largest, H[i, i])
+    for i in range(n):
+        for j in range(i, n):
+            R[i, j] = H[i, j]
+        R[i, i] += damping * (H[i, i] + damping * largest)
+        places[i] = i
+        d[i] = zero
+    factorise(R, n, damping * damping * largest)
+    left = n
+    moved = False
+    while left > 0:
+        for i in range(left):
+            p = places[i]
+            pull = g[p]
+            if moved:
+                row = H[p]
+                for j in range(n):
+                    pull += row[j] * d[j]
+            step_to[i] = -pull
+        solve(R, left, step_to)
+        length = one
+        for i in range(left):
+            p = places[i]
+            if start[p] + d[p] + length * step_to[i] < zero:
+                length = -(start[p] + d[p]) / step_to[i]
+        length = max(length, zero)
+        for i in range(left):
+            d[places[i]] += length * step_to[i]
+        if length >= one:
+            break
+        moved = True
+        dropped = 0
+        for i in range(left - 1, -1, -1):
+            p = places[i]
+            if step_to[i] < zero and start[p] + d[p] <= -T(1e-5) * length * step_to[i]:
+                d[p] = -start[p]
+                drop(R, left, i)
+                left -= 1
+                for j in range(i, left):
+                    places[j] = places[j + 1]
+                dropped += 1
+        if dropped == 0:
+            break
+
+
+@kernel
+def model_steps(H, gradient, C, damping, steps):  # type: ignore[no-untyped-def]
+    """`model_step` of every row, on its free set ``{c > 0 or ∇ < 0}``; H has shape (n, K, K)."""
+    n_rows, K = C.shape
+    T = C.dtype
+    free, places = np.empty(K, np.int64), np.empty(K, np.int64)
+    own, R = np.empty((K, K), T), np.empty((K, K), T)
+    g, a, d, ahead = np.empty(K, T), np.empty(K, T), np.empty(K, T), np.empty(K, T)
+    zero = T.type(0)
+    for row in range(n_rows):
+        n = 0
+        for k in range(K):
+            steps[row, k] = zero
+            if C[row, k] > zero or gradient[row, k] < zero:
+                free[n], g[n], a[n] = k, gradient[row, k], C[row, k]
+                n += 1
+        for i in range(n):
+            whole = H[row, free[i]]
+            for j in range(n):
+                own[i, j] = whole[free[j]]
+        if n > 0:
+            model_step(own, n, g, a, damping, R, places, ahead, d)
+        for i in range(n):
+            steps[row, free[i]] = d[i]
