@@ -20,9 +20,7 @@ ESTIMATORS = [
     OnlineNMF(divergence="kl"),
     OnlineNMF(divergence="is"),
     OnlineNMF(divergence="huber"),
-    OnlineNMF(divergence="kl", solver="spsgd"),
-    BatchNMF(divergence="kl"),
-    BatchNMF(divergence="l2", solver="mu"),
+    BatchNMF(divergence="kl", max_iter=40),
 ]
 
 

@@ -47,7 +47,7 @@ class AutoEncoder:
         """Compute once what the blocks share."""
         problem = problem.simplified()
         problem.dictionary_bound, problem.transposed, problem.row_sums  # noqa: B018 - kept
-        if Compressed.applies(problem, None):
+        if Compressed.applies(problem, None, None):
             self.block.prepare(Compressed.of(problem).problem)
         self.block.prepare(problem)
         if not Newton.applies(problem) and BlockNewton.applies(problem, None):
@@ -64,7 +64,7 @@ class AutoEncoder:
     ) -> Encoding:
         """Find the codes of the rows of a block; ``weight`` 0 marks missing entries."""
         problem = problem.simplified()
-        if Compressed.applies(problem, weight):
+        if Compressed.applies(problem, X, weight):
             small = Compressed.of(problem)
             return self.encode(small.problem, small.samples(X), None, start)
         if SparsePower.applies(problem, X):
@@ -145,7 +145,7 @@ class RoughEncoder:
         """Compute once what the blocks share."""
         problem = problem.simplified()
         problem.transposed, problem.row_sums  # noqa: B018 - kept by the problem
-        if Compressed.applies(problem, None):
+        if Compressed.applies(problem, None, None):
             self.block.prepare(Compressed.of(problem).problem)
         else:
             self.block.prepare(problem)
@@ -159,7 +159,7 @@ class RoughEncoder:
     ) -> Encoding:
         """Rough codes of the rows of a block."""
         problem = problem.simplified()
-        if Compressed.applies(problem, weight):
+        if Compressed.applies(problem, X, weight):
             small = Compressed.of(problem)
             return self.encode(small.problem, small.samples(X), None, start)
         if SparsePower.applies(problem, X):

@@ -48,12 +48,8 @@ class BlockNewton(RowSolver):
         self._pairs(problem)
 
     def start(self, block: Block, codes: Array | None) -> State:
-        """Given codes, or the equal ones that explain the mass of the row."""
-        problem, X = block.problem, block.X
-        if codes is None:
-            sums = float(problem.row_sums.sum())
-            share = X.sum(axis=1, keepdims=True) / (sums if sums > 0 else 1)
-            codes = np.repeat(share, len(problem.D), axis=1)
+        """Given codes, or even ones."""
+        codes = block.even_codes() if codes is None else codes
         return {"C": codes.copy(), "value": block.objective(codes)}
 
     def steps(self, block: Block, state: State, times: int) -> None:

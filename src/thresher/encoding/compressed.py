@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from thresher.encoding.problem import CodingProblem
 from thresher.linalg import Array
@@ -26,11 +27,13 @@ class Compressed:
     to_samples: Array
 
     @staticmethod
-    def applies(problem: CodingProblem, weight: Array | None) -> bool:
-        """Whether the loss is a square of whole samples, and that is worth it."""
+    def applies(problem: CodingProblem, X: Any, weight: Array | None) -> bool:
+        """Whether the loss is a square of whole samples that are not in K dimensions already."""
         K, F = problem.D.shape
         return isinstance(problem.loss, Mahalanobis) or (
-            isinstance(problem.loss, SquaredL2) and weight is None and F > K
+            isinstance(problem.loss, SquaredL2)
+            and weight is None
+            and (F != K or sparse.issparse(X))
         )
 
     @classmethod

@@ -9,7 +9,7 @@ import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,16 +51,25 @@ class Encoding:
 
 @dataclass(frozen=True)
 class Block:
-    """Samples that are being coded: the problem, a dense block, and the weights of its entries."""
+    """Samples that are being coded: the problem, a block, and the weights of its entries."""
 
     problem: CodingProblem
-    X: Array
+    X: Any
     weight: Array | None = None
 
     def rows(self, chosen: NDArray[np.bool_]) -> "Block":
         """Some of the rows."""
         weight = None if self.weight is None else self.weight[chosen]
         return Block(self.problem, self.X[chosen], weight)
+
+    def even_codes(self) -> Array:
+        """Equal codes that explain the mass of every row: a start for solvers that need one."""
+        X, D = self.X, self.problem.D
+        seen = X if self.weight is None else np.where(self.weight > 0, X, 0)
+        total = np.asarray(seen.sum(axis=1)).reshape(-1, 1)
+        sums = float(self.problem.row_sums.sum())
+        share = total / (sums if sums > 0 else 1.0)
+        return np.repeat(share.astype(D.dtype), len(D), axis=1)
 
     def objective(self, C: Array) -> Array:
         """The objective of every row at some codes."""
@@ -104,11 +113,11 @@ class BlockEncoder(Protocol):
     def encode(
         self,
         problem: CodingProblem,
-        X: Array,
+        X: Any,
         weight: Array | None = None,
         start: Array | None = None,
     ) -> Encoding:
-        """Codes of the rows of a dense block."""
+        """Codes of the rows of a block."""
 
 
 class Stop(ABC):
@@ -170,7 +179,7 @@ class Never(Stop):
 
     def done(self, solver: RowSolver, block: Block, state: State) -> NDArray[np.bool_]:
         """No row is."""
-        return np.zeros(len(block.X), dtype=bool)
+        return np.zeros(block.X.shape[0], dtype=bool)
 
 
 @dataclass(frozen=True)
@@ -193,11 +202,11 @@ class Encoder:
     def encode(
         self,
         problem: CodingProblem,
-        X: Array,
+        X: Any,
         weight: Array | None = None,
         start: Array | None = None,
     ) -> Encoding:
-        """Find the codes of the rows of a dense block; ``weight`` 0 marks missing entries.
+        """Find the codes of the rows of a block; ``weight`` 0 marks missing entries.
 
         Feasible codes may be given to ``start`` from.
         """

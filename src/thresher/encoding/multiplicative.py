@@ -39,16 +39,12 @@ class MultiplicativeUpdates(RowSolver):
 
     def start(self, block: Block, codes: Array | None) -> State:
         """Equal codes that explain the mass of the row; given ones must be positive to move."""
-        problem, X = block.problem, block.X
         if codes is None:
-            total = np.asarray(X.sum(axis=1)).reshape(-1, 1)
-            sums = problem.row_sums.sum()
-            share = total / (sums if sums > 0 else 1)
-            codes = np.repeat(share.astype(problem.D.dtype), len(problem.D), axis=1)
+            codes = block.even_codes()
         else:
             # A zero would stay; a thousandth of the mean can still grow.
             codes = np.maximum(codes, codes.dtype.type(1e-3) * codes.mean(axis=1, keepdims=True))
-        C = problem.regulariser.region.project(codes)
+        C = block.problem.regulariser.region.project(codes)
         return {"C": C, "value": block.objective(C)}
 
     def steps(self, block: Block, state: State, times: int) -> None:

@@ -51,11 +51,7 @@ class ProjectedSubgradient(RowSolver):
     def start(self, block: Block, codes: Array | None) -> State:
         """Equal codes that explain the mass of the row, made feasible."""
         problem, X = block.problem, block.X
-        if codes is None:
-            sums = float(problem.row_sums.sum())
-            share = X.sum(axis=1, keepdims=True) / (sums if sums > 0 else 1)
-            codes = np.repeat(share, len(problem.D), axis=1)
-        C = problem.regulariser.region.project(codes)
+        C = problem.regulariser.region.project(block.even_codes() if codes is None else codes)
         value = block.objective(C)
         size = np.linalg.norm(C, axis=1, keepdims=True)
         slope = np.linalg.norm(problem.gradient(X, C, block.weight), axis=1, keepdims=True)

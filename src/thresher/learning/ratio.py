@@ -127,7 +127,8 @@ class RatioLearner:
         C = fit.C if sample_weight is None else fit.C * sample_weight.astype(fit.C.dtype)[:, None]
         positive, negative = fit.dictionary_slopes(C)
         total = float(len(C)) if sample_weight is None else float(sample_weight.sum())
-        entries = float(fit.X.nnz if isinstance(fit, SparseFit) else np.count_nonzero(fit.X))
+        counts = np.diff(fit.X.indptr) if isinstance(fit, SparseFit) else (fit.X != 0).sum(axis=1)
+        entries = float(counts.sum() if sample_weight is None else counts @ sample_weight)
         return RatioSums(negative.astype(np.float64), positive.astype(np.float64), entries, total)
 
     def learn(
