@@ -12,6 +12,7 @@ from thresher.encoding.iterate import (
     SmallChange,
     Status,
 )
+from thresher.encoding.least_absolute import LeastAbsolute, duality_gap
 from thresher.encoding.multiplicative import MultiplicativeUpdates
 from thresher.encoding.newton import Newton
 from thresher.encoding.oadmm import OutlierADMM
@@ -28,6 +29,7 @@ __all__ = [
     "CodingProblem",
     "Encoder",
     "Encoding",
+    "LeastAbsolute",
     "MultiplicativeUpdates",
     "Never",
     "Newton",
@@ -38,5 +40,6 @@ __all__ = [
     "RoughEncoder",
     "SmallChange",
     "Status",
+    "duality_gap",
     "published_rule",
 ]

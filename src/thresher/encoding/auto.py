@@ -9,6 +9,7 @@ from scipy import sparse
 from thresher.encoding.block_admm import BlockADMM, Rough
 from thresher.encoding.compressed import Compressed
 from thresher.encoding.iterate import Certified, Encoder, Encoding, Never
+from thresher.encoding.least_absolute import LeastAbsolute
 from thresher.encoding.multiplicative import MultiplicativeUpdates
 from thresher.encoding.newton import Newton
 from thresher.encoding.problem import CodingProblem
@@ -21,6 +22,7 @@ from thresher.losses import Envelope, KullbackLeibler, SquaredL2
 _FEATURES_PER_ATOM = 512
 _KEPT_FEATURES_PER_ATOM = 64
 _START_ROUNDS = 5
+_STEPS_PER_ITERATION = 20  # a simplex step is that much cheaper than a round
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,7 @@ class AutoEncoder:
     - Outlier envelopes and squares: a few rounds of the block encoder, then Newton steps. For very
       wide samples (F ≥ 512 K) the start comes from a subsample of the features instead; squares
       without weights are coded in K dimensions.
+    - The ℓ1 distance: a simplex method from a start by ADMM, or on the nonzeros of sparse rows.
     - Other convex losses, sets and penalties: the block encoder, until its certificate holds.
     - Losses that are not convex: multiplicative updates, until the row is critical.
     """
@@ -43,6 +46,9 @@ class AutoEncoder:
         """Compute once what the blocks share."""
         problem = problem.simplified()
         problem.dictionary_bound, problem.transposed, problem.row_sums  # noqa: B018 - kept
+        if LeastAbsolute.applies(problem):
+            LeastAbsolute().prepare(problem)
+            return
         if Compressed.applies(problem, None):
             self.block.prepare(Compressed.of(problem).problem)
         self.block.prepare(problem)
@@ -63,6 +69,9 @@ class AutoEncoder:
             return self.encode(small.problem, small.samples(X), None, start)
         if SparsePower.applies(problem, X):
             return SparsePower(self.tol, self.max_iter).encode(problem, X, start)
+        if LeastAbsolute.applies(problem):
+            steps = _STEPS_PER_ITERATION * self.max_iter
+            return LeastAbsolute(self.tol, steps).encode(problem, X, weight, start)
         if Newton.applies(problem):
             if start is None and self._is_wide(problem):
                 start = self._coarse_codes(problem, X, weight)
@@ -111,7 +120,10 @@ class AutoEncoder:
 
 @dataclass(frozen=True)
 class RoughEncoder:
-    """Codes that are good enough to learn from: the same methods, stopped early."""
+    """Codes that are good enough to learn from: the same methods, stopped early.
+
+    Sparse rows under the ℓ1 distance are coded exactly: that costs a few readings of their words.
+    """
 
     rounds: int = 4
     updates: int = 20
@@ -140,6 +152,8 @@ class RoughEncoder:
             return self.encode(small.problem, small.samples(X), None, start)
         if SparsePower.applies(problem, X):
             return SparsePower().encode_roughly(problem, X)
+        if sparse.issparse(X) and LeastAbsolute.applies(problem):
+            return LeastAbsolute().encode(problem, X, None, start)
         if sparse.issparse(X) or not problem.loss.convex:
             if start is None and not problem.loss.convex:
                 start = _convex_start(problem, X, weight, self.block)
