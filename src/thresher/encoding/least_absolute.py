@@ -133,7 +133,7 @@ class LeastAbsolute:
         )
         n_iter += sample_steps
 
-    def _sample_start(self, atoms: "_Atoms", X: Array, weight: Array, l1: float, C: Array) -> Array:
+    def _sample_start(self, atoms: "_Atoms", X: Array, weight: Array, l1: float, C: Array) -> Any:
         """The optimum over a sample of the features; how many steps that took."""
         certificate, n_iter = np.empty(len(X)), np.empty(len(X), dtype=np.int64)
         sample = atoms.sample
@@ -254,7 +254,7 @@ class _Atoms:
             some = np.ascontiguousarray(D[:, sample])
             return cls(D, D.T.copy(), size > 0, sample, some, some.T.copy())
 
-        atoms: _Atoms = problem.remember(cls, make)
+        atoms: _Atoms = problem.remember("_Atoms", make)
         return atoms
 
 
@@ -280,7 +280,7 @@ class _UnitAtoms:
             inverse = np.linalg.inv(exact @ exact.T + np.diag(shift))
             return cls(D, D.T.copy(), lengths, inverse.astype(np.float32), shift.astype(np.float32))
 
-        atoms: _UnitAtoms = problem.remember(cls, make)
+        atoms: _UnitAtoms = problem.remember("_UnitAtoms", make)
         return atoms
 
 
@@ -302,7 +302,7 @@ class _Words:
             Dt = np.require(problem.transposed, requirements=["C", "W"])
             return cls(Dt, sums, lengths, bool(D.min(initial=0) < 0))
 
-        words: _Words = problem.remember(cls, make)
+        words: _Words = problem.remember("_Words", make)
         return words
 
 

@@ -8,7 +8,7 @@ exchange, add or remove a feature or an atom is one pass over it.
 import numpy as np
 
 from thresher.kernels.compiling import helper
-from thresher.kernels.products import add
+from thresher.kernels.products import add, copy
 
 
 @helper
@@ -102,7 +102,8 @@ def times_column(inverse, n, column, atoms, out):  # type: ignore[no-untyped-def
 def replace_feature(inverse, n, j, u):  # type: ignore[no-untyped-def]
     """A new basic feature in slot j; ``u = inverse · its column``."""
     pivot = inverse[j, :n]
-    pivot /= u[j]
+    for i in range(n):
+        pivot[i] /= u[j]
     for i in range(n):
         if i != j:
             add(inverse[i, :n], -u[i], pivot)
@@ -135,6 +136,6 @@ def remove(inverse, n, j, i):  # type: ignore[no-untyped-def]
     for p in range(n):
         if p != j:
             add(inverse[p, :n], -inverse[p, i] / pivot[i], pivot)
-    inverse[j, :n] = inverse[n - 1, :n]
+    copy(inverse[n - 1, :n], inverse[j, :n])
     for p in range(n):
         inverse[p, i] = inverse[p, n - 1]

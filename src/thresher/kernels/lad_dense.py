@@ -9,7 +9,7 @@ from thresher.kernels.compiling import helper, strict_helper, strict_kernel
 from thresher.kernels.lad_basis import pair, vertex
 from thresher.kernels.lad_bounds import absolute, lower_bound, total_of
 from thresher.kernels.lad_pivots import perturb, pivots
-from thresher.kernels.products import add, dot, residual
+from thresher.kernels.products import add, copy, dot, residual
 from thresher.kernels.weighted_median import weighted_select
 
 
@@ -236,7 +236,7 @@ def lad_rows(  # type: ignore[no-untyped-def]
                 high = absolute(e, w) + l1 * total_of(c)
                 if high < best:
                     best = high
-                    C[row] = c
+                    copy(c, C[row])
                 if best - low <= tol * scale:
                     break
             certificate[row] = (best - low) / scale

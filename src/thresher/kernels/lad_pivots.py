@@ -34,7 +34,7 @@ from thresher.kernels.lad_basis import (
     replace_feature,
     times_column,
 )
-from thresher.kernels.products import add, combine
+from thresher.kernels.products import add, combine, copy
 from thresher.kernels.weighted_median import weighted_select
 
 NOISE = 1e-10
@@ -97,18 +97,19 @@ def pivots(  # type: ignore[no-untyped-def]
     dc, u, g = np.empty(K + 1), np.empty(K), np.empty(K)
     own_cost, own_size, length = np.empty(K), np.empty(K), np.empty(K)
     e, side, slot, w, dy = e[:m], side[:m], slot[:m], w[:m], dy[:m]
-    anchor = c.copy()
-    iteration = 0
+    anchor = np.empty(K)
+    copy(c, anchor)
+    none, iteration = int(np.int64(-1)), 0
     while True:
         for i in range(n):
             own_cost[i], own_size[i] = cost[free[i]], size[free[i]]
         basic_duals(inverse, n, own_cost, own_size, theta, length)
-        z[:] = cost
+        copy(cost, z)
         for j in range(n):
             add(z, -theta[j], Dt[ids[basis[j]]])
         # The steepest edge.
         best, slope, sign = 0.0, 0.0, 1.0
-        leave, enter = np.int64(-1), np.int64(-1)
+        leave = enter = none
         for j in range(n):
             excess = abs(theta[j]) - w[basis[j]]
             if excess > tol * w[basis[j]] and excess * excess > best * length[j]:

@@ -9,7 +9,7 @@ import numpy as np
 from thresher.kernels.cholesky import factorise, solve
 from thresher.kernels.compiling import helper, strict_helper, strict_kernel
 from thresher.kernels.lad_bounds import absolute, total_of
-from thresher.kernels.products import add_gram, dot, residual
+from thresher.kernels.products import add_gram, copy, dot, residual
 from thresher.kernels.weighted_median import weighted_select
 
 
@@ -43,12 +43,12 @@ def _steps(  # type: ignore[no-untyped-def]
         residual(x, c, D, atoms, used, e)
         value = absolute(e, w) + l1 * total_of(c)
         if not value < best:
-            c[:] = kept
+            copy(kept, c)
             residual(x, c, D, atoms, used, e)
             count = last
         final = count <= last
         best = value
-        kept[:] = c
+        copy(c, kept)
         step = max(min(count // 64, 16), 1)
         p = np.int64(0)
         for f in range(0, V, step):

@@ -6,7 +6,7 @@ from thresher.kernels.compiling import helper, strict_kernel
 from thresher.kernels.lad_basis import vertex
 from thresher.kernels.lad_bounds import absolute, lower_bound
 from thresher.kernels.lad_pivots import perturb, pivots
-from thresher.kernels.products import add
+from thresher.kernels.products import add, copy
 
 
 @helper
@@ -124,7 +124,7 @@ def lad_sparse_rows(  # type: ignore[no-untyped-def]
                 high += absolute(e[:m], w[:m])
                 if high < best:
                     best = high
-                    C[row] = c
+                    copy(c, C[row])
                 if best - low <= tol * scale:
                     break
             certificate[row] = (best - low) / scale

@@ -4,6 +4,7 @@ import numpy as np
 
 from thresher.kernels.block_admm import code_steps
 from thresher.kernels.compiling import helper, kernel
+from thresher.kernels.products import copy
 from thresher.kernels.weighted_median import weighted_select
 
 
@@ -53,8 +54,8 @@ def _renew(X, Y, weight, V, Q, H, C, rho, first):  # type: ignore[no-untyped-def
             typical = max(typical, X.dtype.type(1e-3) * mean / X.dtype.type(n))
         new = heaviest / typical if typical > zero else one
         if first:
-            v[:] = y
-            q[:] = y
+            copy(y, v)
+            copy(y, q)
         else:
             ratio = rho[i, 0] / new
             bound = one / rho[i, 0]
@@ -86,7 +87,8 @@ def lad_start(X, weight, D, DT, inverse, shift, l1, times, warm, C, theta):  # t
     V, Q, Y = np.empty_like(X), np.empty_like(X), np.empty_like(X)
     rho = np.ones((n, 1), X.dtype)
     if warm:
-        H[:] = C
+        for i in range(n):
+            copy(C[i], H[i])
     else:
         np.dot(X, DT, B)
         code_steps(B, H, C, room, inverse, shift, zero, zero, rho, relaxation, 8)

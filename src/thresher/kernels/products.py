@@ -6,6 +6,13 @@ from thresher.kernels.compiling import helper
 
 
 @helper
+def copy(a, out):  # type: ignore[no-untyped-def]
+    """``out = a``. The message about shapes that ``out[:] = a`` may raise takes long to compile."""
+    for k in range(a.size):
+        out[k] = a[k]
+
+
+@helper
 def add(a, factor, b):  # type: ignore[no-untyped-def]
     """``a += factor·b``."""
     for k in range(a.size):
