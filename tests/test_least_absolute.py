@@ -241,9 +241,10 @@ def test_float32(kind):
         encoding = AutoEncoder().encode(problem, rows)
         assert encoding.codes.dtype == encoding.certificate.dtype == problem.D.dtype
         assert (encoding.status == Status.CONVERGED).all()
-        assert problem.certificate(rows, encoding.codes)[1:].max() < 1e-6
+        assert encoding.certificate.max() <= TOL
+        assert problem.certificate(rows, encoding.codes).max() < 1e-6
         codes.append(encoding.codes)
-    np.testing.assert_allclose(*codes, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(*codes, rtol=2e-7, atol=1e-9)
 
 
 def test_auto_and_rough_take_it():

@@ -11,13 +11,14 @@ from thresher.kernels.products import add, copy
 
 @helper
 def _sum_rows(Dt, words, out):  # type: ignore[no-untyped-def]
-    """``out = Σ_words Dt[word]``, four at a time."""
+    """``out = Σ_words Dt[word]``, four at a time, in float64."""
+    one = np.float64(1)
     out[:] = 0
     fours = words.size - words.size % 4
     for i in range(0, fours, 4):
         d0, d1, d2, d3 = Dt[words[i]], Dt[words[i + 1]], Dt[words[i + 2]], Dt[words[i + 3]]
         for k in range(out.size):
-            out[k] += (d0[k] + d1[k]) + (d2[k] + d3[k])
+            out[k] += (one * d0[k] + one * d1[k]) + (one * d2[k] + one * d3[k])
     for i in range(fours, words.size):
         d0 = Dt[words[i]]
         for k in range(out.size):
