@@ -160,14 +160,15 @@ def test_the_bound_on_steps_is_kept_and_the_certificate_a_bound():
 
 def test_not_finite_is_a_status():
     rng = np.random.default_rng(6)
-    X, D = samples(rng)
-    X[1, 3], X[2, 5] = np.nan, np.inf
-    problem = CodingProblem(D, L1Distance())
-    for rows in (X, sparse.csr_matrix(X)):
-        encoding = LeastAbsolute().encode(problem, rows)
-        expected = [Status.CONVERGED, Status.NOT_FINITE, Status.NOT_FINITE, Status.CONVERGED]
-        assert encoding.status.tolist() == expected
-        assert np.isfinite(encoding.codes).all()
+    for shape in ((60, 9), (400, 5)):
+        X, D = samples(rng, 4, *shape)
+        X[1, 3], X[2, 5] = np.nan, np.inf
+        problem = CodingProblem(D, L1Distance())
+        for rows in (X, sparse.csr_matrix(X)):
+            encoding = LeastAbsolute().encode(problem, rows)
+            expected = [Status.CONVERGED, Status.NOT_FINITE, Status.NOT_FINITE, Status.CONVERGED]
+            assert encoding.status.tolist() == expected
+            assert np.isfinite(encoding.codes).all()
 
 
 @pytest.mark.parametrize("kind", ["dense", "integers", "binary", "duplicates", "exact", "scales"])

@@ -133,6 +133,8 @@ class RoughEncoder:
         """Compute once what the blocks share."""
         problem = problem.simplified()
         problem.transposed, problem.row_sums  # noqa: B018 - kept by the problem
+        if LeastAbsolute.applies(problem):
+            LeastAbsolute().prepare(problem)
         if Compressed.applies(problem, None):
             self.block.prepare(Compressed.of(problem).problem)
         else:

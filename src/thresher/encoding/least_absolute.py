@@ -61,9 +61,11 @@ class LeastAbsolute:
         )
 
     def prepare(self, problem: CodingProblem) -> None:
-        """Compute once what the blocks share, for dense blocks and for sparse ones."""
-        _Atoms.of(problem)
-        _UnitAtoms.of(problem)
+        """Compute once what the blocks share.
+
+        The copies of the dictionary that dense blocks need are made by the first of them, since
+        sparse ones do without, and have the largest dictionaries.
+        """
         _Words.of(problem)
 
     def encode(
@@ -194,7 +196,7 @@ class LeastAbsolute:
         shape = (len(X), len(problem.D))
         C = np.zeros(shape, dtype=np.float32)
         if codes is not None:
-            C[:] = codes * unit.lengths / scale
+            C[:] = np.minimum(codes * unit.lengths / scale, X.shape[1])  # none needs to be larger
         theta = np.empty(X.shape, dtype=np.float32)
         for first in range(0, len(X), _START_ROWS):
             some = slice(first, first + _START_ROWS)
@@ -220,8 +222,8 @@ def duality_gap(problem: CodingProblem, X: Any, C: Array, weight: Array | None =
     The bound comes from the exact codes, so that it is tight: this is how much the objective could
     still fall.
     """
-    best = LeastAbsolute(_TOL).encode(_in_float64(problem), X, weight)
     exact = _in_float64(problem)
+    best = LeastAbsolute(_TOL).encode(exact, X, weight)
     data = X.astype(np.float64)
     weights = None if weight is None else weight.astype(np.float64)
     above = exact.objective(data, C.astype(np.float64), weights)
@@ -325,7 +327,7 @@ def _l1(problem: CodingProblem) -> float:
 def _weighted_samples(
     problem: CodingProblem, X: Array, weight: Array | None
 ) -> tuple[Array, Array]:
-    """Samples and entry weights in float64; what is missing is zero, what is zero weighs its own.
+    """Samples and entry weights in float64: missing entries are zero, zeros have their own weight.
 
     No weights at all if everything weighs one.
     """
