@@ -248,6 +248,18 @@ MUTANTS = [
     Mutant("stream loses what a batch leaves over", "tasks/documents.py",
            "held, n_held = [joined[start:]] if start < n_held else [], n_held - start",
            "held, n_held = [], 0", "test_topics.py::test_batches_have_the_sizes_asked_for"),
+    Mutant("bound of a dual that is not feasible", "kernels/lad_bounds.py",
+           "value - to_bottom * (value - bottom)", "value",
+           "test_least_absolute.py::test_the_bound_on_steps_is_kept_and_the_certificate_a_bound"),
+    Mutant("zeros of sparse rows at full weight", "kernels/lad_sparse.py",
+           "l1 + zero_weight * max(", "l1 + max(", "test_least_absolute.py::test_sparse_is_dense"),
+    Mutant("sums of float32 atoms in float32", "kernels/lad_sparse.py", "one = np.float64(1)",
+           "one = Dt.dtype.type(1)", "test_least_absolute.py::test_float32"),
+    Mutant("weights of ties forgotten", "kernels/weighted_median.py", "before += below + equal",
+           "before += below", "test_kernels.py::test_weighted_select"),
+    Mutant("zeros of dense rows at full weight", "encoding/least_absolute.py",
+           "w[x == 0] *= loss.zero_weight", "w[x == 0] *= 1",
+           "test_least_absolute.py::test_sparse_is_dense"),
 ]
 # fmt: on
 
