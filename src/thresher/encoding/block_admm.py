@@ -233,7 +233,8 @@ def _away_from_zero(block: Block, Y: Array) -> Array:
         seen = weight > 0
         count = np.maximum(seen.sum(axis=1, keepdims=True), 1).astype(X.dtype)
         mean = np.where(seen, X, 0).sum(axis=1, keepdims=True) / count
-    return np.maximum(Y, X.dtype.type(0.1) * mean)
+    least: Array = X.dtype.type(0.1) * mean
+    return np.maximum(Y, least)
 
 
 def _observed(weight: Array) -> Array:

@@ -19,6 +19,7 @@ from thresher.learning import (
     Statistics,
     Sums,
     initial_atoms,
+    mean_sample,
     positive_atoms,
 )
 from thresher.linalg import Array, block_slices, load_block, load_sparse_block, sparse_block_slices
@@ -32,7 +33,9 @@ _MEASURED_ENTRIES = 4096
 _DEAD = 1e-6
 _LOOKS_AT_FIRST = 8
 _ROWS_TO_START_FROM = 256
-_ENTRIES_TO_START_FROM = 1 << 19
+_FEW_ENTRIES = 1 << 19
+_ENTRIES_TO_START_FROM = 1 << 23
+_SPARSE_ENTRIES_TO_START_FROM = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -161,13 +164,17 @@ class OnlineMethod:
     ) -> StreamState:
         """A state that has seen nothing; atoms may start from the first batch."""
         n_features = batch.X.shape[1]
+        loss = self.loss(1.0)
+        loss.check_features(n_features)
         if isinstance(init, str):
-            loss = self.loss(1.0)
             positive = isinstance(loss, SeparableLoss) and loss.positive_prediction
+            stays_sparse = self._stays_sparse(batch)
             if init == "auto":
-                init = "mean" if positive and self._stays_sparse(batch) else "samples"
-            # Some rows are enough to start from, and a sparse matrix stays sparse.
-            rows = max(_ROWS_TO_START_FROM, _ENTRIES_TO_START_FROM // n_features)
+                init = "mean" if positive and stays_sparse else "samples"
+            # Some rows are enough to start from, and a wide sparse matrix stays sparse.
+            room = _SPARSE_ENTRIES_TO_START_FROM if stays_sparse else _ENTRIES_TO_START_FROM
+            rows = max(min(_ROWS_TO_START_FROM, room // n_features), 2 * n_components)
+            rows = max(rows, _FEW_ENTRIES // n_features)
             step = -(-batch.n_samples // rows)
             some = Batch(batch.X[::step], entry_weight=_every(batch.entry_weight, step))
             X, weight, _ = self._load_dense(some, slice(0, some.n_samples), dtype)
@@ -175,9 +182,10 @@ class OnlineMethod:
             chosen = np.ones(some.n_samples) if given is None or not given.any() else given
             rng = np.random.default_rng([seed, 0])
             region = self.dictionary_regulariser.region
-            D = initial_atoms(init, n_components, X, weight, chosen, region, rng)
+            mean = _sparse_mean(batch) if stays_sparse else mean_sample(X, weight, chosen)
+            D = initial_atoms(init, n_components, X, weight, chosen, region, rng, mean)
             if positive:
-                D = region.project(positive_atoms(D, X, weight, chosen))
+                D = region.project(positive_atoms(D, mean))
         else:
             D = self.dictionary_regulariser.region.project(np.array(init, dtype=np.float64))
             if self.frozen is not None:  # what is frozen stays as the user gave it
@@ -357,6 +365,14 @@ class OnlineMethod:
                 average[atom] = D[atom]
         statistics = state.statistics.without(dead)
         return replace(state, D=D, average=average, statistics=statistics)
+
+
+def _sparse_mean(batch: Batch) -> Array:
+    """Mean of the rows of a sparse batch, without expanding them."""
+    weights = np.ones(batch.n_samples) if batch.sample_weight is None else batch.sample_weight
+    total = weights.sum()
+    mean: Array = np.asarray(batch.X.T @ (weights / (total if total > 0 else 1)), dtype=np.float64)
+    return mean
 
 
 def _every(values: Array | None, step: int) -> Array | None:

@@ -3,7 +3,7 @@
 from thresher.learning.block_descent import BlockDescent
 from thresher.learning.dictionary_admm import DictionaryADMM
 from thresher.learning.forgetting import Forgetting, HalfLife, PlainAverage, PowerForgetting
-from thresher.learning.initial import initial_atoms, positive_atoms
+from thresher.learning.initial import initial_atoms, mean_sample, positive_atoms
 from thresher.learning.outlier_weight import (
     FixedWeight,
     NoiseWeight,
@@ -50,5 +50,6 @@ __all__ = [
     "StochasticGradient",
     "Sums",
     "initial_atoms",
+    "mean_sample",
     "positive_atoms",
 ]

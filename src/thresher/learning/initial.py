@@ -15,6 +15,7 @@ def initial_atoms(
     sample_weight: Array,
     region: ConvexSet,
     rng: np.random.Generator,
+    mean: Array | None = None,
 ) -> Array:
     """Make ``n_components`` feasible atoms.
 
@@ -32,6 +33,8 @@ def initial_atoms(
         Samples of weight zero are never chosen.
     region : ConvexSet
         Atoms are projected onto it: the published start is not feasible (errata A.7).
+    mean : array of shape (F,), optional
+        The mean sample, if it is known of more samples than these.
     """
     F = X.shape[1]
     if kind == "uniform":
@@ -42,6 +45,7 @@ def initial_atoms(
         mean = np.average(
             _fill_missing(X.astype(np.float64), weight), axis=0, weights=sample_weight
         )
+        mean = mean_sample(X, weight, sample_weight) if mean is None else mean
         mean = mean + 1e-2 * (mean.mean() if mean.any() else 1.0)
         atoms = mean * (0.9 + 0.1 * rng.random((n_components, F))) / np.linalg.norm(mean)
     elif kind == "samples":
@@ -53,12 +57,18 @@ def initial_atoms(
     return region.project(atoms)
 
 
-def positive_atoms(atoms: Array, X: Array, weight: Array | None, sample_weight: Array) -> Array:
+def mean_sample(X: Array, weight: Array | None, sample_weight: Array) -> Array:
+    """The mean of samples, as far as their entries were seen."""
+    filled = _fill_missing(X.astype(np.float64), weight)
+    mean: Array = np.average(filled, axis=0, weights=sample_weight)
+    return mean
+
+
+def positive_atoms(atoms: Array, mean: Array) -> Array:
     """Mix a tenth of the mean sample into every atom, for losses that need ``cD > 0``.
 
     Their steps multiply, so that an entry which starts at zero stays there.
     """
-    mean = np.average(_fill_missing(X.astype(np.float64), weight), axis=0, weights=sample_weight)
     mean = mean + 1e-3 * (mean.mean() if mean.any() else 1.0)
     sizes = atoms.sum(axis=1, keepdims=True)
     mixed: Array = 0.9 * atoms + 0.1 * sizes * mean / mean.sum()

@@ -73,6 +73,10 @@ class Loss(ABC):
         """The part of the residual that the loss sets aside, shape (n, F); zero by default."""
         return np.zeros_like(X)
 
+    def check_features(self, n_features: int) -> None:
+        """Refuse samples of a width that the loss is not for; by default any is fine."""
+        return None
+
     def check_weight(self, weight: Array | None) -> None:
         """Refuse weights that the loss cannot use; by default any are fine."""
         return None

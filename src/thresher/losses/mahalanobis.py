@@ -46,6 +46,14 @@ class Mahalanobis(Loss):
         """``‖M‖₂``."""
         return float(self._spectrum[0][-1])
 
+    def check_features(self, n_features: int) -> None:
+        """Refuse samples that the matrix does not fit."""
+        if n_features != len(self.matrix):
+            raise ValueError(
+                f"The matrix of the Mahalanobis distance is for {len(self.matrix)} features; the "
+                f"samples have {n_features}."
+            )
+
     def check_weight(self, weight: Array | None) -> None:
         """Refuse all: entries do not stand alone here."""
         if weight is not None:

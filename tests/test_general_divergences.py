@@ -1,0 +1,497 @@
+"""Paper E: codes against convex programs, majorisers, published solvers, every divergence."""
+
+import tracemalloc
+from dataclasses import dataclass
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.optimize import minimize
+
+from parts import solve
+from thresher import BatchNMF, OnlineNMF, load, save
+from thresher.encoding import (
+    AutoEncoder,
+    CodingProblem,
+    Encoder,
+    MultiplicativeUpdates,
+    Never,
+    ProjectedSubgradient,
+    published_rule,
+)
+from thresher.estimators.registry import spsgd
+from thresher.learning import RatioLearner, StochasticGradient
+from thresher.losses import (
+    AlphaDivergence,
+    BetaDivergence,
+    Bregman,
+    Csiszar,
+    DenseFit,
+    Hellinger,
+    Huber,
+    ItakuraSaito,
+    KullbackLeibler,
+    L1Distance,
+    L2Distance,
+    Mahalanobis,
+    SeparableLoss,
+    SquaredL2,
+)
+from thresher.penalties import Constrained, ElasticNet
+from thresher.sets import (
+    Box,
+    CoveredBox,
+    NonnegativeElasticNetBall,
+    NonnegativeL1Ball,
+    NonnegativeL2Ball,
+    NonnegativeOrthant,
+    Simplex,
+)
+
+K, F = 4, 24
+_M = np.eye(F) + 0.4 * np.eye(F, k=1) + 0.4 * np.eye(F, k=-1)
+
+NAMED = {
+    "squared_l2": None, "kl": None, "is": None, "hellinger": None, "l1": None, "l2": None,
+    "huber": None, "alpha": 2.0, "beta": 1.5, "mahalanobis": _M,
+}  # fmt: skip
+OWN = {
+    "alpha -0.7": AlphaDivergence(-0.7),
+    "beta 0.4": BetaDivergence(0.4),
+    "beta 3": BetaDivergence(3.0),
+    "csiszar": Csiszar(lambda u: (u - 1) ** 2 / (u + 1), lambda u: 1 - 4 / (u + 1) ** 2),
+    "bregman": Bregman(lambda u: u**1.5, lambda u: 1.5 * u**0.5, is_convex=True),
+}
+DIVERGENCES = [*NAMED.items(), *((loss, None) for loss in OWN.values())]
+every_divergence = pytest.mark.parametrize(
+    ("divergence", "parameter"), DIVERGENCES, ids=[*NAMED, *OWN]
+)
+
+
+def planted(n=240, seed=0):
+    rng = np.random.default_rng(seed)
+    D, C = rng.gamma(0.6, 1.0, (K, F)), rng.gamma(0.6, 1.0, (n, K))
+    return C @ D * rng.gamma(50, 1 / 50, (n, F)) + 0.02
+
+
+def model(divergence, parameter=None, **options):
+    options = {"random_state": 0, "verbose": 0, "batch_size": 48, **options}
+    return OnlineNMF(K, divergence=divergence, divergence_parameter=parameter, **options)
+
+
+# ----------------------------------------------------------------------------- codes
+
+STATEMENTS = {
+    "kl": (KullbackLeibler(), lambda x, y: cp.sum(cp.kl_div(x, y))),
+    "hellinger": (
+        Hellinger(),
+        lambda x, y: 2 * (x.sum() + cp.sum(y) - 2 * np.sqrt(x) @ cp.sqrt(y)),
+    ),
+    "alpha 2": (
+        AlphaDivergence(2.0),
+        lambda x, y: cp.sum(cp.multiply(x**2, cp.inv_pos(y)) + y) / 2 - x.sum(),
+    ),
+    "beta 1.5": (
+        BetaDivergence(1.5),
+        lambda x, y: (x**1.5).sum() / 0.75 + cp.sum(cp.power(y, 1.5)) / 1.5 - 2 * x @ cp.sqrt(y),
+    ),
+    "l2": (L2Distance(), lambda x, y: cp.norm2(x - y)),
+    "mahalanobis": (Mahalanobis(_M), lambda x, y: cp.quad_form(x - y, cp.psd_wrap(_M)) / 2),
+    "squared": (SquaredL2(), lambda x, y: cp.sum_squares(x - y) / 2),
+    "huber": (Huber(0.3), lambda x, y: cp.sum(cp.huber(x - y, 0.3)) / 2),
+}
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+@pytest.mark.parametrize("penalty", [ElasticNet(), ElasticNet(0.2, 0.1)], ids=["bare", "penalised"])
+def test_exact_codes_against_cvxpy(name, penalty):
+    loss, statement = STATEMENTS[name]
+    X = planted(5)
+    rng = np.random.default_rng(1)
+    D = rng.random((K, F)) + 0.05
+    problem = CodingProblem(D, loss, Constrained(penalty))
+    encoding = AutoEncoder(1e-9, 2000).encode(problem, X)
+    assert (encoding.status == 0).all()
+    objective = problem.objective(X, encoding.codes)
+    for x, value in zip(X, objective, strict=True):
+        c = cp.Variable(K, nonneg=True)
+        cost = statement(x, c @ D) + penalty.l1 * cp.sum(c) + penalty.l2 / 2 * cp.sum_squares(c)
+        best = solve(cost, [])
+        assert value <= best + 1e-5 * (1 + abs(best))
+        assert value >= best - 1e-4 * (1 + abs(best))
+
+
+@every_divergence
+def test_codes_are_critical_in_both_precisions_with_gaps_and_weights(divergence, parameter):
+    X = planted(40)
+    fitted = model(divergence, parameter, n_passes=3).fit(planted(240))
+    weights = [None]
+    if divergence != "mahalanobis":
+        weights.append(np.random.default_rng(3).uniform(0, 2, X.shape) * (X > 0.05))
+    for weight in weights:
+        for dtype, tol in ((np.float64, 1e-7), (np.float32, 1e-3)):
+            w = None if weight is None else weight.astype(dtype)
+            fitted.set_params(tol=tol, max_iter=3000)
+            codes = fitted.transform(X.astype(dtype), entry_weight=w)
+            assert codes.dtype == dtype
+            problem = fitted._problem(np.dtype(dtype))
+            assert problem.certificate(X.astype(dtype), codes, w).max() <= 1.01 * tol
+
+
+@pytest.mark.parametrize(
+    "loss", [KullbackLeibler(), Hellinger(), SquaredL2(), AlphaDivergence(0.7)]
+)
+@pytest.mark.parametrize(
+    "penalty", [ElasticNet(), ElasticNet(0.1, 0.05)], ids=["bare", "penalised"]
+)
+def test_sparse_rows_have_the_codes_of_dense_ones(loss, penalty):
+    rng = np.random.default_rng(0)
+    X = rng.poisson(0.4, (30, 60)).astype(float)
+    X[3] = 0
+    X[4, 5:] = 0
+    problem = CodingProblem(rng.random((6, 60)) + 0.01, loss, Constrained(penalty))
+    dense = AutoEncoder(1e-10, 5000).encode(problem, X)
+    thin = AutoEncoder(1e-10, 5000).encode(problem, sparse.csr_array(X))
+    np.testing.assert_allclose(thin.codes, dense.codes, atol=2e-4)
+    np.testing.assert_allclose(
+        problem.objective(X, thin.codes), problem.objective(X, dense.codes), rtol=1e-8, atol=1e-9
+    )
+    assert not thin.codes[3].any()
+
+
+@every_divergence
+def test_multiplicative_codes_never_rise_and_approach_the_optimum(divergence, parameter):
+    X = planted(20)
+    D = np.random.default_rng(1).random((K, F)) + 0.05
+    loss = model(divergence, parameter)._method(K).loss(0.3)
+    problem = CodingProblem(D, loss)
+    solver = MultiplicativeUpdates()
+    C, last = None, np.inf
+    for _ in range(40):
+        C = Encoder(solver, Never(), 5, certify=False).encode(problem, X, None, C).codes
+        value = problem.objective(X, C).sum()
+        assert value <= last * (1 + 1e-9)
+        last = value
+
+
+# ------------------------------------------------------------------------ dictionaries
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [KullbackLeibler(), Hellinger(), AlphaDivergence(2.5), AlphaDivergence(-0.8), ItakuraSaito(),
+     BetaDivergence(0.5), BetaDivergence(1.3), BetaDivergence(2.7)],
+    ids=str,
+)  # fmt: skip
+def test_ratio_statistics_majorise_the_divergence(loss):
+    """Slopes agree at the dictionary where they were taken, and the function lies above."""
+    rng = np.random.default_rng(0)
+    X, C, D = planted(30), rng.random((30, K)) + 0.1, rng.random((K, F)) + 0.1
+    a, b = loss.powers
+    fit = DenseFit(loss, X, C, D)
+    positive, negative = fit.dictionary_slopes(C)
+
+    def bound(E):
+        t = E / D
+        rising = positive * D * (t ** (b + 1) - 1) / (b + 1)
+        falling = np.log(t) if a == 1 else (t ** (1 - a) - 1) / (1 - a)
+        return fit.values().sum() + (rising - negative * D * falling).sum()
+
+    for size in (1e-3, 0.1, 1.0):
+        for _ in range(20):
+            E = D * np.exp(size * rng.normal(size=D.shape))
+            assert bound(E) >= loss.value(X, C @ E).sum() * (1 - 1e-9) - 1e-9
+    h = 1e-5
+    for _ in range(5):
+        direction = rng.normal(size=D.shape) * D
+        slope = (bound(D + h * direction) - bound(D - h * direction)) / (2 * h)
+        exact = ((positive - negative) * direction).sum()
+        assert slope == pytest.approx(exact, rel=1e-5, abs=1e-6)
+
+
+REGIONS = {
+    "orthant": (NonnegativeOrthant(), []),
+    "box": (Box(0, 0.5), []),
+    "simplex": (Simplex(), [{"type": "eq", "fun": lambda d: d.sum() - 1}]),
+    "l1 ball": (NonnegativeL1Ball(0.8), [{"type": "ineq", "fun": lambda d: 0.8 - d.sum()}]),
+    "l2 ball": (NonnegativeL2Ball(0.7), [{"type": "ineq", "fun": lambda d: 0.49 - d @ d}]),
+    "elastic-net ball": (
+        NonnegativeElasticNetBall(0.7, 1.5),
+        [{"type": "ineq", "fun": lambda d: 1 - 0.7 * d.sum() - 0.75 * d @ d}],
+    ),
+}
+
+
+@pytest.mark.parametrize("region", REGIONS)
+@pytest.mark.parametrize("powers", [(1.0, 0.0), (0.5, 0.0), (2.0, 0.0), (0.6, 0.4), (0.0, 1.7)])
+@pytest.mark.parametrize("penalty", [ElasticNet(), ElasticNet(0.3, 0.2)], ids=["bare", "penalised"])
+def test_constrained_dictionary_step_against_scipy(region, powers, penalty):
+    """The exact minimiser of the majoriser over the set, atom by atom."""
+    a, b = powers
+    region, limits = REGIONS[region]
+    rng = np.random.default_rng(0)
+    N, P = rng.random((2, 5)) + 0.1, rng.random((2, 5)) + 0.1
+    learner = RatioLearner(a, b, rescale=False)
+    D = learner._constrained(N, P, 1.0, Constrained(penalty, region))
+    assert region.contains(D, 1e-6)
+    upper = 0.5 if isinstance(region, Box) and np.isfinite(region.upper) else None
+    for n, p, d in zip(N, P, D, strict=True):
+
+        def objective(v, n=n, p=p):
+            falling = np.log(v) if a == 1 else v ** (1 - a) / (1 - a)
+            value = (p * v ** (b + 1) / (b + 1) - n * falling).sum()
+            return value + penalty.l1 * v.sum() + penalty.l2 / 2 * v @ v
+
+        best = minimize(
+            objective, np.full(5, 0.1), bounds=[(1e-9, upper)] * 5, constraints=limits,
+            method="SLSQP", options={"maxiter": 500, "ftol": 1e-14},
+        )  # fmt: skip
+        assert objective(np.maximum(d, 1e-9)) <= best.fun + 1e-6 * (1 + abs(best.fun))
+
+
+def test_rescaling_changes_no_prediction():
+    """Codes times the gain, on the new dictionary, are what the unscaled step would predict."""
+    rng = np.random.default_rng(0)
+    X, C, D = planted(30), rng.random((30, K)), rng.random((K, F)) + 0.1
+    fit = DenseFit(KullbackLeibler(), X, C, D)
+    free = np.ones(K, bool)
+    plain = RatioLearner(1.0, 0.0)
+    sums = plain.summarise(fit, None)
+    results = {}
+    for region in (NonnegativeOrthant(), NonnegativeL2Ball(), Simplex()):
+        moved, statistics, gain = plain.learn(
+            plain.empty(K, F), sums, D, Constrained(region=region), free
+        )
+        results[type(region).__name__] = (C * gain) @ moved
+        again, _, _ = plain.learn(
+            statistics, plain.summarise(fit, np.zeros(30)), moved, Constrained(region=region), free
+        )
+        np.testing.assert_allclose(again, moved, rtol=1e-9)  # statistics followed the rescaling
+    first, *others = results.values()
+    for other in others:
+        np.testing.assert_allclose(other, first, rtol=1e-9)
+
+
+def test_covered_box_against_cvxpy():
+    """Errata E.2: what is clipped decides, and the simplex has the radius ε."""
+    rng = np.random.default_rng(0)
+    V = rng.normal(size=(3, 12))
+    V[:, 0] = [-3, -1, -2]
+    V[:, 1] = [-5, 0.1, -0.2]
+    region = CoveredBox(0.3, 1.0)
+    P = cp.Variable(V.shape)
+    solve(cp.sum_squares(P - V), [P >= 0, P <= 1, cp.sum(P, axis=0) >= 0.3])
+    np.testing.assert_allclose(region.project(V), P.value, atol=3e-4)
+    assert region.contains(region.project(V))
+    with pytest.raises(ValueError, match="least"):
+        CoveredBox(2.0, 1.0)
+
+
+# ------------------------------------------------------------------------- estimators
+
+
+@every_divergence
+def test_scale_of_data_changes_nothing(divergence, parameter):
+    """Times 1024, the dictionary stays (a user's own generator may have a scale of its own)."""
+    if isinstance(divergence, Bregman):
+        pytest.skip("its generator is homogeneous, but its differences are not to the last bit")
+    X = planted()
+    small = model(divergence, parameter, n_passes=2).fit(X)
+    large = model(divergence, parameter, n_passes=2).fit(X * 1024)
+    np.testing.assert_allclose(large.components_, small.components_, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("divergence", ["kl", "squared_l2", "is", "l1", "l2", "huber"])
+def test_published_steps_are_free_of_scale_too(divergence):
+    X = planted()
+    small, large = (
+        model(divergence, solver="spsgd", n_passes=1).fit(X * s).components_ for s in (1, 1024)
+    )
+    np.testing.assert_allclose(large, small, rtol=1e-5, atol=1e-8)
+
+
+def test_published_steps_without_scaling_have_a_unit():
+    """Errata E.3: as printed, the result depends on the unit of the data."""
+    X = planted()
+    small, large = (
+        model("kl", solver=spsgd(scaled=False), n_passes=1).fit(X * s).components_
+        for s in (1e-2, 10)
+    )
+    assert np.abs(large - small).max() > 0.1
+
+
+@every_divergence
+def test_learning_beats_the_start(divergence, parameter):
+    X = planted(600)
+    first = model(divergence, parameter).partial_fit(X[:48])
+    last = model(divergence, parameter, n_passes=6).fit(X)
+    assert last.score(X) > 0.7 * first.score(X)
+    assert np.all(last.components_ >= 0)
+    assert np.linalg.norm(last.components_, axis=1).max() <= 1 + 1e-6
+
+
+@every_divergence
+@pytest.mark.parametrize("solver", ["mu", "auto"])
+def test_batch_objective_never_rises(divergence, parameter, solver):
+    batch = BatchNMF(
+        K, divergence=divergence, divergence_parameter=parameter, solver=solver,
+        random_state=0, verbose=0, max_iter=25,
+    ).fit(planted(120))  # fmt: skip
+    objective = batch.history_.column("loss")
+    # A threshold that is measured anew changes the objective itself.
+    levels = 15 if divergence in ("huber", "l1") else 0
+    assert np.all(np.diff(objective[levels:]) <= 1e-9 * np.abs(objective[levels:-1]))
+
+
+@pytest.mark.parametrize(
+    ("solver", "divergence"), [("ol_guan", "squared_l2"), ("ol_lef", "is"), ("ol_wang", "huber")]
+)
+def test_peers_of_the_paper_learn_and_refuse_other_losses(solver, divergence, tmp_path):
+    X = planted(600)
+    first = model(divergence, solver=solver).partial_fit(X[:48])
+    fitted = model(divergence, solver=solver, n_passes=5).fit(X)
+    assert fitted.score(X) > 0.9 * first.score(X)
+    save(fitted, tmp_path / "model")
+    again = load(tmp_path / "model").partial_fit(X[:48])
+    np.testing.assert_array_equal(again.components_, fitted.partial_fit(X[:48]).components_)
+    with pytest.raises(ValueError, match="another divergence"):
+        model("kl", solver=solver).fit(X)
+
+
+def test_huber_threshold_comes_from_the_noise():
+    rng = np.random.default_rng(0)
+    clean = rng.random((2000, K)) @ rng.random((K, F))
+    X = np.maximum(clean + 0.05 * rng.normal(size=clean.shape), 0)
+    fitted = model("huber", n_passes=8).fit(X)
+    assert fitted.loss_.penalty.l1 == pytest.approx(2.5 * 0.05, rel=0.25)
+    assert model("huber", 0.3).fit(X).loss_.penalty.l1 == 0.3
+
+
+@dataclass(frozen=True)
+class LogCosh(SeparableLoss):
+    """A user's loss, with a value and a slope only."""
+
+    def entry_value(self, x, y):
+        return np.logaddexp(x - y, y - x) - np.log(2)
+
+    def entry_gradient(self, x, y):
+        return np.tanh(y - x)
+
+
+def test_a_loss_of_the_users_own():
+    X = planted(400)
+    X[3, 5] = np.nan
+    fitted = model(LogCosh(), n_passes=4).fit(X)
+    assert np.isfinite(fitted.impute(X)).all()
+    codes = fitted.transform(np.nan_to_num(X))
+    problem = fitted._problem(X.dtype)
+    assert problem.certificate(np.nan_to_num(X), codes).max() < 1e-3
+    with pytest.raises(ValueError, match="cannot be saved"):
+        save(fitted, "nowhere")
+
+
+def test_rules_of_the_paper():
+    assert published_rule(L1Distance()) == "polyak"
+    assert published_rule(SquaredL2()) == published_rule(Huber(1.0)) == "constant"
+    assert published_rule(KullbackLeibler()) == published_rule(L2Distance()) == "armijo"
+
+
+@pytest.mark.parametrize(
+    "loss", [KullbackLeibler(), SquaredL2(), Huber(0.3), L1Distance()], ids=str
+)
+def test_published_codes_approach_the_optimum(loss):
+    """Errata E.1: with the test at the projected point, KL is never undefined."""
+    X = planted(20)
+    D = np.random.default_rng(1).random((K, F)) + 0.05
+    problem = CodingProblem(D, loss)
+    best = problem.objective(X, AutoEncoder(1e-6, 5000).encode(problem, X).codes)
+    codes = Encoder(ProjectedSubgradient(), Never(), 3000, certify=False).encode(problem, X).codes
+    value = problem.objective(X, codes)
+    assert np.all(value <= 1.02 * best + 0.02 * problem.objective(X, 0 * codes))
+
+
+def test_constant_step_is_that_of_wang():
+    learner = StochasticGradient(constant=True)
+    X, C, D = planted(30), np.full((30, K), 0.5), np.full((K, F), 0.5)
+    sums = learner.summarise(DenseFit(SquaredL2(), X, C, D), None)
+    free, anywhere = np.ones(K, bool), Constrained()
+    once, after, _ = learner.learn(learner.empty(K, F), sums, D, anywhere, free)
+    again, _, _ = learner.learn(after, sums, D, anywhere, free)
+    np.testing.assert_allclose(again, once)  # the step does not fall
+    falling = StochasticGradient(b=10.0, a=10.0)
+    _, after, _ = falling.learn(falling.empty(K, F), sums, D, anywhere, free)
+    late, _, _ = falling.learn(after, sums, D, anywhere, free)
+    ratio = np.abs(late - D).sum() / np.abs(once - D).sum()
+    assert ratio == pytest.approx(10 / 40)  # a/(30 + 10), thirty samples seen
+
+
+# ------------------------------------------------------------------- sparse, wide, small
+
+
+@pytest.mark.parametrize("divergence", ["kl", "hellinger", "squared_l2", "l1"])
+def test_memory_of_sparse_rows_grows_with_nonzeros(divergence):
+    """3000 × 60,000 would be 1.4 GB dense; the nonzeros are 0.4 MB."""
+    X = sparse.random(3000, 60_000, 3e-4, format="csr", random_state=0, dtype=np.float64)
+    X = X.astype(np.float32)
+    warm = model(divergence, batch_size=512, n_passes=1)
+    warm.fit(X[:64, :500])
+    warm.transform(X[:64, :500])
+    fitted = model(divergence, batch_size=512, n_passes=1)
+    tracemalloc.start()
+    try:
+        fitted.fit(X)
+        fitted.transform(X)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 150e6, f"peak {peak / 1e6:.0f} MB"
+
+
+def test_no_numbers_that_drown_float32():
+    """Ever smaller entries are raised or flushed: no subnormals after many steps."""
+    rng = np.random.default_rng(0)
+    X = sparse.csr_matrix(rng.poisson(0.3, (400, 80)).astype(np.float32))
+    fitted = model("kl", n_passes=60, tol=1e-12).fit(X)
+    codes = fitted.set_params(tol=1e-4).transform(X)
+    tiny = np.finfo(np.float32).tiny
+    for values in (fitted.components_, codes):
+        assert not ((values != 0) & (np.abs(values) < tiny)).any()
+
+
+def test_code_penalties_do_not_depend_on_the_batch():
+    """The penalty is relative to one sample: cutting the stream otherwise changes nothing."""
+    X = planted(192)
+    means = [
+        model("kl", code_penalty=0.5, batch_size=size, shuffle=False, n_passes=1, forgetting=None)
+        .fit(X)
+        .transform(X)
+        .sum(axis=1)
+        .mean()
+        for size in (48, 96)
+    ]
+    assert means[0] == pytest.approx(means[1], rel=0.1)
+    bare = model("kl", n_passes=1).fit(X)
+    shrunk = model("kl", code_penalty=5.0, n_passes=1).fit(X)
+    assert shrunk.transform(X).sum() < 0.9 * bare.transform(X).sum()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"divergence": "cosine"}, "not known"),
+        ({"divergence": "beta"}, "needs divergence_parameter"),
+        ({"divergence": "kl", "divergence_parameter": 2.0}, "takes no parameter"),
+        ({"divergence": "mahalanobis", "divergence_parameter": np.ones((3, 2))}, "square"),
+        ({"solver": "sgd"}, "not known"),
+        ({"divergence": "huber", "divergence_parameter": -1.0}, "must be positive"),
+    ],
+)
+def test_what_cannot_work_is_refused_with_a_sentence(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        OnlineNMF(3, verbose=0, **parameters).fit(planted())
+
+
+def test_matrix_of_another_width_is_refused():
+    with pytest.raises(ValueError, match="features"):
+        model("mahalanobis", np.eye(5)).fit(planted())
