@@ -147,7 +147,7 @@ class RoughEncoder:
         problem.transposed, problem.row_sums  # noqa: B018 - kept by the problem
         if Compressed.applies(problem, None, None):
             self.block.prepare(Compressed.of(problem).problem)
-        else:
+        elif not SparsePower.suits(problem):  # sparse rows need no more; dense ones ask for it
             self.block.prepare(problem)
 
     def encode(
