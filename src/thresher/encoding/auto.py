@@ -161,7 +161,7 @@ class RoughEncoder:
             LeastAbsolute().prepare(problem)
         if Compressed.applies(problem, None, None):
             self.block.prepare(Compressed.of(problem).problem)
-        else:
+        elif not SparsePower.suits(problem):  # sparse rows need no more; dense ones ask for it
             self.block.prepare(problem)
 
     def encode(

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from thresher.kernels.envelope import mean_curvature
-from thresher.kernels.sparse_rows import products_at
+from thresher.kernels.sparse_rows import add_rows, floor_rows, products_at
 from thresher.linalg import Array
 from thresher.losses.base import Loss
 from thresher.losses.distances import L2Distance
@@ -187,9 +187,9 @@ class SparseFit(Fit):
         x, y = self.X.data, self._products
         if not self.loss.positive_prediction:
             return x, y
-        largest = np.zeros(self.X.shape[0], dtype=x.dtype)
-        np.maximum.at(largest, self.rows, x)
-        return x, np.maximum(y, 0) + (largest * x.dtype.type(FLOOR))[self.rows]
+        floored: Array = np.empty_like(y)
+        floor_rows(self.X.indptr, x, y, x.dtype.type(FLOOR), floored)
+        return x, floored
 
     @cached_property
     def _negative(self) -> Any:
@@ -202,7 +202,8 @@ class SparseFit(Fit):
     def values(self) -> Array:
         """What the nonzeros cost beyond zeros, and what all F entries would cost as zeros."""
         x, y = self._entries
-        as_zeros = self.loss.entry_value(np.zeros_like(x), self._products)
+        slope = self.loss.zero_slope
+        as_zeros = self._products**2 / 2 if slope is None else x.dtype.type(slope) * self._products
         beyond = self.loss.entry_value(x, y) - as_zeros
         total = _sums(self.rows, beyond, self.X.shape[0])
         if self.loss.zero_slope is None:
@@ -220,7 +221,9 @@ class SparseFit(Fit):
 
     def dictionary_slopes(self, C: Array) -> Pair:
         """Code sums or CᵀC for all features; the nonzeros by a sparse product."""
-        negative = (self._negative.T @ C).T
+        sums = np.zeros((self.X.shape[1], C.shape[1]))  # float64, whatever the data are
+        add_rows(self.X.indptr, self.X.indices, self._negative.data, C, sums)
+        negative = sums.T
         if self.loss.zero_slope is None:
             return (C.T @ self.C) @ self.D, negative
         return _apart(self.loss.zero_slope * C.sum(axis=0)[:, None], negative)
