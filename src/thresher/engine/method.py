@@ -125,6 +125,8 @@ class OnlineMethod:
         Penalty and set of codes and of atoms.
     learner : Learner
         Sums up coded samples, and moves the dictionary.
+    sparse_method : OnlineMethod or None
+        What takes the place of this one for streams that begin sparse, if another is better.
     dictionary_loss : callable or None
         Makes the loss that the learner sees, if it is another one.
     forgetting : Forgetting
@@ -145,6 +147,7 @@ class OnlineMethod:
     encoder: BlockEncoder
     loss: Callable[[float], Loss]
     learner: Learner
+    sparse_method: "OnlineMethod | None" = None
     dictionary_loss: Callable[[float], Loss] | None = None
     outlier_weight: OutlierWeight = field(default_factory=lambda: FixedWeight(1.0))
     code_regulariser: Constrained = field(default_factory=Constrained)
@@ -164,6 +167,8 @@ class OnlineMethod:
         self, batch: Batch, init: str | Array, n_components: int, dtype: np.dtype[Any], seed: int
     ) -> StreamState:
         """A state that has seen nothing; atoms may start from the first batch."""
+        if self.sparse_method is not None and self._stays_sparse(batch):
+            return self.sparse_method.begin(batch, init, n_components, dtype, seed)
         n_features = batch.X.shape[1]
         loss = self.loss(1.0)
         loss.check_features(n_features)
@@ -193,6 +198,14 @@ class OnlineMethod:
                 D[self.frozen] = init[self.frozen]
         D = np.ascontiguousarray(D, dtype=dtype)
         return StreamState(D, D, self.learner.empty(len(D), n_features), seed)
+
+    def going_on(self, state: StreamState) -> "OnlineMethod":
+        """The method that a state began with, which its statistics tell."""
+        other = self.sparse_method
+        if other is None:
+            return self
+        kind = type(other.learner.empty(1, 1))
+        return other if isinstance(state.statistics, kind) else self
 
     # ------------------------------------------------------------------- verbs
 

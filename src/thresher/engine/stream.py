@@ -25,6 +25,7 @@ def advance(
     method: OnlineMethod, state: StreamState, batch: Batch, pool: Pool
 ) -> tuple[StreamState, Summary]:
     """Learn from one batch."""
+    method = method.going_on(state)
     state = method.look(state, batch)
     problem = method.problem(state)
     method.encoder.prepare(problem)

@@ -66,7 +66,7 @@ class BatchModel(LearnedModel):
         samples = self._checked(X, known=False)
         batch = self._batch(samples, sample_weight, entry_weight)
         state = self._begin(batch, self._draw_seed())
-        method = self._method(len(state.D))
+        method = self._method(len(state.D)).going_on(state)
         state = method.look(state, batch)
         method.problem(state).loss.check_weight(batch.entry_weight)
         self._learn_features(X)

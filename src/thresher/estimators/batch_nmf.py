@@ -1,13 +1,20 @@
 """Batch nonnegative matrix factorisation with general divergences: paper E, VIII-A."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
-from thresher.engine import Callback, OnlineMethod
+from thresher.engine import BatchADMM, Callback, ExactAlternation, OnlineMethod, Pool
 from thresher.estimators.batch import BatchModel
-from thresher.estimators.divergence import DivergenceModel
+from thresher.estimators.divergence import (
+    DivergenceModel,
+    has_majoriser,
+    majorising_learner,
+)
 from thresher.estimators.registry import BATCH_DIVERGENCE_SOLVERS, named_divergence_solver
 from thresher.learning import PlainAverage
+from thresher.linalg import Array
+from thresher.streams import Batch
 
 
 class BatchNMF(DivergenceModel, BatchModel):
@@ -99,4 +106,19 @@ class BatchNMF(DivergenceModel, BatchModel):
 
     def _method(self, n_components: int, in_order: bool = True) -> OnlineMethod:
         solver = named_divergence_solver(self.solver, BATCH_DIVERGENCE_SOLVERS)
-        return self._parts(n_components, solver, PlainAverage())
+        method = self._parts(n_components, solver, PlainAverage())
+        loss = method.loss(1.0)
+        if solver.learner != "auto" or not has_majoriser(loss):
+            return method
+        learner = majorising_learner(loss, method.code_regulariser)
+        return replace(method, sparse_method=replace(method, learner=learner))
+
+    def _alternation(
+        self, method: OnlineMethod, batch: Batch, pool: Pool, codes: Array | None
+    ) -> ExactAlternation | BatchADMM:
+        """Whatever streamed first, the alternation majorises where it can: it never rises."""
+        loss = method.loss(1.0)
+        if self.solver == "auto" and has_majoriser(loss):
+            learner = majorising_learner(loss, method.code_regulariser)
+            method = replace(method, learner=learner)
+        return super()._alternation(method, batch, pool, codes)

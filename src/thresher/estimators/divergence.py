@@ -11,7 +11,7 @@ from thresher.estimators.registry import (
     named_divergence,
     named_regulariser,
 )
-from thresher.learning import BlockDescent, Forgetting, Learner, QuadraticLearner, RatioLearner
+from thresher.learning import BlockDescent, Forgetting, QuadraticLearner, RatioLearner
 from thresher.losses import Loss, Mahalanobis
 from thresher.penalties import Constrained, ElasticNet
 from thresher.sets import Box, CoveredBox
@@ -43,10 +43,16 @@ class DivergenceModel(DictionaryModel):
         default_set = CoveredBox() if solver.covered else "l2_ball"
         dictionary_set = default_set if self.dictionary_set is None else self.dictionary_set
         atoms = named_regulariser("dictionary", dictionary_set, self.dictionary_penalty)
+        learner = solver.learner
+        if learner == "auto":
+            learner = quadratic_learner(loss)
+        elif learner == "multiplicative":
+            learner = majorising_learner(loss, codes)
+        assert not isinstance(learner, str)
         return OnlineMethod(
             encoder=solver.encoder,
             loss=divergence.loss,
-            learner=learner_for(solver, loss, codes),
+            learner=learner,
             dictionary_loss=divergence.dictionary_loss,
             outlier_weight=divergence.threshold,
             code_regulariser=codes,
@@ -67,19 +73,23 @@ class DivergenceModel(DictionaryModel):
         return method.loss(method.threshold(self._state))
 
 
-def learner_for(solver: DivergenceSolver, loss: Loss, codes: Constrained) -> Learner:
-    """The learner that suits a loss: majorisation where it has one, else a quadratic.
-
-    ``multiplicative`` asks for the first in any case; an exponent that is not proven is one, and
-    the batch loop halves it where the objective would rise.
-    """
-    wanted = solver.learner
-    if not isinstance(wanted, str):
-        return wanted
-    if wanted == "multiplicative" or (loss.powers is not None and loss.curvature == float("inf")):
-        a, b = (1.0, 0.0) if loss.powers is None else loss.powers
-        return RatioLearner(a, b, rescale=_is_free(codes), prior=solver.prior)
+def quadratic_learner(loss: Loss) -> QuadraticLearner:
+    """The learner for all losses that have no majoriser, and for dense data under any."""
     return QuadraticLearner(BlockDescent(), sharp=not isinstance(loss, Mahalanobis))
+
+
+def majorising_learner(loss: Loss, codes: Constrained, prior: float = 0.0) -> RatioLearner:
+    """The multiplicative step of a divergence; an exponent that is not proven is one.
+
+    The batch loop halves it where the objective would rise.
+    """
+    a, b = (1.0, 0.0) if loss.powers is None else loss.powers
+    return RatioLearner(a, b, rescale=_is_free(codes), prior=prior)
+
+
+def has_majoriser(loss: Loss) -> bool:
+    """Whether the divergence has a proven majoriser and no bounded curvature."""
+    return loss.powers is not None and loss.curvature == float("inf")
 
 
 def _is_free(codes: Constrained) -> bool:

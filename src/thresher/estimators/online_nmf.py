@@ -5,7 +5,11 @@ from dataclasses import replace
 from typing import Any
 
 from thresher.engine import Callback, OnlineMethod
-from thresher.estimators.divergence import DivergenceModel
+from thresher.estimators.divergence import (
+    DivergenceModel,
+    has_majoriser,
+    majorising_learner,
+)
 from thresher.estimators.online import OnlineModel
 from thresher.estimators.registry import (
     AVERAGING_SHUFFLED,
@@ -15,7 +19,7 @@ from thresher.estimators.registry import (
     named_divergence_solver,
     named_forgetting,
 )
-from thresher.learning import PlainAverage, RatioLearner
+from thresher.learning import PlainAverage
 
 
 class OnlineNMF(DivergenceModel, OnlineModel):
@@ -47,8 +51,9 @@ class OnlineNMF(DivergenceModel, OnlineModel):
         ``auto`` takes for sparse data under KL and its kin. They are projected onto
         ``dictionary_set``; divergences that need positive predictions mix in some of the mean.
     solver : {"auto", "spsgd", "ol_guan", "ol_lef", "ol_wang"} or DivergenceSolver
-        ``auto`` is the best method for the divergence, without a step size: majorisation with
-        additive statistics for α- and β-divergences, a quadratic surrogate for the others. For ℓ1
+        ``auto`` is the best method for the divergence, without a step size: a quadratic surrogate
+        with the curvature that residuals show, and for streams that begin sparse under an α- or
+        β-divergence, majorisation with additive statistics. For ℓ1
         there is no small sufficient statistic; its subgradients are rounded off at the scale of
         the noise. ``spsgd`` is that of the paper, with steps ``a/(τt + b)`` divided by the
         curvature they see (errata E.3); the others are the paper's peers, each for its one loss:
@@ -147,9 +152,19 @@ class OnlineNMF(DivergenceModel, OnlineModel):
     def _method(self, n_components: int, in_order: bool = True) -> OnlineMethod:
         solver = named_divergence_solver(self.solver, ONLINE_DIVERGENCE_SOLVERS)
         method = self._parts(n_components, solver, PlainAverage())
-        majorised = isinstance(method.learner, RatioLearner)
-        shuffled = FORGETTING_MAJORISED if majorised else FORGETTING_SHUFFLED
-        forgetting = named_forgetting(self.forgetting, in_order, shuffled)
-        averaged = solver.learner == "auto" and forgetting == FORGETTING_SHUFFLED
+        published = solver.learner != "auto"
+        forgetting = named_forgetting(
+            self.forgetting, in_order, FORGETTING_MAJORISED if published else FORGETTING_SHUFFLED
+        )
+        averaged = not published and forgetting == FORGETTING_SHUFFLED
         averaging = AVERAGING_SHUFFLED if averaged else 0.0
-        return replace(method, forgetting=forgetting, averaging=averaging)
+        method = replace(method, forgetting=forgetting, averaging=averaging)
+        loss = method.loss(1.0)
+        if published or not has_majoriser(loss):
+            return method
+        # Sparse rows say too little of a feature at a time for its curvature; sums of ratios, with
+        # the margins of words, are far better there, and far worse on dense data.
+        forgetting = named_forgetting(self.forgetting, in_order, FORGETTING_MAJORISED)
+        learner = majorising_learner(loss, method.code_regulariser, solver.prior)
+        sparse_method = replace(method, learner=learner, forgetting=forgetting, averaging=0.0)
+        return replace(method, sparse_method=sparse_method)
