@@ -18,8 +18,8 @@ images are repeated and shuffled. All 64 are then coded with the final dictionar
 because removing shadows is a departure from the clean image: ``psnr`` over pixels that are *not* in
 shadow, and ``lift``, the mean of reconstruction / (median of the pixel over the subject's clean
 images) over pixels in shadow: 0 is black, 1 as bright as that pixel usually is. Noise that is left
-raises it too (it is 0.37 for the contaminated images), so compare it at equal ``psnr``. A pixel is in
-shadow if it has less than a quarter of its median, which is at least 40; counted in images of at
+raises it too (it is 0.37 for the contaminated images), so compare it at equal ``psnr``. A pixel is
+in shadow if it has less than a quarter of its median, which is at least 40; counted in images of at
 least half the usual brightness, so that a dark image is not a shadow.
 
 Time is processor time of one thread, because the machine is shared. A curve ends with its pass or
