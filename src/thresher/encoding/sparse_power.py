@@ -31,10 +31,14 @@ class SparsePower:
 
     @staticmethod
     def applies(problem: CodingProblem, X: Any) -> bool:
-        """Whether rows are sparse, the loss has α > 0, and codes are nonnegative."""
+        """Whether rows are sparse, and `suits`."""
+        return sparse.issparse(X) and SparsePower.suits(problem)
+
+    @staticmethod
+    def suits(problem: CodingProblem) -> bool:
+        """Whether the loss has α > 0, and codes are nonnegative under an elastic net."""
         return (
-            sparse.issparse(X)
-            and _order(problem) is not None
+            _order(problem) is not None
             and isinstance(problem.regulariser.region, NonnegativeOrthant)
             and isinstance(problem.regulariser.penalty, ElasticNet)
         )

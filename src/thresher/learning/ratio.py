@@ -21,6 +21,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.kernels.ratio import add_batch, measure_atoms, write_atoms
 from thresher.learning.statistics import Statistics
 from thresher.linalg import Array
 from thresher.losses import DenseFit, SparseFit
@@ -129,7 +130,8 @@ class RatioLearner:
         total = float(len(C)) if sample_weight is None else float(sample_weight.sum())
         counts = np.diff(fit.X.indptr) if isinstance(fit, SparseFit) else (fit.X != 0).sum(axis=1)
         entries = float(counts.sum() if sample_weight is None else counts @ sample_weight)
-        return RatioSums(negative.astype(np.float64), positive.astype(np.float64), entries, total)
+        negative = negative.astype(np.float64, copy=False)
+        return RatioSums(negative, positive.astype(np.float64, copy=False), entries, total)
 
     def learn(
         self,
@@ -140,6 +142,8 @@ class RatioLearner:
         free: NDArray[np.bool_],
     ) -> tuple[Array, RatioStatistics, Array]:
         """Add the batch's majoriser, and minimise the sum over the free atoms."""
+        if self.a == 1 and self.b == 0 and past.P.shape[1] == 1 and self._is_free(regulariser):
+            return self._learn_compiled(past, sums, D, regulariser.region, free)
         old = D.astype(np.float64)
         _raise_least(old)  # an atom that the user gave may have zeros
         N = sums.negative * (old if self.a == 1 else old**self.a)
@@ -182,28 +186,62 @@ class RatioLearner:
 
     # ------------------------------------------------------------------- details
 
+    def _learn_compiled(
+        self,
+        past: RatioStatistics,
+        sums: RatioSums,
+        D: Array,
+        region: ConvexSet,
+        free: NDArray[np.bool_],
+    ) -> tuple[Array, RatioStatistics, Array]:
+        """`learn` for KL without constraints, in three passes over N."""
+        N, columns, added = np.empty(D.shape), np.zeros(D.shape[1]), np.zeros(D.shape[1])
+        least = LEAST_ENTRY * D.max(axis=1, initial=0).astype(np.float64)
+        negative = np.ascontiguousarray(sums.negative.T)
+        rows = add_batch(past.N, negative, D, least, N, columns, added)
+        margin, P = past.margin + added, past.P + sums.positive
+        entries, weight = past.entries + sums.entries, past.weight + sums.weight
+        column, extra, share = self._margins(columns, rows, margin, entries, weight)
+        inverse = 1 / np.where(P > 0, P, 1)[:, 0]
+        linear, quadratic = measure_atoms(N, column, extra, share, inverse)
+        sizes = _sizes_of(region, linear, quadratic)
+        idle = ~free | ~(rows > 0)
+        sizes[idle] = 1
+        moved = np.empty_like(D)
+        write_atoms(N, column, extra, share, inverse / sizes, moved)
+        _raise_least(moved)
+        moved[idle] = D[idle]
+        statistics = RatioStatistics(N, P * sizes[:, None], margin, entries, weight)
+        return moved, statistics, sizes.astype(D.dtype)
+
     def _with_margins(self, N: Array, margin: Array, entries: float, weight: float) -> Array:
-        """N with the mass of every feature as it was seen, not as it was forgotten; for KL.
+        """N with the mass of every feature as it was seen, not as it was forgotten; for KL."""
+        if self.a != 1 or self.b != 0:
+            return N
+        rows = N.sum(axis=1)
+        column, extra, share = self._margins(N.sum(axis=0), rows, margin, entries, weight)
+        whole: Array = N * column + share[:, None] * extra
+        return whole
+
+    def _margins(
+        self, columns: Array, rows: Array, margin: Array, entries: float, weight: float
+    ) -> tuple[Array, Array, Array]:
+        """What to multiply the columns of N by, what to add to them, and how atoms share that.
 
         ``Σ_k N_kf = Σ_n x_nf``, whatever the dictionary. So forgetting need only touch how the
         mass of a feature is divided between atoms: otherwise a word that the last batches did not
         have would fade from all of them.
         """
-        if self.a != 1 or self.b != 0 or not entries > 0:
-            return N
-        columns, rows = N.sum(axis=0), N.sum(axis=1)
         total = float(rows.sum())
-        if not total > 0:
-            return N
+        if not (entries > 0 and total > 0):
+            return np.ones_like(columns), np.zeros_like(columns), np.zeros_like(rows)
         everything = float(margin.sum())
         seen = margin + everything / (max(weight, 1.0) * len(margin))
         prior = self.prior * everything / entries
         kept = seen / (seen + prior)
         scale = total / everything
-        whole: Array = N * (scale * kept * seen / np.where(columns > 0, columns, 1))
-        if prior > 0:
-            whole += (rows / total)[:, None] * (scale * prior * kept)
-        return whole
+        column = scale * kept * seen / np.where(columns > 0, columns, 1)
+        return column, scale * prior * kept, rows / total
 
     def _is_free(self, regulariser: Constrained) -> bool:
         penalty = regulariser.penalty
@@ -296,13 +334,18 @@ def _gammas(region: ConvexSet) -> tuple[float, float]:
 
 def _sizes(region: ConvexSet, D: Array) -> Array:
     """What every atom has to be divided by to lie on the boundary of its ball, shape (K, 1)."""
+    return _sizes_of(region, D.sum(axis=1), (D * D).sum(axis=1))[:, None]
+
+
+def _sizes_of(region: ConvexSet, sums: Array, squares: Array) -> Array:
+    """The same from the sums and the sums of squares of the atoms, shape (K,)."""
     if isinstance(region, Box):
-        return np.ones((len(D), 1))
+        return np.ones(len(sums))
     g1, g2 = _gammas(region)
-    linear, quadratic = g1 * D.sum(axis=1), g2 / 2 * (D * D).sum(axis=1)
+    linear, quadratic = g1 * sums, g2 / 2 * squares
     # 1/s is the positive root of quadratic·r² + linear·r = 1.
     size = (linear + np.sqrt(linear * linear + 4 * quadratic)) / 2
-    return np.where(size > 0, size, 1)[:, None]
+    return np.where(size > 0, size, 1)
 
 
 def _raise_least(D: Array) -> None:

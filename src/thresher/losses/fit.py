@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from thresher.kernels.envelope import mean_curvature
-from thresher.kernels.sparse_rows import products_at
+from thresher.kernels.sparse_rows import add_rows, floor_rows, products_at
 from thresher.linalg import Array
 from thresher.losses.base import Loss
 from thresher.losses.distances import L2Distance
@@ -187,20 +187,23 @@ class SparseFit(Fit):
         x, y = self.X.data, self._products
         if not self.loss.positive_prediction:
             return x, y
-        largest = np.zeros(self.X.shape[0], dtype=x.dtype)
-        np.maximum.at(largest, self.rows, x)
-        return x, np.maximum(y, 0) + (largest * x.dtype.type(FLOOR))[self.rows]
+        floored: Array = np.empty_like(y)
+        floor_rows(self.X.indptr, x, y, x.dtype.type(FLOOR), floored)
+        return x, floored
 
     @cached_property
     def _negative(self) -> Any:
         """∇⁻, which is zero where data are."""
-        values = self.loss.entry_split(*self._entries)[1]
+        positive, values = self.loss.entry_split(*self._entries)
+        if self.loss.zero_slope is not None:  # what ∇⁺ is beyond its value at zeros belongs here
+            values = values - (positive - positive.dtype.type(self.loss.zero_slope))
         return sparse.csr_array((values, self.X.indices, self.X.indptr), shape=self.X.shape)
 
     def values(self) -> Array:
         """What the nonzeros cost beyond zeros, and what all F entries would cost as zeros."""
         x, y = self._entries
-        as_zeros = self.loss.entry_value(np.zeros_like(x), self._products)
+        slope = self.loss.zero_slope
+        as_zeros = self._products**2 / 2 if slope is None else x.dtype.type(slope) * self._products
         beyond = self.loss.entry_value(x, y) - as_zeros
         total = _sums(self.rows, beyond, self.X.shape[0])
         if self.loss.zero_slope is None:
@@ -214,14 +217,16 @@ class SparseFit(Fit):
         negative = self._negative @ self.transposed
         if self.loss.zero_slope is None:
             return self.C @ self.gram(), negative
-        return (self.loss.zero_slope * self.row_sums)[None], negative
+        return _apart((self.loss.zero_slope * self.row_sums)[None], negative)
 
     def dictionary_slopes(self, C: Array) -> Pair:
         """Code sums or CᵀC for all features; the nonzeros by a sparse product."""
-        negative = (self._negative.T @ C).T
+        sums = np.zeros((self.X.shape[1], C.shape[1]))  # float64, whatever the data are
+        add_rows(self.X.indptr, self.X.indices, self._negative.data, C, sums)
+        negative = sums.T
         if self.loss.zero_slope is None:
             return (C.T @ self.C) @ self.D, negative
-        return self.loss.zero_slope * C.sum(axis=0)[:, None], negative
+        return _apart(self.loss.zero_slope * C.sum(axis=0)[:, None], negative)
 
     def dictionary_gradient(self, C: Array) -> Array:
         """The difference of the two parts."""
@@ -247,6 +252,15 @@ class SparseFit(Fit):
         x, y = self._entries
         step = max(1, -(-x.size // limit))
         return np.abs(x - y)[::step], self.rows[::step]
+
+
+def _apart(positive: Array, negative: Array) -> Pair:
+    """Two parts that are not negative, with the same difference.
+
+    The second one can be, where zeros weigh less than other entries.
+    """
+    excess = np.minimum(negative, 0)
+    return (positive - excess, negative - excess) if excess.any() else (positive, negative)
 
 
 def _sums(places: Any, values: Array, length: int) -> Array:
