@@ -366,6 +366,7 @@ def draw_sweeps(found: dict[str, Any], target: Path) -> None:
         axes.set(xscale="log", yscale="log")
         axes.axhline(1, color=INK, linestyle=":")
         style_axes(axes, f"{title} (end / planted)")
+        axes.set_xticks(x, [f"{value:g}" for value in x])
     handles, labels = figure.axes[0].get_legend_handles_labels()
     figure.legend(
         handles, labels, loc="outside right center", frameon=False, fontsize=7, labelcolor=INK
