@@ -15,8 +15,7 @@ from sklearn.decomposition import MiniBatchNMF
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
 from sklearn.metrics import normalized_mutual_info_score
 
-import thresher
-from thresher import TopicModel
+from thresher import OnlineNMF, TopicModel
 from thresher.metrics import purity
 from thresher.plotting import bar_panels, share_bars, to_png
 from thresher.tasks.documents import batches_of_stream
@@ -338,22 +337,34 @@ def test_memory_does_not_grow_with_the_stream():
 # -------------------------------------------------------------------------------- the default
 
 
-def test_the_default_is_online_nmf_with_kl_on_the_simplex(texts, monkeypatch):
-    asked = {}
+def test_planted_topics_are_found_by_default(texts):
+    found = TopicModel(3, random_state=0, verbose=0).fit(texts)
+    assert_planted_topics(found)
+    held_out, labels = draw_documents(200, seed=1)
+    assert purity(labels, found.transform(held_out).argmax(axis=1)) > 0.95
+    assert isinstance(found.model_, OnlineNMF)
+    np.testing.assert_allclose(found.model_.components_.sum(axis=1), 1, rtol=1e-6)
 
-    def online_nmf(n_components, **options):
-        asked.update(options, n_components=n_components)
-        return factoriser()
 
-    monkeypatch.setattr(thresher, "OnlineNMF", online_nmf, raising=False)
-    TopicModel(3, random_state=5, verbose=0).fit(texts)
-    assert asked == {
-        "n_components": 3,
-        "divergence": "kl",
-        "dictionary_set": "simplex",
-        "random_state": 5,
-        "verbose": 0,
-    }
+def test_planted_topics_are_found_in_a_stream_by_default(stream_of_texts):
+    options = {"batch_size": 100, "warm_up": 400, "random_state": 0, "verbose": 0}
+    found = TopicModel(3, **options).fit(iter(stream_of_texts))
+    assert_planted_topics(found)
+    assert found.model_.n_samples_seen_ == found.tfidf_.n_documents_ == len(stream_of_texts)
+
+
+@pytest.mark.parametrize(("n_documents", "batch_size"), [(300, 64), (1600, 100), (2000, 110)])
+def test_short_lists_are_learned_from_in_small_batches(stream_of_texts, n_documents, batch_size):
+    options = {"batch_size": 110, "random_state": 5, "verbose": 0}
+    found = TopicModel(3, **options).fit(stream_of_texts[:n_documents])
+    asked = found.model_.get_params()
+    assert asked["batch_size"] == batch_size
+    assert (asked["n_components"], asked["divergence"], asked["dictionary_set"]) == (
+        3,
+        "kl",
+        "simplex",
+    )
+    assert (asked["random_state"], asked["verbose"]) == (5, 0)
 
 
 def test_the_given_model_is_copied(texts):
