@@ -19,7 +19,6 @@ ESTIMATORS = [
     OnlineNMF(),
     OnlineNMF(divergence="kl"),
     OnlineNMF(divergence="is"),
-    OnlineNMF(divergence="huber"),
     BatchNMF(divergence="kl", max_iter=40),
 ]
 

@@ -431,8 +431,8 @@ def test_constant_step_is_that_of_wang():
 
 @pytest.mark.parametrize("divergence", ["kl", "hellinger", "squared_l2", "l1"])
 def test_memory_of_sparse_rows_grows_with_nonzeros(divergence):
-    """3000 × 60,000 would be 1.4 GB dense; the nonzeros are 0.4 MB."""
-    X = sparse.random(3000, 60_000, 3e-4, format="csr", random_state=0, dtype=np.float64)
+    """2000 × 40,000 would be 320 MB dense; the nonzeros are 0.4 MB."""
+    X = sparse.random(2000, 40_000, 5e-4, format="csr", random_state=0, dtype=np.float64)
     X = X.astype(np.float32)
     warm = model(divergence, batch_size=512, n_passes=1)
     warm.fit(X[:64, :500])
@@ -445,7 +445,7 @@ def test_memory_of_sparse_rows_grows_with_nonzeros(divergence):
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak < 150e6, f"peak {peak / 1e6:.0f} MB"
+    assert peak < 100e6, f"peak {peak / 1e6:.0f} MB"
 
 
 def test_no_numbers_that_drown_float32():

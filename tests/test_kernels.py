@@ -6,6 +6,7 @@ import pytest
 from thresher.encoding import Block, BlockADMM, CodingProblem
 from thresher.kernels import cholesky
 from thresher.kernels.block_descent import sweep_ball
+from thresher.kernels.weighted_median import weighted_select
 from thresher.losses import Envelope, Huber
 from thresher.losses.base import Loss
 from thresher.penalties import Constrained, ElasticNet
@@ -125,3 +126,31 @@ def test_cholesky_solve_and_drop(n, dtype):
         solution = z[:-1].copy()
         cholesky.solve(R, n - 1, solution)
         np.testing.assert_allclose(rest @ solution, z[:-1], atol=50 * PRECISION[dtype])
+
+
+@every_dtype
+@pytest.mark.parametrize("kind", ["normal", "ties", "one"])
+def test_weighted_select(kind, dtype):
+    """Against sorting; at half of the weights it is the weighted median."""
+    rng = np.random.default_rng(9)
+    for _ in range(200):
+        n = int(rng.integers(1, 200))
+        values = {
+            "normal": rng.standard_normal(n),
+            "ties": rng.integers(0, 5, n) * 1.0,
+            "one": np.full(n, 1.5),
+        }[kind].astype(dtype)
+        weights = rng.integers(0, 4, n).astype(dtype)
+        weights[rng.integers(n)] += 1
+        total = float(weights.sum())
+        target = 0.5 + rng.integers(0, int(total))
+        order = np.argsort(values, kind="stable")
+        expected = values[order][np.searchsorted(np.cumsum(weights[order]), target)]
+        room = values.copy(), weights.copy(), np.arange(n)
+        value, mark = weighted_select(*room, n, target, total)
+        assert value == expected == values[mark]
+        assert weights[mark] > 0
+        room = values.copy(), weights.copy(), np.arange(n)
+        median, _ = weighted_select(*room, n, total / 2, total)
+        costs = np.abs(values[:, None] - values) @ weights
+        assert np.abs(values - median) @ weights <= costs.min() * (1 + 1e-5)

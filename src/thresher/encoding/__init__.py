@@ -13,6 +13,7 @@ from thresher.encoding.iterate import (
     SmallChange,
     Status,
 )
+from thresher.encoding.least_absolute import LeastAbsolute, duality_gap
 from thresher.encoding.multiplicative import MultiplicativeUpdates
 from thresher.encoding.newton import Newton
 from thresher.encoding.oadmm import OutlierADMM
@@ -30,6 +31,7 @@ __all__ = [
     "CodingProblem",
     "Encoder",
     "Encoding",
+    "LeastAbsolute",
     "MultiplicativeUpdates",
     "Never",
     "Newton",
@@ -40,5 +42,6 @@ __all__ = [
     "RoughEncoder",
     "SmallChange",
     "Status",
+    "duality_gap",
     "published_rule",
 ]

@@ -10,6 +10,7 @@ from thresher.encoding.block_admm import BlockADMM, Rough
 from thresher.encoding.block_newton import BlockNewton
 from thresher.encoding.compressed import Compressed
 from thresher.encoding.iterate import Certified, Encoder, Encoding, Never, Status
+from thresher.encoding.least_absolute import LeastAbsolute
 from thresher.encoding.multiplicative import MultiplicativeUpdates
 from thresher.encoding.newton import Newton
 from thresher.encoding.problem import CodingProblem
@@ -23,6 +24,7 @@ _FEATURES_PER_ATOM = 512
 _KEPT_FEATURES_PER_ATOM = 64
 _START_ROUNDS = 5
 _STEPS_BEFORE_NEWTON = 8
+_STEPS_PER_ITERATION = 20  # a simplex step is that much cheaper than a round
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class AutoEncoder:
       wide samples (F ≥ 512 K) the start comes from a subsample of the features instead; squares
       without weights are coded in K dimensions.
     - Sparse rows under KL and its kin: on their own nonzeros.
+    - The ℓ1 distance: a simplex method from a start by ADMM, or on the nonzeros of sparse rows.
     - Other separable losses: some rounds of the block encoder (multiplicative updates if the loss
       is not convex), then Newton steps for the rows that need them.
     - Anything else: the block encoder, until its certificate holds.
@@ -47,6 +50,9 @@ class AutoEncoder:
         """Compute once what the blocks share."""
         problem = problem.simplified()
         problem.dictionary_bound, problem.transposed, problem.row_sums  # noqa: B018 - kept
+        if LeastAbsolute.applies(problem):
+            LeastAbsolute().prepare(problem)
+            return
         if Compressed.applies(problem, None, None):
             self.block.prepare(Compressed.of(problem).problem)
         self.block.prepare(problem)
@@ -69,6 +75,9 @@ class AutoEncoder:
             return self.encode(small.problem, small.samples(X), None, start)
         if SparsePower.applies(problem, X):
             return SparsePower(self.tol, self.max_iter).encode(problem, X, start)
+        if LeastAbsolute.applies(problem):
+            steps = _STEPS_PER_ITERATION * self.max_iter
+            return LeastAbsolute(self.tol, steps).encode(problem, X, weight, start)
         if Newton.applies(problem):
             if start is None and self._is_wide(problem):
                 start = self._coarse_codes(problem, X, weight)
@@ -135,7 +144,10 @@ class AutoEncoder:
 
 @dataclass(frozen=True)
 class RoughEncoder:
-    """Codes that are good enough to learn from: the same methods, stopped early."""
+    """Codes that are good enough to learn from: the same methods, stopped early.
+
+    Sparse rows under the ℓ1 distance are coded exactly: that costs a few readings of their words.
+    """
 
     rounds: int = 4
     updates: int = 20
@@ -145,6 +157,8 @@ class RoughEncoder:
         """Compute once what the blocks share."""
         problem = problem.simplified()
         problem.transposed, problem.row_sums  # noqa: B018 - kept by the problem
+        if LeastAbsolute.applies(problem):
+            LeastAbsolute().prepare(problem)
         if Compressed.applies(problem, None, None):
             self.block.prepare(Compressed.of(problem).problem)
         elif not SparsePower.suits(problem):  # sparse rows need no more; dense ones ask for it
@@ -164,6 +178,8 @@ class RoughEncoder:
             return self.encode(small.problem, small.samples(X), None, start)
         if SparsePower.applies(problem, X):
             return SparsePower().encode_roughly(problem, X)
+        if sparse.issparse(X) and LeastAbsolute.applies(problem):
+            return LeastAbsolute().encode(problem, X, None, start)
         if sparse.issparse(X) or not problem.loss.convex:
             if start is None and not problem.loss.convex:
                 start = _convex_start(problem, X, weight, self.block)

@@ -140,11 +140,16 @@ class CodingProblem:
             |Σ cN/Σ cP − 1| + max_k [N_k/P_k − 1]₊,
 
         which for KL bounds how far the loss lies above its minimum, relative to ``Σ x``: it is
-        the linearised duality gap.
+        the linearised duality gap. For the ℓ1 distance, whose slopes jump, it is the duality gap
+        itself, wherever `LeastAbsolute` applies.
         """
+        from thresher.encoding.least_absolute import LeastAbsolute, duality_gap  # imports this
+
         simpler = self.simplified()
         if simpler is not self:
             return simpler.certificate(X, C, weight)
+        if LeastAbsolute.applies(self):
+            return duality_gap(self, X, C, weight)
         if np.isfinite(self.loss.curvature):
             residual = self.residual(C, self.gradient(X, C, weight), weight)
             with np.errstate(over="ignore"):  # codes of a row of zeros are infinitely far off

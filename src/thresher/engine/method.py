@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from thresher.encoding import BlockEncoder, CodingProblem
 from thresher.learning import (
@@ -346,11 +347,7 @@ class OnlineMethod:
         if not dead.size or not usage.any():
             return state
         rng = np.random.default_rng([state.seed, 1, state.n_steps])
-        row = int(rng.integers(batch.n_samples))
-        rows = [
-            (row + j * max(1, batch.n_samples // len(dead))) % batch.n_samples
-            for j in range(len(dead))
-        ]
+        rows = _spread_rows(batch, len(dead), rng)
         D, average = state.D.copy(), state.average.copy()
         problem = self.problem(state)
         for atom, row in zip(dead, rows, strict=True):
@@ -373,6 +370,26 @@ def _sparse_mean(batch: Batch) -> Array:
     total = weights.sum()
     mean: Array = np.asarray(batch.X.T @ (weights / (total if total > 0 else 1)), dtype=np.float64)
     return mean
+
+
+def _spread_rows(batch: Batch, count: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Random rows of a batch, spread out, by weight: two equal samples count as one of weight two.
+
+    Sorted along a random direction, so that neither the order nor the repetition of rows matters.
+    """
+    direction = rng.standard_normal(batch.X.shape[1])
+    if sparse.issparse(batch.X):
+        place = np.nan_to_num(batch.X @ direction)
+    else:
+        place = np.nan_to_num(np.asarray(batch.X, dtype=np.float64)) @ direction
+    order = np.argsort(place, kind="stable")
+    weights = np.ones(batch.n_samples) if batch.sample_weight is None else batch.sample_weight
+    cumulated = np.cumsum(weights[order], dtype=np.float64)
+    if not cumulated[-1] > 0:
+        return np.resize(order, count)
+    marks = (np.arange(count) + rng.random(count)) / count * cumulated[-1]
+    chosen: NDArray[np.intp] = order[np.searchsorted(cumulated, marks, side="right")]
+    return chosen
 
 
 def _every(values: Array | None, step: int) -> Array | None:

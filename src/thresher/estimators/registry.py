@@ -333,7 +333,7 @@ def named_divergence(value: Any, parameter: Any) -> Divergence:
         loss = DIVERGENCES[value]()
         _refuse_parameter(value, parameter)
     elif isinstance(value, L1Distance):
-        return _robust_divergence("l1", parameter)
+        return _robust_divergence("l1", parameter, value)
     elif isinstance(value, Loss):
         loss = value
         _refuse_parameter(value, parameter)
@@ -343,10 +343,15 @@ def named_divergence(value: Any, parameter: Any) -> Divergence:
     return Divergence(lambda _: loss)
 
 
-def _robust_divergence(name: str, parameter: Any) -> Divergence:
+def _robust_divergence(name: str, parameter: Any, l1: L1Distance | None = None) -> Divergence:
     if name == "l1":
         _refuse_parameter(name, parameter)
-        return Divergence(lambda _: L1Distance(), NoiseWeight(_L1_WIDTH), SmoothedL1)
+        loss = L1Distance() if l1 is None else l1
+
+        def smoothed(width: float) -> SmoothedL1:
+            return SmoothedL1(width, loss.zero_weight)
+
+        return Divergence(lambda _: loss, NoiseWeight(_L1_WIDTH), smoothed)
     rule = NoiseWeight() if parameter is None else FixedWeight(float(parameter))
     return Divergence(Huber, rule)
 

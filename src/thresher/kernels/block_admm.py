@@ -77,7 +77,7 @@ def begin(Y, X, weight, largest_rho, l1, l2, lower, upper, rho, V, Q):  # type: 
 
 
 @helper
-def _nonnegative_codes(B, H, C, room, inverse, shift, l1, l2, rho, relaxation, times):  # type: ignore[no-untyped-def]
+def code_steps(B, H, C, room, inverse, shift, l1, l2, rho, relaxation, times):  # type: ignore[no-untyped-def]
     """ADMM steps on ``½ c G cᵀ − b·c + (l1 Σc + l2/2 ‖c‖²)/ρ`` over ``c ≥ 0``, in K dimensions.
 
     H is the state: p = prox(h) is feasible and ``w = h − p`` the dual. C gets the last c.
@@ -110,8 +110,8 @@ def _nonnegative_codes(B, H, C, room, inverse, shift, l1, l2, rho, relaxation, t
 
 @kernel
 def nonnegative_codes(B, H, C, room, inverse, shift, l1, l2, rho, relaxation, times):  # type: ignore[no-untyped-def]
-    """`_nonnegative_codes`, for Python."""
-    _nonnegative_codes(B, H, C, room, inverse, shift, l1, l2, rho, relaxation, times)
+    """`code_steps`, for Python."""
+    code_steps(B, H, C, room, inverse, shift, l1, l2, rho, relaxation, times)
 
 
 @kernel
@@ -123,6 +123,6 @@ def rounds(  # type: ignore[no-untyped-def]
     B, C, room = np.empty_like(H), np.empty_like(H), np.empty_like(H)
     for _ in range(times):
         np.dot(Q, DT, B)
-        _nonnegative_codes(B, H, C, room, inverse, shift, code_l1, code_l2, rho, relaxation, inner)
+        code_steps(B, H, C, room, inverse, shift, code_l1, code_l2, rho, relaxation, inner)
         np.dot(C, D, Q)
         _split(Q, V, X, weight, rho, relaxation, l1, l2, lower, upper)

@@ -8,20 +8,29 @@ Only what Python calls is cached on disk, and helpers are inlined by force. A he
 would exist twice in a process that compiles, once by itself and once in the kernel, reordered in
 different ways, and only one of the two would be in the cache: the first run and the next would
 differ in their last bits.
+
+A helper is compiled anew for every literal number that it is called with, and large ones take
+seconds: counters that are handed on start as ``np.int64(0)``.
 """
 
 from typing import Any
 
 from numba import njit
 
-_OPTIONS: dict[str, Any] = {
-    "nogil": True,
-    "fastmath": {"reassoc", "contract", "nsz", "arcp"},
-    "error_model": "numpy",
-}
+_STRICT: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+_OPTIONS = _STRICT | {"fastmath": {"reassoc", "contract", "nsz", "arcp"}}
 
 kernel = njit(cache=True, **_OPTIONS)
 """For functions that Python calls."""
 
 helper = njit(forceinline=True, **_OPTIONS)
 """For functions that only kernels call."""
+
+# Simplex steps and selections compare sums with each other and with their own parts, and stop when
+# they agree: there every sum must be the one that is written. Helpers keep their own rule wherever
+# they are inlined, so the long passes within a strict kernel are fast all the same.
+strict_kernel = njit(cache=True, **_STRICT)
+"""`kernel`, every sum in the order that is written."""
+
+strict_helper = njit(forceinline=True, **_STRICT)
+"""`helper`, every sum in the order that is written."""

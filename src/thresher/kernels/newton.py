@@ -14,22 +14,7 @@ import numpy as np
 from thresher.kernels.cholesky import drop, factorise, solve
 from thresher.kernels.compiling import helper, kernel
 from thresher.kernels.envelope import outlier
-
-
-@helper
-def _combine(a, atoms, n, D, out):  # type: ignore[no-untyped-def]
-    """``out = Σ_k a_k D[atoms_k]``, four atoms at a time."""
-    out[:] = 0
-    fours = n - n % 4
-    for k in range(0, fours, 4):
-        a0, a1, a2, a3 = a[k], a[k + 1], a[k + 2], a[k + 3]
-        d0, d1, d2, d3 = D[atoms[k]], D[atoms[k + 1]], D[atoms[k + 2]], D[atoms[k + 3]]
-        for f in range(out.size):
-            out[f] += a0 * d0[f] + a1 * d1[f] + a2 * d2[f] + a3 * d3[f]
-    for k in range(fours, n):
-        a0, d0 = a[k], D[atoms[k]]
-        for f in range(out.size):
-            out[f] += a0 * d0[f]
+from thresher.kernels.products import add_gram, combine
 
 
 @helper
@@ -66,43 +51,6 @@ def _curvatures(e, w, l1, l2, lower, upper, flat, h):  # type: ignore[no-untyped
         r = outlier(e[f], l1, shrink, lower, upper)
         inside = r != zero and r > lower and r < upper
         h[f] = w[f] * (flat if inside else one)
-
-
-@helper
-def _add_gram(D, atoms, n, features, weights, m, left, right, H):  # type: ignore[no-untyped-def]
-    """``H += Σ_i weights_i d dᵀ`` over m features, ``d = D[atoms, features_i]``, symmetric."""
-    for j in range(n):
-        d, a, b = D[atoms[j]], left[j, :m], right[j, :m]
-        for i in range(m):
-            a[i] = d[features[i]]
-            b[i] = a[i] * weights[i]
-    even = n - n % 2
-    for i in range(0, even, 2):  # pairs of rows: each value loaded is used twice
-        a0, a1 = left[i, :m], left[i + 1, :m]
-        for j in range(i, even, 2):
-            b0, b1 = right[j, :m], right[j + 1, :m]
-            s00 = s01 = s10 = s11 = H.dtype.type(0)
-            for f in range(m):
-                s00 += a0[f] * b0[f]
-                s01 += a0[f] * b1[f]
-                s10 += a1[f] * b0[f]
-                s11 += a1[f] * b1[f]
-            H[i, j] += s00
-            H[i, j + 1] += s01
-            H[i + 1, j + 1] += s11
-            if j > i:
-                H[i + 1, j] += s10
-    if even < n:
-        b0 = right[even, :m]
-        for i in range(n):
-            a0 = left[i, :m]
-            s00 = H.dtype.type(0)
-            for f in range(m):
-                s00 += a0[f] * b0[f]
-            H[i, even] += s00
-    for i in range(n):
-        for j in range(i):
-            H[i, j] = H[j, i]
 
 
 @helper
@@ -220,7 +168,7 @@ def newton_rows(  # type: ignore[no-untyped-def]
             if c[k] > zero:
                 free[n], a[n] = k, c[k]
                 n += 1
-        _combine(a, free, n, D, e)
+        combine(a, free, n, D, e)
         for f in range(F):
             e[f] = X[row, f] - e[f]
         n_covered = 0
@@ -274,7 +222,7 @@ def newton_rows(  # type: ignore[no-untyped-def]
                         H[i, j] = base * G[covered[i], covered[j]]
             h[:] = h_new
             if m > 0:
-                _add_gram(D, covered, n_covered, features, changes, m, left, right, H)
+                add_gram(D, covered, n_covered, features, changes, m, left, right, H)
             damping = ridge + code_l2
             _model_step(H, covered, n_covered, place, free, n, g, c, damping, R, z, d)
             descent = 0.0
@@ -294,7 +242,7 @@ def newton_rows(  # type: ignore[no-untyped-def]
                     n += 1
                     linear += d[k] * (code_l1 + code_l2 * c[k])
                     quadratic += code_l2 * d[k] * d[k]
-            _combine(a, free, n, D, q)
+            combine(a, free, n, D, q)
             t = _search(e, q, w, descent, linear, quadratic, l1, l2, lower, upper, flat)
             if t == zero:
                 break

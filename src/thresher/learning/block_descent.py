@@ -10,6 +10,8 @@ from thresher.linalg import Array
 from thresher.penalties import ElasticNet
 from thresher.sets import NonnegativeL2Ball, NonnegativeOrthant
 
+_FADED = 1e6
+
 
 @dataclass(frozen=True)
 class BlockDescent:
@@ -27,6 +29,8 @@ class BlockDescent:
         """Sweep until the atoms move by less than ``tol``, relatively, or the bound is reached."""
         D = np.array(D, order="C")
         A, B = (np.ascontiguousarray(S, dtype=D.dtype) for S in (problem.A, problem.B))
+        # Of an atom that nobody has used for long, only numbers are left that cannot be divided by.
+        A = np.where(np.abs(A) < _FADED * np.finfo(D.dtype).tiny, D.dtype.type(0), A)
         size = float(np.linalg.norm(D))
         for _ in range(self.max_sweeps):
             moved = self._sweep(problem, A, B, D)

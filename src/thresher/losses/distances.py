@@ -1,13 +1,12 @@
 """Distances that grow linearly: ℓ1 entry by entry, ℓ2 sample by sample (paper E, Table III)."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from thresher.linalg import Array
 from thresher.losses.base import Loss
-from thresher.losses.separable import SeparableLoss
+from thresher.losses.separable import SeparableLoss, weigh_zeros
 from thresher.losses.squared import SquaredL2
 
 _LEAST_RESIDUAL = 1e-6  # of the row's largest entry
@@ -15,24 +14,32 @@ _LEAST_RESIDUAL = 1e-6  # of the row's largest entry
 
 @dataclass(frozen=True)
 class L1Distance(SeparableLoss):
-    """``Σ |x − y|``: half of the entries may be anything. Its slope is a subgradient."""
+    """``Σ |x − y|``: half of the entries may be anything. Its slope is a subgradient.
+
+    ``zero_weight`` is what a unit of prediction costs where data are exactly zero. In sparse data
+    zeros are many, and at full weight they often outvote all the rest: codes of zero are optimal.
+    """
+
+    zero_weight: float = 1.0
 
     @property
     def zero_slope(self) -> float:
-        """One."""
-        return 1.0
+        """The weight of zeros."""
+        return self.zero_weight
 
     def entry_value(self, x: Array, y: Array) -> Array:
         """``|x − y|``."""
-        return np.abs(x - y)
+        return weigh_zeros(x, np.abs(x - y), self.zero_weight)
 
     def entry_gradient(self, x: Array, y: Array) -> Array:
         """``sign(y − x)``, and one where both are zero, since predictions cannot be negative."""
-        return np.where((x == 0) & (y == 0), 1, np.sign(y - x)).astype(y.dtype)
+        slope = np.where((x == 0) & (y == 0), 1, np.sign(y - x)).astype(y.dtype)
+        return weigh_zeros(x, slope, self.zero_weight)
 
     def entry_split(self, x: Array, y: Array) -> tuple[Array, Array]:
         """``1`` and ``1 − sign(y − x)``: where data are zero, the slope is one."""
-        return np.ones_like(y), 1 - self.entry_gradient(x, y)
+        positive = weigh_zeros(x, np.ones_like(y), self.zero_weight)
+        return positive, positive - self.entry_gradient(x, y)
 
     def split(self, X: Array, Y: Array, weight: Array | None = None) -> tuple[Array, Array]:
         """``y/|e|`` and ``x/|e|``: a square that majorises, reweighted.
@@ -43,14 +50,16 @@ class L1Distance(SeparableLoss):
         E = np.abs(X - Y) if weight is None else np.abs(np.where(weight > 0, X - Y, 0))
         least = X.dtype.type(_LEAST_RESIDUAL) * np.abs(X).max(axis=1, keepdims=True, initial=0)
         share = 1 / np.maximum(np.maximum(E, least), np.finfo(X.dtype).tiny)
+        whole = weigh_zeros(X, np.ones_like(X), self.zero_weight)
         if weight is not None:
-            share = share * weight
-        whole: Any = 1 if weight is None else weight
-        empty = (X == 0) & (Y == 0)  # both parts would vanish; the slope there is one
+            whole = whole * weight
+        share = share * whole
+        empty = (X == 0) & (Y == 0)  # both parts would vanish; the slope there is that of a zero
         return np.where(empty, whole, share * Y), np.where(share > 0, share * X, 0)
 
     def entry_prox(self, v: Array, x: Array, t: Array) -> Array:
         """Move v towards x by t."""
+        t = weigh_zeros(x, t, self.zero_weight)
         return v + np.clip(x - v, -t, t)
 
 

@@ -194,7 +194,9 @@ class SparseFit(Fit):
     @cached_property
     def _negative(self) -> Any:
         """∇⁻, which is zero where data are."""
-        values = self.loss.entry_split(*self._entries)[1]
+        positive, values = self.loss.entry_split(*self._entries)
+        if self.loss.zero_slope is not None:  # what ∇⁺ is beyond its value at zeros belongs here
+            values = values - (positive - positive.dtype.type(self.loss.zero_slope))
         return sparse.csr_array((values, self.X.indices, self.X.indptr), shape=self.X.shape)
 
     def values(self) -> Array:
@@ -215,7 +217,7 @@ class SparseFit(Fit):
         negative = self._negative @ self.transposed
         if self.loss.zero_slope is None:
             return self.C @ self.gram(), negative
-        return (self.loss.zero_slope * self.row_sums)[None], negative
+        return _apart((self.loss.zero_slope * self.row_sums)[None], negative)
 
     def dictionary_slopes(self, C: Array) -> Pair:
         """Code sums or CᵀC for all features; the nonzeros by a sparse product."""
@@ -224,7 +226,7 @@ class SparseFit(Fit):
         negative = sums.T
         if self.loss.zero_slope is None:
             return (C.T @ self.C) @ self.D, negative
-        return self.loss.zero_slope * C.sum(axis=0)[:, None], negative
+        return _apart(self.loss.zero_slope * C.sum(axis=0)[:, None], negative)
 
     def dictionary_gradient(self, C: Array) -> Array:
         """The difference of the two parts."""
@@ -250,6 +252,15 @@ class SparseFit(Fit):
         x, y = self._entries
         step = max(1, -(-x.size // limit))
         return np.abs(x - y)[::step], self.rows[::step]
+
+
+def _apart(positive: Array, negative: Array) -> Pair:
+    """Two parts that are not negative, with the same difference.
+
+    The second one can be, where zeros weigh less than other entries.
+    """
+    excess = np.minimum(negative, 0)
+    return (positive - excess, negative - excess) if excess.any() else (positive, negative)
 
 
 def _sums(places: Any, values: Array, length: int) -> Array:

@@ -108,6 +108,11 @@ class SeparableLoss(Loss):
         return Y if weight is None else np.where(weight > 0, Y, V)
 
 
+def weigh_zeros(x: Array, values: Array, weight: float) -> Array:
+    """Multiply the values of entries where data are exactly zero."""
+    return values if weight == 1 else np.where(x == 0, values * values.dtype.type(weight), values)
+
+
 def _weighted(values: Array, weight: Array | None) -> Array:
     # A missing entry may hold anything, so what comes of it is not multiplied but replaced.
     return values if weight is None else np.where(weight > 0, values * weight, 0)

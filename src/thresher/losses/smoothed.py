@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from thresher.linalg import Array
-from thresher.losses.separable import SeparableLoss
+from thresher.losses.separable import SeparableLoss, weigh_zeros
 
 
 @dataclass(frozen=True)
@@ -18,23 +18,27 @@ class SmoothedL1(SeparableLoss):
     """
 
     width: float
+    zero_weight: float = 1.0
 
     @property
     def zero_slope(self) -> float:
-        """One."""
-        return 1.0
+        """The weight of zeros."""
+        return self.zero_weight
 
     def entry_value(self, x: Array, y: Array) -> Array:
         """``e²/(2·width) + width/2`` inside, ``|e|`` outside."""
         e = np.abs(x - y)
         inside = e * e / (2 * self.width) + self.width / 2
-        return np.where((e < self.width) & (x > 0), inside, e)
+        value = np.where((e < self.width) & (x > 0), inside, e)
+        return weigh_zeros(x, value, self.zero_weight)
 
     def entry_gradient(self, x: Array, y: Array) -> Array:
-        """``clip((y − x)/width, −1, 1)``, and one where data are zero."""
+        """``clip((y − x)/width, −1, 1)``, and the weight of zeros where data are zero."""
         slope = np.clip((y - x) / y.dtype.type(self.width), -1, 1)
-        return np.where(x > 0, slope, y.dtype.type(1))
+        slope = np.where(x > 0, slope, y.dtype.type(1))
+        return weigh_zeros(x, slope, self.zero_weight)
 
     def entry_split(self, x: Array, y: Array) -> tuple[Array, Array]:
-        """``1`` and ``1 − ∇``."""
-        return np.ones_like(y), 1 - self.entry_gradient(x, y)
+        """``1`` and ``1 − ∇``; where data are zero, their weight and nothing."""
+        positive = weigh_zeros(x, np.ones_like(y), self.zero_weight)
+        return positive, positive - self.entry_gradient(x, y)

@@ -1,0 +1,342 @@
+"""Exact nonnegative codes under the ℓ1 distance, dense and sparse: a simplex method, row by row."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from thresher.encoding.iterate import Encoding, Status
+from thresher.encoding.problem import CodingProblem
+from thresher.kernels.lad_dense import lad_rows
+from thresher.kernels.lad_smoothed import smoothed_rows
+from thresher.kernels.lad_sparse import lad_sparse_rows
+from thresher.kernels.lad_start import lad_start
+from thresher.linalg import Array
+from thresher.losses import L1Distance
+from thresher.penalties import ElasticNet
+from thresher.sets import NonnegativeOrthant
+
+_TOL = 1e-9
+"""Steps go on to here even if less is asked for: the last ones are few."""
+
+# Where there are this many features for each atom, the optimum on a sample of them is nearly that
+# of all, and of all only those near zero need be watched.
+_WIDE = 64
+_SAMPLED_PER_ATOM = 32
+_WATCHED_PER_ATOM = 100
+_FIRST_SHARE = 4  # kinks are rounded of a quarter of the features at first,
+_LAST_PER_ATOM = 20  # of so many for each atom in the end
+
+_START_ROWS = 64
+_START_SHIFT = 0.1
+_NOTHING = {name: np.empty((0, 0), dtype=name) for name in ("float32", "float64")}
+
+
+@dataclass(frozen=True)
+class LeastAbsolute:
+    """The optimal vertex of every row; see `thresher.kernels.lad_pivots`.
+
+    Dense rows start from ``rounds`` rounds of ADMM in float32, which tell most of the basis; very
+    wide ones (F ≥ 64 K) from a sample of their features. Sparse rows are problems in their own
+    words and start from zero; they need a nonnegative dictionary.
+
+    The arithmetic is float64. The certificate is the duality gap relative to ``Σ w|x|``, before
+    codes are rounded to the type of the samples.
+    """
+
+    tol: float = 1e-4
+    max_iter: int = 20_000
+    rounds: int = 30
+
+    @staticmethod
+    def applies(problem: CodingProblem) -> bool:
+        """Whether it is the ℓ1 distance, and codes are nonnegative under an ℓ1 penalty at most."""
+        penalty = problem.regulariser.penalty
+        return (
+            isinstance(problem.loss, L1Distance)
+            and isinstance(problem.regulariser.region, NonnegativeOrthant)
+            and isinstance(penalty, ElasticNet)
+            and penalty.l2 == 0
+        )
+
+    def prepare(self, problem: CodingProblem) -> None:
+        """Compute once what the blocks share.
+
+        The copies of the dictionary that dense blocks need are made by the first of them, since
+        sparse ones do without, and have the largest dictionaries.
+        """
+        _Words.of(problem)
+
+    def encode(
+        self,
+        problem: CodingProblem,
+        X: Any,
+        weight: Array | None = None,
+        start: Array | None = None,
+    ) -> Encoding:
+        """Find the codes of the rows of a block; ``weight`` 0 marks missing entries.
+
+        Nonnegative codes may be given to ``start`` from.
+        """
+        n, K = X.shape[0], len(problem.D)
+        C = np.zeros((n, K)) if start is None else np.array(start, dtype=np.float64, order="C")
+        certificate, n_iter = np.empty(n), np.empty(n, dtype=np.int64)
+        if sparse.issparse(X):
+            self._encode_sparse(problem, X, C, certificate, n_iter)
+        else:
+            self._encode_dense(problem, X, weight, start is not None, C, certificate, n_iter)
+        status = np.where(certificate <= self.tol, Status.CONVERGED, Status.MAX_ITER)
+        status[np.isnan(certificate)] = Status.NOT_FINITE
+        dtype = problem.D.dtype
+        return Encoding(
+            C.astype(dtype),
+            status.astype(np.int8),
+            n_iter.astype(np.int32),
+            certificate.astype(dtype),
+        )
+
+    # ------------------------------------------------------------------- details
+
+    def _encode_dense(
+        self,
+        problem: CodingProblem,
+        X: Array,
+        weight: Array | None,
+        warm: bool,
+        C: Array,
+        certificate: Array,
+        n_iter: Array,
+    ) -> None:
+        x, w = _weighted_samples(problem, X, weight)
+        atoms, l1 = _Atoms.of(problem), _l1(problem)
+        K, F = atoms.D.shape
+        theta = _NOTHING["float32"]
+        sample_steps: Any = 0
+        if atoms.wide:
+            if not warm:
+                sample_steps = self._sample_start(atoms, x, w, l1, C)
+            smoothed_rows(x, w, atoms.D, l1, F // _FIRST_SHARE, _LAST_PER_ATOM * K, C)
+        elif self.rounds > 0:
+            C[:], theta = self._start(problem, x, w, C if warm else None)
+        lad_rows(
+            x,
+            w,
+            atoms.D,
+            atoms.Dt,
+            l1,
+            C,
+            theta,
+            min(self.tol, _TOL),
+            self.max_iter,
+            _WATCHED_PER_ATOM * K if atoms.wide else F,
+            certificate,
+            n_iter,
+        )
+        n_iter += sample_steps
+
+    def _sample_start(self, atoms: "_Atoms", X: Array, weight: Array, l1: float, C: Array) -> Any:
+        """The optimum over a sample of the features; how many steps that took."""
+        certificate, n_iter = np.empty(len(X)), np.empty(len(X), dtype=np.int64)
+        sample = atoms.sample
+        lad_rows(
+            np.take(X, sample, axis=1),
+            np.take(weight, sample, axis=1) if len(weight) else weight,
+            atoms.sample_atoms,
+            atoms.sample_transposed,
+            l1 * len(sample) / X.shape[1],
+            C,
+            _NOTHING["float32"],
+            min(self.tol, _TOL),
+            self.max_iter,
+            len(sample),
+            certificate,
+            n_iter,
+        )
+        return n_iter
+
+    def _encode_sparse(
+        self, problem: CodingProblem, X: Any, C: Array, certificate: Array, n_iter: Array
+    ) -> None:
+        words = _Words.of(problem)
+        if words.signed:
+            raise ValueError(
+                "Sparse samples under the ℓ1 distance need a nonnegative dictionary, since zeros "
+                "are then linear in the codes; pass dense samples."
+            )
+        loss: Any = problem.loss
+        lad_sparse_rows(
+            X.indptr,
+            X.indices,
+            np.require(X.data, np.float64, ["C", "W"]),
+            words.Dt,
+            words.sums,
+            words.lengths,
+            _l1(problem),
+            float(loss.zero_weight),
+            C,
+            min(self.tol, _TOL),
+            self.max_iter,
+            certificate,
+            n_iter,
+        )
+
+    def _start(
+        self, problem: CodingProblem, X: Array, weight: Array, codes: Array | None
+    ) -> tuple[Array, Array]:
+        """Rough codes and duals, whatever the scale of the data or of the atoms."""
+        unit = _UnitAtoms.of(problem)
+        scale = np.abs(X).max(axis=1, keepdims=True, initial=0)
+        scale[~((scale > 0) & (scale < np.inf))] = 1
+        rows = (X / scale).astype(np.float32)
+        heaviest = float(weight.max()) if weight.any() else 1.0
+        weights = (weight / heaviest).astype(np.float32)
+        # The penalty of scaled codes differs between atoms; for a start the mean will do.
+        l1 = np.float32(_l1(problem) / heaviest * np.mean(1 / unit.lengths))
+        shape = (len(X), len(problem.D))
+        C = np.zeros(shape, dtype=np.float32)
+        if codes is not None:
+            C[:] = np.minimum(codes * unit.lengths / scale, X.shape[1])  # none needs to be larger
+        theta = np.empty(X.shape, dtype=np.float32)
+        for first in range(0, len(X), _START_ROWS):
+            some = slice(first, first + _START_ROWS)
+            lad_start(
+                rows[some],
+                weights[some] if len(weights) else weights,
+                unit.D,
+                unit.Dt,
+                unit.inverse,
+                unit.shift,
+                l1,
+                self.rounds,
+                codes is not None,
+                C[some],
+                theta[some],
+            )
+        return C * scale / unit.lengths, theta * np.float32(heaviest)
+
+
+def duality_gap(problem: CodingProblem, X: Any, C: Array, weight: Array | None = None) -> Array:
+    """How far codes are above the dual bound of every row, relative to ``Σ w|x|``.
+
+    The bound comes from the exact codes, so that it is tight: this is how much the objective could
+    still fall.
+    """
+    exact = _in_float64(problem)
+    best = LeastAbsolute(_TOL).encode(exact, X, weight)
+    data = X.astype(np.float64)
+    weights = None if weight is None else weight.astype(np.float64)
+    above = exact.objective(data, C.astype(np.float64), weights)
+    above = above - exact.objective(data, best.codes, weights)
+    size = exact.objective(data, np.zeros(C.shape), weights)
+    with np.errstate(over="ignore"):  # codes of a row of zeros are infinitely far off
+        gap = np.maximum(above, 0) / np.maximum(size, np.finfo(np.float64).tiny)
+        result: Array = (gap + np.maximum(best.certificate, 0)).astype(C.dtype)
+    return result
+
+
+@dataclass(frozen=True)
+class _Atoms:
+    """D and Dᵀ in float64, and the same on a sample of the features, if they are very many."""
+
+    D: Array
+    Dt: Array
+    wide: bool
+    sample: Any
+    sample_atoms: Array
+    sample_transposed: Array
+
+    @classmethod
+    def of(cls, problem: CodingProblem) -> "_Atoms":
+        def make() -> _Atoms:
+            K, F = problem.D.shape
+            D = problem.D.astype(np.float64, order="C")
+            size = _SAMPLED_PER_ATOM * K if F >= _WIDE * K else 0
+            sample = np.random.default_rng(0).permutation(F)[:size]
+            some = np.ascontiguousarray(D[:, sample])
+            return cls(D, D.T.copy(), size > 0, sample, some, some.T.copy())
+
+        atoms: _Atoms = problem.remember("_Atoms", make)
+        return atoms
+
+
+@dataclass(frozen=True)
+class _UnitAtoms:
+    """Atoms of length one in float32, and what ADMM needs of them."""
+
+    D: Array
+    Dt: Array
+    lengths: Array
+    inverse: Array
+    shift: Array
+
+    @classmethod
+    def of(cls, problem: CodingProblem) -> "_UnitAtoms":
+        def make() -> _UnitAtoms:
+            exact = problem.D.astype(np.float64)
+            lengths = np.sqrt(np.einsum("kf,kf->k", exact, exact))
+            lengths[lengths <= 0] = 1
+            exact /= lengths[:, None]
+            D = exact.astype(np.float32)
+            shift = np.full(len(D), _START_SHIFT)
+            inverse = np.linalg.inv(exact @ exact.T + np.diag(shift))
+            return cls(D, D.T.copy(), lengths, inverse.astype(np.float32), shift.astype(np.float32))
+
+        atoms: _UnitAtoms = problem.remember("_UnitAtoms", make)
+        return atoms
+
+
+@dataclass(frozen=True)
+class _Words:
+    """Dᵀ as it is, with sums and lengths of the atoms in float64."""
+
+    Dt: Array
+    sums: Array
+    lengths: Array
+    signed: bool
+
+    @classmethod
+    def of(cls, problem: CodingProblem) -> "_Words":
+        def make() -> _Words:
+            D = problem.D
+            sums = D.sum(axis=1, dtype=np.float64)
+            lengths = np.sqrt(np.einsum("kf,kf->k", D, D, dtype=np.float64))
+            Dt = np.require(problem.transposed, requirements=["C", "W"])
+            return cls(Dt, sums, lengths, bool(D.min(initial=0) < 0))
+
+        words: _Words = problem.remember("_Words", make)
+        return words
+
+
+def _in_float64(problem: CodingProblem) -> CodingProblem:
+    if problem.D.dtype == np.float64:
+        return problem
+
+    def make() -> CodingProblem:
+        return CodingProblem(problem.D.astype(np.float64), problem.loss, problem.regulariser)
+
+    exact: CodingProblem = problem.remember("float64", make)
+    return exact
+
+
+def _l1(problem: CodingProblem) -> float:
+    penalty: Any = problem.regulariser.penalty
+    return float(penalty.l1)
+
+
+def _weighted_samples(
+    problem: CodingProblem, X: Array, weight: Array | None
+) -> tuple[Array, Array]:
+    """Samples and entry weights in float64: missing entries are zero, zeros have their own weight.
+
+    No weights at all if everything weighs one.
+    """
+    loss: Any = problem.loss
+    x = np.require(X, np.float64, ["C", "W"])
+    if weight is None and loss.zero_weight == 1:
+        return x, _NOTHING["float64"]
+    w = np.ones(x.shape) if weight is None else weight.astype(np.float64)
+    if weight is not None:
+        x = np.where(w > 0, x, 0)
+    w[x == 0] *= loss.zero_weight
+    return x, w

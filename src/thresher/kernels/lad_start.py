@@ -1,0 +1,114 @@
+"""Rough codes and duals for the exact method: ADMM through the proximal map of |·|, in blocks."""
+
+import numpy as np
+
+from thresher.kernels.block_admm import code_steps
+from thresher.kernels.compiling import helper, kernel
+from thresher.kernels.products import copy
+from thresher.kernels.weighted_median import weighted_select
+
+
+@helper
+def _split(Q, V, X, weight, rho, relaxation):  # type: ignore[no-untyped-def]
+    """From ``cD`` in Q: the new v in V and ``y − u`` in Q, where ``u = clip(v − x, ±weight/ρ)``."""
+    one = X.dtype.type(1)
+    a, rest = relaxation, one - relaxation
+    for i in range(X.shape[0]):
+        q, v, x, bound = Q[i], V[i], X[i], one / rho[i, 0]
+        if weight.shape[0] == 0:
+            for f in range(x.size):
+                u = min(max(v[f] - x[f], -bound), bound)
+                z = a * q[f] + rest * (v[f] - u) + u
+                u = min(max(z - x[f], -bound), bound)
+                v[f] = z
+                q[f] = z - u - u
+        else:
+            w = weight[i]
+            for f in range(x.size):
+                u = min(max(v[f] - x[f], -w[f] * bound), w[f] * bound)
+                z = a * q[f] + rest * (v[f] - u) + u
+                u = min(max(z - x[f], -w[f] * bound), w[f] * bound)
+                v[f] = z
+                q[f] = z - u - u
+
+
+@helper
+def _renew(X, Y, weight, V, Q, H, C, rho, first):  # type: ignore[no-untyped-def]
+    """ρ of every row from the predictions Y of its codes C; the duals are kept, ``u, w ∝ 1/ρ``."""
+    F = X.shape[1]
+    zero, one = X.dtype.type(0), X.dtype.type(1)
+    sizes, ones, marks = np.empty(F, X.dtype), np.empty(F, X.dtype), np.empty(F, np.int32)
+    for i in range(X.shape[0]):
+        x, y, v, q, h, c = X[i], Y[i], V[i], Q[i], H[i], C[i]
+        n, heaviest, mean = np.int64(0), zero, zero
+        for f in range(F):
+            w = weight[i, f] if weight.shape[0] > 0 else one
+            heaviest = max(heaviest, w)
+            sizes[n], ones[n] = abs(x[f] - y[f]), one
+            if w > zero:
+                mean += sizes[n]
+                n += 1
+        typical = zero
+        if n > 0:
+            typical = weighted_select(sizes, ones, marks, n, n / 2.0, float(n))[0]
+            typical = max(typical, X.dtype.type(1e-3) * mean / X.dtype.type(n))
+        new = heaviest / typical if typical > zero else one
+        if first:
+            copy(y, v)
+            copy(y, q)
+        else:
+            ratio = rho[i, 0] / new
+            bound = one / rho[i, 0]
+            for f in range(F):
+                w = weight[i, f] if weight.shape[0] > 0 else one
+                u = min(max(v[f] - x[f], -w * bound), w * bound)
+                own = v[f] - u
+                u *= ratio
+                v[f] = own + u
+                q[f] = own - u
+            for k in range(h.size):
+                h[k] = c[k] + (h[k] - c[k]) * ratio
+        rho[i, 0] = new
+
+
+@kernel
+def lad_start(X, weight, D, DT, inverse, shift, l1, times, warm, C, theta):  # type: ignore[no-untyped-def]
+    """Codes and duals of every row after some rounds; ``inverse = (D Dᵀ + diag(shift))⁻¹``.
+
+    ``b ← (y − u)Dᵀ``; several times ``c ← (b + s(p − w)) inverse, p ← prox(c + w)``; then
+    ``y ← x − soft(x − v, weight/ρ)`` at ``v = cD + u``. ``θ = −ρu``; it is inside its bounds just
+    where y interpolates x. The penalty ρ is 1 over the median residual of the row. The first codes
+    are C if ``warm``, else regularised least squares.
+    """
+    n, F = X.shape
+    number = X.dtype.type
+    zero, relaxation = number(0), number(1.6)
+    H, B, P, room = np.zeros_like(C), np.empty_like(C), np.empty_like(C), np.empty_like(C)
+    V, Q, Y = np.empty_like(X), np.empty_like(X), np.empty_like(X)
+    rho = np.ones((n, 1), X.dtype)
+    if warm:
+        for i in range(n):
+            copy(C[i], H[i])
+    else:
+        np.dot(X, DT, B)
+        code_steps(B, H, C, room, inverse, shift, zero, zero, rho, relaxation, 8)
+    renewal = 0
+    for iteration in range(times + 1):
+        if iteration in (renewal, times):
+            for i in range(n):
+                for k in range(C.shape[1]):
+                    C[i, k] = max(H[i, k] - l1 / (rho[i, 0] * shift[k]), zero)
+        if iteration == times:
+            break
+        if iteration == renewal:
+            np.dot(C, D, Y)
+            _renew(X, Y, weight, V, Q, H, C, rho, iteration == 0)
+            renewal = 2 * renewal + 3
+        np.dot(Q, DT, B)
+        code_steps(B, H, P, room, inverse, shift, l1, zero, rho, relaxation, 4)
+        np.dot(P, D, Q)
+        _split(Q, V, X, weight, rho, relaxation)
+    for i in range(n):
+        for f in range(F):
+            w = weight[i, f] if weight.shape[0] > 0 else number(1)
+            theta[i, f] = -min(max((V[i, f] - X[i, f]) * rho[i, 0], -w), w)
