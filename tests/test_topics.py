@@ -15,6 +15,7 @@ from sklearn.decomposition import MiniBatchNMF
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
 from sklearn.metrics import normalized_mutual_info_score
 
+import thresher
 from thresher import OnlineNMF, TopicModel
 from thresher.metrics import purity
 from thresher.plotting import bar_panels, share_bars, to_png
@@ -365,6 +366,36 @@ def test_short_lists_are_learned_from_in_small_batches(stream_of_texts, n_docume
         "simplex",
     )
     assert (asked["random_state"], asked["verbose"]) == (5, 0)
+
+
+@pytest.mark.parametrize("kind", ["texts", "vocabulary", "counts", "model"])
+def test_a_saved_model_goes_on(kind, stream_of_texts, tmp_path):
+    head, more = stream_of_texts[:300], stream_of_texts[300:400]
+    options = {"random_state": 0, "verbose": 0, "n_words": 20}
+    if kind == "vocabulary":
+        options["vocabulary"] = [word for words in SUBJECTS.values() for word in words]
+    if kind == "counts":
+        counter = CountVectorizer().fit(head)
+        options["vocabulary"] = counter.get_feature_names_out()
+        head, more = counter.transform(head), counter.transform(more)
+    if kind == "model":
+        options["model"] = OnlineNMF(3, divergence="hellinger", random_state=0, verbose=0)
+    found = TopicModel(3, **options).fit(head)
+    thresher.save(found, tmp_path / "topics")
+    again = thresher.load(tmp_path / "topics")
+    np.testing.assert_array_equal(again.transform(more), found.transform(more))
+    assert again.topics_ == found.topics_
+    np.testing.assert_array_equal(
+        again.partial_fit(more).components_, found.partial_fit(more).components_
+    )
+    assert again.fit(head).topics_ == clone(found).fit(head).topics_
+
+
+def test_what_cannot_be_saved_is_explained(fitted, tmp_path):
+    with pytest.raises(ValueError, match="not been fitted"):
+        thresher.save(TopicModel(), tmp_path / "topics")
+    with pytest.raises(ValueError, match="joblib"):
+        thresher.save(fitted, tmp_path / "topics")
 
 
 def test_the_given_model_is_copied(texts):

@@ -19,6 +19,7 @@ from thresher.linalg import Array
 from thresher.metrics import TopicCoherence, topic_coherence
 from thresher.tasks.documents import WordCounter, batches_of, batches_of_stream, learn_words
 from thresher.tasks.tfidf import TfIdf
+from thresher.tasks.topic_file import pack_topics, unpack_topics
 
 _WORDS_IN_NAME = 3
 
@@ -339,6 +340,15 @@ class TopicModel(TransformerMixin, BaseEstimator):
         total = explained.sum(axis=1, keepdims=True)
         equal = np.full_like(explained, 1 / explained.shape[1])
         return np.asarray(np.divide(explained, total, out=equal, where=total > 0))
+
+    def _packed(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """For `thresher.save`."""
+        return pack_topics(self)
+
+    @classmethod
+    def _unpacked(cls, arrays: dict[str, Any], document: dict[str, Any]) -> Self:
+        """For `thresher.load`."""
+        return unpack_topics(cls, arrays, document)
 
     def _names(self) -> list[str]:
         """Each topic by its first words; as many more as it takes to tell two topics apart."""
