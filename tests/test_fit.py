@@ -7,6 +7,7 @@ from scipy import sparse
 from thresher.encoding import CodingProblem
 from thresher.losses import (
     AlphaDivergence,
+    DenseFit,
     Hellinger,
     KullbackLeibler,
     L1Distance,
@@ -101,3 +102,18 @@ def test_certificate_of_rows_without_codes():
     certificate = problem.certificate(X, np.zeros((2, 5)))
     assert certificate[0] == 0
     assert certificate[1] > 1
+
+
+def test_entries_that_are_met_have_the_curvature_of_an_inlier():
+    """Dark pixels that are predicted dark count like others; missing ones do not count."""
+    X, D, C = _samples()
+    X[:, 7] = 0  # as the prediction is
+    energy = np.einsum("nk,nk->n", C, C)
+    dense = DenseFit(SquaredL2(), X, C, D).curvatures(energy)
+    np.testing.assert_allclose(dense, energy.sum())
+    thin = CodingProblem(D, SquaredL2()).fit(sparse.csr_matrix(X), C).curvatures(energy)
+    np.testing.assert_allclose(thin, dense)
+    seen = np.ones_like(X)
+    seen[:3, 7] = 0
+    gaps = DenseFit(SquaredL2(), X, C, D, seen).curvatures(energy)
+    assert gaps[7] == pytest.approx(energy[3:].sum())
