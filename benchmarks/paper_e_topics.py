@@ -73,6 +73,7 @@ Factory = Callable[[int, int, int, int], Any]
 def online(solver: str, **options: Any) -> Factory:
     def make(n_topics: int, seed: int, n_documents: int, repeats: int) -> Any:
         more: dict[str, Any] = {"n_passes": 1} if repeats > 1 else {}
+        more["batch_size"] = min(512, max(64, n_documents // repeats // 16))  # as in TopicModel
         if solver == "spsgd":  # the paper: batches of 1e-4 N, one pass
             more = {"n_passes": 1, "batch_size": max(1, round(1e-4 * n_documents))}
         common = {"divergence": "kl", "random_state": seed, "n_jobs": 1, "verbose": 0}

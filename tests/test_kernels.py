@@ -2,10 +2,13 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from thresher.encoding import Block, BlockADMM, CodingProblem
 from thresher.kernels import cholesky
 from thresher.kernels.block_descent import sweep_ball
+from thresher.kernels.ratio import add_batch, measure_atoms, write_atoms
+from thresher.kernels.sparse_rows import add_rows, floor_rows
 from thresher.kernels.weighted_median import weighted_select
 from thresher.losses import Envelope, Huber
 from thresher.losses.base import Loss
@@ -154,3 +157,46 @@ def test_weighted_select(kind, dtype):
         median, _ = weighted_select(*room, n, total / 2, total)
         costs = np.abs(values[:, None] - values) @ weights
         assert np.abs(values - median) @ weights <= costs.min() * (1 + 1e-5)
+
+
+@every_dtype
+@pytest.mark.parametrize("F", [1, 13, 256, 700])
+def test_the_kl_step_is_three_passes_over_the_sums(dtype, F):
+    rng = np.random.default_rng(0)
+    K = 5
+    D = (rng.random((K, F)) * (rng.random((K, F)) < 0.8)).astype(dtype)
+    past, negative, least = rng.random((K, F)), rng.random((F, K)), np.full(K, 0.1)
+    for values in (D, past, negative, least):
+        values.flags.writeable = False
+    N, columns, added = np.empty((K, F)), np.zeros(F), np.zeros(F)
+    rows = add_batch(past, negative, D, least, N, columns, added)
+    step = negative.T * np.maximum(D.astype(np.float64), 0.1)
+    close = {"rtol": 1e-12}
+    np.testing.assert_allclose(N, past + step, **close)
+    np.testing.assert_allclose(rows, N.sum(axis=1), **close)
+    np.testing.assert_allclose(columns, N.sum(axis=0), **close)
+    np.testing.assert_allclose(added, step.sum(axis=0), **close)
+
+    column, extra, share, inverse = rng.random(F), rng.random(F), rng.random(K), rng.random(K)
+    atoms = (N * column + share[:, None] * extra) * inverse[:, None]
+    linear, quadratic = measure_atoms(N, column, extra, share, inverse)
+    np.testing.assert_allclose(linear, atoms.sum(axis=1), **close)
+    np.testing.assert_allclose(quadratic, (atoms**2).sum(axis=1), **close)
+    out = np.empty_like(D)
+    write_atoms(N, column, extra, share, inverse, out)
+    np.testing.assert_allclose(out, atoms, rtol=PRECISION[dtype])
+
+
+@every_dtype
+def test_sums_over_sparse_rows(dtype):
+    rng = np.random.default_rng(0)
+    dense = rng.random((9, 21)) * (rng.random((9, 21)) < 0.3)
+    dense[3] = 0
+    X, C = sparse.csr_array(dense.astype(dtype)), rng.random((9, 4)).astype(dtype)
+    sums = np.ones((21, 4))
+    add_rows(X.indptr, X.indices, X.data, C, sums)
+    np.testing.assert_allclose(sums, 1 + X.toarray().T @ C.astype(np.float64), rtol=1e-6)
+    y, floored = rng.standard_normal(X.nnz).astype(dtype), np.empty(X.nnz, dtype)
+    floor_rows(X.indptr, X.data, y, dtype(0.5), floored)
+    largest = np.repeat(X.toarray().max(axis=1), np.diff(X.indptr))
+    np.testing.assert_allclose(floored, np.maximum(y, 0) + largest / 2, rtol=1e-6)

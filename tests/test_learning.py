@@ -3,8 +3,10 @@
 import cvxpy as cp
 import numpy as np
 import pytest
+from scipy import sparse
 
 from parts import SETS, solve
+from thresher.encoding import CodingProblem
 from thresher.learning import (
     BatchSums,
     BlockDescent,
@@ -17,12 +19,13 @@ from thresher.learning import (
     PowerForgetting,
     QuadraticStatistics,
     RangeWeight,
+    RatioLearner,
     initial_atoms,
 )
 from thresher.learning.outlier_weight import weighted_quantile
-from thresher.losses import DenseFit, Huber
+from thresher.losses import DenseFit, Huber, KullbackLeibler
 from thresher.penalties import Constrained, ElasticNet
-from thresher.sets import NonnegativeL2Ball
+from thresher.sets import NonnegativeL1Ball, NonnegativeL2Ball, NonnegativeOrthant
 
 K, F = 4, 6
 STEPS = {
@@ -203,3 +206,39 @@ def test_outlier_weights_follow_the_scale():
         assert weighted_quantile(np.arange(5.0), np.arange(1.0, 6), share) == weighted_quantile(
             copies, np.ones(15), share
         )
+
+
+@pytest.mark.parametrize("region", [NonnegativeL2Ball(), NonnegativeL1Ball(), NonnegativeOrthant()])
+@pytest.mark.parametrize("prior", [0.0, 2.0])
+def test_the_compiled_kl_step_is_the_general_one(region, prior, monkeypatch):
+    rng = np.random.default_rng(0)
+    X, C, D = rng.poisson(0.5, (40, 30)).astype(float), rng.random((40, 4)), rng.random((4, 30))
+    learner, codes = RatioLearner(1.0, 0.0, prior=prior), Constrained(region=region)
+    C[:, 2] = 0  # an atom that nobody uses
+    free = np.array([True, True, True, False])
+    problem = CodingProblem(D, KullbackLeibler())
+    sums = learner.summarise(problem.fit(sparse.csr_array(X), C), None)
+
+    def twice():
+        D1, past, _ = learner.learn(learner.empty(4, 30), sums, D, codes, free)
+        return learner.learn(past.discounted(0.5), sums, D1, codes, free)
+
+    compiled = twice()
+    monkeypatch.setattr(RatioLearner, "_compiles", lambda *_: False)
+    slow = twice()
+    np.testing.assert_allclose(compiled[0], slow[0], rtol=1e-10)
+    np.testing.assert_allclose(compiled[2], slow[2], rtol=1e-10)
+    for name, values in compiled[1].arrays().items():
+        np.testing.assert_allclose(values, getattr(slow[1], name), rtol=1e-10, err_msg=name)
+    assert compiled[1].numbers() == pytest.approx(slow[1].numbers())
+
+
+def test_dense_samples_with_gaps_take_the_general_kl_step():
+    rng = np.random.default_rng(0)
+    X, C, D = rng.random((40, 9)), rng.random((40, 3)), rng.random((3, 9))
+    weight = (rng.random((40, 9)) < 0.5) * np.linspace(0.1, 1, 9)
+    learner, codes = RatioLearner(1.0, 0.0), Constrained(region=NonnegativeOrthant())
+    sums = learner.summarise(CodingProblem(D, KullbackLeibler()).fit(X, C, weight), None)
+    moved, _, _ = learner.learn(learner.empty(3, 9), sums, D, codes, np.ones(3, bool))
+    expected = D * (C.T @ (weight * X / (C @ D))) / (C.T @ weight)  # Lee and Seung
+    np.testing.assert_allclose(moved, expected, rtol=1e-6)

@@ -16,7 +16,7 @@ from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, 
 from sklearn.metrics import normalized_mutual_info_score
 
 import thresher
-from thresher import TopicModel
+from thresher import OnlineNMF, TopicModel
 from thresher.metrics import purity
 from thresher.plotting import bar_panels, share_bars, to_png
 from thresher.tasks.documents import batches_of_stream
@@ -338,22 +338,64 @@ def test_memory_does_not_grow_with_the_stream():
 # -------------------------------------------------------------------------------- the default
 
 
-def test_the_default_is_online_nmf_with_kl_on_the_simplex(texts, monkeypatch):
-    asked = {}
+def test_planted_topics_are_found_by_default(texts):
+    found = TopicModel(3, random_state=0, verbose=0).fit(texts)
+    assert_planted_topics(found)
+    held_out, labels = draw_documents(200, seed=1)
+    assert purity(labels, found.transform(held_out).argmax(axis=1)) > 0.95
+    assert isinstance(found.model_, OnlineNMF)
+    np.testing.assert_allclose(found.model_.components_.sum(axis=1), 1, rtol=1e-6)
 
-    def online_nmf(n_components, **options):
-        asked.update(options, n_components=n_components)
-        return factoriser()
 
-    monkeypatch.setattr(thresher, "OnlineNMF", online_nmf, raising=False)
-    TopicModel(3, random_state=5, verbose=0).fit(texts)
-    assert asked == {
-        "n_components": 3,
-        "divergence": "kl",
-        "dictionary_set": "simplex",
-        "random_state": 5,
-        "verbose": 0,
-    }
+def test_planted_topics_are_found_in_a_stream_by_default(stream_of_texts):
+    options = {"batch_size": 100, "warm_up": 400, "random_state": 0, "verbose": 0}
+    found = TopicModel(3, **options).fit(iter(stream_of_texts))
+    assert_planted_topics(found)
+    assert found.model_.n_samples_seen_ == found.tfidf_.n_documents_ == len(stream_of_texts)
+
+
+@pytest.mark.parametrize(("n_documents", "batch_size"), [(300, 64), (1600, 100), (2000, 110)])
+def test_short_lists_are_learned_from_in_small_batches(stream_of_texts, n_documents, batch_size):
+    options = {"batch_size": 110, "random_state": 5, "verbose": 0}
+    found = TopicModel(3, **options).fit(stream_of_texts[:n_documents])
+    asked = found.model_.get_params()
+    assert asked["batch_size"] == batch_size
+    assert (asked["n_components"], asked["divergence"], asked["dictionary_set"]) == (
+        3,
+        "kl",
+        "simplex",
+    )
+    assert (asked["random_state"], asked["verbose"]) == (5, 0)
+
+
+@pytest.mark.parametrize("kind", ["texts", "vocabulary", "counts", "model"])
+def test_a_saved_model_goes_on(kind, stream_of_texts, tmp_path):
+    head, more = stream_of_texts[:300], stream_of_texts[300:400]
+    options = {"random_state": 0, "verbose": 0, "n_words": 20}
+    if kind == "vocabulary":
+        options["vocabulary"] = [word for words in SUBJECTS.values() for word in words]
+    if kind == "counts":
+        counter = CountVectorizer().fit(head)
+        options["vocabulary"] = counter.get_feature_names_out()
+        head, more = counter.transform(head), counter.transform(more)
+    if kind == "model":
+        options["model"] = OnlineNMF(3, divergence="hellinger", random_state=0, verbose=0)
+    found = TopicModel(3, **options).fit(head)
+    thresher.save(found, tmp_path / "topics")
+    again = thresher.load(tmp_path / "topics")
+    np.testing.assert_array_equal(again.transform(more), found.transform(more))
+    assert again.topics_ == found.topics_
+    np.testing.assert_array_equal(
+        again.partial_fit(more).components_, found.partial_fit(more).components_
+    )
+    assert again.fit(head).topics_ == clone(found).fit(head).topics_
+
+
+def test_what_cannot_be_saved_is_explained(fitted, tmp_path):
+    with pytest.raises(ValueError, match="not been fitted"):
+        thresher.save(TopicModel(), tmp_path / "topics")
+    with pytest.raises(ValueError, match="joblib"):
+        thresher.save(fitted, tmp_path / "topics")
 
 
 def test_the_given_model_is_copied(texts):

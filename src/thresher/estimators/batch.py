@@ -32,6 +32,7 @@ from thresher.estimators.registry import (
     AVERAGING_SHUFFLED,
     FORGETTING_MAJORISED,
     FORGETTING_SHUFFLED,
+    ONLINE_DIVERGENCE_SOLVERS,
 )
 from thresher.learning import RatioLearner
 from thresher.linalg import Array
@@ -103,7 +104,14 @@ class BatchModel(LearnedModel):
             batch.entry_weight,
         )
         if isinstance(method.learner, RatioLearner):
-            method = replace(method, forgetting=FORGETTING_MAJORISED)
+            # Near-exact codes commit atoms too early; what learns well online learns well here.
+            online = ONLINE_DIVERGENCE_SOLVERS["auto"]
+            method = replace(
+                method,
+                encoder=online.encoder,
+                learner=replace(method.learner, prior=online.prior),
+                forgetting=FORGETTING_MAJORISED,
+            )
         else:
             method = replace(method, forgetting=FORGETTING_SHUFFLED, averaging=AVERAGING_SHUFFLED)
 

@@ -1,6 +1,7 @@
 """Models as files: save, load, go on."""
 
 import dataclasses
+import importlib
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,12 @@ def save(model: Any, path: str | Path) -> None:
     The write is atomic. Callbacks are not saved, nor is a ``random_state`` that is not a number:
     the seed that was drawn from it is part of the model.
     """
+    pack = getattr(model, "_packed", None)  # models around a model pack themselves
+    write_file(path, *(packed(model) if pack is None else pack()))
+
+
+def packed(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Everything that a fitted model knows, as arrays and a JSON document."""
     if not hasattr(model, "_state"):
         raise ValueError("This model has not been fitted; there is nothing to save.")
     state: StreamState = model._state
@@ -54,12 +61,20 @@ def save(model: Any, path: str | Path) -> None:
         "seconds": model._seconds,
         "threshold": getattr(model, "threshold_", None),
     }
-    write_file(path, arrays, document)
+    return arrays, document
 
 
 def load(path: str | Path) -> Any:
     """Read a model that `save` or a checkpoint wrote; it goes on as if it had never stopped."""
     arrays, document = read_file(path)
+    # What stands above this layer is found by its public name.
+    kind = getattr(importlib.import_module("thresher"), document["class"], None)
+    unpack = getattr(kind, "_unpacked", None)
+    return unpacked(arrays, document, path) if unpack is None else unpack(arrays, document)
+
+
+def unpacked(arrays: dict[str, Any], document: dict[str, Any], path: str | Path) -> Any:
+    """A model from what `packed` gave."""
     models = {kind.__name__: kind for kind in _subclasses(DictionaryModel)}
     kind = models.get(document["class"])
     if kind is None:

@@ -142,7 +142,7 @@ class RatioLearner:
         free: NDArray[np.bool_],
     ) -> tuple[Array, RatioStatistics, Array]:
         """Add the batch's majoriser, and minimise the sum over the free atoms."""
-        if self.a == 1 and self.b == 0 and past.P.shape[1] == 1 and self._is_free(regulariser):
+        if self._compiles(past, sums, regulariser):
             return self._learn_compiled(past, sums, D, regulariser.region, free)
         old = D.astype(np.float64)
         _raise_least(old)  # an atom that the user gave may have zeros
@@ -185,6 +185,11 @@ class RatioLearner:
         return share
 
     # ------------------------------------------------------------------- details
+
+    def _compiles(self, past: RatioStatistics, sums: RatioSums, regulariser: Constrained) -> bool:
+        """Whether it is KL without constraints, of sparse rows: one P for all features."""
+        kl, whole = self.a == 1 and self.b == 0, past.P.shape[1] == sums.positive.shape[1] == 1
+        return kl and whole and self._is_free(regulariser)
 
     def _learn_compiled(
         self,
