@@ -6,9 +6,9 @@ samples; here, the dictionaries of about a dozen times are evaluated after the f
 clock: the mean divergence of held-out samples, coded exactly, relative to that of the dictionary
 which made the data. That is one yardstick for online and batch methods. Methods: ``auto`` (one pass
 in batches of 256), ``majorised`` (the same encoder with ratios of sums, which ``auto`` takes for
-sparse data; IS and KL only), ``spsgd`` (τ = 1e-4 N, a = b = 2e4, steps divided by the curvature: errata E.3), the
-paper's peers with the same τ, and batch multiplicative updates. Huber's threshold, which the paper
-leaves open, is 30 for every method and for the measure.
+sparse data; IS and KL only), ``spsgd`` (τ = 1e-4 N, a = b = 2e4, steps divided by the curvature:
+errata E.3), the paper's peers with the same τ, and batch multiplicative updates. Huber's threshold,
+which the paper leaves open, is 30 for every method and for the measure.
 
 **Figures S-1 to S-3**: the same objective at the end, τ, K and a varied one at a time.
 
