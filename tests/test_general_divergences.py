@@ -484,6 +484,10 @@ def test_code_penalties_do_not_depend_on_the_batch():
         ({"divergence": "mahalanobis", "divergence_parameter": np.ones((3, 2))}, "square"),
         ({"solver": "sgd"}, "not known"),
         ({"divergence": "huber", "divergence_parameter": -1.0}, "must be positive"),
+        ({"divergence": "huber", "divergence_parameter": "low"}, "must be a number"),
+        ({"divergence": "alpha", "divergence_parameter": np.nan}, "finite number"),
+        ({"divergence": "beta", "divergence_parameter": "x"}, "finite number"),
+        ({"divergence": np.ones(3)}, "not known"),
     ],
 )
 def test_what_cannot_work_is_refused_with_a_sentence(parameters, message):
@@ -494,3 +498,16 @@ def test_what_cannot_work_is_refused_with_a_sentence(parameters, message):
 def test_matrix_of_another_width_is_refused():
     with pytest.raises(ValueError, match="features"):
         model("mahalanobis", np.eye(5)).fit(planted())
+    with pytest.raises(ValueError, match="features"):
+        model("mahalanobis", _M).fit(planted()).grow(n_features=F + 2)
+
+
+@pytest.mark.parametrize("change", [{"divergence": "kl"}, {"solver": "spsgd"}])
+def test_another_method_cannot_go_on(change):
+    rows = sparse.csr_matrix(planted())
+    fitted = model("squared_l2" if "solver" in change else "hellinger", n_passes=1)
+    fitted.fit(planted() if "solver" in change else rows)
+    if "divergence" in change:
+        change = {"divergence": "squared_l2"}
+    with pytest.raises(ValueError, match="another solver or divergence"):
+        fitted.set_params(**change).partial_fit(planted())

@@ -201,11 +201,15 @@ class OnlineMethod:
 
     def going_on(self, state: StreamState) -> "OnlineMethod":
         """The method that a state began with, which its statistics tell."""
-        other = self.sparse_method
-        if other is None:
-            return self
-        kind = type(other.learner.empty(1, 1))
-        return other if isinstance(state.statistics, kind) else self
+        for method in (self, self.sparse_method):
+            if method is not None and isinstance(
+                state.statistics, type(method.learner.empty(1, 1))
+            ):
+                return method
+        raise ValueError(
+            "What was learned so far belongs to another solver or divergence; set them back to go "
+            "on, or call fit to start anew."
+        )
 
     # ------------------------------------------------------------------- verbs
 

@@ -134,6 +134,7 @@ class OnlineModel(LearnedModel):
                 "n_features out, or give a larger number."
             )
         method = self._method(len(self._state.D))
+        method.loss(1.0).check_features(F)
         if isinstance(atoms, Integral):
             if atoms < 0:
                 raise ValueError(f"atoms={atoms} must not be negative.")

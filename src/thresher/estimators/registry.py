@@ -322,7 +322,7 @@ def named_divergence_solver(
 
 def named_divergence(value: Any, parameter: Any) -> Divergence:
     """A divergence from its name and its parameter, or from a loss."""
-    if value == "huber" or value == "l1":
+    if isinstance(value, str) and value in ("huber", "l1"):
         return _robust_divergence(value, parameter)
     if isinstance(value, str) and value in PARAMETRIC_DIVERGENCES:
         make, what = PARAMETRIC_DIVERGENCES[value]
@@ -352,6 +352,10 @@ def _robust_divergence(name: str, parameter: Any, l1: L1Distance | None = None) 
             return SmoothedL1(width, loss.zero_weight)
 
         return Divergence(lambda _: loss, NoiseWeight(_L1_WIDTH), smoothed)
+    if parameter is not None and not isinstance(parameter, Real):
+        raise ValueError(
+            f"The threshold of 'huber' must be a number in units of the data, got {parameter!r}."
+        )
     rule = NoiseWeight() if parameter is None else FixedWeight(float(parameter))
     return Divergence(Huber, rule)
 

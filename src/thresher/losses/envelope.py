@@ -153,8 +153,8 @@ def Huber(  # noqa: N802 - reads as the name of a part
     Without a bound this is the Huber loss; with one it is quadratic again for residuals beyond
     ``threshold + bound``.
     """
-    if not threshold > 0:
-        raise ValueError(f"The outlier weight must be positive, got {threshold}.")
+    if not 0 < threshold < np.inf:
+        raise ValueError(f"The outlier weight must be positive and finite, got {threshold}.")
     if not bound > 0:
         raise ValueError(f"The bound on outliers must be positive, got {bound}.")
     lower = 0.0 if nonnegative else -bound

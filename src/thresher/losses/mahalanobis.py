@@ -16,7 +16,10 @@ class Mahalanobis(Loss):
     matrix: Array
 
     def __post_init__(self) -> None:
-        M = np.array(self.matrix, dtype=np.float64)
+        try:
+            M = np.array(self.matrix, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError("The matrix must be an array of real numbers.") from None
         if M.ndim != 2 or M.shape[0] != M.shape[1] or not np.isfinite(M).all():
             raise ValueError(f"The matrix must be square and finite; got the shape {M.shape}.")
         size = float(np.abs(M).max(initial=0))

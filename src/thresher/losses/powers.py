@@ -14,6 +14,7 @@ the first form is regular at p = 1, the second at p = 0.
 """
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,11 @@ from thresher.linalg import Array
 from thresher.losses.separable import SeparableLoss
 
 _LEAST_POWER = 1e-4  # below it, a step with the exponent 1/α would amplify rounding
+
+
+def _check_order(name: str, value: Any) -> None:
+    if not isinstance(value, Real) or not np.isfinite(float(value)):
+        raise ValueError(f"{name} must be a finite number, such as 0.5 or 1; got {value!r}.")
 
 
 def _ratio(x: Array, y: Array) -> Array:
@@ -66,6 +72,9 @@ class AlphaDivergence(SeparableLoss):
     """``Σ y φ_α(x/y)``: Hellinger at α = ½, KL at α = 1, convex for every α (paper E, Table I)."""
 
     alpha: float
+
+    def __post_init__(self) -> None:
+        _check_order("α", self.alpha)
 
     @property
     def positive_prediction(self) -> bool:
@@ -133,6 +142,9 @@ class BetaDivergence(SeparableLoss):
     """
 
     beta: float
+
+    def __post_init__(self) -> None:
+        _check_order("β", self.beta)
 
     @property
     def convex(self) -> bool:

@@ -26,7 +26,7 @@ class ElasticNet(Penalty):
     l2: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.l1 < 0 or self.l2 < 0:
+        if not (self.l1 >= 0 and self.l2 >= 0):
             raise ValueError(
                 f"The weights of a penalty must be nonnegative, got l1={self.l1}, l2={self.l2}."
             )
