@@ -502,6 +502,21 @@ def test_matrix_of_another_width_is_refused():
         model("mahalanobis", _M).fit(planted()).grow(n_features=F + 2)
 
 
+def test_refusals_leave_the_model_as_it_was():
+    gaps = planted()
+    gaps[3, 4] = np.nan
+    rows = sparse.csr_matrix(planted() * (planted() > 1))
+    for fitted, bad in (
+        (model("mahalanobis", _M).fit(planted()), gaps),
+        (model("kl", dictionary_set="covered_box").fit(planted()), rows),
+    ):
+        before = fitted.components_.copy()
+        with pytest.raises(ValueError, match=r"missing values|cannot use"):
+            fitted.fit(bad)
+        np.testing.assert_array_equal(fitted.components_, before)
+        assert fitted.n_samples_seen_ > 0
+
+
 @pytest.mark.parametrize("change", [{"divergence": "kl"}, {"solver": "spsgd"}])
 def test_another_method_cannot_go_on(change):
     rows = sparse.csr_matrix(planted())

@@ -17,6 +17,7 @@ from thresher.learning import (
     OutlierWeight,
     PlainAverage,
     RangeWeight,
+    RatioLearner,
     Statistics,
     Sums,
     initial_atoms,
@@ -76,12 +77,17 @@ class StreamState:
         # also spares kernels a second compilation, for arrays that can be written.
         self.D.flags.writeable = self.average.flags.writeable = False
 
-    def grow(self, n_features: int, atoms: Array) -> "StreamState":
-        """Pad for new features (zero in the old atoms) and append atoms."""
+    def grow(self, n_features: int, atoms: Array, fill: float = 0.0) -> "StreamState":
+        """Pad for new features and append atoms.
+
+        In the old atoms new features are ``fill`` times the atom's mean entry: zero, or a little
+        where steps multiply and could not leave zero.
+        """
 
         def padded(D: Array) -> Array:
             K, F = D.shape
             larger = np.zeros((K + len(atoms), n_features), dtype=D.dtype)
+            larger[:K] = D.dtype.type(fill) * D.mean(axis=1, keepdims=True)
             larger[:K, :F], larger[K:] = D, atoms
             return larger
 
@@ -172,6 +178,8 @@ class OnlineMethod:
         n_features = batch.X.shape[1]
         loss = self.loss(1.0)
         loss.check_features(n_features)
+        if isinstance(self.learner, RatioLearner):
+            self.learner.check(self.dictionary_regulariser)
         if isinstance(init, str):
             positive = isinstance(loss, SeparableLoss) and loss.positive_prediction
             stays_sparse = self._stays_sparse(batch)

@@ -130,7 +130,12 @@ class DictionaryModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """Samples and checked weights."""
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+        self._check_gaps(X)
         return Batch(X, sample_weight, self._checked_entry_weight(X, entry_weight))
+
+    def _check_gaps(self, X: Any) -> None:
+        """Refuse missing entries for losses that cannot leave entries out."""
+        return None
 
     def _checked_entry_weight(self, X: Any, entry_weight: Any) -> Array | None:
         if entry_weight is None:

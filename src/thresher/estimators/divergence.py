@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from thresher.encoding import AutoEncoder, BlockEncoder
 from thresher.engine import OnlineMethod
 from thresher.estimators.base import DictionaryModel
@@ -62,6 +64,12 @@ class DivergenceModel(DictionaryModel):
             keep_sparse=solver.sparse and _is_plain(codes),
             revive=solver.learner == "auto",
         )
+
+    def _check_gaps(self, X: Any) -> None:
+        loss = named_divergence(self.divergence, self.divergence_parameter).loss(1.0)
+        values = X.data if hasattr(X, "indptr") else X
+        if isinstance(loss, Mahalanobis) and np.isnan(np.sum(values, dtype=np.float64)):
+            loss.check_weight(np.zeros((1, 1)))
 
     def _exact_encoder(self) -> BlockEncoder:
         return AutoEncoder(self.tol, self.max_iter)

@@ -61,6 +61,11 @@ class LearnedModel(DictionaryModel):
                     f"init must be a nonnegative array of shape ({n_components}, {F}), one row "
                     f"for each atom; got the shape {init.shape}."
                 )
+            if not init.any(axis=1).all():
+                raise ValueError(
+                    "An atom of init is all zero, and would never learn; give it some positive "
+                    "entries, or leave init out."
+                )
         return self._method(n_components).begin(first, init, n_components, dtype, seed)
 
     def _draw_seed(self) -> int:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, Self
 
@@ -23,9 +24,12 @@ from thresher.engine import (
 from thresher.estimators.learned import LearnedModel
 from thresher.estimators.robust import is_stream
 from thresher.linalg import Array
+from thresher.losses import SeparableLoss
+from thresher.sets import CoveredBox
 from thresher.streams import ArraySource, Batch, IterableSource, Source
 
 _PASSES_FOR_ARRAYS = 10
+_NEW_FEATURE = 1e-3
 
 
 class OnlineModel(LearnedModel):
@@ -142,15 +146,24 @@ class OnlineModel(LearnedModel):
             new: Array = rng.random((int(atoms), F))
         else:
             new = np.asarray(atoms, dtype=np.float64)
-            if new.ndim != 2 or new.shape[1] != F or not (new >= 0).all():
+            good = new.ndim == 2 and new.shape[1] == F and np.isfinite(new).all()
+            if not good or not (new >= 0).all():
                 raise ValueError(
-                    f"New atoms must be nonnegative rows of {F} columns, got the shape {new.shape}."
+                    f"New atoms must be nonnegative, finite rows of {F} columns; got the shape "
+                    f"{new.shape}."
                 )
-        new = method.dictionary_regulariser.region.project(new)
+        region, loss = method.dictionary_regulariser.region, method.loss(1.0)
+        positive = isinstance(loss, SeparableLoss) and loss.positive_prediction
+        state = self._state.grow(F, np.zeros((0, F)), _NEW_FEATURE if positive else 0.0)
+        if isinstance(region, CoveredBox):  # a set of whole dictionaries, not of atoms
+            state = state.grow(F, new)
+            state = replace(state, D=region.project(state.D), average=region.project(state.average))
+        elif len(new):
+            state = state.grow(F, region.project(new))
         if self._state.D.shape[1] < F and hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         self.n_features_in_ = F
-        self._adopt(self._state.grow(F, new), self._position)
+        self._adopt(state, self._position)
         return self
 
     # ------------------------------------------------------------------- details

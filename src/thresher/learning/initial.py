@@ -42,9 +42,6 @@ def initial_atoms(
     elif kind == "half-normal":
         atoms = np.abs(rng.standard_normal((n_components, F)))
     elif kind == "mean":
-        mean = np.average(
-            _fill_missing(X.astype(np.float64), weight), axis=0, weights=sample_weight
-        )
         mean = mean_sample(X, weight, sample_weight) if mean is None else mean
         mean = mean + 1e-2 * (mean.mean() if mean.any() else 1.0)
         atoms = mean * (0.9 + 0.1 * rng.random((n_components, F))) / np.linalg.norm(mean)

@@ -11,7 +11,9 @@ Measured = Literal["nothing", "data", "residuals"]
 
 
 def weighted_quantile(values: Array, weights: Array, share: float) -> float:
-    """Smallest value that at least ``share`` of the weight does not exceed."""
+    """Smallest value that at least ``share`` of the weight does not exceed; zero if none."""
+    if not len(values):
+        return 0.0
     if (weights == weights[0]).all():  # the usual case, without sorting everything
         place = min(max(int(np.ceil(share * len(values))) - 1, 0), len(values) - 1)
         return float(np.partition(values, place)[place])

@@ -172,6 +172,17 @@ class RatioLearner:
         statistics = RatioStatistics(N, P, margin, entries, weight)
         return moved.astype(D.dtype), statistics, sizes[:, 0].astype(D.dtype)
 
+    @staticmethod
+    def check(regulariser: Constrained) -> None:
+        """Refuse sets and penalties of dictionaries over which there is no exact step."""
+        region, penalty = regulariser.region, regulariser.penalty
+        if not isinstance(penalty, ElasticNet) or not isinstance(region, (*_BALLS, Box)):
+            raise ValueError(
+                f"The multiplicative dictionary step of this divergence cannot use {penalty} on "
+                f"{region}; use an elastic net, on the orthant, a box, an ℓ1, ℓ2 or elastic-net "
+                "ball, or the simplex."
+            )
+
     def cautious(self) -> "RatioLearner":
         """Half the exponent: a majoriser never lies below the loss, but not all are proven."""
         return replace(self, a=2 * self.a, b=2 * self.b)
@@ -262,13 +273,9 @@ class RatioLearner:
         The slope of the Lagrangian in an entry, ``P d^b − N d^−a + l1 + μγ₁ + (l2 + μγ₂)d``,
         rises with d, and the constraint falls with μ: two nested searches.
         """
+        self.check(regulariser)
         region, penalty = regulariser.region, regulariser.penalty
-        if not isinstance(penalty, ElasticNet) or not isinstance(region, (*_BALLS, Box)):
-            raise ValueError(
-                f"The multiplicative dictionary step of this divergence cannot use {penalty} on "
-                f"{region}; use an elastic net, on the orthant, a box, an ℓ1, ℓ2 or elastic-net "
-                "ball, or the simplex."
-            )
+        assert isinstance(penalty, ElasticNet)
         linear, quadratic = penalty.l1 * weight, penalty.l2 * weight
         if isinstance(region, Box):
             entries = self._entries(

@@ -44,6 +44,9 @@ def load_sparse_block(X: Any, rows: slice, dtype: np.dtype[Any]) -> Any:
     part = sparse.csr_array(X[rows], dtype=dtype, copy=True)
     part.sum_duplicates()
     part.eliminate_zeros()
+    # A block is never so large; one type of index, so that kernels are compiled once.
+    part.indices = part.indices.astype(np.int32, copy=False)
+    part.indptr = part.indptr.astype(np.int32, copy=False)
     return part
 
 
