@@ -36,6 +36,7 @@ _DEAD = 1e-6
 _LOOKS_AT_FIRST = 8
 _ROWS_TO_START_FROM = 256
 _FEW_ENTRIES = 1 << 19
+_DECADES = 10.0
 _ENTRIES_TO_START_FROM = 1 << 23
 _SPARSE_ENTRIES_TO_START_FROM = 1 << 20
 
@@ -131,8 +132,9 @@ class OnlineMethod:
         Penalty and set of codes and of atoms.
     learner : Learner
         Sums up coded samples, and moves the dictionary.
-    sparse_method : OnlineMethod or None
-        What takes the place of this one for streams that begin sparse, if another is better.
+    majorised : OnlineMethod or None
+        What takes the place of this one, if it is better there, for streams that begin sparse, or
+        with features that span decades: one curvature for all samples of a feature is then wrong.
     dictionary_loss : callable or None
         Makes the loss that the learner sees, if it is another one.
     forgetting : Forgetting
@@ -153,7 +155,7 @@ class OnlineMethod:
     encoder: BlockEncoder
     loss: Callable[[float], Loss]
     learner: Learner
-    sparse_method: "OnlineMethod | None" = None
+    majorised: "OnlineMethod | None" = None
     dictionary_loss: Callable[[float], Loss] | None = None
     outlier_weight: OutlierWeight = field(default_factory=lambda: FixedWeight(1.0))
     code_regulariser: Constrained = field(default_factory=Constrained)
@@ -173,8 +175,10 @@ class OnlineMethod:
         self, batch: Batch, init: str | Array, n_components: int, dtype: np.dtype[Any], seed: int
     ) -> StreamState:
         """A state that has seen nothing; atoms may start from the first batch."""
-        if self.sparse_method is not None and self._stays_sparse(batch):
-            return self.sparse_method.begin(batch, init, n_components, dtype, seed)
+        if self.majorised is not None and (
+            self._stays_sparse(batch) or _spans_decades(batch, self.majorised.learner)
+        ):
+            return self.majorised.begin(batch, init, n_components, dtype, seed)
         n_features = batch.X.shape[1]
         loss = self.loss(1.0)
         loss.check_features(n_features)
@@ -209,7 +213,7 @@ class OnlineMethod:
 
     def going_on(self, state: StreamState) -> "OnlineMethod":
         """The method that a state began with, which its statistics tell."""
-        for method in (self, self.sparse_method):
+        for method in (self, self.majorised):
             if method is not None and isinstance(
                 state.statistics, type(method.learner.empty(1, 1))
             ):
@@ -387,6 +391,33 @@ class OnlineMethod:
                 average[atom] = D[atom]
         statistics = state.statistics.without(dead)
         return replace(state, D=D, average=average, statistics=statistics)
+
+
+def _spans_decades(batch: Batch, learner: Learner) -> bool:
+    """Whether curvatures within a feature differ too much for one of them to serve all samples.
+
+    They go with a power of the entries, for KL ``1/y``, for Itakura–Saito ``1/y²``; what is
+    compared is the tenth and the ninetieth percentile of a feature, in the median feature.
+    """
+    step = max(1, batch.n_samples // _ROWS_TO_START_FROM)
+    X, weight = load_block(
+        batch.X[::step], slice(None), np.dtype(np.float64), _every(batch.entry_weight, step)
+    )
+    seen = X if weight is None else np.where(weight > 0, X, np.nan)
+    observed = ~np.isnan(seen).all(axis=0)
+    if not observed.any():
+        return False
+    given = _every(batch.sample_weight, step)
+    weights = np.ones(len(X)) if given is None or not given.any() else given
+    low, high = np.nanquantile(
+        seen[:, observed], (0.1, 0.9), axis=0, weights=weights, method="inverted_cdf"
+    )
+    used = high > 0
+    if not used.any():
+        return False
+    ratio = high[used] / np.maximum(low[used], np.finfo(np.float64).tiny)
+    power = learner.a + learner.b if isinstance(learner, RatioLearner) else 1.0
+    return bool(float(np.median(ratio)) > _DECADES ** (1 / power))
 
 
 def _sparse_mean(batch: Batch) -> Array:

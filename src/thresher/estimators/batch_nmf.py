@@ -111,7 +111,7 @@ class BatchNMF(DivergenceModel, BatchModel):
         if solver.learner != "auto" or not has_majoriser(loss):
             return method
         learner = majorising_learner(loss, method.code_regulariser)
-        return replace(method, sparse_method=replace(method, learner=learner))
+        return replace(method, majorised=replace(method, learner=learner))
 
     def _alternation(
         self, method: OnlineMethod, batch: Batch, pool: Pool, codes: Array | None

@@ -149,7 +149,7 @@ class OnlineModel(LearnedModel):
             good = new.ndim == 2 and new.shape[1] == F and np.isfinite(new).all()
             if not good or not (new >= 0).all():
                 raise ValueError(
-                    f"New atoms must be nonnegative, finite rows of {F} columns; got the shape "
+                    f"New atoms must be nonnegative rows of {F} columns, all finite; got the shape "
                     f"{new.shape}."
                 )
         region, loss = method.dictionary_regulariser.region, method.loss(1.0)

@@ -52,8 +52,8 @@ class OnlineNMF(DivergenceModel, OnlineModel):
         ``dictionary_set``; divergences that need positive predictions mix in some of the mean.
     solver : {"auto", "spsgd", "ol_guan", "ol_lef", "ol_wang"} or DivergenceSolver
         ``auto`` is the best method for the divergence, without a step size: a quadratic surrogate
-        with the curvature that residuals show, and for streams that begin sparse under an α- or
-        β-divergence, majorisation with additive statistics. For ℓ1
+        with the curvature that residuals show; under an α- or β-divergence, for streams that begin
+        sparse or span decades, majorisation with additive statistics. For ℓ1
         there is no small sufficient statistic; its subgradients are rounded off at the scale of
         the noise. ``spsgd`` is that of the paper, with steps ``a/(τt + b)`` divided by the
         curvature they see (errata E.3); the others are the paper's peers, each for its one loss:
@@ -162,9 +162,9 @@ class OnlineNMF(DivergenceModel, OnlineModel):
         loss = method.loss(1.0)
         if published or not has_majoriser(loss):
             return method
-        # Sparse rows say too little of a feature at a time for its curvature; sums of ratios, with
-        # the margins of words, are far better there, and far worse on dense data.
+        # Sparse rows, and features that span decades, have no one curvature for all samples; sums
+        # of ratios are far better there, and far worse on other data.
         forgetting = named_forgetting(self.forgetting, in_order, FORGETTING_MAJORISED)
         learner = majorising_learner(loss, method.code_regulariser, solver.prior)
-        sparse_method = replace(method, learner=learner, forgetting=forgetting, averaging=0.0)
-        return replace(method, sparse_method=sparse_method)
+        majorised = replace(method, learner=learner, forgetting=forgetting, averaging=0.0)
+        return replace(method, majorised=majorised)
