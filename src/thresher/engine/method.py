@@ -23,6 +23,7 @@ from thresher.learning import (
     initial_atoms,
     mean_sample,
     positive_atoms,
+    weighted_quantile,
 )
 from thresher.linalg import Array, block_slices, load_block, load_sparse_block, sparse_block_slices
 from thresher.losses import Loss, SeparableLoss, can_stay_sparse
@@ -403,21 +404,18 @@ def _spans_decades(batch: Batch, learner: Learner) -> bool:
     X, weight = load_block(
         batch.X[::step], slice(None), np.dtype(np.float64), _every(batch.entry_weight, step)
     )
-    seen = X if weight is None else np.where(weight > 0, X, np.nan)
-    observed = ~np.isnan(seen).all(axis=0)
-    if not observed.any():
-        return False
     given = _every(batch.sample_weight, step)
     weights = np.ones(len(X)) if given is None or not given.any() else given
-    low, high = np.nanquantile(
-        seen[:, observed], (0.1, 0.9), axis=0, weights=weights, method="inverted_cdf"
-    )
-    used = high > 0
-    if not used.any():
+    ratios = []
+    for f in range(0, X.shape[1], max(1, X.shape[1] // _ROWS_TO_START_FROM)):
+        seen = weights > 0 if weight is None else (weights > 0) & (weight[:, f] > 0)
+        low, high = (weighted_quantile(X[seen, f], weights[seen], q) for q in (0.1, 0.9))
+        if high > 0:
+            ratios.append(high / max(low, np.finfo(np.float64).tiny))
+    if not ratios:
         return False
-    ratio = high[used] / np.maximum(low[used], np.finfo(np.float64).tiny)
     power = learner.a + learner.b if isinstance(learner, RatioLearner) else 1.0
-    return bool(float(np.median(ratio)) > _DECADES ** (1 / power))
+    return bool(np.median(ratios) > _DECADES ** (1 / power))
 
 
 def _sparse_mean(batch: Batch) -> Array:

@@ -9,6 +9,7 @@ from thresher.learning.outlier_weight import (
     NoiseWeight,
     OutlierWeight,
     RangeWeight,
+    weighted_quantile,
 )
 from thresher.learning.projected_gradient import DictionaryGradient
 from thresher.learning.quadratic import QuadraticLearner
@@ -52,4 +53,5 @@ __all__ = [
     "initial_atoms",
     "mean_sample",
     "positive_atoms",
+    "weighted_quantile",
 ]
