@@ -61,8 +61,8 @@ class TopicModel(TransformerMixin, BaseEstimator):
         ``OnlineNMF(n_components, divergence="kl", dictionary_set="simplex")``.
     batch_size : int
         Documents that are learned from at a time. Of a list or table the default model takes fewer
-        if it is short, a sixteenth but at least 64: small steps find better topics in few
-        documents (docs/topics.md).
+        if it is short, a sixteenth but at least 64: in large ones more starts end in poor topics
+        (docs/topics.md).
     warm_up : int
         Documents of a stream that are held back to find the vocabulary; then they are learned from.
     random_state : int, RandomState or None
