@@ -41,7 +41,7 @@ from thresher.linalg import Array
 from thresher.tasks.tfidf import TfIdf
 
 K = 20
-PASSES = (1, 2, 4, 8, 12)
+PASSES = (0.25, 0.5, 0.75, 1, 2, 4, 6, 8, 12)
 GOALS = {"MiniBatchNMF": 50, "NMF": 20}
 TRANSFORM_GOAL = 10
 KL = {"beta_loss": "kullback-leibler", "tol": 0.0}
@@ -180,22 +180,23 @@ def run_gensim(X: Any, passes: int = 5) -> dict[str, Any]:
 # ---------------------------------------------------------------------------------- ours
 
 
-def run_online(X: Any, seed: int, batch_size: int) -> dict[int, dict[str, float]]:
+def run_online(X: Any, seed: int, batch_size: int) -> dict[float, dict[str, float]]:
     """One start: seconds and divergences after some passes; measuring is outside the clock."""
-    kept: dict[int, tuple[Array, Array]] = {}
+    kept: dict[float, tuple[Array, Array]] = {}
     per_pass = -(-X.shape[0] // batch_size)
+    places = {-int(-passes * per_pass // 1): passes for passes in PASSES}
     started = clocks()
 
     def look(step: Any) -> None:
-        done, rest = divmod(len(step.model.history_), per_pass)
-        if rest == 0 and done in PASSES:
+        done = places.get(len(step.model.history_))
+        if done is not None:
             kept[done] = clocks() - started, step.dictionary
 
     model = OnlineNMF(
         K,
         divergence="kl",
         batch_size=batch_size,
-        n_passes=PASSES[-1],
+        n_passes=int(PASSES[-1]),
         tol=1e-12,
         random_state=seed,
         callbacks=[look],
@@ -240,7 +241,7 @@ def median(rows: list[dict[str, Any]], key: str) -> float:
     return float(np.median([row[key] for row in rows]))
 
 
-def verdicts(peers: dict[str, Any], ours: dict[int, list[dict[str, float]]]) -> Iterator[Any]:
+def verdicts(peers: dict[str, Any], ours: dict[float, list[dict[str, float]]]) -> Iterator[Any]:
     """For each peer the fewest passes that are as good, and the ratio of times."""
     for name, rows in peers.items():
         target, goal = median(rows, "exact"), GOALS[name.split()[0]]
@@ -272,7 +273,7 @@ def tell(record: dict[str, Any]) -> None:
         print(f"{label:34} {row['seconds']:22.2f} {'':28} {row['exact']:28.2f}")
     for passes, rows in ours.items():
         cells = (spread(rows, "seconds", 3), spread(rows, "own"), spread(rows, "exact"))
-        print(f"{f'OnlineNMF, {passes} passes':34} {cells[0]:>22} {cells[1]:>28} {cells[2]:>28}")
+        print(f"{f'OnlineNMF, {passes:g} passes':34} {cells[0]:>22} {cells[1]:>28} {cells[2]:>28}")
     cells = (spread(batch, "seconds"), spread(batch, "own"), spread(batch, "exact"))
     print(f"{'BatchNMF':34} {cells[0]:>22} {cells[1]:>28} {cells[2]:>28}")
     for verdict in record["verdicts"]:
@@ -282,7 +283,7 @@ def tell(record: dict[str, Any]) -> None:
             continue
         low, high = verdict["range"]
         print(
-            f"{verdict['peer']}: reached after {verdict['passes']} passes in 1/"
+            f"{verdict['peer']}: reached after {verdict['passes']:g} passes in 1/"
             f"{verdict['ratio']:.0f} [1/{high:.0f}, 1/{low:.0f}] of its time (with all codes: 1/"
             f"{verdict['ratio with codes']:.0f}; processor: 1/{verdict['cpu ratio']:.0f}), "
             f"by {verdict['starts as good']:.0%} of starts; "
@@ -338,7 +339,7 @@ def main() -> None:
     settings, tried = best_settings(X)
     jobs = [(n, start, s) for s in range(options.seeds) for n in PEERS for start in STARTS]
     peers: dict[str, list[Any]] = {f"{name} {start}": [] for name in PEERS for start in STARTS}
-    ours: dict[int, list[dict[str, float]]] = {passes: [] for passes in PASSES}
+    ours: dict[float, list[dict[str, float]]] = {passes: [] for passes in PASSES}
     batch: list[dict[str, float]] = []
     starts = iter(range(options.starts))
 

@@ -183,8 +183,9 @@ def test_the_kl_step_is_three_passes_over_the_sums(dtype, F):
     np.testing.assert_allclose(linear, atoms.sum(axis=1), **close)
     np.testing.assert_allclose(quadratic, (atoms**2).sum(axis=1), **close)
     out = np.empty_like(D)
-    write_atoms(N, column, extra, share, inverse, out)
-    np.testing.assert_allclose(out, atoms, rtol=PRECISION[dtype])
+    least = np.linspace(0, 0.5, K)
+    write_atoms(N, column, extra, share, inverse, least, out)
+    np.testing.assert_allclose(out, np.maximum(atoms, least[:, None]), rtol=PRECISION[dtype])
 
 
 @every_dtype

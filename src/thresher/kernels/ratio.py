@@ -62,10 +62,10 @@ def measure_atoms(N, column, extra, share, inverse):  # type: ignore[no-untyped-
 
 
 @kernel
-def write_atoms(N, column, extra, share, inverse, out):  # type: ignore[no-untyped-def]
-    """Write these atoms."""
+def write_atoms(N, column, extra, share, inverse, least, out):  # type: ignore[no-untyped-def]
+    """Write these atoms, no entry below the ``least`` of its atom."""
     K, F = N.shape
     for k in range(K):
-        n, atom, part, scale = N[k], out[k], share[k], inverse[k]
+        n, atom, part, scale, floor = N[k], out[k], share[k], inverse[k], least[k]
         for f in range(F):
-            atom[f] = (n[f] * column[f] + part * extra[f]) * scale
+            atom[f] = max((n[f] * column[f] + part * extra[f]) * scale, floor)

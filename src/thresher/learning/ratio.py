@@ -36,7 +36,7 @@ from thresher.sets import (
 )
 
 LEAST_ENTRY = 1e-10
-"""Relative to the largest entry of an atom. Steps multiply, so a zero would stay one for ever, and
+"""Relative to the length of an atom. Steps multiply, so a zero would stay one for ever, and
 ever smaller numbers would slow float32 down; below this an entry says nothing."""
 
 _SLOWER = 0.1
@@ -212,9 +212,8 @@ class RatioLearner:
     ) -> tuple[Array, RatioStatistics, Array]:
         """`learn` for KL without constraints, in three passes over N."""
         N, columns, added = np.empty(D.shape), np.zeros(D.shape[1]), np.zeros(D.shape[1])
-        least = LEAST_ENTRY * D.max(axis=1, initial=0).astype(np.float64)
         negative = np.ascontiguousarray(sums.negative.T)
-        rows = add_batch(past.N, negative, D, least, N, columns, added)
+        rows = add_batch(past.N, negative, D, _least(D), N, columns, added)
         margin, P = past.margin + added, past.P + sums.positive
         entries, weight = past.entries + sums.entries, past.weight + sums.weight
         column, extra, share = self._margins(columns, rows, margin, entries, weight)
@@ -224,8 +223,8 @@ class RatioLearner:
         idle = ~free | ~(rows > 0)
         sizes[idle] = 1
         moved = np.empty_like(D)
-        write_atoms(N, column, extra, share, inverse / sizes, moved)
-        _raise_least(moved)
+        least = LEAST_ENTRY * np.sqrt(quadratic) / sizes
+        write_atoms(N, column, extra, share, inverse / sizes, least, moved)
         moved[idle] = D[idle]
         statistics = RatioStatistics(N, P * sizes[:, None], margin, entries, weight)
         return moved, statistics, sizes.astype(D.dtype)
@@ -362,4 +361,10 @@ def _sizes_of(region: ConvexSet, sums: Array, squares: Array) -> Array:
 
 def _raise_least(D: Array) -> None:
     """Raise entries that are next to nothing, in place."""
-    np.maximum(D, LEAST_ENTRY * D.max(axis=1, keepdims=True, initial=0), out=D)
+    np.maximum(D, _least(D)[:, None].astype(D.dtype), out=D)
+
+
+def _least(D: Array) -> Array:
+    """The least entry of every atom, shape (K,)."""
+    least: Array = LEAST_ENTRY * np.sqrt(np.einsum("kf,kf->k", D, D)).astype(np.float64)
+    return least

@@ -41,7 +41,8 @@ def sparse_block_slices(n_rows: int) -> Iterator[slice]:
 
 def load_sparse_block(X: Any, rows: slice, dtype: np.dtype[Any]) -> Any:
     """Take a block of CSR samples without gaps as CSR, with stored zeros and duplicates cleared."""
-    part = sparse.csr_array(X[rows], dtype=dtype, copy=True)
+    whole = rows.start == 0 and rows.stop == X.shape[0]  # the user's own memory, then
+    part = sparse.csr_array(X if whole else X[rows], dtype=dtype, copy=whole)
     part.sum_duplicates()
     part.eliminate_zeros()
     # A block is never so large; one type of index, so that kernels are compiled once.

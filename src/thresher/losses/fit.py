@@ -205,7 +205,7 @@ class SparseFit(Fit):
         slope = self.loss.zero_slope
         as_zeros = self._products**2 / 2 if slope is None else x.dtype.type(slope) * self._products
         beyond = self.loss.entry_value(x, y) - as_zeros
-        total = _sums(self.rows, beyond, self.X.shape[0])
+        total = _row_sums(self.X.indptr, beyond)
         if self.loss.zero_slope is None:
             total += np.einsum("nk,nk->n", self.C @ self.gram(), self.C) / 2
         else:
@@ -217,7 +217,7 @@ class SparseFit(Fit):
         negative = self._negative @ self.transposed
         if self.loss.zero_slope is None:
             return self.C @ self.gram(), negative
-        return _apart((self.loss.zero_slope * self.row_sums)[None], negative)
+        return self._apart((self.loss.zero_slope * self.row_sums)[None], negative)
 
     def dictionary_slopes(self, C: Array) -> Pair:
         """Code sums or CᵀC for all features; the nonzeros by a sparse product."""
@@ -226,7 +226,7 @@ class SparseFit(Fit):
         negative = sums.T
         if self.loss.zero_slope is None:
             return (C.T @ self.C) @ self.D, negative
-        return _apart(self.loss.zero_slope * C.sum(axis=0)[:, None], negative)
+        return self._apart(self.loss.zero_slope * C.sum(axis=0)[:, None], negative)
 
     def dictionary_gradient(self, C: Array) -> Array:
         """The difference of the two parts."""
@@ -253,16 +253,26 @@ class SparseFit(Fit):
         step = max(1, -(-x.size // limit))
         return np.abs(x - y)[::step], self.rows[::step]
 
+    def _apart(self, positive: Array, negative: Array) -> Pair:
+        """Two parts that are not negative, with the same difference.
 
-def _apart(positive: Array, negative: Array) -> Pair:
-    """Two parts that are not negative, with the same difference.
-
-    The second one can be, where zeros weigh less than other entries.
-    """
-    excess = np.minimum(negative, 0)
-    return (positive - excess, negative - excess) if excess.any() else (positive, negative)
+        The second one can be, where zeros weigh less than other entries.
+        """
+        if self._negative.data.min(initial=0) >= 0:
+            return positive, negative
+        excess = np.minimum(negative, 0)
+        return positive - excess, negative - excess
 
 
 def _sums(places: Any, values: Array, length: int) -> Array:
     """Add values up by place, in float64."""
     return np.asarray(np.bincount(places, weights=values, minlength=length), dtype=np.float64)
+
+
+def _row_sums(indptr: Any, values: Array) -> Array:
+    """Sums of the values of every sparse row, in float64."""
+    sums = np.zeros(len(indptr) - 1)
+    filled = indptr[:-1] < indptr[1:]
+    if filled.any():
+        sums[filled] = np.add.reduceat(values, indptr[:-1][filled], dtype=np.float64)
+    return sums
