@@ -65,6 +65,10 @@ class DivergenceModel(DictionaryModel):
             revive=solver.learner == "auto",
         )
 
+    def _identity(self) -> str:
+        given = "" if self.divergence_parameter is None else f"({self.divergence_parameter!r})"
+        return f"divergence={self.divergence!r}{given}"
+
     def _check_gaps(self, X: Any) -> None:
         loss = named_divergence(self.divergence, self.divergence_parameter).loss(1.0)
         values = X.data if hasattr(X, "indptr") else X

@@ -25,6 +25,7 @@ class LearnedModel(DictionaryModel):
     n_iter_: int
     _position: Position
     _seconds: float
+    _began_as: str
 
     def _check_parameters(self) -> None:
         for name in ("batch_size", "max_iter"):
@@ -71,7 +72,19 @@ class LearnedModel(DictionaryModel):
     def _draw_seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
+    def _identity(self) -> str:
+        """What may not change while a model goes on learning."""
+        return ""
+
+    def _check_goes_on(self) -> None:
+        if self._identity() != self._began_as:
+            raise ValueError(
+                f"What was learned so far belongs to {self._began_as}, and the model now has "
+                f"{self._identity()}; set it back to go on, or call fit to start anew."
+            )
+
     def _forget_everything(self) -> None:
+        self._began_as = self._identity()
         self.history_ = History()
         self._seconds = 0.0
         if hasattr(self, "threshold_"):

@@ -85,6 +85,7 @@ class OnlineModel(LearnedModel):
         """
         self._check_is_begun()
         self._check_parameters()
+        self._check_goes_on()
         position = self._position
         samples = self._checked(X, known=True)
         if (samples.shape[0], self.batch_size) != (position.n_rows, position.batch_size):
@@ -103,7 +104,9 @@ class OnlineModel(LearnedModel):
     ) -> Self:
         """Learn from one batch: one step, whatever its size."""
         begun = hasattr(self, "_state")
-        if not begun:
+        if begun:
+            self._check_goes_on()
+        else:
             self._check_parameters()
         samples = self._checked(X, known=begun)
         batch = self._batch(samples, sample_weight, entry_weight)

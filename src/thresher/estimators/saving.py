@@ -95,6 +95,7 @@ def unpacked(arrays: dict[str, Any], document: dict[str, Any], path: str | Path)
     )
     model.history_ = History.from_array(arrays["history"])
     model._seconds = document["seconds"]
+    model._began_as = model._identity()
     model.n_features_in_ = state.D.shape[1]
     if "feature_names" in arrays:
         names = arrays["feature_names"].tobytes().decode().split("\0")

@@ -276,6 +276,8 @@ class RatioLearner:
         region, penalty = regulariser.region, regulariser.penalty
         assert isinstance(penalty, ElasticNet)
         linear, quadratic = penalty.l1 * weight, penalty.l2 * weight
+        if isinstance(region, Simplex):
+            linear = 0.0  # sums are fixed there, and so is their cost
         if isinstance(region, Box):
             entries = self._entries(
                 N, P, np.full((len(N), 1), linear), np.full((len(N), 1), quadratic)
@@ -293,8 +295,9 @@ class RatioLearner:
 
         low = np.zeros_like(unit)
         if isinstance(region, Simplex):  # an equality: the multiplier may be negative
-            least = (P * np.ones_like(N)).min(axis=1, keepdims=True) + linear
-            low = np.where(self.b == 0, -least / g1 * (1 - 1e-12), -1e3 * unit / g1)
+            # At this one an entry reaches the radius by itself.
+            least = P.min(axis=1, keepdims=True) * region.radius**self.b
+            low = -(least + quadratic * region.radius) / g1 * (1 - 1e-12)
         high = unit / max(g1, g2)
         for _ in range(200):
             outside = excess(atoms(high)) > 0
@@ -306,7 +309,7 @@ class RatioLearner:
             middle = (low + high) / 2
             outside = excess(atoms(middle)) > 0
             low, high = np.where(outside, middle, low), np.where(outside, high, middle)
-        return atoms(np.where(inside_already & ~isinstance(region, Simplex), 0.0, high))
+        return atoms(high if isinstance(region, Simplex) else np.where(inside_already, 0.0, high))
 
     def _entries(self, N: Array, P: Array, linear: Array, quadratic: Array) -> Array:
         """Roots in d of ``P d^b + linear + quadratic·d = N d^−a``, by Newton steps in log d."""
@@ -316,15 +319,22 @@ class RatioLearner:
         positive = N > 0
         n = np.where(positive, N, 1.0)
         t = np.log(np.where(P > 0, n / np.where(P > 0, P, 1), 1)) / (self.a + self.b)
-        for _ in range(60):
+        low, high = np.full_like(t, -np.inf), np.full_like(t, np.inf)
+        for _ in range(100):
             d = np.exp(t)
             rising = P * d**self.b + linear + quadratic * d
             falling = n * d**-self.a
-            # The logarithm of a quotient is nearly linear in t, so this converges from anywhere.
-            rising = np.maximum(rising, 1e-12 * falling)
-            slope = (self.b * P * d**self.b + quadratic * d) / rising + self.a
-            step = (np.log(falling) - np.log(rising)) / slope
-            t = t + np.clip(step, -5, 5)
+            below = rising < falling
+            low, high = np.where(below, t, low), np.where(below, high, t)
+            # The logarithm of a quotient is nearly linear in t; where it has none, or a negative
+            # multiplier bends it, halving the interval helps.
+            safe = np.maximum(rising, 1e-12 * falling)
+            slope = (self.b * P * d**self.b + quadratic * d) / safe + self.a
+            step = np.clip((np.log(falling) - np.log(safe)) / np.maximum(slope, 1e-9), -5, 5)
+            middle = np.where(np.isfinite(high - low), (low + high) / 2 - t, 5.0)
+            outside = (t + step <= low) | (t + step >= high) | (rising <= 0)
+            step = np.where(outside & (np.abs(step) > 1e-13), middle, step)
+            t = t + step
             if np.abs(step).max() < 1e-13:
                 break
         return np.where(positive, np.exp(t), 0.0)

@@ -20,6 +20,14 @@ class SmoothedL1(SeparableLoss):
     width: float
     zero_weight: float = 1.0
 
+    def __post_init__(self) -> None:
+        if not 0 < self.width < np.inf:
+            raise ValueError(f"The width of the rounding must be positive; got {self.width}.")
+        if not 0 <= self.zero_weight < np.inf:
+            raise ValueError(
+                f"The weight of zeros must be a finite number, 0 or more; got {self.zero_weight}."
+            )
+
     @property
     def zero_slope(self) -> float:
         """The weight of zeros."""
