@@ -11,7 +11,7 @@ from thresher.estimators.robust import is_stream
 from thresher.linalg import Array
 from thresher.plotting import bar_panels, share_bars, to_png
 from thresher.report import Report
-from thresher.tasks.documents import is_table
+from thresher.tasks.documents import as_texts, is_table
 
 if TYPE_CHECKING:
     from thresher.tasks.topics import TopicModel
@@ -37,7 +37,7 @@ def topic_report(model: TopicModel, documents: Any = None) -> Report:
     names = [topic.name for topic in topics]
     shares = None
     if documents is not None:
-        documents = documents if is_table(documents) else list(documents)
+        documents = documents if is_table(documents) else as_texts(documents)
         shares = np.asarray(model.transform(documents))  # not as a frame, whatever set_output says
         order = np.argsort(-shares.mean(axis=0), kind="stable").tolist()
 
