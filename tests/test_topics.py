@@ -445,12 +445,16 @@ def test_planted_topics_are_found_in_a_stream_by_default(stream_of_texts):
     assert found.model_.n_samples_seen_ == found.tfidf_.n_documents_ == len(stream_of_texts)
 
 
-@pytest.mark.parametrize(("n_documents", "batch_size"), [(300, 64), (1600, 100), (2000, 110)])
-def test_short_lists_are_learned_from_in_small_batches(stream_of_texts, n_documents, batch_size):
+@pytest.mark.parametrize(
+    ("n_documents", "batch_size", "n_starts"), [(300, 64, 4), (1600, 100, 4), (2000, 110, 1)]
+)
+def test_short_lists_have_small_batches_and_several_starts(
+    stream_of_texts, n_documents, batch_size, n_starts
+):
     options = {"batch_size": 110, "random_state": 5, "verbose": 0}
     found = TopicModel(3, **options).fit(stream_of_texts[:n_documents])
     asked = found.model_.get_params()
-    assert asked["batch_size"] == batch_size
+    assert (asked["batch_size"], asked["n_starts"]) == (batch_size, n_starts)
     assert (asked["n_components"], asked["divergence"], asked["dictionary_set"]) == (
         3,
         "kl",

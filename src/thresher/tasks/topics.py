@@ -23,6 +23,9 @@ from thresher.tasks.topic_file import pack_topics, unpack_topics
 from thresher.tasks.words import WordCounter, learn_words
 
 _WORDS_IN_NAME = 3
+_LEAST_BATCHES = 16
+_SMALLEST_BATCH = 64
+_STARTS_FOR_SHORT_LISTS = 4
 
 
 class Topic(NamedTuple):
@@ -61,9 +64,10 @@ class TopicModel(TransformerMixin, BaseEstimator):
         of it is fitted. By default
         ``OnlineNMF(n_components, divergence="kl", dictionary_set="simplex")``.
     batch_size : int
-        Documents that are learned from at a time. Of a list or table the default model takes fewer
-        if it is short, a sixteenth but at least 64: small steps find better topics in few
-        documents (docs/topics.md).
+        Documents that are learned from at a time. If a list or table is shorter than 16 batches,
+        the default model takes a sixteenth of it, but at least 64, and the best of four starts:
+        in few documents small steps find better topics, and a single start sometimes merges two
+        (docs/topics.md).
     warm_up : int
         Documents of a stream that are held back to find the vocabulary; then they are learned from.
     random_state : int, RandomState or None
@@ -319,12 +323,16 @@ class TopicModel(TransformerMixin, BaseEstimator):
     def _new_model(self, n_documents: int | None = None) -> Any:
         if self.model is not None:
             return clone(self.model)
-        few = self.batch_size if n_documents is None else max(64, n_documents // 16)
+        batch_size, n_starts = self.batch_size, 1
+        if n_documents is not None and n_documents < _LEAST_BATCHES * self.batch_size:
+            batch_size = min(batch_size, max(_SMALLEST_BATCH, n_documents // _LEAST_BATCHES))
+            n_starts = _STARTS_FOR_SHORT_LISTS
         return OnlineNMF(
             self.n_components,
             divergence="kl",
             dictionary_set="simplex",
-            batch_size=min(self.batch_size, few),
+            batch_size=batch_size,
+            n_starts=n_starts,
             random_state=self.random_state,
             verbose=self.verbose,
         )
