@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -118,6 +119,7 @@ def _tell_examples(
     report.heading("A typical document of each topic")
     for topic in order:
         best = int(shares[:, topic].argmax())
-        text = " ".join(str(documents[best]).split())
+        paragraphs = re.split(r"\n\s*\n", str(documents[best]).strip())
+        text = " · ".join(" ".join(paragraph.split()) for paragraph in paragraphs)
         excerpt = text if len(text) <= _EXCERPT else text[:_EXCERPT].rsplit(" ", 1)[0] + " …"
         report.paragraph(f"{names[topic]} ({shares[best, topic]:.0%}): “{excerpt}”")
