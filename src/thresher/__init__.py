@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         OnlineRobustNMF,
         RobustNMF,
         Separation,
+        SymmetricManhattanNMF,
         load,
         save,
     )
@@ -31,6 +32,7 @@ _HOMES = {
     "RobustNMF": "thresher.estimators",
     "Separation": "thresher.estimators",
     "StopAfter": "thresher.engine",
+    "SymmetricManhattanNMF": "thresher.estimators",
     "TopicModel": "thresher.tasks.topics",
     "load": "thresher.estimators",
     "save": "thresher.estimators",
@@ -44,6 +46,7 @@ __all__ = [
     "RobustNMF",
     "Separation",
     "StopAfter",
+    "SymmetricManhattanNMF",
     "TopicModel",
     "__version__",
     "load",

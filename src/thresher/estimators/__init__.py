@@ -7,6 +7,7 @@ from thresher.estimators.online_robust_nmf import OnlineRobustNMF
 from thresher.estimators.robust import Separation
 from thresher.estimators.robust_nmf import RobustNMF
 from thresher.estimators.saving import load, save
+from thresher.estimators.symmetric import SymmetricManhattanNMF
 
 __all__ = [
     "BatchNMF",
@@ -15,6 +16,7 @@ __all__ = [
     "OnlineRobustNMF",
     "RobustNMF",
     "Separation",
+    "SymmetricManhattanNMF",
     "load",
     "save",
 ]
