@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         load,
         save,
     )
+    from thresher.tasks.segmentation import ImageSegmenter
     from thresher.tasks.topics import TopicModel
 
 __version__ = "0.1.0"
@@ -27,6 +28,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "BatchNMF": "thresher.estimators",
     "Checkpoint": "thresher.estimators",
+    "ImageSegmenter": "thresher.tasks.segmentation",
     "OnlineNMF": "thresher.estimators",
     "OnlineRobustNMF": "thresher.estimators",
     "RobustNMF": "thresher.estimators",
@@ -41,6 +43,7 @@ _HOMES = {
 __all__ = [
     "BatchNMF",
     "Checkpoint",
+    "ImageSegmenter",
     "OnlineNMF",
     "OnlineRobustNMF",
     "RobustNMF",

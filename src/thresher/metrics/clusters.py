@@ -76,8 +76,8 @@ def probabilistic_rand_index(
 
     .. math:: \binom n2^{-1} \sum_{i<j} \big( c_{ij} p_{ij} + (1 - c_{ij}) (1 - p_{ij}) \big)
 
-    where :math:`c_{ij}` tells whether two pixels are in one segment, and :math:`p_{ij}` is the share
-    of the true segmentations in which they are. This is the mean of the Rand indices with each.
+    where :math:`c_{ij}` tells whether two pixels are in one segment, and :math:`p_{ij}` is the
+    share of the true segmentations in which they are: the mean of the Rand indices with each.
 
     Parameters
     ----------

@@ -1,0 +1,92 @@
+"""Noise of images has the law that it claims, faces are loaded, and faces are recognised."""
+
+import numpy as np
+import pytest
+
+from thresher.datasets import (
+    add_gaussian,
+    add_laplace,
+    image_noises,
+    load_faces,
+    occlude,
+    poisson,
+    salt_and_pepper,
+)
+
+GREY = np.full((200, 32 * 32), 0.5)
+
+
+class TestNoise:
+    def test_laplace_and_gaussian_have_their_moments(self):
+        # Kurtosis tells them apart: 6 for Laplace, 3 for Gauss. Clipping at 5 std hardly matters.
+        for noise, kurtosis in ((add_laplace, 6), (add_gaussian, 3)):
+            error = noise(GREY, std=0.05, seed=0) - GREY
+            assert np.mean(error) == pytest.approx(0, abs=1e-3)
+            assert np.std(error) == pytest.approx(0.05, rel=0.01)
+            assert np.mean(error**4) / np.var(error) ** 2 == pytest.approx(kurtosis, rel=0.1)
+
+    def test_salt_and_pepper_hits_a_share(self):
+        spoiled = salt_and_pepper(GREY, seed=0)
+        assert np.mean(spoiled == 0) == pytest.approx(0.05, abs=2e-3)
+        assert np.mean(spoiled == 1) == pytest.approx(0.05, abs=2e-3)
+        assert np.mean(spoiled == 0.5) == pytest.approx(0.9, abs=3e-3)
+
+    def test_poisson_has_variance_mean_over_peak(self):
+        for level in (0.1, 0.5):
+            counts = poisson(np.full_like(GREY, level), peak=100, seed=0)
+            assert np.mean(counts) == pytest.approx(level, rel=0.01)
+            assert np.var(counts) == pytest.approx(level / 100, rel=0.02)
+
+    def test_one_square_of_each_image_is_hidden(self):
+        hidden = (occlude(GREY, (32, 32), seed=0) == 1).reshape(-1, 32, 32)
+        assert (hidden.sum(axis=(1, 2)) == 100).all()
+        assert (hidden.any(axis=1).sum(axis=1) == 10).all()
+        assert (hidden.any(axis=2).sum(axis=1) == 10).all()
+        assert hidden.any(axis=(0, 1)).all()  # in every column, in one image or another
+
+    def test_images_stay_images_and_seeds_decide(self):
+        clean = np.random.default_rng(0).random((20, 12 * 12))
+        kept = clean.copy()
+        for spoil in image_noises((12, 12)).values():
+            spoiled = spoil(clean, 1)
+            assert 0 <= spoiled.min() <= spoiled.max() <= 1
+            assert not np.array_equal(spoiled, clean)
+            np.testing.assert_array_equal(spoil(clean, 1), spoiled)
+            assert not np.array_equal(spoil(clean, 2), spoiled)
+            np.testing.assert_array_equal(clean, kept)
+
+    @pytest.mark.parametrize(
+        ("call", "message"),
+        [
+            (lambda: add_laplace(GREY, std=0), "std"),
+            (lambda: poisson(255 * GREY), "divide bytes by 255"),
+            (lambda: poisson(GREY[0]), "reshape"),
+            (lambda: poisson(GREY, peak=-1), "peak"),
+            (lambda: salt_and_pepper(GREY, share=2), "share"),
+            (lambda: occlude(GREY, (30, 32)), "960 pixels"),
+            (lambda: occlude(GREY, (32, 32), size=40), "side of an image"),
+        ],
+    )
+    def test_wrong_arguments_are_explained(self, call, message):
+        with pytest.raises(ValueError, match=message):
+            call()
+
+
+class TestFaces:
+    def test_images_become_rows(self, tmp_path):
+        images = np.arange(2 * 3 * 4, dtype=np.uint8).reshape(2, 3, 4)
+        np.savez(tmp_path / "pie_pose27_32x32.npz", images=images, labels=np.uint8([0, 1]))
+        faces = load_faces("pie", tmp_path)
+        assert faces.shape == (3, 4)
+        np.testing.assert_allclose(faces.rows()[1].reshape(3, 4) * 255, images[1])
+        assert faces.labels.tolist() == [0, 1]
+
+    def test_other_names_and_other_files_are_explained(self, tmp_path):
+        with pytest.raises(ValueError, match="'yale_b'"):
+            load_faces("cats", tmp_path)
+        np.savez(tmp_path / "orl_32x32.npz", frames=np.zeros(3))
+        with pytest.raises(ValueError, match="not a set of faces"):
+            load_faces("orl", tmp_path)
+        np.savez(tmp_path / "orl_32x32.npz", images=np.zeros((3, 2, 2)), labels=np.zeros(3))
+        with pytest.raises(ValueError, match="of bytes"):
+            load_faces("orl", tmp_path)
