@@ -1,8 +1,15 @@
 """Noise of images has the law that it claims, faces are loaded, and faces are recognised."""
 
+import doctest
+import warnings
+
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.estimator_checks import check_estimator
 
+import thresher.tasks.recognition
+from thresher import BatchNMF, FaceRecognizer
 from thresher.datasets import (
     add_gaussian,
     add_laplace,
@@ -90,3 +97,86 @@ class TestFaces:
         np.savez(tmp_path / "orl_32x32.npz", images=np.zeros((3, 2, 2)), labels=np.zeros(3))
         with pytest.raises(ValueError, match="of bytes"):
             load_faces("orl", tmp_path)
+
+
+def _people(n, seed=0, specks=0.1):
+    """Three people, each a cone of two lights of their own, with white specks."""
+    rng = np.random.default_rng(seed)
+    lights = np.random.default_rng(99).random((3, 2, 60)) ** 3
+    y = np.arange(n) % 3
+    X = np.einsum("nk,nkf->nf", rng.random((n, 2)) + 0.1, lights[y])
+    X /= X.max()
+    X[rng.random(X.shape) < specks] = 1.0
+    return X, np.array(["Ada", "Bo", "Cy"])[y]
+
+
+class TestRecognizer:
+    @pytest.mark.parametrize("method", ["codes", "projection"])
+    def test_people_are_recognised(self, method):
+        X, y = _people(60)
+        new, names = _people(60, seed=1)
+        model = BatchNMF(6, divergence="l1", random_state=0, verbose=0)
+        found = FaceRecognizer(model, method=method).fit(X, y)
+        assert found.score(new, names) > (0.9 if method == "codes" else 0.6)
+        assert found.classes_.tolist() == ["Ada", "Bo", "Cy"]
+        assert found.score(X, y) == 1.0  # each is its own nearest
+
+    def test_codes_see_past_specks_and_projections_do_not(self):
+        X, y = _people(60)
+        new, names = _people(60, seed=1, specks=0.2)
+        model = BatchNMF(6, divergence="l1", random_state=0, verbose=0)
+        scores = [
+            FaceRecognizer(model, method=method).fit(X, y).score(new, names)
+            for method in ("codes", "projection")
+        ]
+        assert scores[0] > scores[1]
+
+    def test_algorithm_5_takes_the_largest_cosine(self):
+        X, y = _people(30)
+        new, _ = _people(9, seed=1)
+        found = FaceRecognizer(BatchNMF(6, random_state=0, verbose=0)).fit(X, y)
+        C, c = found.model_.transform(X), found.model_.transform(new)
+        cosines = (c @ C.T) / np.outer(np.linalg.norm(c, axis=1), np.linalg.norm(C, axis=1))
+        np.testing.assert_array_equal(found.predict(new), y[cosines.argmax(axis=1)])
+
+    def test_algorithm_4_takes_the_nearest_projection(self):
+        X, y = _people(30)
+        new, _ = _people(9, seed=1)
+        model = BatchNMF(6, random_state=0, verbose=0)
+        found = FaceRecognizer(model, method="projection").fit(X, y)
+        D = found.model_.components_
+        C, c = (np.linalg.lstsq(D.T, A.T, rcond=None)[0].T for A in (X, new))
+        distances = np.linalg.norm(c[:, None] - C, axis=2)
+        np.testing.assert_array_equal(found.predict(new), y[distances.argmin(axis=1)])
+
+    def test_brightness_of_a_picture_does_not_matter_to_codes(self):
+        X, y = _people(30)
+        new, _ = _people(9, seed=1)
+        found = FaceRecognizer(BatchNMF(6, random_state=0, verbose=0)).fit(X, y)
+        np.testing.assert_array_equal(found.predict(0.5 * new), found.predict(new))
+
+    def test_missing_pixels_and_refusals(self):
+        X, y = _people(30)
+        X[::3, 5] = np.nan
+        found = FaceRecognizer(BatchNMF(6, random_state=0, verbose=0)).fit(X, y)
+        assert found.predict(X).shape == (30,)
+        with pytest.raises(ValueError, match="NaN"):
+            FaceRecognizer(method="projection").fit(X, y)
+        with pytest.raises(ValueError, match="'projection'"):
+            FaceRecognizer(method="magic").fit(X, y)
+        with pytest.raises(ValueError, match="known pictures"):
+            FaceRecognizer(n_neighbors=50).fit(X, y)
+        with pytest.raises(NotFittedError):
+            FaceRecognizer().predict(X)
+        with pytest.raises(ValueError, match="features"):
+            found.predict(X[:, :7])
+
+    def test_scikit_learn_agrees(self):
+        estimator = FaceRecognizer(BatchNMF(2, random_state=0, verbose=0))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the checks fit tiny, odd data on purpose
+            results = check_estimator(estimator, on_skip=None, on_fail=None)
+        assert not [r["check_name"] for r in results if r["status"] == "failed"]
+
+    def test_docstring(self):
+        assert doctest.testmod(thresher.tasks.recognition).failed == 0

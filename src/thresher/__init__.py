@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         load,
         save,
     )
+    from thresher.tasks.recognition import FaceRecognizer
     from thresher.tasks.segmentation import ImageSegmenter
     from thresher.tasks.topics import TopicModel
 
@@ -28,6 +29,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "BatchNMF": "thresher.estimators",
     "Checkpoint": "thresher.estimators",
+    "FaceRecognizer": "thresher.tasks.recognition",
     "ImageSegmenter": "thresher.tasks.segmentation",
     "OnlineNMF": "thresher.estimators",
     "OnlineRobustNMF": "thresher.estimators",
@@ -43,6 +45,7 @@ _HOMES = {
 __all__ = [
     "BatchNMF",
     "Checkpoint",
+    "FaceRecognizer",
     "ImageSegmenter",
     "OnlineNMF",
     "OnlineRobustNMF",
