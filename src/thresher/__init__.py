@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from thresher.estimators import (
         BatchNMF,
         Checkpoint,
+        ManhattanNMF,
         OnlineNMF,
         OnlineRobustNMF,
         RobustNMF,
@@ -31,6 +32,7 @@ _HOMES = {
     "Checkpoint": "thresher.estimators",
     "FaceRecognizer": "thresher.tasks.recognition",
     "ImageSegmenter": "thresher.tasks.segmentation",
+    "ManhattanNMF": "thresher.estimators",
     "OnlineNMF": "thresher.estimators",
     "OnlineRobustNMF": "thresher.estimators",
     "RobustNMF": "thresher.estimators",
@@ -47,6 +49,7 @@ __all__ = [
     "Checkpoint",
     "FaceRecognizer",
     "ImageSegmenter",
+    "ManhattanNMF",
     "OnlineNMF",
     "OnlineRobustNMF",
     "RobustNMF",

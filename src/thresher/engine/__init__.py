@@ -3,11 +3,16 @@
 from thresher.engine.alternate import Alternation, alternate
 from thresher.engine.batch import BatchADMM, BatchProblem, ExactAlternation
 from thresher.engine.callbacks import Callback, Step, StopAfter, any_stops
+from thresher.engine.exact_half import ExactRows
+from thresher.engine.graph import Graph
+from thresher.engine.half import Half, HalfSolver
 from thresher.engine.history import History, HistoryRow
 from thresher.engine.method import OnlineMethod, StreamState, Summary
 from thresher.engine.pool import Pool
 from thresher.engine.progress import ProgressBar
+from thresher.engine.rank_one import RankOneSweeps
 from thresher.engine.stream import OVERFLOW, Position, advance, stream
+from thresher.engine.two_factors import TwoFactors
 
 __all__ = [
     "OVERFLOW",
@@ -16,16 +21,22 @@ __all__ = [
     "BatchProblem",
     "Callback",
     "ExactAlternation",
+    "ExactRows",
+    "Graph",
+    "Half",
+    "HalfSolver",
     "History",
     "HistoryRow",
     "OnlineMethod",
     "Pool",
     "Position",
     "ProgressBar",
+    "RankOneSweeps",
     "Step",
     "StopAfter",
     "StreamState",
     "Summary",
+    "TwoFactors",
     "advance",
     "alternate",
     "any_stops",

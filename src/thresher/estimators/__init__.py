@@ -2,6 +2,7 @@
 
 from thresher.estimators.batch_nmf import BatchNMF
 from thresher.estimators.checkpoint import Checkpoint
+from thresher.estimators.manhattan_nmf import ManhattanNMF
 from thresher.estimators.online_nmf import OnlineNMF
 from thresher.estimators.online_robust_nmf import OnlineRobustNMF
 from thresher.estimators.robust import Separation
@@ -12,6 +13,7 @@ from thresher.estimators.symmetric import SymmetricManhattanNMF
 __all__ = [
     "BatchNMF",
     "Checkpoint",
+    "ManhattanNMF",
     "OnlineNMF",
     "OnlineRobustNMF",
     "RobustNMF",

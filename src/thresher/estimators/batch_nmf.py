@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from thresher.engine import BatchADMM, Callback, ExactAlternation, OnlineMethod, Pool
+from thresher.engine import Alternation, Callback, OnlineMethod, Pool
 from thresher.estimators.batch import BatchModel
 from thresher.estimators.divergence import (
     DivergenceModel,
@@ -115,7 +115,7 @@ class BatchNMF(DivergenceModel, BatchModel):
 
     def _alternation(
         self, method: OnlineMethod, batch: Batch, pool: Pool, codes: Array | None
-    ) -> ExactAlternation | BatchADMM:
+    ) -> Alternation:
         """Whatever streamed first, the alternation majorises where it can: it never rises."""
         loss = method.loss(1.0)
         if self.solver == "auto" and has_majoriser(loss):

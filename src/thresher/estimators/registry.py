@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from thresher.encoding import (
     RoughEncoder,
     SmallChange,
 )
+from thresher.engine import ExactRows, Half, HalfSolver, RankOneSweeps
 from thresher.learning import (
     BlockDescent,
     DictionaryADMM,
@@ -66,6 +67,8 @@ from thresher.sets import (
     NonnegativeOrthant,
     Simplex,
 )
+
+NamedSolver = TypeVar("NamedSolver")
 
 SETS: dict[str, Callable[[], ConvexSet]] = {
     "nonnegative": NonnegativeOrthant,
@@ -250,6 +253,32 @@ BATCH_DIVERGENCE_SOLVERS = {
     ),
 }
 
+
+@dataclass(frozen=True)
+class FactorSolver:
+    """What a solver of paper C stands for: who moves the factor of a half."""
+
+    description: str
+    choose: Callable[[Half], HalfSolver]
+
+
+def _best(half: Half) -> HalfSolver:
+    if ExactRows.applies(half):
+        return ExactRows()
+    return _rri(half)
+
+
+def _rri(half: Half) -> HalfSolver:
+    solver = RankOneSweeps()
+    solver.check(half)
+    return solver
+
+
+MANHATTAN_SOLVERS = {
+    "auto": FactorSolver("exact rows", _best),
+    "rri": FactorSolver("one sweep over the entries of each factor (paper C, RRI)", _rri),
+}
+
 INITS = {
     "auto": "auto",
     "mean": "mean",
@@ -299,9 +328,9 @@ def _unknown(parameter: str, value: object, names: Any) -> ValueError:
     return ValueError(f"{parameter}={value!r} is not known; use one of {known}, or a part.")
 
 
-def named_solver(value: str, solvers: dict[str, Solver]) -> Solver:
+def named_solver(value: str, solvers: dict[str, NamedSolver]) -> NamedSolver:
     """A solver from its name."""
-    if value not in solvers:
+    if not isinstance(value, str) or value not in solvers:
         *others, last = map(repr, solvers)
         known = f"{', '.join(others)} or {last}"
         raise ValueError(f"solver={value!r} is not known; use {known}.")

@@ -11,7 +11,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
 
-from thresher.estimators import BatchNMF
+from thresher.estimators import ManhattanNMF
 from thresher.linalg import Array
 
 _METRICS = {"codes": "cosine", "projection": "euclidean"}
@@ -32,7 +32,7 @@ class FaceRecognizer(ClassifierMixin, BaseEstimator):
     ----------
     model : estimator, optional
         What learns the dictionary: anything with `fit`, `transform` and ``components_``; a copy of
-        it is fitted. By default ``BatchNMF(50, divergence="l1")``.
+        it is fitted. By default ``ManhattanNMF(50)``.
     method : "codes" or "projection"
         Codes of an ℓ1 model see past what is spoiled in a picture; projections do not.
     n_neighbors : int
@@ -59,12 +59,12 @@ class FaceRecognizer(ClassifierMixin, BaseEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from thresher import BatchNMF, FaceRecognizer
+    >>> from thresher import FaceRecognizer, ManhattanNMF
     >>> rng = np.random.default_rng(0)
     >>> y = np.arange(40) % 2
     >>> X = np.eye(2)[y] @ rng.random((2, 30)) * (1 + rng.random((40, 1)))
     >>> X[rng.random(X.shape) < 0.1] = 1.0  # white specks
-    >>> model = BatchNMF(2, divergence="l1", random_state=0)
+    >>> model = ManhattanNMF(2, random_state=0)
     >>> FaceRecognizer(model).fit(X[:20], y[:20]).score(X[20:], y[20:])
     1.0
     """
@@ -138,12 +138,8 @@ class FaceRecognizer(ClassifierMixin, BaseEstimator):
     def _dictionary_model(self, X: Array) -> Any:
         if self.model is not None:
             return clone(self.model)
-        return BatchNMF(
-            min(50, *X.shape),
-            divergence="l1",
-            random_state=self.random_state,
-            verbose=self.verbose,
-        )
+        K = min(50, *X.shape)
+        return ManhattanNMF(K, random_state=self.random_state, verbose=self.verbose)
 
     def _codes(self, model: Any, X: Array) -> Array:
         if self.method == "codes":

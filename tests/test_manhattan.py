@@ -1,0 +1,234 @@
+"""Factorisation under the Manhattan distance: medians, descent, halves against other solvers."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.optimize import linprog
+
+from thresher import ManhattanNMF
+from thresher.engine import ExactRows, Graph, Half, Pool, RankOneSweeps
+from thresher.penalties import Constrained, ElasticNet
+from thresher.sets import Box, Simplex
+from thresher.testing.data import planted
+
+ORTHANT = Constrained()
+
+
+def half_of(X, regulariser=ORTHANT, **parts):
+    return Half(X, regulariser, X.dtype, **parts)
+
+
+def data(rng, n=12, F=30, K=4, dtype=np.float64):
+    A = np.abs(rng.standard_normal((K, F))) * (rng.random((K, F)) < 0.8)
+    V = rng.random((n, K))
+    X = np.maximum(V @ A + 0.3 * rng.laplace(size=(n, F)), 0)
+    return X.astype(dtype), A.astype(dtype), rng.random((n, K)).astype(dtype)
+
+
+def along(half, X, A, V, weight, i, k):
+    """The objective of a half, as a function of one entry."""
+
+    def value(v):
+        moved = V.copy()
+        moved[i, k] = v
+        e = X[i] - moved[i] @ A
+        w = np.ones_like(e) if weight is None else weight[i]
+        total = np.sum(w * (np.abs(e) + half.square / 2 * e * e))
+        penalty = half.regulariser.value(moved)[i]
+        return total + penalty + (0 if half.graph is None else half.graph.value(moved))
+
+    return value
+
+
+def ring(n):
+    S = sparse.csr_array(np.roll(np.eye(n), 1, axis=1) + np.roll(np.eye(n), -1, axis=1))
+    return S
+
+
+CASES = {
+    "plain": {},
+    "box": {"regulariser": Constrained(region=Box(0.0, 0.4))},
+    "l1": {"regulariser": Constrained(ElasticNet(3.0, 0.0))},
+    "elastic net penalty": {"regulariser": Constrained(ElasticNet(1.0, 5.0))},
+    "elastic net loss": {"square": 2.0},
+    "graph": {"graph": Graph(ring(12), 3.0)},
+    "all": {
+        "regulariser": Constrained(ElasticNet(0.5, 1.0), Box(0.0, 0.8)),
+        "square": 0.5,
+        "graph": Graph(ring(12), 1.0),
+    },
+}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_last_entry_of_a_sweep_is_at_its_minimum(case, weighted):
+    """Theorem 3 and (6): no point near or far is better, for each of the entries swept last."""
+    rng = np.random.default_rng(3)
+    for _ in range(5):
+        X, A, V = data(rng)
+        weight = rng.random(X.shape) * (rng.random(X.shape) < 0.8) if weighted else None
+        half = half_of(X, entry_weight=weight, **CASES[case])
+        region = half.regulariser.region
+        V = region.project(V)
+        moved, losses = RankOneSweeps().improve(half, A, V, Pool(1))
+        e = np.abs(X - moved @ A) + half.square / 2 * (X - moved @ A) ** 2
+        np.testing.assert_allclose(losses, (e if weight is None else e * weight).sum(axis=1))
+        assert region.contains(moved, 0)
+        # The last atom of every row saw all others as they are (the last row, if a graph couples).
+        for i in range(len(X)) if half.graph is None else (len(X) - 1,):
+            value = along(half, X, A, moved, weight, i, len(A) - 1)
+            best = value(moved[i, -1])
+            tried = np.concatenate(
+                [np.linspace(0, 3, 301), moved[i, -1] + np.array([1e-3, 1e-5, -1e-5, -1e-3])]
+            )
+            for v in region.project(tried[None])[0]:
+                assert best <= value(v) + 1e-12
+
+
+def test_theorem_3_at_kinks_and_beyond():
+    """Errata C.5: |x − 1| + b(x − d)² has its minimum at the kink for d near 1, else off it."""
+    X, A = np.array([[1.0]]), np.array([[1.0]])
+    for d, expected in ((1.2, 1.0), (0.9, 1.0), (3.0, 2.5), (0.2, 0.7)):
+        V = np.array([[0.3], [d]])  # a neighbour with the code d pulls with b = 1
+        graph = Graph(sparse.csr_array([[0.0, 1.0], [1.0, 0.0]]), 2.0)
+        half = half_of(np.vstack([X, X]), graph=graph)
+        moved, _ = RankOneSweeps().improve(half, A, V, Pool(1))
+        assert moved[0, 0] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_sweeps_never_raise_the_objective(case, dtype):
+    """Errata C.9, at every sweep of either half."""
+    rng = np.random.default_rng(0)
+    X, A, V = data(rng, dtype=dtype)
+    half = half_of(X, **CASES[case])
+    V = half.regulariser.region.project(V)
+    last = np.inf
+    for _ in range(20):
+        V, losses = RankOneSweeps().improve(half, A, V, Pool(1))
+        now = half.total(losses) + half.penalty(V)
+        assert now <= last * (1 + (1e-12 if dtype == np.float64 else 1e-6))
+        last = now
+
+
+def least_absolute_optimum(x, A):
+    result = linprog(-x, A_ub=A, b_ub=np.zeros(len(A)), bounds=(-1, 1), method="highs")
+    return -result.fun
+
+
+def test_sweeps_can_stall_above_the_optimum_and_exact_rows_do_not():
+    """Errata C.9: no single entry helps, yet the linear program is lower."""
+    rng = np.random.default_rng(1)
+    above = []
+    for _ in range(20):
+        X, A, V = data(rng, n=3)
+        half = half_of(X)
+        for _ in range(50):
+            V, losses = RankOneSweeps().improve(half, A, V, Pool(1))
+        best = np.array([least_absolute_optimum(x, A) for x in X])
+        assert (losses >= best * (1 - 1e-9)).all()
+        _, exact = ExactRows().improve(half, A, V, Pool(1))
+        np.testing.assert_allclose(exact, best, rtol=1e-7)
+        above += list(losses / best - 1)
+    assert np.mean(above) > 1e-3
+
+
+def test_the_two_halves_are_one_problem():
+    """Sweeping the dictionary is sweeping codes of the transposed data."""
+    X = planted(60)
+    first = ManhattanNMF(3, solver="rri", random_state=0, verbose=0, max_iter=1).fit(X)
+    D, C = first.components_, first.transform(X)
+    half = half_of(np.ascontiguousarray(X.T))
+    V, losses = RankOneSweeps().improve(half, np.ascontiguousarray(C.T), D.T, Pool(1))
+    assert losses.sum() <= np.abs(X - C @ D).sum()
+    assert np.abs(X - C @ V.T).sum() == pytest.approx(losses.sum())
+
+
+SOLVERS = ["auto", "rri"]
+
+
+def model(solver="auto", **parameters):
+    defaults = {"n_components": 4, "random_state": 0, "verbose": 0, "max_iter": 40}
+    return ManhattanNMF(solver=solver, **{**defaults, **parameters})
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("kind", ["dense", "gaps", "weights", "sparse", "zero weight"])
+def test_objective_is_the_loss_and_never_rises(solver, kind):
+    X, fit, parameters = planted(120), {}, {}
+    rng = np.random.default_rng(0)
+    if kind == "gaps":
+        X = np.where(rng.random(X.shape) < 0.2, np.nan, X)
+    if kind == "weights":
+        fit = {"sample_weight": rng.integers(0, 4, 120), "entry_weight": rng.random(X.shape)}
+    if kind in ("sparse", "zero weight"):
+        X[X < 0.2] = 0
+    if kind == "zero weight":
+        parameters = {"zero_weight": 0.1}
+    given = sparse.csr_array(X) if kind == "sparse" else X
+    fitted = model(solver, **parameters).fit(given, **fit)
+    losses = np.array([row.loss for row in fitted.history_])
+    assert (np.diff(losses) <= 1e-9 * losses[0]).all()
+    assert (fitted.components_ >= 0).all()
+    np.testing.assert_allclose(np.linalg.norm(fitted.components_, axis=1), 1)
+    # Exact codes are at least as good as those that the fit ended with.
+    C = fitted.transform(given, entry_weight=fit.get("entry_weight"))
+    w = fit.get("entry_weight", np.ones(X.shape)) * ~np.isnan(X)
+    w = np.where(X == 0, parameters.get("zero_weight", 1.0) * w, w)
+    rows = (w * np.abs(np.nan_to_num(X) - C @ fitted.components_)).sum(axis=1)
+    loss = np.average(rows, weights=fit.get("sample_weight"))
+    assert loss <= losses[-1] * (1 + 1e-6)
+    assert loss >= 0.8 * losses[-1]
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_planted_parts_are_found_under_gross_outliers(solver):
+    """A tenth of the entries is anything; ℓ1 does not see them, squares would."""
+    rng = np.random.default_rng(0)
+    D = np.kron(np.eye(4), np.ones(10)) + 0.01
+    clean = rng.random((200, 4)) @ D
+    X = clean.copy()
+    hit = rng.random(X.shape) < 0.1
+    X[hit] = 10 * rng.random(hit.sum())
+    fitted = model(solver, max_iter=200, tol=1e-6).fit(X)
+    error = np.median(np.abs(fitted.inverse_transform(fitted.transform(X)) - clean))
+    assert error < 0.01 * np.median(clean)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_frozen_atoms_stay(solver):
+    X = planted(80)
+    init = np.random.default_rng(0).random((4, X.shape[1]))
+    fitted = model(solver, init=init, frozen_atoms=[1, 3]).fit(X)
+    np.testing.assert_array_equal(fitted.components_[[1, 3]], init[[1, 3]])
+    losses = [row.loss for row in fitted.history_]
+    assert (np.diff(losses) <= 1e-9).all()
+
+
+def test_sets_that_only_bound_lengths_cost_nothing():
+    """With free codes the balls and the simplex have the same optimum, in other units."""
+    X = planted(80)
+    init = np.random.default_rng(0).dirichlet(np.ones(X.shape[1]), 4)
+    sets = ("l2_ball", "l1_ball", "simplex", "nonnegative")
+    fits = {s: model("rri", init=init, dictionary_set=s, max_iter=3).fit(X) for s in sets}
+    for fitted in fits.values():
+        assert fitted._method(4).dictionary_regulariser.region.contains(fitted.components_)
+        assert fitted.history_[-1].loss == pytest.approx(
+            fits["l2_ball"].history_[-1].loss, rel=1e-6
+        )
+
+
+@pytest.mark.parametrize(
+    ("parameters", "says"),
+    [
+        ({"solver": "magic"}, "'auto'"),
+        ({"solver": "rri", "code_set": Simplex()}, "solver='ogm'"),
+        ({"zero_weight": -1}, "weight of zeros"),
+    ],
+    ids=str,
+)
+def test_bad_parameters_are_refused_with_what_would_work(parameters, says):
+    with pytest.raises(ValueError, match=says):
+        model(**parameters).fit(planted(30))
