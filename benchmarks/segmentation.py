@@ -177,7 +177,12 @@ def main() -> None:
         some = list(range(0, len(shown), step))[:SHOWN]
         figure = frame_grid(
             [np.stack([shown[n][column] for n in some]) for column in columns],
-            [column.replace("SymmetricManhattanNMF", "symmetric\nManhattan") for column in columns],
+            [
+                column.replace("normalised ", "normalised\n").replace(
+                    "SymmetricManhattanNMF", "symmetric\nManhattan"
+                )
+                for column in columns
+            ],
             [str(n) for n in some],
         )
         (options.pictures / "segmentation.png").write_bytes(to_png(figure))

@@ -29,7 +29,7 @@ _FIRST_SHARE = 4  # kinks are rounded of a quarter of the features at first,
 _LAST_PER_ATOM = 20  # of so many for each atom in the end
 
 _START_ROWS = 64
-_NOTHING_BESIDE = 1e-200
+_NOTHING_BESIDE = 1e-14
 _START_SHIFT = 0.1
 _NOTHING = {name: np.empty((0, 0), dtype=name) for name in ("float32", "float64")}
 
@@ -252,7 +252,7 @@ class _Atoms:
         def make() -> _Atoms:
             K, F = problem.D.shape
             D = problem.D.astype(np.float64, order="C")
-            # Nothing can be divided by a subnormal number.
+            # What rounding left beside the largest entry would make a basis singular.
             D[np.abs(D) < _NOTHING_BESIDE * np.abs(D).max(axis=1, keepdims=True, initial=0)] = 0
             size = _SAMPLED_PER_ATOM * K if F >= _WIDE * K else 0
             sample = np.random.default_rng(0).permutation(F)[:size]
