@@ -8,6 +8,7 @@ from thresher.engine.graph import Graph
 from thresher.engine.half import Half, HalfSolver
 from thresher.engine.history import History, HistoryRow
 from thresher.engine.method import OnlineMethod, StreamState, Summary
+from thresher.engine.nesterov import NesterovSmoothing, SmoothedLoss, box_gap
 from thresher.engine.pool import Pool
 from thresher.engine.progress import ProgressBar
 from thresher.engine.rank_one import RankOneSweeps
@@ -27,11 +28,13 @@ __all__ = [
     "HalfSolver",
     "History",
     "HistoryRow",
+    "NesterovSmoothing",
     "OnlineMethod",
     "Pool",
     "Position",
     "ProgressBar",
     "RankOneSweeps",
+    "SmoothedLoss",
     "Step",
     "StopAfter",
     "StreamState",
@@ -40,5 +43,6 @@ __all__ = [
     "advance",
     "alternate",
     "any_stops",
+    "box_gap",
     "stream",
 ]

@@ -22,7 +22,7 @@ from thresher.encoding import (
     RoughEncoder,
     SmallChange,
 )
-from thresher.engine import ExactRows, Half, HalfSolver, RankOneSweeps
+from thresher.engine import ExactRows, Half, HalfSolver, NesterovSmoothing, RankOneSweeps
 from thresher.learning import (
     BlockDescent,
     DictionaryADMM,
@@ -265,7 +265,7 @@ class FactorSolver:
 def _best(half: Half) -> HalfSolver:
     if ExactRows.applies(half):
         return ExactRows()
-    return _rri(half)
+    return _rri(half) if RankOneSweeps.applies(half) else NesterovSmoothing()
 
 
 def _rri(half: Half) -> HalfSolver:
@@ -274,9 +274,21 @@ def _rri(half: Half) -> HalfSolver:
     return solver
 
 
+def ogm(smoothing: float = 2.0, monotone: bool = False) -> FactorSolver:
+    """The smoothing method of paper C; see `thresher.engine.NesterovSmoothing`.
+
+    Give it to ``ManhattanNMF(solver=ogm(monotone=True))``.
+    """
+    return FactorSolver(
+        "Nesterov's smoothing method (paper C, OGM)",
+        lambda half: NesterovSmoothing(smoothing, monotone),
+    )
+
+
 MANHATTAN_SOLVERS = {
     "auto": FactorSolver("exact rows", _best),
     "rri": FactorSolver("one sweep over the entries of each factor (paper C, RRI)", _rri),
+    "ogm": ogm(),
 }
 
 INITS = {
@@ -328,24 +340,16 @@ def _unknown(parameter: str, value: object, names: Any) -> ValueError:
     return ValueError(f"{parameter}={value!r} is not known; use one of {known}, or a part.")
 
 
-def named_solver(value: str, solvers: dict[str, NamedSolver]) -> NamedSolver:
-    """A solver from its name."""
+def named_solver(value: Any, solvers: dict[str, NamedSolver]) -> NamedSolver:
+    """A solver from its name, or the part itself."""
+    if isinstance(value, DivergenceSolver | FactorSolver) and isinstance(
+        value, type(solvers["auto"])
+    ):
+        return value
     if not isinstance(value, str) or value not in solvers:
         *others, last = map(repr, solvers)
         known = f"{', '.join(others)} or {last}"
         raise ValueError(f"solver={value!r} is not known; use {known}.")
-    return solvers[value]
-
-
-def named_divergence_solver(
-    value: str | DivergenceSolver, solvers: dict[str, DivergenceSolver]
-) -> DivergenceSolver:
-    """A solver from its name, or the part itself."""
-    if isinstance(value, DivergenceSolver):
-        return value
-    if not isinstance(value, str) or value not in solvers:
-        *others, last = map(repr, solvers)
-        raise ValueError(f"solver={value!r} is not known; use {', '.join(others)} or {last}.")
     return solvers[value]
 
 
