@@ -21,8 +21,8 @@ from thresher.engine import (
     box_gap,
 )
 from thresher.engine.nesterov import _Block
-from thresher.penalties import Constrained, ElasticNet
-from thresher.sets import Box, Simplex
+from thresher.penalties import Constrained, ElasticNet, GroupNorm
+from thresher.sets import Box, GroupBall, Simplex
 from thresher.testing.data import planted
 
 ORTHANT = Constrained()
@@ -264,6 +264,66 @@ def test_columns_without_atoms_have_a_dual():
     U = loss.dual(loss.residual(np.array([[1.0]])))
     assert U[0, 1] == -1
     assert box_gap(loss, np.array([[1.0]]), U, 1.0)[0] == pytest.approx(0, abs=1e-12)
+
+
+GROUPS = tuple(np.arange(12) % 3)
+COUPLED = {
+    "plain": ({}, lambda V: (0, [])),
+    "box": ({"regulariser": Constrained(region=Box(0, 0.4))}, lambda V: (0, [V <= 0.4])),
+    "simplex": (
+        {"regulariser": Constrained(region=Simplex())},
+        lambda V: (0, [cp.sum(V, axis=1) == 1]),
+    ),
+    "elastic net penalty": (
+        {"regulariser": Constrained(ElasticNet(1.0, 5.0))},
+        lambda V: (cp.sum(V) + 2.5 * cp.sum_squares(V), []),
+    ),
+    "elastic net loss": ({"square": 2.0}, lambda V: (0, [])),
+    "graph": (
+        {"graph": Graph(ring(12), 3.0)},
+        lambda V: (1.5 * cp.sum_squares(V[1:] - V[:-1]) + 1.5 * cp.sum_squares(V[0] - V[-1]), []),
+    ),
+} | {
+    f"{name}, p={p}": (
+        {"regulariser": part},
+        lambda V, p=p, penalty=penalty: _groups(V, 2 if p == 2 else "inf", penalty),
+    )
+    for p in (2, np.inf)
+    for name, penalty, part in (
+        ("group ball", False, Constrained(region=GroupBall(1.5, GROUPS, p, of_rows=True))),
+        ("group norm", True, Constrained(GroupNorm(4.0, GROUPS, p, of_rows=True))),
+    )
+}
+
+
+def _groups(V, norm, penalty):
+    sums = [
+        sum(cp.norm(V[np.flatnonzero(np.equal(GROUPS, g)), k], norm) for k in range(V.shape[1]))
+        for g in range(3)
+    ]
+    return (4.0 * sum(sums), []) if penalty else (0, [s <= 1.5 for s in sums])
+
+
+@pytest.mark.parametrize("case", COUPLED, ids=str)
+def test_smoothing_solves_every_half(case):
+    """Against CVXPY: constraint and penalty forms, (33), (40), (41), (58)."""
+    parts, statement = COUPLED[case]
+    X, A, V = data(np.random.default_rng(0))
+    half = half_of(X, **parts)
+    W = cp.Variable(V.shape)
+    E = X - W @ A
+    extra, constraints = statement(W)
+    loss = cp.sum(cp.abs(E)) + parts.get("square", 0) / 2 * cp.sum_squares(E)
+    best = solve(loss + extra, [W >= 0, *constraints])
+    V = half.prox(V, 0.0)
+    solver, last = NesterovSmoothing(), np.inf
+    for _ in range(60):
+        V, losses = solver.improve(half, A, V, Pool(1))
+        now = half.total(losses) + half.penalty(V)
+        assert now <= last * (1 + 1e-12)
+        last = now
+    assert best * (1 - 1e-6) <= now <= best * 1.01
+    assert half.regulariser.region.contains(V)
 
 
 SOLVERS = ["auto", "rri", "ogm"]

@@ -4,7 +4,7 @@ from thresher.engine.alternate import Alternation, alternate
 from thresher.engine.batch import BatchADMM, BatchProblem, ExactAlternation
 from thresher.engine.callbacks import Callback, Step, StopAfter, any_stops
 from thresher.engine.exact_half import ExactRows
-from thresher.engine.graph import Graph
+from thresher.engine.graph import Graph, nearest_neighbours, similarities
 from thresher.engine.half import Half, HalfSolver
 from thresher.engine.history import History, HistoryRow
 from thresher.engine.method import OnlineMethod, StreamState, Summary
@@ -44,5 +44,7 @@ __all__ = [
     "alternate",
     "any_stops",
     "box_gap",
+    "nearest_neighbours",
+    "similarities",
     "stream",
 ]

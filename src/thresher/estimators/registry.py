@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, TypeVar
 
 import numpy as np
@@ -22,7 +22,16 @@ from thresher.encoding import (
     RoughEncoder,
     SmallChange,
 )
-from thresher.engine import ExactRows, Half, HalfSolver, NesterovSmoothing, RankOneSweeps
+from thresher.engine import (
+    ExactRows,
+    Graph,
+    Half,
+    HalfSolver,
+    NesterovSmoothing,
+    RankOneSweeps,
+    nearest_neighbours,
+    similarities,
+)
 from thresher.learning import (
     BlockDescent,
     DictionaryADMM,
@@ -44,6 +53,7 @@ from thresher.learning import (
 from thresher.losses import (
     AlphaDivergence,
     BetaDivergence,
+    ElasticDistance,
     Envelope,
     Hellinger,
     Huber,
@@ -56,11 +66,12 @@ from thresher.losses import (
     SmoothedL1,
     SquaredL2,
 )
-from thresher.penalties import L1, Constrained, ElasticNet, GroupLasso, Penalty
+from thresher.penalties import L1, Constrained, ElasticNet, GroupLasso, GroupNorm, Penalty
 from thresher.sets import (
     Box,
     ConvexSet,
     CoveredBox,
+    GroupBall,
     NonnegativeElasticNetBall,
     NonnegativeL1Ball,
     NonnegativeL2Ball,
@@ -314,11 +325,14 @@ PARTS: dict[str, type] = {
         AlphaDivergence,
         BetaDivergence,
         L1Distance,
+        ElasticDistance,
         L2Distance,
         Mahalanobis,
         Envelope,
         ElasticNet,
         type(GroupLasso(1.0)),
+        GroupNorm,
+        GroupBall,
         PlainAverage,
         PowerForgetting,
         HalfLife,
@@ -475,6 +489,27 @@ def named_loss(penalty: Any, sign: str, bound: float | None) -> Callable[[float]
         raise ValueError(f"outlier_bound={bound!r} must be positive, or None for no bound.")
     box = Box(0.0 if sign == "nonnegative" else -limit, limit)
     return lambda weight: Envelope(shape.scaled(weight), box)
+
+
+def named_graph(value: Any, weight: float, X: Any) -> Graph | None:
+    """A graph from its similarities, or of so many nearest neighbours."""
+    if value is None:
+        return None
+    if not isinstance(weight, Real) or not weight >= 0:
+        raise ValueError(f"graph_weight={weight!r} must be a number, 0 or more.")
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        if not 1 <= value < X.shape[0]:
+            raise ValueError(
+                f"graph={value!r} asks for that many neighbours; give a number from 1 to "
+                f"{X.shape[0] - 1}, one less than there are samples."
+            )
+        return Graph(nearest_neighbours(X, int(value)), float(weight))
+    if getattr(value, "shape", None) != (X.shape[0], X.shape[0]):
+        raise ValueError(
+            f"graph={value!r} is not known; give a number of neighbours, or a matrix of "
+            f"similarities of shape ({X.shape[0]}, {X.shape[0]})."
+        )
+    return Graph(similarities(value), float(weight))
 
 
 def frozen_mask(value: Any, n_components: int) -> NDArray[np.bool_] | None:
