@@ -30,6 +30,7 @@ ESTIMATORS = [
     BatchNMF(divergence="kl", max_iter=40),
     ManhattanNMF(max_iter=40),
     ManhattanNMF(solver="rri"),
+    ManhattanNMF(solver="ogm"),
 ]
 
 

@@ -1,14 +1,28 @@
 """Factorisation under the Manhattan distance: medians, descent, halves against other solvers."""
 
+from dataclasses import replace
+
+import cvxpy as cp
 import numpy as np
 import pytest
 from scipy import sparse
 from scipy.optimize import linprog
 
+from parts import solve
 from thresher import ManhattanNMF
-from thresher.engine import ExactRows, Graph, Half, Pool, RankOneSweeps
-from thresher.penalties import Constrained, ElasticNet
-from thresher.sets import Box, Simplex
+from thresher.engine import (
+    ExactRows,
+    Graph,
+    Half,
+    NesterovSmoothing,
+    Pool,
+    RankOneSweeps,
+    SmoothedLoss,
+    box_gap,
+)
+from thresher.engine.nesterov import _Block
+from thresher.penalties import Constrained, ElasticNet, GroupNorm
+from thresher.sets import Box, GroupBall, Simplex
 from thresher.testing.data import planted
 
 ORTHANT = Constrained()
@@ -146,7 +160,173 @@ def test_the_two_halves_are_one_problem():
     assert np.abs(X - C @ V.T).sum() == pytest.approx(losses.sum())
 
 
-SOLVERS = ["auto", "rri"]
+def smoothed(rng, width=0.1, weighted=False, **parts):
+    X, A, V = data(rng, **parts)
+    weight = rng.random(X.shape) if weighted else None
+    return SmoothedLoss(X, weight, A, width), V
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("width", [1e-3, 0.1, 10.0])
+def test_theorem_1_bounds_the_smoothed_loss(width, weighted):
+    """``f_λ ≤ f ≤ f_λ + λ/2 Σ w q``, touched below where all residuals are small."""
+    loss, V = smoothed(np.random.default_rng(0), width, weighted)
+    for scale in (0.0, 0.1, 1.0, 10.0):
+        E = loss.residual(scale * V)
+        w = 1.0 if loss.weight is None else loss.weight
+        true = (w * np.abs(E)).sum(axis=1)
+        assert (loss.values(E) <= true * (1 + 1e-12)).all()
+        assert (true <= loss.values(E) + width / 2 * loss.spread + 1e-9).all()
+
+
+@pytest.mark.parametrize("square", [0.0, 1.5])
+def test_gradient_of_the_smoothed_loss(square):
+    """Against differences; and no two points are steeper than L allows."""
+    rng = np.random.default_rng(0)
+    loss, V = smoothed(rng, weighted=True)
+    loss = replace(loss, square=square)
+
+    def value(V):
+        return loss.values(loss.residual(V))
+
+    slope = loss.gradient(loss.residual(V))
+    for k in range(V.shape[1]):
+        step = np.zeros_like(V)
+        step[:, k] = 1e-6
+        np.testing.assert_allclose(
+            (value(V + step) - value(V - step)) / 2e-6, slope[:, k], rtol=1e-4, atol=1e-5
+        )
+    for _ in range(50):
+        other = V + rng.standard_normal(V.shape) * 10.0 ** rng.uniform(-4, 1)
+        change = np.linalg.norm(loss.gradient(loss.residual(other)) - slope, axis=1)
+        assert (change <= loss.lipschitz[:, 0] * np.linalg.norm(other - V, axis=1)).all()
+
+
+@pytest.mark.parametrize("monotone", [False, True])
+def test_warm_start_is_kept(monotone):
+    """Errata C.3: from the optimum the loss does not rise; as printed it rises at once."""
+    rng = np.random.default_rng(0)
+    X, A, V = data(rng)
+    half = half_of(X)
+    best, losses = ExactRows().improve(half, A, V, Pool(1))
+    loss = SmoothedLoss(X, None, A, 1e-3)
+    piece = _Block(half, loss)
+    for n_iter in (1, 3, 10, 30):
+        method = NesterovSmoothing(monotone=monotone, max_iter=n_iter)
+        moved = method._minimise(piece, best, 0.0)
+        now = np.abs(loss.residual(moved)).sum(axis=1)
+        assert (now <= losses + 1e-3 / 2 * loss.spread).all()  # what rounding off may hide
+    centred_at_zero = np.maximum(0 * best - loss.gradient(loss.residual(best)) / loss.lipschitz, 0)
+    assert np.abs(loss.residual(centred_at_zero)).sum() > 1.5 * losses.sum()
+
+
+def test_smoothing_reaches_the_linear_program():
+    rng = np.random.default_rng(0)
+    X, A, V = data(rng)
+    half, solver = half_of(X), NesterovSmoothing()
+    last = np.inf
+    for _ in range(300):
+        V, losses = solver.improve(half, A, V, Pool(1))
+        assert losses.sum() <= last * (1 + 1e-12)  # Theorem 2
+        last = losses.sum()
+    best = [least_absolute_optimum(x, A) for x in X]
+    np.testing.assert_allclose(losses, best, rtol=5e-3)
+
+
+def test_box_gap_is_a_bound_that_closes():
+    """(25) against CVXPY; a column of A that is zero costs nothing (errata C.1)."""
+    rng = np.random.default_rng(0)
+    X, A, V = data(rng, n=5)
+    A[:, 3] = 0
+    box = Constrained(region=Box(0.0, 0.3))
+    half = half_of(X, box)
+    V = box.region.project(V)
+    best = []
+    for x in X:
+        c = cp.Variable(len(A))
+        best.append(solve(cp.norm1(x - c @ A), [c >= 0, c <= 0.3]))
+    loss = SmoothedLoss(X, None, A, 1e-3)
+    piece = _Block(half, loss)
+    moved = NesterovSmoothing(max_iter=4096)._minimise(piece, V, 1e-2)
+    gap = box_gap(loss, moved, piece.mean_dual, 0.3)
+    above = np.abs(loss.residual(moved)).sum(axis=1) - best
+    assert (above <= gap + 1e-8).all()
+    assert (gap < 0.02 * np.array(best)).all()
+    for _ in range(20):  # any dual gives a bound
+        mu = rng.uniform(-1, 1, X.shape)
+        assert (box_gap(loss, moved, mu, 0.3) >= above - 1e-8).all()
+
+
+def test_columns_without_atoms_have_a_dual():
+    """Errata C.1: their U is the sign of −x, so that the gap does not keep |x|."""
+    X, A = np.array([[2.0, 1.0]]), np.array([[1.0, 0.0]])
+    loss = SmoothedLoss(X, None, A, 0.1)
+    U = loss.dual(loss.residual(np.array([[1.0]])))
+    assert U[0, 1] == -1
+    assert box_gap(loss, np.array([[1.0]]), U, 1.0)[0] == pytest.approx(0, abs=1e-12)
+
+
+GROUPS = tuple(np.arange(12) % 3)
+COUPLED = {
+    "plain": ({}, lambda V: (0, [])),
+    "box": ({"regulariser": Constrained(region=Box(0, 0.4))}, lambda V: (0, [V <= 0.4])),
+    "simplex": (
+        {"regulariser": Constrained(region=Simplex())},
+        lambda V: (0, [cp.sum(V, axis=1) == 1]),
+    ),
+    "elastic net penalty": (
+        {"regulariser": Constrained(ElasticNet(1.0, 5.0))},
+        lambda V: (cp.sum(V) + 2.5 * cp.sum_squares(V), []),
+    ),
+    "elastic net loss": ({"square": 2.0}, lambda V: (0, [])),
+    "graph": (
+        {"graph": Graph(ring(12), 3.0)},
+        lambda V: (1.5 * cp.sum_squares(V[1:] - V[:-1]) + 1.5 * cp.sum_squares(V[0] - V[-1]), []),
+    ),
+} | {
+    f"{name}, p={p}": (
+        {"regulariser": part},
+        lambda V, p=p, penalty=penalty: _groups(V, 2 if p == 2 else "inf", penalty),
+    )
+    for p in (2, np.inf)
+    for name, penalty, part in (
+        ("group ball", False, Constrained(region=GroupBall(1.5, GROUPS, p, of_rows=True))),
+        ("group norm", True, Constrained(GroupNorm(4.0, GROUPS, p, of_rows=True))),
+    )
+}
+
+
+def _groups(V, norm, penalty):
+    sums = [
+        sum(cp.norm(V[np.flatnonzero(np.equal(GROUPS, g)), k], norm) for k in range(V.shape[1]))
+        for g in range(3)
+    ]
+    return (4.0 * sum(sums), []) if penalty else (0, [s <= 1.5 for s in sums])
+
+
+@pytest.mark.parametrize("case", COUPLED, ids=str)
+def test_smoothing_solves_every_half(case):
+    """Against CVXPY: constraint and penalty forms, (33), (40), (41), (58)."""
+    parts, statement = COUPLED[case]
+    X, A, V = data(np.random.default_rng(0))
+    half = half_of(X, **parts)
+    W = cp.Variable(V.shape)
+    E = X - W @ A
+    extra, constraints = statement(W)
+    loss = cp.sum(cp.abs(E)) + parts.get("square", 0) / 2 * cp.sum_squares(E)
+    best = solve(loss + extra, [W >= 0, *constraints])
+    V = half.prox(V, 0.0)
+    solver, last = NesterovSmoothing(), np.inf
+    for _ in range(60):
+        V, losses = solver.improve(half, A, V, Pool(1))
+        now = half.total(losses) + half.penalty(V)
+        assert now <= last * (1 + 1e-12)
+        last = now
+    assert best * (1 - 1e-6) <= now <= best * 1.01
+    assert half.regulariser.region.contains(V)
+
+
+SOLVERS = ["auto", "rri", "ogm"]
 
 
 def model(solver="auto", **parameters):

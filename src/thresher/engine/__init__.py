@@ -4,10 +4,11 @@ from thresher.engine.alternate import Alternation, alternate
 from thresher.engine.batch import BatchADMM, BatchProblem, ExactAlternation
 from thresher.engine.callbacks import Callback, Step, StopAfter, any_stops
 from thresher.engine.exact_half import ExactRows
-from thresher.engine.graph import Graph
+from thresher.engine.graph import Graph, nearest_neighbours, similarities
 from thresher.engine.half import Half, HalfSolver
 from thresher.engine.history import History, HistoryRow
 from thresher.engine.method import OnlineMethod, StreamState, Summary
+from thresher.engine.nesterov import NesterovSmoothing, SmoothedLoss, box_gap
 from thresher.engine.pool import Pool
 from thresher.engine.progress import ProgressBar
 from thresher.engine.rank_one import RankOneSweeps
@@ -27,11 +28,13 @@ __all__ = [
     "HalfSolver",
     "History",
     "HistoryRow",
+    "NesterovSmoothing",
     "OnlineMethod",
     "Pool",
     "Position",
     "ProgressBar",
     "RankOneSweeps",
+    "SmoothedLoss",
     "Step",
     "StopAfter",
     "StreamState",
@@ -40,5 +43,8 @@ __all__ = [
     "advance",
     "alternate",
     "any_stops",
+    "box_gap",
+    "nearest_neighbours",
+    "similarities",
     "stream",
 ]

@@ -53,3 +53,31 @@ class Graph:
         """``β L V``."""
         slope: Array = (self.weight * (self.laplacian @ V)).astype(V.dtype)
         return slope
+
+
+def similarities(S: Any) -> Any:
+    """A matrix of similarities as CSR: nonnegative, made symmetric, without its diagonal."""
+    S = sparse.csr_array(S, dtype=np.float64)
+    if S.nnz and not (np.isfinite(S.data).all() and S.data.min() >= 0):
+        raise ValueError("The similarities of a graph must be finite and not negative.")
+    S = (S + S.T) / 2
+    S = sparse.csr_array(S - sparse.diags_array(S.diagonal()))
+    S.eliminate_zeros()
+    return S
+
+
+def nearest_neighbours(X: Any, count: int) -> Any:
+    """Ones between samples of which one is among the ``count`` nearest of the other, CSR.
+
+    Missing entries are taken as the mean of their feature.
+    """
+    from sklearn.neighbors import kneighbors_graph
+
+    if not sparse.issparse(X):
+        X = np.asarray(X, dtype=np.float64)
+        if np.isnan(X).any():
+            seen = ~np.isnan(X)
+            means = np.where(seen, X, 0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
+            X = np.where(seen, X, means)
+    S = kneighbors_graph(X, count, mode="connectivity", include_self=False)
+    return similarities(((S + S.T) > 0).astype(np.float64))

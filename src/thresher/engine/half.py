@@ -16,6 +16,7 @@ from thresher.engine.graph import Graph
 from thresher.engine.pool import Pool
 from thresher.linalg import Array, block_slices, load_block
 from thresher.penalties import Constrained
+from thresher.sets import Box
 
 
 @dataclass(frozen=True)
@@ -100,11 +101,24 @@ class Half:
         value = self.amount * self.total(self.regulariser.value(V))
         return value if self.graph is None else value + self.graph.value(V)
 
-    def prox(self, V: Array, step: float) -> Array:
-        """``argmin over U of ½‖U − V‖² + step·amount·φ(U)`` over the set."""
-        step *= self.amount
+    @property
+    def rows_are_alone(self) -> bool:
+        """Whether every row of V is a problem of its own."""
+        parts = self.regulariser
+        if self.transposed:
+            return isinstance(parts.region, Box) and parts.penalty.separable
+        return self.graph is None and not parts.couples_rows
+
+    def prox(self, V: Array, step: Any) -> Array:
+        """``argmin over U of ½‖U − V‖² + step·amount·φ(U)`` over the set; φ by weight of the row.
+
+        ``step`` is a number, or an array of shape (1, 1).
+        """
+        step = np.asarray(step * self.amount, dtype=V.dtype)
         if self.transposed:
             return np.ascontiguousarray(self.regulariser.prox(V.T, step).T)
+        if self.row_weight is not None and not self.rows_are_alone:
+            step = step * self.row_weight.astype(V.dtype)[:, None]
         return self.regulariser.prox(V, step)
 
     def total(self, losses: Array) -> float:

@@ -11,7 +11,7 @@ from thresher.estimators.divergence import (
     has_majoriser,
     majorising_learner,
 )
-from thresher.estimators.registry import BATCH_DIVERGENCE_SOLVERS, named_divergence_solver
+from thresher.estimators.registry import BATCH_DIVERGENCE_SOLVERS, named_solver
 from thresher.learning import PlainAverage
 from thresher.linalg import Array
 from thresher.streams import Batch
@@ -102,10 +102,10 @@ class BatchNMF(DivergenceModel, BatchModel):
     @property
     def solver_(self) -> str:
         """What the solver consists of."""
-        return named_divergence_solver(self.solver, BATCH_DIVERGENCE_SOLVERS).description
+        return named_solver(self.solver, BATCH_DIVERGENCE_SOLVERS).description
 
     def _method(self, n_components: int, in_order: bool = True) -> OnlineMethod:
-        solver = named_divergence_solver(self.solver, BATCH_DIVERGENCE_SOLVERS)
+        solver = named_solver(self.solver, BATCH_DIVERGENCE_SOLVERS)
         method = self._parts(n_components, solver, PlainAverage())
         loss = method.loss(1.0)
         if solver.learner != "auto" or not has_majoriser(loss):
