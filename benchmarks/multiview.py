@@ -66,6 +66,7 @@ class FLSS:
         self.n_components, self.groups, self.seed, self.rounds = n_components, groups, seed, rounds
 
     def fit(self, X: Array) -> "FLSS":
+        """Alternate, from random samples."""
         rng, n = np.random.default_rng(self.seed), len(X)
         D = X[rng.choice(n, self.n_components, replace=n < self.n_components)].copy()
         C = X @ np.linalg.pinv(D)
@@ -81,6 +82,7 @@ class FLSS:
         return self
 
     def transform(self, X: Array) -> Array:
+        """Least-squares codes: the penalty of (63) couples samples, so new ones have none."""
         return np.asarray(X @ np.linalg.pinv(self.components_))
 
     @staticmethod

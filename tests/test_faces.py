@@ -45,7 +45,7 @@ class TestNoise:
             assert np.var(counts) == pytest.approx(level / 100, rel=0.02)
 
     def test_one_square_of_each_image_is_hidden(self):
-        hidden = (occlude(GREY, (32, 32), seed=0) == 1).reshape(-1, 32, 32)
+        hidden = (occlude(GREY, (32, 32), seed=0) == 0).reshape(-1, 32, 32)
         assert (hidden.sum(axis=(1, 2)) == 100).all()
         assert (hidden.any(axis=1).sum(axis=1) == 10).all()
         assert (hidden.any(axis=2).sum(axis=1) == 10).all()

@@ -18,7 +18,7 @@ Images = NDArray[np.float64]
 
 
 def occlude(
-    images: ArrayLike, shape: tuple[int, int], size: int = 10, value: float = 1.0, seed: Any = None
+    images: ArrayLike, shape: tuple[int, int], size: int = 10, value: float = 0.0, seed: Any = None
 ) -> Images:
     """Hide a square of each image behind one grey level, at a place that is drawn for each.
 
@@ -31,7 +31,7 @@ def occlude(
     size : int
         Side of the square, in pixels.
     value : float
-        Grey level of the square; 1 is white.
+        Grey level of the square; 0 is black, 1 is white.
     seed : int or Generator, optional
     """
     clean = _pixels(images)
@@ -91,8 +91,9 @@ def poisson(images: ArrayLike, peak: float = 255.0, seed: Any = None) -> Images:
 def image_noises(shape: tuple[int, int]) -> dict[str, Callable[[ArrayLike, Any], Images]]:
     """The five kinds of the paper for images of a shape, by name, as functions of images and seed.
 
-    The paper does not state its levels (errata C.8). Ours: a white square of 10 × 10, standard
-    deviations of 0.1, a tenth of the pixels, 255 photons where it is white.
+    The paper does not state its levels (errata C.8). Ours: a black square of 10 × 10 (with a white
+    one, errors are four times those of its Table 1), standard deviations of 0.1, a tenth of the
+    pixels, 255 photons where it is white.
     """
     return {
         "occlusion": lambda images, seed: occlude(images, shape, seed=seed),
