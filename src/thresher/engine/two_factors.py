@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from thresher.engine.batch import BatchProblem
+from thresher.engine.factor_admm import FactorADMM
 from thresher.engine.graph import Graph
 from thresher.engine.half import Half, HalfSolver
 from thresher.engine.pool import Pool
@@ -21,6 +22,8 @@ from thresher.sets import (
     NonnegativeOrthant,
     Simplex,
 )
+
+_BURST = 10
 
 
 @dataclass
@@ -39,6 +42,8 @@ class TwoFactors:
     pool: Pool
     square: float = 0.0
     graph: Graph | None = None
+    quick_start: float = 0.0
+    """Where positive, `FactorADMM` works first, until a burst improves by less than that share."""
     data_loss: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -46,6 +51,9 @@ class TwoFactors:
         self._dictionary_solver = self.solver(self.dictionary)
         self.C = self._in_units(self.C)
         self.data_loss = self.codes.total(evaluate(self.codes, self.D, self.C, self.pool))
+        self._quick: FactorADMM | None = None
+        if self.quick_start > 0 and FactorADMM.applies(self.codes, self.dictionary):
+            self._quick = FactorADMM(self.codes, self.dictionary, self.D, self.C, self.pool)
 
     @cached_property
     def codes(self) -> Half:
@@ -86,12 +94,19 @@ class TwoFactors:
     # --------------------------------------------------------------- the second loop
 
     def improve_codes(self) -> None:
-        """Move the codes."""
+        """Move the codes; as long as the quick start helps, both factors."""
+        while self._quick is not None:
+            if self._burst(self._quick):
+                return
+            if not self._quick.narrow():
+                self._quick = None
         self.C, losses = self._code_solver.improve(self.codes, self.D, self.C, self.pool)
         self.data_loss = self.codes.total(losses)
 
     def improve_dictionary(self) -> None:
         """Move the dictionary, and share out the scale."""
+        if self._quick is not None:
+            return
         A = np.ascontiguousarray(self.C.T)
         V, losses = self._dictionary_solver.improve(self.dictionary, A, self.D.T, self.pool)
         self.D = np.ascontiguousarray(V.T)
@@ -107,6 +122,17 @@ class TwoFactors:
         """Per unit of sample weight: loss, penalties, graph."""
         total = self.data_loss + self.codes.penalty(self.C) + self.dictionary.penalty(self.D.T)
         return total / float(self.problem.sample_weight.sum())
+
+    def _burst(self, quick: FactorADMM) -> bool:
+        """Take the factors of the quick start if they are better; whether they were, clearly."""
+        before, kept = self.objective(), (self.C, self.D, self.data_loss)
+        self.C, self.D, self.data_loss = quick.burst(_BURST)
+        if self._is_scaled:
+            self._rescale()
+        now = self.objective()
+        if not now < before:
+            self.C, self.D, self.data_loss = kept
+        return before - now > self.quick_start * before
 
     # ------------------------------------------------------------------------ scale
 

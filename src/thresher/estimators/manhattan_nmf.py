@@ -29,6 +29,8 @@ from thresher.losses import ElasticDistance, L1Distance, Loss
 from thresher.penalties import Constrained
 from thresher.streams import Batch
 
+_BURST_TOL = 5.0
+
 
 class ManhattanNMF(BatchModel):
     r"""Factorise a whole nonnegative matrix so that few entries are far off.
@@ -196,4 +198,5 @@ class ManhattanNMF(BatchModel):
             pool,
             self.square_weight,
             named_graph(self.graph, self.graph_weight, batch.X),
+            _BURST_TOL * self.tol if solver.quick_start else 0.0,
         )

@@ -23,7 +23,6 @@ from thresher.encoding import (
     SmallChange,
 )
 from thresher.engine import (
-    ExactRows,
     Graph,
     Half,
     HalfSolver,
@@ -271,11 +270,10 @@ class FactorSolver:
 
     description: str
     choose: Callable[[Half], HalfSolver]
+    quick_start: bool = False
 
 
 def _best(half: Half) -> HalfSolver:
-    if ExactRows.applies(half):
-        return ExactRows()
     return _rri(half) if RankOneSweeps.applies(half) else NesterovSmoothing()
 
 
@@ -297,7 +295,7 @@ def ogm(smoothing: float = 2.0, monotone: bool = False) -> FactorSolver:
 
 
 MANHATTAN_SOLVERS = {
-    "auto": FactorSolver("exact rows", _best),
+    "auto": FactorSolver("ADMM on both factors, then the best sweeps for each", _best, True),
     "rri": FactorSolver("one sweep over the entries of each factor (paper C, RRI)", _rri),
     "ogm": ogm(),
 }
