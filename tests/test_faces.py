@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import check_estimator
 
 import thresher.tasks.recognition
-from thresher import BatchNMF, FaceRecognizer
+from thresher import BatchNMF, FaceRecognizer, ManhattanNMF
 from thresher.datasets import (
     add_gaussian,
     add_laplace,
@@ -121,6 +121,12 @@ class TestRecognizer:
         assert found.classes_.tolist() == ["Ada", "Bo", "Cy"]
         assert found.score(X, y) == 1.0  # each is its own nearest
 
+    def test_the_default_is_manhattan_and_the_seed_decides(self):
+        X, y = _people(30)
+        found, again = (FaceRecognizer(random_state=0, verbose=0).fit(X, y) for _ in range(2))
+        assert isinstance(found.model_, ManhattanNMF)
+        np.testing.assert_array_equal(found.codes_, again.codes_)
+
     def test_codes_see_past_specks_and_projections_do_not(self):
         X, y = _people(60)
         new, names = _people(60, seed=1, specks=0.2)
@@ -172,7 +178,8 @@ class TestRecognizer:
             found.predict(X[:, :7])
 
     def test_scikit_learn_agrees(self):
-        estimator = FaceRecognizer(BatchNMF(2, random_state=0, verbose=0))
+        model = BatchNMF(2, solver="mu", max_iter=5, random_state=0, n_jobs=1, verbose=0)
+        estimator = FaceRecognizer(model)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the checks fit tiny, odd data on purpose
             results = check_estimator(estimator, on_skip=None, on_fail=None)
