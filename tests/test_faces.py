@@ -138,16 +138,18 @@ class TestRecognizer:
         assert scores[0] > scores[1]
 
     def test_algorithm_5_takes_the_largest_cosine(self):
-        X, y = _people(30)
-        new, _ = _people(9, seed=1)
+        X, _ = _people(60)
+        y = np.arange(60)  # each picture has its own name: the very nearest must be found
+        new, _ = _people(30, seed=1)
         found = FaceRecognizer(BatchNMF(6, random_state=0, verbose=0)).fit(X, y)
         C, c = found.model_.transform(X), found.model_.transform(new)
         cosines = (c @ C.T) / np.outer(np.linalg.norm(c, axis=1), np.linalg.norm(C, axis=1))
         np.testing.assert_array_equal(found.predict(new), y[cosines.argmax(axis=1)])
 
     def test_algorithm_4_takes_the_nearest_projection(self):
-        X, y = _people(30)
-        new, _ = _people(9, seed=1)
+        X, _ = _people(60)
+        y = np.arange(60)  # each picture has its own name: the very nearest must be found
+        new, _ = _people(30, seed=1)
         model = BatchNMF(6, random_state=0, verbose=0)
         found = FaceRecognizer(model, method="projection").fit(X, y)
         D = found.model_.components_
