@@ -263,3 +263,20 @@ def test_auto_and_rough_take_it():
     np.testing.assert_allclose(AutoEncoder().encode(problem, X).codes, exact, atol=1e-9)
     for regulariser in (Constrained(ElasticNet(0, 0.1)), Constrained(region=Simplex())):
         assert not LeastAbsolute.applies(CodingProblem(D, L1Distance(), regulariser))
+
+
+def test_what_rounding_left_in_a_dictionary_is_no_pivot():
+    """Learned atoms have entries such as 1e-20: a basis with one of them is singular."""
+    rng = np.random.default_rng(1)
+    D = rng.random((40, 300)) * (rng.random((40, 300)) < 0.4)
+    X = rng.random((40, 40)) @ D
+    X = np.where(rng.random(X.shape) < 0.1, rng.random(X.shape) < 0.5, X / X.max())
+    X[:, :10] = rng.random((40, 10)) < 0.3
+    D[:, :10] = 0
+    clean = LeastAbsolute(1e-6).encode(CodingProblem(D, L1Distance()), X)
+    tiny = (D == 0) & (rng.random(D.shape) < 0.05)
+    D[tiny] = 10.0 ** -rng.uniform(16, 60, int(tiny.sum()))
+    found = LeastAbsolute(1e-6).encode(CodingProblem(D, L1Distance()), X)
+    assert (found.status == Status.CONVERGED).all()
+    np.testing.assert_allclose(found.codes, clean.codes, atol=1e-9)
+    assert found.n_iter.max() < 2 * clean.n_iter.max()

@@ -12,13 +12,17 @@ if TYPE_CHECKING:
     from thresher.estimators import (
         BatchNMF,
         Checkpoint,
+        ManhattanNMF,
         OnlineNMF,
         OnlineRobustNMF,
         RobustNMF,
         Separation,
+        SymmetricManhattanNMF,
         load,
         save,
     )
+    from thresher.tasks.recognition import FaceRecognizer
+    from thresher.tasks.segmentation import ImageSegmenter
     from thresher.tasks.topics import TopicModel
 
 __version__ = "0.1.0"
@@ -26,11 +30,15 @@ __version__ = "0.1.0"
 _HOMES = {
     "BatchNMF": "thresher.estimators",
     "Checkpoint": "thresher.estimators",
+    "FaceRecognizer": "thresher.tasks.recognition",
+    "ImageSegmenter": "thresher.tasks.segmentation",
+    "ManhattanNMF": "thresher.estimators",
     "OnlineNMF": "thresher.estimators",
     "OnlineRobustNMF": "thresher.estimators",
     "RobustNMF": "thresher.estimators",
     "Separation": "thresher.estimators",
     "StopAfter": "thresher.engine",
+    "SymmetricManhattanNMF": "thresher.estimators",
     "TopicModel": "thresher.tasks.topics",
     "load": "thresher.estimators",
     "save": "thresher.estimators",
@@ -39,11 +47,15 @@ _HOMES = {
 __all__ = [
     "BatchNMF",
     "Checkpoint",
+    "FaceRecognizer",
+    "ImageSegmenter",
+    "ManhattanNMF",
     "OnlineNMF",
     "OnlineRobustNMF",
     "RobustNMF",
     "Separation",
     "StopAfter",
+    "SymmetricManhattanNMF",
     "TopicModel",
     "__version__",
     "load",

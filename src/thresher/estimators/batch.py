@@ -12,7 +12,6 @@ import numpy as np
 from thresher.engine import (
     OVERFLOW,
     Alternation,
-    BatchADMM,
     BatchProblem,
     Callback,
     ExactAlternation,
@@ -129,7 +128,7 @@ class BatchModel(LearnedModel):
 
     def _alternation(
         self, method: OnlineMethod, batch: Batch, pool: Pool, codes: Array | None
-    ) -> ExactAlternation | BatchADMM:
+    ) -> Alternation:
         problem, D, codes = self._problem_and_start(method, batch, codes)
         room = np.zeros((batch.n_samples, len(D)), dtype=D.dtype) if codes is None else codes
         return ExactAlternation(problem, D, room, method.encoder, pool, cold=codes is None)
@@ -169,7 +168,6 @@ class BatchModel(LearnedModel):
         return work.C, stopped
 
     def _record(self, work: Alternation, batch: Batch, objective: float) -> HistoryRow:
-        assert isinstance(work, ExactAlternation | BatchADMM)
         before, D = self._state.D, work.D.copy()
         if not np.isfinite(D).all():
             raise ValueError(OVERFLOW)
@@ -182,12 +180,7 @@ class BatchModel(LearnedModel):
             n_samples=self._state.n_samples + batch.n_samples,
             n_steps=self._state.n_steps + 1,
         )
-        some = slice(0, min(16, batch.n_samples))
-        X, weight = work.problem.load(some)
-        certificate = work.problem.coding(D).certificate(X, work.C[some], weight)
-        row = HistoryRow(
-            state.n_samples, self._seconds, objective, float(certificate.max()), change
-        )
+        row = HistoryRow(state.n_samples, self._seconds, objective, work.certificate(), change)
         self.history_.append(row)
         self._adopt(state, self._position)
         return row

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from numbers import Real
-from typing import Any
+from numbers import Integral, Real
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,15 @@ from thresher.encoding import (
     Rough,
     RoughEncoder,
     SmallChange,
+)
+from thresher.engine import (
+    Graph,
+    Half,
+    HalfSolver,
+    NesterovSmoothing,
+    RankOneSweeps,
+    nearest_neighbours,
+    similarities,
 )
 from thresher.learning import (
     BlockDescent,
@@ -43,6 +52,7 @@ from thresher.learning import (
 from thresher.losses import (
     AlphaDivergence,
     BetaDivergence,
+    ElasticDistance,
     Envelope,
     Hellinger,
     Huber,
@@ -55,17 +65,20 @@ from thresher.losses import (
     SmoothedL1,
     SquaredL2,
 )
-from thresher.penalties import L1, Constrained, ElasticNet, GroupLasso, Penalty
+from thresher.penalties import L1, Constrained, ElasticNet, GroupLasso, GroupNorm, Penalty
 from thresher.sets import (
     Box,
     ConvexSet,
     CoveredBox,
+    GroupBall,
     NonnegativeElasticNetBall,
     NonnegativeL1Ball,
     NonnegativeL2Ball,
     NonnegativeOrthant,
     Simplex,
 )
+
+NamedSolver = TypeVar("NamedSolver")
 
 SETS: dict[str, Callable[[], ConvexSet]] = {
     "nonnegative": NonnegativeOrthant,
@@ -250,6 +263,43 @@ BATCH_DIVERGENCE_SOLVERS = {
     ),
 }
 
+
+@dataclass(frozen=True)
+class FactorSolver:
+    """What a solver of paper C stands for: who moves the factor of a half."""
+
+    description: str
+    choose: Callable[[Half], HalfSolver]
+    quick_start: bool = False
+
+
+def _best(half: Half) -> HalfSolver:
+    return _rri(half) if RankOneSweeps.applies(half) else NesterovSmoothing()
+
+
+def _rri(half: Half) -> HalfSolver:
+    solver = RankOneSweeps()
+    solver.check(half)
+    return solver
+
+
+def ogm(smoothing: float = 2.0, monotone: bool = False) -> FactorSolver:
+    """The smoothing method of paper C; see `thresher.engine.NesterovSmoothing`.
+
+    Give it to ``ManhattanNMF(solver=ogm(monotone=True))``.
+    """
+    return FactorSolver(
+        "Nesterov's smoothing method (paper C, OGM)",
+        lambda half: NesterovSmoothing(smoothing, monotone),
+    )
+
+
+MANHATTAN_SOLVERS = {
+    "auto": FactorSolver("ADMM on both factors, then the best sweeps for each", _best, True),
+    "rri": FactorSolver("one sweep over the entries of each factor (paper C, RRI)", _rri),
+    "ogm": ogm(),
+}
+
 INITS = {
     "auto": "auto",
     "mean": "mean",
@@ -273,11 +323,14 @@ PARTS: dict[str, type] = {
         AlphaDivergence,
         BetaDivergence,
         L1Distance,
+        ElasticDistance,
         L2Distance,
         Mahalanobis,
         Envelope,
         ElasticNet,
         type(GroupLasso(1.0)),
+        GroupNorm,
+        GroupBall,
         PlainAverage,
         PowerForgetting,
         HalfLife,
@@ -299,24 +352,16 @@ def _unknown(parameter: str, value: object, names: Any) -> ValueError:
     return ValueError(f"{parameter}={value!r} is not known; use one of {known}, or a part.")
 
 
-def named_solver(value: str, solvers: dict[str, Solver]) -> Solver:
-    """A solver from its name."""
-    if value not in solvers:
-        *others, last = map(repr, solvers)
-        known = f"{', '.join(others)} or {last}"
-        raise ValueError(f"solver={value!r} is not known; use {known}.")
-    return solvers[value]
-
-
-def named_divergence_solver(
-    value: str | DivergenceSolver, solvers: dict[str, DivergenceSolver]
-) -> DivergenceSolver:
+def named_solver(value: Any, solvers: dict[str, NamedSolver]) -> NamedSolver:
     """A solver from its name, or the part itself."""
-    if isinstance(value, DivergenceSolver):
+    if isinstance(value, DivergenceSolver | FactorSolver) and isinstance(
+        value, type(solvers["auto"])
+    ):
         return value
     if not isinstance(value, str) or value not in solvers:
         *others, last = map(repr, solvers)
-        raise ValueError(f"solver={value!r} is not known; use {', '.join(others)} or {last}.")
+        known = f"{', '.join(others)} or {last}"
+        raise ValueError(f"solver={value!r} is not known; use {known}.")
     return solvers[value]
 
 
@@ -442,6 +487,27 @@ def named_loss(penalty: Any, sign: str, bound: float | None) -> Callable[[float]
         raise ValueError(f"outlier_bound={bound!r} must be positive, or None for no bound.")
     box = Box(0.0 if sign == "nonnegative" else -limit, limit)
     return lambda weight: Envelope(shape.scaled(weight), box)
+
+
+def named_graph(value: Any, weight: float, X: Any) -> Graph | None:
+    """A graph from its similarities, or of so many nearest neighbours."""
+    if value is None:
+        return None
+    if not isinstance(weight, Real) or not weight >= 0:
+        raise ValueError(f"graph_weight={weight!r} must be a number, 0 or more.")
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        if not 1 <= value < X.shape[0]:
+            raise ValueError(
+                f"graph={value!r} asks for that many neighbours; give a number from 1 to "
+                f"{X.shape[0] - 1}, one less than there are samples."
+            )
+        return Graph(nearest_neighbours(X, int(value)), float(weight))
+    if getattr(value, "shape", None) != (X.shape[0], X.shape[0]):
+        raise ValueError(
+            f"graph={value!r} is not known; give a number of neighbours, or a matrix of "
+            f"similarities of shape ({X.shape[0]}, {X.shape[0]})."
+        )
+    return Graph(similarities(value), float(weight))
 
 
 def frozen_mask(value: Any, n_components: int) -> NDArray[np.bool_] | None:
