@@ -13,7 +13,7 @@ from thresher.engine.pool import Pool
 from thresher.engine.progress import ProgressBar
 from thresher.engine.rank_one import RankOneSweeps
 from thresher.engine.stream import OVERFLOW, Position, advance, stream
-from thresher.engine.two_factors import TwoFactors
+from thresher.engine.two_factors import TwoFactors, is_bare
 
 __all__ = [
     "OVERFLOW",
@@ -44,6 +44,7 @@ __all__ = [
     "alternate",
     "any_stops",
     "box_gap",
+    "is_bare",
     "nearest_neighbours",
     "similarities",
     "stream",

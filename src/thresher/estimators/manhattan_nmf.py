@@ -13,6 +13,7 @@ from thresher.engine import (
     OnlineMethod,
     Pool,
     TwoFactors,
+    is_bare,
 )
 from thresher.estimators.batch import BatchModel
 from thresher.estimators.divergence import is_plain
@@ -27,6 +28,7 @@ from thresher.learning import BlockDescent, QuadraticLearner
 from thresher.linalg import Array
 from thresher.losses import ElasticDistance, L1Distance, Loss
 from thresher.penalties import Constrained
+from thresher.sets import Box
 from thresher.streams import Batch
 
 _BURST_TOL = 5.0
@@ -154,14 +156,14 @@ class ManhattanNMF(BatchModel):
         if self.square_weight != 0:
             loss = ElasticDistance(self.square_weight, self.zero_weight)
         codes = named_regulariser("code", self.code_set, self.code_penalty)
+        atoms = named_regulariser("dictionary", self.dictionary_set, self.dictionary_penalty)
+        _check_scale(codes, atoms, self.graph is not None)
         return OnlineMethod(
             encoder=self._exact_encoder(),
             loss=lambda _: loss,
             learner=QuadraticLearner(BlockDescent()),  # keeps no statistics: all is in memory
             code_regulariser=codes,
-            dictionary_regulariser=named_regulariser(
-                "dictionary", self.dictionary_set, self.dictionary_penalty
-            ),
+            dictionary_regulariser=atoms,
             frozen=frozen_mask(self.frozen_atoms, n_components),
             keep_sparse=is_plain(codes),
         )
@@ -200,3 +202,18 @@ class ManhattanNMF(BatchModel):
             named_graph(self.graph, self.graph_weight, batch.X),
             _BURST_TOL * self.tol if solver.quick_start else 0.0,
         )
+
+
+def _check_scale(codes: Constrained, atoms: Constrained, graph: bool) -> None:
+    """Refuse a price on one factor that is avoided by making the other larger."""
+    prices = (graph or not is_bare(codes.penalty), not is_bare(atoms.penalty))
+    for price, priced, other, parts in (
+        (prices[0], "codes", "dictionary", atoms),
+        (prices[1], "dictionary", "codes", codes),
+    ):
+        unbounded = isinstance(parts.region, Box) and parts.region.upper == np.inf
+        if price and unbounded and is_bare(parts.penalty):
+            raise ValueError(
+                f"The {priced} have a price, which is avoided by dividing them and multiplying the "
+                f"{other}; bound the {other} by a set such as 'box', or give them a penalty too."
+            )
