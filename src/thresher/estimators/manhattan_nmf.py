@@ -5,7 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from thresher.encoding import AutoEncoder, BlockEncoder, CodingProblem
+from thresher.encoding import (
+    AutoEncoder,
+    BlockADMM,
+    BlockEncoder,
+    CodingProblem,
+    Encoder,
+    LeastAbsolute,
+    SmallChange,
+)
 from thresher.engine import (
     Alternation,
     BatchProblem,
@@ -32,6 +40,7 @@ from thresher.sets import Box
 from thresher.streams import Batch
 
 _BURST_TOL = 5.0
+_SETTLED = 1e-5
 
 
 class ManhattanNMF(BatchModel):
@@ -152,9 +161,7 @@ class ManhattanNMF(BatchModel):
 
     def _method(self, n_components: int, in_order: bool = True) -> OnlineMethod:
         named_solver(self.solver, MANHATTAN_SOLVERS)
-        loss: Loss = L1Distance(self.zero_weight)
-        if self.square_weight != 0:
-            loss = ElasticDistance(self.square_weight, self.zero_weight)
+        loss = self._loss()
         codes = named_regulariser("code", self.code_set, self.code_penalty)
         atoms = named_regulariser("dictionary", self.dictionary_set, self.dictionary_penalty)
         _check_scale(codes, atoms, self.graph is not None)
@@ -165,7 +172,7 @@ class ManhattanNMF(BatchModel):
             code_regulariser=codes,
             dictionary_regulariser=atoms,
             frozen=frozen_mask(self.frozen_atoms, n_components),
-            keep_sparse=is_plain(codes),
+            keep_sparse=is_plain(codes) and self.square_weight == 0,
         )
 
     def _problem(self, dtype: np.dtype[Any]) -> CodingProblem:
@@ -176,7 +183,20 @@ class ManhattanNMF(BatchModel):
         return problem
 
     def _exact_encoder(self) -> BlockEncoder:
-        return AutoEncoder(self.tol, self.max_iter)
+        """The exact encoder, or for what it does not know ADMM until the loss has settled.
+
+        Losses with kinks and a curved penalty have no certificate in closed form.
+        """
+        codes = named_regulariser("code", self.code_set, self.code_penalty)
+        problem = CodingProblem(np.zeros((1, 1)), self._loss(), codes)
+        if codes.couples_rows or LeastAbsolute.applies(problem):
+            return AutoEncoder(self.tol, self.max_iter)
+        return Encoder(BlockADMM(), SmallChange(_SETTLED * self.tol), self.max_iter, certify=False)
+
+    def _loss(self) -> Loss:
+        if self.square_weight == 0:
+            return L1Distance(self.zero_weight)
+        return ElasticDistance(self.square_weight, self.zero_weight)
 
     def _stream_first(self, method: OnlineMethod, batch: Batch, pool: Pool) -> None:
         """Nothing: solvers start by themselves."""
