@@ -40,7 +40,7 @@ from thresher.sets import Box
 from thresher.streams import Batch
 
 _BURST_TOL = 5.0
-_SETTLED = 1e-5
+_SETTLED = 1e-3
 
 
 class ManhattanNMF(BatchModel):
