@@ -9,7 +9,7 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from parts import solve
-from thresher import ManhattanNMF
+from thresher import ManhattanNMF, load, save
 from thresher.engine import (
     ExactRows,
     Graph,
@@ -19,7 +19,10 @@ from thresher.engine import (
     RankOneSweeps,
     SmoothedLoss,
     box_gap,
+    nearest_neighbours,
+    similarities,
 )
+from thresher.engine.factor_admm import FactorADMM
 from thresher.engine.nesterov import _Block
 from thresher.penalties import Constrained, ElasticNet, GroupNorm
 from thresher.sets import Box, GroupBall, Simplex
@@ -326,6 +329,42 @@ def test_smoothing_solves_every_half(case):
     assert half.regulariser.region.contains(V)
 
 
+def quick(X, D, C, free=None, **parts):
+    codes = half_of(X, **parts)
+    dictionary = replace(
+        codes, samples=np.ascontiguousarray(X.T), transposed=True, free=free,
+        entry_weight=None, regulariser=ORTHANT,
+    )  # fmt: skip
+    return FactorADMM(codes, dictionary, D, C, Pool(1))
+
+
+@pytest.mark.parametrize("case", ["plain", "l1", "gaps", "square"])
+def test_quick_start_on_a_frozen_dictionary_finds_the_optimal_codes(case):
+    """Its dual is that of the linear program; gaps, penalties and squares have their place."""
+    X, A, V = data(np.random.default_rng(0), n=6)
+    parts = {"plain": {}, "l1": CASES["l1"], "square": CASES["elastic net loss"]}.get(case, {})
+    weight = np.ones(X.shape)
+    if case == "gaps":
+        weight = (np.random.default_rng(1).random(X.shape) < 0.7) * 1.0
+        parts = {"entry_weight": weight}
+    method = quick(X, A, V, free=np.zeros(len(A), dtype=bool), **parts)
+    C, D, loss = method.burst(2000)
+    np.testing.assert_array_equal(D, A)
+    W = cp.Variable(V.shape)
+    E = cp.multiply(weight, X - W @ A)
+    l1 = parts["regulariser"].penalty.l1 if case == "l1" else 0.0
+    square = parts.get("square", 0.0) / 2 * cp.sum_squares(E)
+    best = solve(cp.sum(cp.abs(E)) + square + l1 * cp.sum(W), [W >= 0])
+    assert best * (1 - 1e-6) <= loss + l1 * C.sum() <= best * 1.002
+
+
+def test_quick_start_is_lower_than_sweeps():
+    """On random data, where medians stall."""
+    X = np.random.default_rng(0).random((60, 40))
+    fits = {s: model(s, init="random", max_iter=300).fit(X).history_[-1].loss for s in SOLVERS}
+    assert fits["auto"] < fits["rri"]
+
+
 SOLVERS = ["auto", "rri", "ogm"]
 
 
@@ -400,12 +439,115 @@ def test_sets_that_only_bound_lengths_cost_nothing():
         )
 
 
+EXTENSIONS = [
+    {"code_set": Box(0.0, 0.5), "dictionary_set": "box"},
+    {"graph": 5, "graph_weight": 0.1},
+    {"graph": ring(100), "graph_weight": 0.1, "solver": "rri", "dictionary_set": "box"},
+    {"graph": ring(100), "graph_weight": 0.1, "solver": "ogm"},
+    {"square_weight": 2.0},
+    {"dictionary_set": GroupBall(3.0, tuple(np.arange(24) % 3))},
+    {
+        "dictionary_set": "nonnegative",
+        "dictionary_penalty": GroupNorm(0.001, tuple(np.arange(24) % 3), np.inf),
+        "code_set": "box",
+    },
+    {"code_penalty": 0.01},
+    {"code_set": GroupBall(2.0, tuple(np.arange(100) % 5), of_rows=True), "solver": "ogm"},
+    {"code_penalty": GroupNorm(0.001, tuple(np.arange(100) % 5), np.inf, of_rows=True)},
+    {"code_set": "box", "solver": "rri", "dictionary_set": "box"},
+]
+
+
+@pytest.mark.parametrize("parameters", EXTENSIONS, ids=str)
+def test_extensions_learn_descend_and_stay_feasible(parameters, tmp_path):
+    X = planted(100)
+    fitted = model(**{"max_iter": 15, **parameters}).fit(X)
+    losses = np.array([row.loss for row in fitted.history_])
+    assert (np.diff(losses) <= 1e-9 * losses[0]).all()
+    assert losses[-1] < losses[0]
+    assert fitted._method(4).dictionary_regulariser.region.contains(fitted.components_)
+    if "graph" in parameters:
+        return
+    fitted.set_params(max_iter=1000)
+    assert np.isfinite(fitted.transform(X)).all()
+    save(fitted, tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").transform(X), fitted.transform(X))
+
+
+@pytest.mark.parametrize("case", ["square", "simplex", "elastic net", "box"])
+def test_codes_of_new_samples_against_cvxpy(case):
+    parameters, statement = {
+        "square": ({"square_weight": 2.0}, lambda c, e: (cp.sum_squares(e), [])),
+        "simplex": ({"code_set": "simplex"}, lambda c, e: (0, [cp.sum(c) == 1])),
+        "elastic net": (
+            {"code_penalty": ElasticNet(0.01, 0.1)},
+            lambda c, e: (0.01 * cp.sum(c) + 0.05 * cp.sum_squares(c), []),
+        ),
+        "box": ({"code_set": Box(0.0, 0.5)}, lambda c, e: (0, [c <= 0.5])),
+    }[case]
+    X = planted(60)
+    fitted = model(max_iter=1000, **parameters).fit(X)
+    D, method = fitted.components_, fitted._method(4)
+    C = fitted.transform(X[:8])
+    got = fitted._problem(C.dtype).objective(X[:8], C)
+    for x, value in zip(X, got, strict=False):
+        c = cp.Variable(4, nonneg=True)
+        extra, constraints = statement(c, x - c @ D)
+        best = solve(cp.norm1(x - c @ D) + extra, constraints)
+        assert best * (1 - 1e-6) - 1e-8 <= value <= best * (1 + 2e-3) + 1e-6
+    assert method.code_regulariser.region.contains(C)
+
+
+def test_a_graph_draws_neighbours_together():
+    """The codes of the fit of linked samples come closer the more the graph weighs."""
+    rng = np.random.default_rng(0)
+    X, A, V = data(rng)
+    graphs = [Graph(ring(12), weight) for weight in (0.0, 10.0, 1000.0)]
+    rough = []
+    for graph in graphs:
+        solver, C = NesterovSmoothing(), V
+        for _ in range(20):
+            C, _ = solver.improve(half_of(X, graph=graph), A, C, Pool(1))
+        rough.append(Graph(ring(12), 1.0).value(C))
+    assert rough[0] > 2 * rough[1] > 4 * rough[2]
+
+
+def test_graph_of_nearest_neighbours():
+    X = np.array([[0.0], [0.1], [0.3], [5.0], [5.2], [np.nan]])
+    S = nearest_neighbours(X, 1).toarray()
+    assert (S == S.T).all()
+    assert S.diagonal().sum() == 0
+    assert S[0, 1] == S[3, 4] == 1
+    assert S[0, 3] == 0
+    graph = Graph(similarities(S), 2.0)
+    V = np.random.default_rng(0).random((6, 2))
+    pairs = sum(S[i, j] * np.sum((V[i] - V[j]) ** 2) for i in range(6) for j in range(6))
+    assert graph.value(V) == pytest.approx(2.0 / 4 * pairs)
+    assert graph.curvature >= 2.0 * np.linalg.eigvalsh(graph.laplacian.toarray())[-1] * (1 - 1e-9)
+
+
 @pytest.mark.parametrize(
     ("parameters", "says"),
     [
         ({"solver": "magic"}, "'auto'"),
         ({"solver": "rri", "code_set": Simplex()}, "solver='ogm'"),
         ({"zero_weight": -1}, "weight of zeros"),
+        ({"square_weight": -1.0}, "positive"),
+        ({"graph": 500}, "from 1 to 29"),
+        ({"graph": "near"}, "number of neighbours"),
+        ({"graph": -ring(30)}, "not negative"),
+        ({"graph": 3, "graph_weight": -1}, "0 or more"),
+        (
+            {
+                "solver": "rri",
+                "dictionary_set": "nonnegative",
+                "code_set": "box",
+                "dictionary_penalty": GroupNorm(1.0),
+            },
+            "solver='ogm'",
+        ),
+        ({"dictionary_set": "nonnegative", "dictionary_penalty": 1.0}, "bound the codes"),
+        ({"dictionary_set": "nonnegative", "graph": 3}, "bound the dictionary"),
     ],
     ids=str,
 )

@@ -14,7 +14,7 @@ from thresher.engine.progress import ProgressBar
 from thresher.engine.rank_one import RankOneSweeps
 from thresher.engine.starts import best_start
 from thresher.engine.stream import OVERFLOW, Position, advance, stream
-from thresher.engine.two_factors import TwoFactors
+from thresher.engine.two_factors import TwoFactors, is_bare
 
 __all__ = [
     "OVERFLOW",
@@ -46,6 +46,7 @@ __all__ = [
     "any_stops",
     "best_start",
     "box_gap",
+    "is_bare",
     "nearest_neighbours",
     "similarities",
     "stream",

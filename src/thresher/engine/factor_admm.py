@@ -71,12 +71,13 @@ class FactorADMM:
 
     def burst(self, times: int) -> tuple[Array, Array, float]:
         """Some iterations; the best codes and dictionary among them, and their loss."""
-        best = (_joined(self._Ct), self.D.copy(), np.inf)
+        best, lowest = (_joined(self._Ct), self.D.copy(), np.inf), np.inf
         for _ in range(times):
-            before = [Ct.copy() for Ct in self._Ct], self.D.copy()
-            self._iterate(self._width, 1.0)
-            if self.loss < best[2]:  # the loss is that of the factors before
-                best = (_joined(before[0]), before[1], self.loss)
+            C, D = _joined(self._Ct), self.D.copy()
+            self._iterate(self._width, 1.0)  # tells the loss of the factors before
+            objective = self.loss + self.codes.penalty(C) + self.dictionary.penalty(D.T)
+            if objective < lowest:
+                best, lowest = (C, D, self.loss), objective
         return best
 
     def _iterate(self, width: float, push: float) -> None:

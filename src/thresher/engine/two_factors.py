@@ -157,7 +157,7 @@ class TwoFactors:
             method.dictionary_regulariser.region,
             method.dictionary_regulariser.penalty,
         )
-        return free and _is_bare(penalty) and _length_of(region) is not None
+        return free and is_bare(penalty) and _length_of(region) is not None
 
     def _rescale(self) -> None:
         length = _length_of(self.problem.method.dictionary_regulariser.region)
@@ -193,7 +193,8 @@ def _length_of(region: ConvexSet) -> Callable[[Array], Array] | None:
     return None
 
 
-def _is_bare(penalty: Any) -> bool:
+def is_bare(penalty: Any) -> bool:
+    """Whether there is no penalty at all."""
     return isinstance(penalty, ElasticNet) and penalty.l1 == penalty.l2 == 0
 
 
@@ -201,4 +202,4 @@ def _costs_nothing(codes: Constrained) -> bool:
     """Whether codes may be multiplied by any positive number."""
     region = codes.region
     nonnegative = isinstance(region, Box) and region.lower == 0 and region.upper == np.inf
-    return nonnegative and _is_bare(codes.penalty)
+    return nonnegative and is_bare(codes.penalty)

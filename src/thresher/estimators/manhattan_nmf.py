@@ -5,7 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from thresher.encoding import AutoEncoder, BlockEncoder, CodingProblem
+from thresher.encoding import (
+    AutoEncoder,
+    BlockADMM,
+    BlockEncoder,
+    CodingProblem,
+    Encoder,
+    LeastAbsolute,
+    SmallChange,
+)
 from thresher.engine import (
     Alternation,
     BatchProblem,
@@ -13,6 +21,7 @@ from thresher.engine import (
     OnlineMethod,
     Pool,
     TwoFactors,
+    is_bare,
 )
 from thresher.estimators.batch import BatchModel
 from thresher.estimators.divergence import is_plain
@@ -27,9 +36,11 @@ from thresher.learning import BlockDescent, QuadraticLearner
 from thresher.linalg import Array
 from thresher.losses import ElasticDistance, L1Distance, Loss
 from thresher.penalties import Constrained
+from thresher.sets import Box
 from thresher.streams import Batch
 
 _BURST_TOL = 5.0
+_SETTLED = 1e-3
 
 
 class ManhattanNMF(BatchModel):
@@ -150,20 +161,18 @@ class ManhattanNMF(BatchModel):
 
     def _method(self, n_components: int, in_order: bool = True) -> OnlineMethod:
         named_solver(self.solver, MANHATTAN_SOLVERS)
-        loss: Loss = L1Distance(self.zero_weight)
-        if self.square_weight != 0:
-            loss = ElasticDistance(self.square_weight, self.zero_weight)
+        loss = self._loss()
         codes = named_regulariser("code", self.code_set, self.code_penalty)
+        atoms = named_regulariser("dictionary", self.dictionary_set, self.dictionary_penalty)
+        _check_scale(codes, atoms, self.graph is not None)
         return OnlineMethod(
             encoder=self._exact_encoder(),
             loss=lambda _: loss,
             learner=QuadraticLearner(BlockDescent()),  # keeps no statistics: all is in memory
             code_regulariser=codes,
-            dictionary_regulariser=named_regulariser(
-                "dictionary", self.dictionary_set, self.dictionary_penalty
-            ),
+            dictionary_regulariser=atoms,
             frozen=frozen_mask(self.frozen_atoms, n_components),
-            keep_sparse=is_plain(codes),
+            keep_sparse=is_plain(codes) and self.square_weight == 0,
         )
 
     def _problem(self, dtype: np.dtype[Any]) -> CodingProblem:
@@ -174,7 +183,20 @@ class ManhattanNMF(BatchModel):
         return problem
 
     def _exact_encoder(self) -> BlockEncoder:
-        return AutoEncoder(self.tol, self.max_iter)
+        """The exact encoder, or for what it does not know ADMM until the loss has settled.
+
+        Losses with kinks and a curved penalty have no certificate in closed form.
+        """
+        codes = named_regulariser("code", self.code_set, self.code_penalty)
+        problem = CodingProblem(np.zeros((1, 1)), self._loss(), codes)
+        if codes.couples_rows or LeastAbsolute.applies(problem):
+            return AutoEncoder(self.tol, self.max_iter)
+        return Encoder(BlockADMM(), SmallChange(_SETTLED * self.tol), self.max_iter, certify=False)
+
+    def _loss(self) -> Loss:
+        if self.square_weight == 0:
+            return L1Distance(self.zero_weight)
+        return ElasticDistance(self.square_weight, self.zero_weight)
 
     def _stream_first(self, method: OnlineMethod, batch: Batch, pool: Pool) -> None:
         """Nothing: solvers start by themselves."""
@@ -200,3 +222,18 @@ class ManhattanNMF(BatchModel):
             named_graph(self.graph, self.graph_weight, batch.X),
             _BURST_TOL * self.tol if solver.quick_start else 0.0,
         )
+
+
+def _check_scale(codes: Constrained, atoms: Constrained, graph: bool) -> None:
+    """Refuse a price on one factor that is avoided by making the other larger."""
+    prices = (graph or not is_bare(codes.penalty), not is_bare(atoms.penalty))
+    for price, priced, other, parts in (
+        (prices[0], "codes", "dictionary", atoms),
+        (prices[1], "dictionary", "codes", codes),
+    ):
+        unbounded = isinstance(parts.region, Box) and parts.region.upper == np.inf
+        if price and unbounded and is_bare(parts.penalty):
+            raise ValueError(
+                f"The {priced} have a price, which is avoided by dividing them and multiplying the "
+                f"{other}; bound the {other} by a set such as 'box', or give them a penalty too."
+            )
