@@ -172,9 +172,9 @@ PARAMETRIC_DIVERGENCES: dict[str, tuple[Callable[[Any], Loss], str]] = {
     "mahalanobis": (Mahalanobis, "a positive definite matrix"),
 }
 
-# Rounding off at a quarter of the noise's standard deviation changes the ℓ1 optimum little, and
+# Rounding off at half of the noise's standard deviation changes the ℓ1 optimum little, and
 # leaves enough curvature to step by (docs/divergences.md).
-_L1_WIDTH = 0.25
+_L1_WIDTH = 0.5
 
 
 @dataclass(frozen=True)
