@@ -11,6 +11,7 @@ from scipy.optimize import linprog
 from parts import solve
 from thresher import ManhattanNMF, load, save
 from thresher.engine import (
+    BatchProblem,
     ExactRows,
     Graph,
     Half,
@@ -18,14 +19,17 @@ from thresher.engine import (
     Pool,
     RankOneSweeps,
     SmoothedLoss,
+    TwoFactors,
     box_gap,
     nearest_neighbours,
     similarities,
 )
 from thresher.engine.factor_admm import FactorADMM
 from thresher.engine.nesterov import _Block
+from thresher.estimators.registry import MANHATTAN_SOLVERS
 from thresher.penalties import Constrained, ElasticNet, GroupNorm
 from thresher.sets import Box, GroupBall, Simplex
+from thresher.streams import Batch
 from thresher.testing.data import planted
 
 ORTHANT = Constrained()
@@ -424,6 +428,33 @@ def test_frozen_atoms_stay(solver):
     np.testing.assert_array_equal(fitted.components_[[1, 3]], init[[1, 3]])
     losses = [row.loss for row in fitted.history_]
     assert (np.diff(losses) <= 1e-9).all()
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_objective_is_that_of_the_factors(solver):
+    """After every half-step, and after the scale was shared out."""
+    X = planted(40)
+    method = model(solver)._method(4)
+    problem = BatchProblem(method, Batch(X), method.loss(1.0), X.dtype)
+    rng = np.random.default_rng(0)
+    D, C = rng.random((4, X.shape[1])), rng.random((40, 4))
+    chosen = MANHATTAN_SOLVERS[solver]
+    work = TwoFactors(problem, D, C, chosen.choose, Pool(1), quick_start=1e-2 * chosen.quick_start)
+    for _ in range(12):
+        for step in (work.improve_codes, work.improve_dictionary):
+            step()
+            assert work.objective() == pytest.approx(np.abs(X - work.C @ work.D).sum() / 40)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_sample_weights_are_repetitions(solver):
+    X = planted(40)
+    counts = np.random.default_rng(0).integers(0, 4, 40)
+    init = np.random.default_rng(0).random((4, X.shape[1]))
+    weighted = model(solver, init=init, max_iter=2).fit(X, sample_weight=counts)
+    repeated = model(solver, init=init, max_iter=2).fit(np.repeat(X, counts, axis=0))
+    np.testing.assert_allclose(weighted.components_, repeated.components_, atol=1e-7)
+    assert weighted.history_[-1].loss == pytest.approx(repeated.history_[-1].loss)
 
 
 def test_sets_that_only_bound_lengths_cost_nothing():

@@ -49,16 +49,20 @@ class SmoothedLoss:
     def lipschitz(self) -> Array:
         """Of the gradient of every row, shape (n, 1).
 
-        ``max w·‖A diag(1/q) Aᵀ‖₂/λ`` (errata C.4) or that of the paper, ``Σ w q/λ``, which can be
-        smaller where few weights are large.
+        ``‖A diag(w/q) Aᵀ‖₂/λ`` with the largest weights of every column (errata C.4), or that of
+        the paper, ``Σ w q/λ``, which can be smaller where these differ by row.
         """
-        heaviest = 1 if self.weight is None else self.weight.max(axis=1)
-        norm = np.linalg.eigvalsh((self.A / np.where(self.q > 0, self.q, 1)) @ self.A.T)[-1]
-        L = np.minimum(heaviest * norm, self.spread) / self.width
+        heaviest = np.ones(len(self.q)) if self.weight is None else self.weight.max(axis=0)
+        L = np.minimum(self._norm(heaviest / np.where(self.q > 0, self.q, 1)), self.spread)
+        L = L / self.width
         if self.square:
-            L = L + self.square * heaviest * np.linalg.eigvalsh(self.A @ self.A.T)[-1]
+            L = L + self.square * self._norm(heaviest)
         bound: Array = np.where(L > 0, L, 1).astype(self.A.dtype)[:, None]
         return bound
+
+    def _norm(self, weight: Array) -> float:
+        """``‖A diag(weight) Aᵀ‖₂``."""
+        return float(np.linalg.eigvalsh((self.A * weight.astype(self.A.dtype)) @ self.A.T)[-1])
 
     def residual(self, V: Array) -> Array:
         """``e = vA − x``."""
