@@ -167,12 +167,14 @@ def _thinned(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
 
 def picture(found: dict[str, dict[str, object]]) -> None:
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import NullFormatter
 
     fig, axes = plt.subplots(2, 3, figsize=(10, 5.5), layout="constrained")
     for ax, (name, result) in zip(axes.flat, found.items(), strict=False):
         for solver, points in result["curves"].items():  # type: ignore[attr-defined]
             ax.plot(*zip(*points, strict=True), label=solver)
         ax.set(title=name, xscale="log", xlabel="processor seconds", ylabel="objective per sample")
+        ax.xaxis.set_minor_formatter(NullFormatter())
     axes.flat[0].legend()
     fig.savefig(PICTURE, dpi=110)
 
