@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from thresher.estimators import (
         BatchNMF,
         Checkpoint,
+        OnlineL1Dictionary,
         OnlineNMF,
         OnlineRobustNMF,
         RobustNMF,
@@ -26,6 +27,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "BatchNMF": "thresher.estimators",
     "Checkpoint": "thresher.estimators",
+    "OnlineL1Dictionary": "thresher.estimators",
     "OnlineNMF": "thresher.estimators",
     "OnlineRobustNMF": "thresher.estimators",
     "RobustNMF": "thresher.estimators",
@@ -39,6 +41,7 @@ _HOMES = {
 __all__ = [
     "BatchNMF",
     "Checkpoint",
+    "OnlineL1Dictionary",
     "OnlineNMF",
     "OnlineRobustNMF",
     "RobustNMF",
