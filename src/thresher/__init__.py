@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from thresher.estimators import (
         BatchNMF,
         Checkpoint,
+        L1Dictionary,
         OnlineL1Dictionary,
         OnlineNMF,
         OnlineRobustNMF,
@@ -27,6 +28,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "BatchNMF": "thresher.estimators",
     "Checkpoint": "thresher.estimators",
+    "L1Dictionary": "thresher.estimators",
     "OnlineL1Dictionary": "thresher.estimators",
     "OnlineNMF": "thresher.estimators",
     "OnlineRobustNMF": "thresher.estimators",
@@ -41,6 +43,7 @@ _HOMES = {
 __all__ = [
     "BatchNMF",
     "Checkpoint",
+    "L1Dictionary",
     "OnlineL1Dictionary",
     "OnlineNMF",
     "OnlineRobustNMF",

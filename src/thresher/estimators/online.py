@@ -248,7 +248,10 @@ class OnlineModel(LearnedModel):
         moved = float(np.linalg.norm(after.average - before.average))
         change = moved / (size if size > 0 else 1.0)
         loss = summary.loss / batch.weight if batch.weight > 0 else 0.0
-        row = HistoryRow(after.n_samples, self._seconds, loss, summary.certificate, change)
+        violation = after.statistics.numbers().get("violation", float("nan"))
+        row = HistoryRow(
+            after.n_samples, self._seconds, loss, summary.certificate, change, violation
+        )
         self.history_.append(row)
         self._adopt(after, position)
         return row
