@@ -1,13 +1,14 @@
 """Batch ℓ1 dictionary learning: paper B, what its Algorithm 4 repeats at every time step."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from thresher.engine import BatchADMM, Callback, ExactAlternation, OnlineMethod, Pool
 from thresher.estimators.batch import BatchModel
-from thresher.estimators.l1_model import L1Model
+from thresher.estimators.l1_model import L1Model, with_documents
 from thresher.estimators.registry import BATCH_L1_SOLVERS, named_divergence_solver
 from thresher.learning import PlainAverage
 from thresher.linalg import Array
@@ -101,7 +102,8 @@ class L1Dictionary(L1Model, BatchModel):
 
     def _method(self, n_components: int, in_order: bool = True) -> OnlineMethod:
         solver = named_divergence_solver(self.solver, BATCH_L1_SOLVERS)
-        return self._parts(n_components, solver, PlainAverage())
+        method = replace(self._parts(n_components, solver, PlainAverage()), shuffled=True)
+        return with_documents(method) if solver.learner == "auto" else method
 
     def _alternation(
         self, method: OnlineMethod, batch: Batch, pool: Pool, codes: Array | None

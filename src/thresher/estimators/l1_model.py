@@ -7,9 +7,14 @@ from thresher.engine import OnlineMethod
 from thresher.estimators.base import CodedBlock
 from thresher.estimators.divergence import DivergenceModel
 from thresher.estimators.registry import DivergenceSolver
-from thresher.learning import FixedWeight, Forgetting
+from thresher.learning import DiagonalLearner, FixedWeight, Forgetting
 from thresher.linalg import Array
 from thresher.losses import L1Distance
+
+
+def with_documents(method: OnlineMethod) -> OnlineMethod:
+    """Let the method learn by a separable surrogate where it is the better one."""
+    return replace(method, majorised=replace(method, learner=DiagonalLearner()))
 
 
 class L1Model(DivergenceModel):

@@ -68,7 +68,7 @@ class OnlineModel(LearnedModel):
         samples = self._checked(X, known=False)
         seed = self._draw_seed()
         source = self._source(self._batch(samples, sample_weight, entry_weight), seed)
-        state = self._begin(next(source.batches(0, 0)), seed)
+        state = self._begin(next(source.batches(0, 0)), seed, in_order=not self.shuffle)
         self._check_weights(state, source.entry_weight)
         self._learn_features(X)
         self._forget_everything()

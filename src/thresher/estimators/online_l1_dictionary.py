@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from thresher.engine import Callback, OnlineMethod
-from thresher.estimators.l1_model import L1Model
+from thresher.estimators.l1_model import L1Model, with_documents
 from thresher.estimators.online import OnlineModel
 from thresher.estimators.registry import (
     AVERAGING_SHUFFLED,
@@ -131,4 +131,5 @@ class OnlineL1Dictionary(L1Model, OnlineModel):
         forgetting = named_forgetting(self.forgetting, in_order)
         averaged = solver.learner == "auto" and forgetting == FORGETTING_SHUFFLED
         averaging = AVERAGING_SHUFFLED if averaged else 0.0
-        return replace(method, forgetting=forgetting, averaging=averaging)
+        method = replace(method, forgetting=forgetting, averaging=averaging, shuffled=not in_order)
+        return with_documents(method) if solver.learner == "auto" else method

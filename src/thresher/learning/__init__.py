@@ -2,6 +2,7 @@
 
 from thresher.learning.block_descent import BlockDescent
 from thresher.learning.coded_samples import CodedSamples, linearised_step
+from thresher.learning.diagonal import DiagonalLearner, DiagonalStatistics
 from thresher.learning.dictionary_admm import DictionaryADMM
 from thresher.learning.forgetting import Forgetting, HalfLife, PlainAverage, PowerForgetting
 from thresher.learning.initial import initial_atoms, mean_sample, positive_atoms
@@ -33,6 +34,8 @@ __all__ = [
     "BlockDescent",
     "BufferStatistics",
     "CodedSamples",
+    "DiagonalLearner",
+    "DiagonalStatistics",
     "DictionaryADMM",
     "DictionaryGradient",
     "DictionaryProblem",
