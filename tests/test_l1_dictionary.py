@@ -160,6 +160,16 @@ def test_algorithm_3_reaches_the_optimum():
     assert abs(samples.loss(D) - best) < 1e-6 * best
 
 
+def test_algorithm_3_keeps_its_best():
+    """The loss is not monotone on the way, and wherever it ends it never rose."""
+    samples = coded(np.random.default_rng(0), 30)
+    _, best = best_dictionary(samples)
+    for rounds in (1, 2, 5, 20):
+        step = L1DictionaryADMM(max_iter=rounds)
+        D, _, _ = step.learn(step.empty(K, F), samples, best, BALL, np.ones(K, bool))
+        assert samples.loss(D) <= samples.loss(best)
+
+
 def test_errata_5_atoms_without_codes_never_move():
     """Algorithm 4 appends zero atoms with zero codes; started from data they learn."""
     samples = coded(np.random.default_rng(0), 20)
@@ -257,6 +267,20 @@ def test_regret_and_violation_grow_like_the_root_and_stay_below_their_bounds():
         assert 0 < missed[-1] <= violation_bound(T, tau, phi, size, worst)
     for values in (lost, missed):  # T times 16: the root is 4, linear would be 16
         assert values[2] / values[0] < 6
+
+
+def test_the_bound_is_what_the_proof_adds_up_to():
+    """Errata B.3: ``Φ²T/(2β) + ‖D*‖²β/(2τ)`` at the β of the theorem, which minimises it."""
+    T, tau, phi, size, worst = 50, 0.03, 7.0, 1.7, 11.0
+    beta = phi / size * np.sqrt(tau * T)
+
+    def total(beta):
+        return phi**2 * T / (2 * beta) + size**2 * beta / (2 * tau)
+
+    assert regret_bound(T, tau, phi, size) == pytest.approx(total(beta))
+    assert total(beta) < min(total(0.9 * beta), total(1.1 * beta))
+    expected = 2 * size**2 / tau + 4 * worst * T / beta
+    assert violation_bound(T, tau, phi, size, worst) == pytest.approx(expected)
 
 
 def test_errata_3_epochs_that_double_keep_the_bound_without_knowing_the_horizon():
@@ -522,10 +546,11 @@ def test_the_separable_surrogate_lies_above_the_smoothed_loss(sparse_rows):
     """And touches it at the current dictionary; its minimiser is the best in the ball."""
     P, _, topics = corpus(60)
     rng = np.random.default_rng(0)
-    C, D = rng.random((60, 8)) * (rng.random((60, 8)) < 0.4), topics
+    # Codes are so small that atoms want to leave the ball, and predictions within the rounding.
+    C, D = 0.1 * rng.random((60, 8)), BALL.region.project(topics + 0.05)
     rows = sparse.csr_array(P) if sparse_rows else P
     weights = rng.integers(1, 3, 60) * 1.0
-    loss, learner = SmoothedL1(0.02, 0.7), DiagonalLearner()
+    loss, learner = SmoothedL1(0.3, 0.01), DiagonalLearner()
 
     def value(atoms):
         return weights @ CodingProblem(atoms, loss).fit(rows, C).values()
@@ -536,8 +561,9 @@ def test_the_separable_surrogate_lies_above_the_smoothed_loss(sparse_rows):
 
     sums = learner.summarise(CodingProblem(D, loss).fit(rows, C), weights)
     for size in (0.01, 0.1, 1.0):
-        other = BALL.region.project(D + size * rng.standard_normal(D.shape))
-        assert value(other) <= above(sums, other) + 1e-9
+        alone = BALL.region.project(D + size * rng.standard_normal(D.shape))
+        for other in (alone, (1 - size) * D):  # atom by atom, and all together
+            assert value(other) <= above(sums, other) + 1e-9
     free = np.ones(8, dtype=bool)
     moved, _, _ = learner.learn(learner.empty(*D.shape), sums, D, BALL, free)
     assert BALL.region.contains(moved)
@@ -549,6 +575,7 @@ def test_the_separable_surrogate_lies_above_the_smoothed_loss(sparse_rows):
     )
     found = np.vdot(sums.H, moved**2) / 2 - np.vdot(B, moved)
     assert found <= best + 1e-6 * abs(best)
+    assert moved.sum(axis=1).max() > 0.999
     assert value(moved) < value(D)
 
 
