@@ -6,7 +6,9 @@ import pytest
 from thresher.datasets import make_outlier_stream
 from thresher.estimators import (
     BatchNMF,
+    L1Dictionary,
     ManhattanNMF,
+    OnlineL1Dictionary,
     OnlineNMF,
     OnlineRobustNMF,
     RobustNMF,
@@ -31,6 +33,8 @@ ESTIMATORS = [
     ManhattanNMF(max_iter=40),
     ManhattanNMF(solver="rri"),
     ManhattanNMF(solver="ogm"),
+    OnlineL1Dictionary(),
+    L1Dictionary(max_iter=10),
 ]
 
 
