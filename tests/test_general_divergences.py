@@ -20,6 +20,7 @@ from thresher.encoding import (
     ProjectedSubgradient,
     published_rule,
 )
+from thresher.engine import Pool, best_start
 from thresher.estimators.registry import spsgd
 from thresher.learning import RatioLearner, StochasticGradient
 from thresher.losses import (
@@ -48,6 +49,7 @@ from thresher.sets import (
     NonnegativeOrthant,
     Simplex,
 )
+from thresher.streams import ArraySource, Batch
 
 K, F = 4, 24
 _M = np.eye(F) + 0.4 * np.eye(F, k=1) + 0.4 * np.eye(F, k=-1)
@@ -451,6 +453,69 @@ def test_memory_of_sparse_rows_grows_with_nonzeros(divergence):
     assert peak < 100e6, f"peak {peak / 1e6:.0f} MB"
 
 
+def sparse_topics(n=600, n_topics=6, n_words=300):
+    """Poisson counts of some thirty words a row, of topics that share part of their words."""
+    rng = np.random.default_rng(0)
+    D = rng.dirichlet(np.full(n_words, 0.05), n_topics) + 0.3 * rng.dirichlet(np.full(n_words, 0.3))
+    C = rng.dirichlet(np.full(n_topics, 0.15), n)
+    return sparse.csr_array(rng.poisson(30 * C @ D).astype(np.float64)), D
+
+
+def mean_divergence(fitted, X):
+    return KullbackLeibler().value(X.toarray(), fitted.transform(X) @ fitted.components_).mean()
+
+
+def test_several_starts_merge_topics_less_often():
+    """Where single starts differ much, the best of four is nearly always a good one."""
+    X, _ = sparse_topics()
+    options = {"divergence": "kl", "batch_size": 64, "verbose": 0}
+    found = {
+        n: [
+            mean_divergence(OnlineNMF(6, n_starts=n, random_state=seed, **options).fit(X), X)
+            for seed in range(8)
+        ]
+        for n in (1, 4)
+    }
+    least = min(found[1] + found[4])
+    assert max(found[1]) > 1.03 * least  # or there would be nothing to win here
+    assert np.count_nonzero(np.array(found[4]) > 1.01 * least) <= 1
+    assert np.mean(found[4]) < np.mean(found[1])
+
+
+def test_the_best_start_is_taken_and_its_run_is_unchanged():
+    """Whatever the order of the starts; and a run knows nothing of the others."""
+    X, D = sparse_topics(200)
+    given = {"divergence": "kl", "batch_size": 64, "verbose": 0, "random_state": 0}
+    kept: list[np.ndarray] = []
+    several = OnlineNMF(6, n_starts=3, callbacks=[lambda step: kept.append(step.dictionary)])
+    several.set_params(**given).fit(X)
+    assert len(kept) == several.n_iter_ == len(several.history_)
+    assert several.n_samples_seen_ == several.n_iter_ // 4 * 200
+
+    truth, flat = (OnlineNMF(6, init=atoms, **given) for atoms in (D, np.ones_like(D)))
+    states = [each._begin(Batch(X), 0) for each in (truth, flat)]
+    source, method = ArraySource(X, 64, True, 0), truth._method(6, in_order=False)
+    with Pool(1) as pool:
+        for starts in (states, states[::-1]):
+            assert best_start(method, starts, source, pool, 2) is states[0]
+
+
+def test_a_fit_of_several_starts_resumes_to_the_same_bits():
+    X, _ = sparse_topics(200)
+    given = {"divergence": "kl", "batch_size": 64, "verbose": 0, "random_state": 0, "n_starts": 3}
+    whole = OnlineNMF(6, **given).fit(X)
+
+    def interrupt(step):
+        if len(step.model.history_) == 5:
+            raise KeyboardInterrupt
+
+    again = OnlineNMF(6, callbacks=[interrupt], **given)
+    with pytest.raises(KeyboardInterrupt):
+        again.fit(X)
+    again.set_params(callbacks=None).resume(X)
+    np.testing.assert_array_equal(again.components_, whole.components_)
+
+
 def test_no_numbers_that_drown_float32():
     """Ever smaller entries are raised or flushed: no subnormals after many steps."""
     rng = np.random.default_rng(0)
@@ -492,11 +557,18 @@ def test_code_penalties_do_not_depend_on_the_batch():
         ({"divergence": "alpha", "divergence_parameter": np.nan}, "finite number"),
         ({"divergence": "beta", "divergence_parameter": "x"}, "finite number"),
         ({"divergence": np.ones(3)}, "not known"),
+        ({"n_starts": 0}, "positive integer"),
+        ({"n_starts": 2, "init": np.ones((3, F))}, "only start"),
     ],
 )
 def test_what_cannot_work_is_refused_with_a_sentence(parameters, message):
     with pytest.raises(ValueError, match=message):
         OnlineNMF(3, verbose=0, **parameters).fit(planted())
+
+
+def test_a_stream_has_one_start():
+    with pytest.raises(ValueError, match="read once"):
+        model("kl", n_starts=2).fit(iter([planted()]))
 
 
 def test_matrix_of_another_width_is_refused():

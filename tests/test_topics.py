@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.decomposition import MiniBatchNMF
+from sklearn.cluster import KMeans
+from sklearn.decomposition import NMF, MiniBatchNMF
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
 from sklearn.metrics import normalized_mutual_info_score
 
@@ -55,6 +56,22 @@ def draw_documents(n: int, seed: int = 0) -> tuple[list[str], np.ndarray]:
 def factoriser() -> MiniBatchNMF:
     options = {"beta_loss": "kullback-leibler", "max_iter": 500, "tol": 1e-3}
     return MiniBatchNMF(3, init="random", random_state=0, **options)
+
+
+class OddVectorizer:
+    """Counts nonsense, of shapes and names that do not fit together."""
+
+    def __init__(self, names: int = 5, rows: int | None = None, later: int = 5) -> None:
+        self.names, self.rows, self.later = names, rows, later
+
+    def fit_transform(self, texts):
+        return np.eye(len(texts) if self.rows is None else self.rows, 5) + 1
+
+    def transform(self, texts):
+        return np.ones((len(texts), self.later))
+
+    def get_feature_names_out(self):
+        return list("abcdefgh")[: self.names]
 
 
 def model(**options) -> TopicModel:
@@ -211,11 +228,27 @@ def test_frames_come_out_with_topic_names(texts, tmp_path):
         ({}, [], "no documents"),
         ({}, 7, "list of texts"),
         ({}, ["a text", None], "Document 1 is None"),
+        ({}, [b"bytes"], "Document 0 is b'bytes'"),
+        ({}, {"key": "a text"}, "such as its values"),
+        ({}, np.array("a text"), "list of texts"),
         ({}, ["alone", "different"], "No word stands in two"),
+        ({}, ["one document by itself"], "this is one document; give more"),
+        ({"vocabulary": ["one"]}, ["one document"], "begin with more"),
+        ({}, ["", " ", ""], "no word in these 3 documents"),
+        ({}, ["the and of", "the of 12"], "no word in these 2 documents"),
+        ({"vocabulary": ["Horse"]}, ["a horse", "two"], "in lower case"),
+        ({"vocabulary": ["horse"]}, ["a cow", "two"], "None of the 1 words"),
+        ({"vocabulary": list("ab")}, np.zeros((4, 2)), "None of the 2 words"),
+        ({"vocabulary": list("ab")}, np.array([[1, np.nan], [0, 1]]), "put zero"),
         ({}, ["same words here", "same words here"], "tells these documents apart"),
         ({}, np.eye(3), "vocabulary="),
         ({}, pd.DataFrame({"text": ["one", "two"]}), "column of texts"),
         ({}, iter([]), "stream is empty"),
+        ({}, iter([[], []]), "stream is empty"),
+        ({}, iter([["a text"], ["another", None]]), "Document 2 is None"),
+        ({}, iter(["a text", 7.5]), "Document 1 is 7.5"),
+        ({"vocabulary": "abc"}, ["a b"], "list of words"),
+        ({"vocabulary": 7}, ["a b"], "list of words"),
         ({"vocabulary": ["a", "b"]}, np.eye(3), "3 columns"),
         ({"vocabulary": ["a", "a"]}, np.eye(2), "each word once"),
         ({"vocabulary": ["a"], "vectorizer": CountVectorizer()}, ["a b"], "not both"),
@@ -224,6 +257,21 @@ def test_frames_come_out_with_topic_names(texts, tmp_path):
             ["one", "two"],
             "does not know",
         ),
+        ({"vectorizer": CountVectorizer}, ["a b"], r"add brackets: CountVectorizer\(\)"),
+        ({"vectorizer": "tfidf"}, ["a b"], "use scikit-learn's CountVectorizer"),
+        ({"vectorizer": CountVectorizer()}, ["a text", None], "Document 1 is None"),
+        ({"vectorizer": CountVectorizer(min_df=3)}, ["a b", "a b"], "change its options"),
+        (
+            {"vectorizer": CountVectorizer(stop_words="english")},
+            ["the", "of"],
+            "change its options",
+        ),
+        ({"vectorizer": OddVectorizer(names=3)}, ["a", "b"], "must name every column"),
+        ({"vectorizer": OddVectorizer(rows=1)}, ["a", "b"], "one for each"),
+        ({"model": MiniBatchNMF}, ["a b"], "add brackets"),
+        ({"model": "nmf"}, ["a b"], "cannot factorise"),
+        ({"model": NMF(3)}, iter(["a b"]), "call fit with a list"),
+        ({"model": KMeans(1), "vocabulary": ["cat"]}, ["cat", "dog"], "no components_"),
         ({"weighting": "bm25"}, ["a"], "'tfidf' or None"),
         ({"weighting": None, "n_words": 5}, ["a"], "max_features"),
         ({"n_components": 0}, ["a"], "n_components"),
@@ -232,7 +280,46 @@ def test_frames_come_out_with_topic_names(texts, tmp_path):
 )
 def test_wrong_documents_and_parameters_are_explained(options, documents, message):
     with pytest.raises(ValueError, match=message):
-        model(**options).fit(documents)
+        TopicModel(**{"model": factoriser(), **options}).fit(documents)
+
+
+@pytest.mark.parametrize(
+    ("documents", "message"),
+    [
+        ([None], "Document 0 is None"),
+        (["a text", float("nan")], "Document 1 is nan"),
+        ([b"bytes"], "make it a string"),
+        (iter([["a text"], [None]]), "Document 1 is None"),
+        ("a text", "put brackets"),
+        ([], "at least one"),
+        (np.eye(3), "count the same words"),
+    ],
+)
+def test_wrong_documents_are_explained_after_learning(fitted, documents, message):
+    with pytest.raises(ValueError, match=message):
+        fitted.transform(documents)
+
+
+def test_other_wrong_calls_are_explained(fitted, texts, tmp_path):
+    with pytest.raises(ValueError, match="Document 0 is None"):
+        fitted.coherence([None])
+    with pytest.raises(ValueError, match="put brackets"):
+        fitted.report(tmp_path / "topics.html", "a text")
+    for call in (fitted.top_words, lambda n: fitted.document_topics(texts, n)):
+        with pytest.raises(ValueError, match="n=-1"):
+            call(-1)
+    with pytest.raises(ValueError, match="no partial_fit"):
+        TopicModel(model=NMF(3)).partial_fit(texts)
+    odd = model(vectorizer=OddVectorizer(later=4), weighting=None).fit(texts)
+    with pytest.raises(ValueError, match="counts 4 words in these documents, but 5"):
+        odd.transform(texts)
+
+
+def test_a_vectoriser_of_ones_own_may_take_other_things_than_strings(texts):
+    tokens = [text.split() for text in texts]
+    found = model(vectorizer=CountVectorizer(analyzer=list, min_df=2)).fit(tokens)
+    assert_planted_topics(found)
+    np.testing.assert_allclose(found.transform(tokens[:3]).sum(axis=1), 1)
 
 
 def test_texts_are_refused_after_counts():
@@ -309,6 +396,10 @@ def test_batches_have_the_sizes_asked_for():
     assert [len(batch) for batch in batches_of_stream(lumps, 4, 10)] == sizes
     tables = iter([np.eye(3), np.ones((20, 3))])
     assert [batch.shape[0] for batch in batches_of_stream(tables, 4, 10)] == sizes
+    with_gaps = iter([[], texts[:3], [], texts[3:], []])
+    assert [len(batch) for batch in batches_of_stream(with_gaps, 4, 10)] == sizes
+    tables = iter([np.empty((0, 3)), np.eye(3), np.empty((0, 3)), np.ones((20, 3))])
+    assert [batch.shape[0] for batch in batches_of_stream(tables, 4, 10)] == sizes
     for mixed in (["a", np.eye(2)], [np.eye(2), np.eye(3)]):
         with pytest.raises(ValueError, match="stream"):
             list(batches_of_stream(iter(mixed), 4, 10))
@@ -354,12 +445,16 @@ def test_planted_topics_are_found_in_a_stream_by_default(stream_of_texts):
     assert found.model_.n_samples_seen_ == found.tfidf_.n_documents_ == len(stream_of_texts)
 
 
-@pytest.mark.parametrize(("n_documents", "batch_size"), [(300, 64), (1600, 100), (2000, 110)])
-def test_short_lists_are_learned_from_in_small_batches(stream_of_texts, n_documents, batch_size):
+@pytest.mark.parametrize(
+    ("n_documents", "batch_size", "n_starts"), [(300, 64, 4), (1600, 100, 4), (2000, 110, 1)]
+)
+def test_short_lists_have_small_batches_and_several_starts(
+    stream_of_texts, n_documents, batch_size, n_starts
+):
     options = {"batch_size": 110, "random_state": 5, "verbose": 0}
     found = TopicModel(3, **options).fit(stream_of_texts[:n_documents])
     asked = found.model_.get_params()
-    assert asked["batch_size"] == batch_size
+    assert (asked["batch_size"], asked["n_starts"]) == (batch_size, n_starts)
     assert (asked["n_components"], asked["divergence"], asked["dictionary_set"]) == (
         3,
         "kl",

@@ -7,6 +7,7 @@ from thresher.engine.history import History, HistoryRow
 from thresher.engine.method import OnlineMethod, StreamState, Summary
 from thresher.engine.pool import Pool
 from thresher.engine.progress import ProgressBar
+from thresher.engine.starts import best_start
 from thresher.engine.stream import OVERFLOW, Position, advance, stream
 
 __all__ = [
@@ -29,5 +30,6 @@ __all__ = [
     "advance",
     "alternate",
     "any_stops",
+    "best_start",
     "stream",
 ]

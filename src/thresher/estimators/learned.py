@@ -28,7 +28,7 @@ class LearnedModel(DictionaryModel):
     _began_as: str
 
     def _check_parameters(self) -> None:
-        for name in ("batch_size", "max_iter"):
+        for name in ("batch_size", "max_iter", "n_starts"):
             value = getattr(self, name, 1)
             if not isinstance(value, Integral) or value < 1:
                 raise ValueError(f"{name}={value!r} must be a positive integer.")
@@ -36,6 +36,8 @@ class LearnedModel(DictionaryModel):
             value = getattr(self, name, None)
             if value is not None and (not isinstance(value, Integral) or value < 1):
                 raise ValueError(f"{name}={value!r} must be a positive integer or None.")
+        if getattr(self, "n_starts", 1) > 1 and not isinstance(self.init, str):
+            raise ValueError("An array as init is the only start; leave n_starts or init out.")
         callbacks = getattr(self, "callbacks", None)
         if callbacks is not None and not isinstance(callbacks, Iterable):
             raise ValueError("callbacks must be a list of functions; put brackets around one.")

@@ -19,6 +19,7 @@ from thresher.engine import (
     Summary,
     advance,
     any_stops,
+    best_start,
     stream,
 )
 from thresher.estimators.learned import LearnedModel
@@ -29,6 +30,7 @@ from thresher.sets import CoveredBox
 from thresher.streams import ArraySource, Batch, IterableSource, Source
 
 _PASSES_FOR_ARRAYS = 10
+_PASSES_FOR_A_START = 3
 _NEW_FEATURE = 1e-3
 
 
@@ -37,6 +39,7 @@ class OnlineModel(LearnedModel):
 
     batch_size: int
     n_passes: int | None
+    n_starts: int = 1
     shuffle: bool
     callbacks: Iterable[Callback] | None
 
@@ -64,14 +67,23 @@ class OnlineModel(LearnedModel):
                     "Weights cannot be matched to a stream; call partial_fit with each batch and "
                     "its weights instead."
                 )
+            if self.n_starts > 1:
+                raise ValueError(
+                    f"n_starts={self.n_starts} reads the samples several times, and a stream is "
+                    "read once; give an array, or n_starts=1."
+                )
             return self._fit_stream(X)
         samples = self._checked(X, known=False)
         seed = self._draw_seed()
         source = self._source(self._batch(samples, sample_weight, entry_weight), seed)
         state = self._begin(next(source.batches(0, 0)), seed)
         self._check_weights(state, source.entry_weight)
+        started = time.perf_counter()
+        if self.n_starts > 1:
+            state = self._best_start(source, state)
         self._learn_features(X)
         self._forget_everything()
+        self._seconds = time.perf_counter() - started
         self._adopt(state, Position(n_rows=source.n_samples, batch_size=self.batch_size))
         return self._run(source, self._position, in_order=not self.shuffle)
 
@@ -191,6 +203,19 @@ class OnlineModel(LearnedModel):
         source = IterableSource(checked(), self.batch_size)
         return self._run(source, Position(), in_order=True, n_passes=1)
 
+    def _best_start(self, source: ArraySource, first: StreamState) -> StreamState:
+        """The best of several first dictionaries; all else that is random stays."""
+        batch = next(source.batches(0, 0))
+        seeds = np.random.default_rng([first.seed, 4]).integers(2**31 - 1, size=self.n_starts - 1)
+        others = [replace(self._begin(batch, int(seed)), seed=first.seed) for seed in seeds]
+        method = self._method(len(first.D), in_order=not self.shuffle)
+        n_passes = min(_PASSES_FOR_A_START, self._n_passes())
+        with Pool(self.n_jobs) as pool:
+            return best_start(method, [first, *others], source, pool, n_passes)
+
+    def _n_passes(self) -> int:
+        return _PASSES_FOR_ARRAYS if self.n_passes is None else self.n_passes
+
     def _source(self, batch: Batch, seed: int) -> ArraySource:
         return ArraySource(
             batch.X, self.batch_size, self.shuffle, seed, batch.sample_weight, batch.entry_weight
@@ -203,7 +228,7 @@ class OnlineModel(LearnedModel):
         self, source: Source, position: Position, in_order: bool, n_passes: int | None = None
     ) -> Self:
         if n_passes is None:
-            n_passes = _PASSES_FOR_ARRAYS if self.n_passes is None else self.n_passes
+            n_passes = self._n_passes()
         method = self._method(len(self._state.D), in_order)
         already = self._seconds
         started = time.perf_counter()

@@ -64,6 +64,9 @@ class OnlineNMF(DivergenceModel, OnlineModel):
         Where atoms may lie; by default ``l2_ball``, and for ``spsgd`` and ``ol_wang`` that of the
         paper: entries in [0, 1] and no feature without an atom.
     dictionary_penalty : float or ElasticNet, optional
+    n_starts : int
+        Try so many starts for three passes each, and learn from the best; for arrays only. It helps
+        where samples are few: there it is chance whether two parts end in one atom.
     batch_size, n_passes, shuffle, forgetting, frozen_atoms, tol, max_iter, n_jobs, random_state,
     callbacks, verbose
         As in `OnlineRobustNMF`.
@@ -113,6 +116,7 @@ class OnlineNMF(DivergenceModel, OnlineModel):
         dictionary_penalty: Any = None,
         batch_size: int = 256,
         n_passes: int | None = None,
+        n_starts: int = 1,
         shuffle: bool = True,
         forgetting: Any = "auto",
         frozen_atoms: Any = None,
@@ -134,6 +138,7 @@ class OnlineNMF(DivergenceModel, OnlineModel):
         self.dictionary_penalty = dictionary_penalty
         self.batch_size = batch_size
         self.n_passes = n_passes
+        self.n_starts = n_starts
         self.shuffle = shuffle
         self.forgetting = forgetting
         self.frozen_atoms = frozen_atoms

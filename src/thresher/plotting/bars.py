@@ -14,6 +14,8 @@ _BAR_PITCH = 0.24  # from one bar to the next
 _TITLE_ROOM = 0.36
 _PANEL_GAP = 0.3
 _SMALL = 0.85 * TEXT_SIZE
+_SMALLEST_TITLE, _LARGEST_TITLE = 0.75 * TEXT_SIZE, 0.95 * TEXT_SIZE
+_BOLD_LETTER = 0.6  # width of a letter, in units of its size
 _LONGEST_WORD, _LONGEST_NAME = 16, 48  # letters; longer ones would leave no room for bars
 
 
@@ -55,6 +57,10 @@ def bar_panels(
     total = n_rows * row_height - _PANEL_GAP
     column_width = (_WIDTH - (n_columns - 1) * _PANEL_GAP) / n_columns
     figure = empty_figure(_WIDTH, total)
+    # Headings shrink a little before they are cut.
+    room_for_title = column_width * 72 / _BOLD_LETTER  # in letters of one point
+    title_size = room_for_title / max(1, *map(len, titles))
+    title_size = min(max(title_size, _SMALLEST_TITLE), _LARGEST_TITLE)
     for number, (title, names, bars) in enumerate(zip(titles, labels, values, strict=True)):
         row, column = divmod(number, n_columns)
         left = column * (column_width + _PANEL_GAP)
@@ -68,13 +74,12 @@ def bar_panels(
             )
         )
         _draw_bars(axes, names, bars, n_bars, longest)
-        title_letters = int(column_width * 72 / (0.6 * 0.95 * TEXT_SIZE))
         figure.text(
             left / _WIDTH,
             (bottom + panel_height + 0.07) / total,
-            _shortened(title, title_letters),
+            _shortened(title, int(room_for_title / title_size)),
             color=INK,
-            fontsize=0.95 * TEXT_SIZE,
+            fontsize=title_size,
             fontweight="bold",
             va="bottom",
         )

@@ -136,9 +136,18 @@ class TfIdf(TransformerMixin, BaseEstimator):
     def _checked(self, X: Any) -> Any:
         """Counts as CSR without stored zeros or double entries; the input is left alone."""
         checked = check_array(
-            X, accept_sparse="csr", dtype=[np.float64, np.float32], estimator=self
+            X,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=False,
+            estimator=self,
         )
         counts: Any = sparse.csr_array(checked)
+        if not np.isfinite(counts.data).all():
+            raise ValueError(
+                "Input contains NaN or infinity, which are no counts; put zero where a document "
+                "lacks a word."
+            )
         if not counts.has_canonical_format or (counts.data == 0).any():
             counts = counts.copy()
             counts.sum_duplicates()
@@ -146,6 +155,7 @@ class TfIdf(TransformerMixin, BaseEstimator):
         if counts.data.size and counts.data.min() < 1:
             raise ValueError(
                 "TfIdf weights counts, which are zero or at least 1: give raw counts, such as "
-                "CountVectorizer makes. What is weighted already needs no TfIdf."
+                "CountVectorizer makes. What is weighted already needs no TfIdf; give it to "
+                "TopicModel with weighting=None."
             )
         return counts

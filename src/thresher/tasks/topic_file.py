@@ -9,8 +9,8 @@ from sklearn.base import clone
 
 from thresher.estimators.base import DictionaryModel
 from thresher.estimators.saving import packed, unpacked
-from thresher.tasks.documents import WordCounter, default_vectorizer
 from thresher.tasks.tfidf import TfIdf
+from thresher.tasks.words import WordCounter, default_vectorizer
 
 if TYPE_CHECKING:
     from thresher.tasks.topics import TopicModel

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from thresher.estimators.robust import is_stream
 from thresher.linalg import Array
 from thresher.plotting import bar_panels, share_bars, to_png
 from thresher.report import Report
-from thresher.tasks.documents import is_table
+from thresher.tasks.documents import as_texts, is_table
 
 if TYPE_CHECKING:
     from thresher.tasks.topics import TopicModel
@@ -37,7 +38,7 @@ def topic_report(model: TopicModel, documents: Any = None) -> Report:
     names = [topic.name for topic in topics]
     shares = None
     if documents is not None:
-        documents = documents if is_table(documents) else list(documents)
+        documents = documents if is_table(documents) else as_texts(documents)
         shares = np.asarray(model.transform(documents))  # not as a frame, whatever set_output says
         order = np.argsort(-shares.mean(axis=0), kind="stable").tolist()
 
@@ -118,6 +119,7 @@ def _tell_examples(
     report.heading("A typical document of each topic")
     for topic in order:
         best = int(shares[:, topic].argmax())
-        text = " ".join(str(documents[best]).split())
+        paragraphs = re.split(r"\n\s*\n", str(documents[best]).strip())
+        text = " · ".join(" ".join(paragraph.split()) for paragraph in paragraphs)
         excerpt = text if len(text) <= _EXCERPT else text[:_EXCERPT].rsplit(" ", 1)[0] + " …"
         report.paragraph(f"{names[topic]} ({shares[best, topic]:.0%}): “{excerpt}”")

@@ -17,11 +17,15 @@ from thresher.estimators import OnlineNMF
 from thresher.estimators.robust import is_stream
 from thresher.linalg import Array
 from thresher.metrics import TopicCoherence, topic_coherence
-from thresher.tasks.documents import WordCounter, batches_of, batches_of_stream, learn_words
+from thresher.tasks.documents import batches_of, batches_of_stream
 from thresher.tasks.tfidf import TfIdf
 from thresher.tasks.topic_file import pack_topics, unpack_topics
+from thresher.tasks.words import WordCounter, learn_words
 
 _WORDS_IN_NAME = 3
+_LEAST_BATCHES = 16
+_SMALLEST_BATCH = 64
+_STARTS_FOR_SHORT_LISTS = 4
 
 
 class Topic(NamedTuple):
@@ -60,8 +64,9 @@ class TopicModel(TransformerMixin, BaseEstimator):
         of it is fitted. By default
         ``OnlineNMF(n_components, divergence="kl", dictionary_set="simplex")``.
     batch_size : int
-        Documents that are learned from at a time. Of a list or table the default model takes fewer
-        if it is short, a sixteenth but at least 64: in large ones more starts end in poor topics
+        Documents that are learned from at a time. If a list or table is shorter than 16 batches,
+        the default model takes a sixteenth of it, but at least 64, and the best of four starts:
+        in few documents small steps find better topics, and a single start sometimes merges two
         (docs/topics.md).
     warm_up : int
         Documents of a stream that are held back to find the vocabulary; then they are learned from.
@@ -157,7 +162,7 @@ class TopicModel(TransformerMixin, BaseEstimator):
             return self._fit_stream(documents)
         counter, counts = learn_words(documents, self.vectorizer, self.vocabulary)
         tfidf = self._new_tfidf(counts)
-        weights = _with_something(_weighted(tfidf, counts))
+        weights = _beginning(tfidf, counts)
         model = self._new_model(weights.shape[0])
         model.fit(weights)
         return self._adopt(counter, tfidf, model)
@@ -172,11 +177,13 @@ class TopicModel(TransformerMixin, BaseEstimator):
         """
         if not hasattr(self, "model_"):
             self._check_parameters()
+            self._check_learns_in_batches()
             counter, counts = learn_words(documents, self.vectorizer, self.vocabulary)
             tfidf = self._new_tfidf(counts)
             model = self._new_model()
-            model.partial_fit(_with_something(_weighted(tfidf, counts)))
+            model.partial_fit(_beginning(tfidf, counts))
         else:
+            self._check_learns_in_batches()
             counter, model = self._counter, self.model_
             counts = counter.counts(documents)
             tfidf = copy.deepcopy(self.tfidf_)  # if the model refuses, nothing has changed
@@ -200,6 +207,7 @@ class TopicModel(TransformerMixin, BaseEstimator):
     def top_words(self, n: int = 8) -> list[list[str]]:
         """The words that weigh most in each topic, best first; words of no weight are left out."""
         check_is_fitted(self, "components_")
+        _require_positive("n", n)
         tops = []
         for row in self.components_:
             order = np.argsort(-row, kind="stable")[:n]
@@ -228,6 +236,7 @@ class TopicModel(TransformerMixin, BaseEstimator):
 
     def document_topics(self, documents: Any, n: int = 3) -> list[list[tuple[str, float]]]:
         """Names and shares of the largest topics of each document, largest first."""
+        _require_positive("n", n)
         names = self._names()
         return [
             [(names[topic], float(row[topic])) for topic in np.argsort(-row, kind="stable")[:n]]
@@ -282,15 +291,30 @@ class TopicModel(TransformerMixin, BaseEstimator):
 
     def _check_parameters(self) -> None:
         for name in ("n_components", "batch_size", "warm_up"):
-            value = getattr(self, name)
-            if not isinstance(value, Integral) or value < 1:
-                raise ValueError(f"{name}={value!r} must be a positive integer.")
+            _require_positive(name, getattr(self, name))
         if self.weighting not in ("tfidf", None):
             raise ValueError(f"weighting={self.weighting!r} is not known; use 'tfidf' or None.")
         if self.weighting is None and self.n_words is not None:
             raise ValueError(
                 "n_words chooses by tf-idf, which weighting=None turns off; leave n_words out, and "
                 "use CountVectorizer(max_features=...) instead."
+            )
+        if isinstance(self.model, type):
+            name = self.model.__name__
+            raise ValueError(f"model={name} is a class; add brackets: {name}().")
+        needed = ("fit", "transform", "get_params")
+        if self.model is not None and not all(hasattr(self.model, name) for name in needed):
+            raise ValueError(
+                f"model={self.model!r} cannot factorise: it needs fit, transform and get_params, "
+                "like an estimator of Thresher or scikit-learn. Or leave it out."
+            )
+
+    def _check_learns_in_batches(self) -> None:
+        if self.model is not None and not hasattr(self.model, "partial_fit"):
+            raise ValueError(
+                f"{type(self.model).__name__} has no partial_fit, so it cannot learn in batches; "
+                "call fit with a list of all documents, or give a model that can, such as "
+                "OnlineNMF or MiniBatchNMF."
             )
 
     def _new_tfidf(self, counts: Any) -> TfIdf | None:
@@ -299,17 +323,22 @@ class TopicModel(TransformerMixin, BaseEstimator):
     def _new_model(self, n_documents: int | None = None) -> Any:
         if self.model is not None:
             return clone(self.model)
-        few = self.batch_size if n_documents is None else max(64, n_documents // 16)
+        batch_size, n_starts = self.batch_size, 1
+        if n_documents is not None and n_documents < _LEAST_BATCHES * self.batch_size:
+            batch_size = min(batch_size, max(_SMALLEST_BATCH, n_documents // _LEAST_BATCHES))
+            n_starts = _STARTS_FOR_SHORT_LISTS
         return OnlineNMF(
             self.n_components,
             divergence="kl",
             dictionary_set="simplex",
-            batch_size=min(self.batch_size, few),
+            batch_size=batch_size,
+            n_starts=n_starts,
             random_state=self.random_state,
             verbose=self.verbose,
         )
 
     def _fit_stream(self, documents: Iterable[Any]) -> Self:
+        self._check_learns_in_batches()
         batches = batches_of_stream(documents, self.batch_size, self.warm_up)
         head = next(batches, None)
         if head is None:
@@ -317,7 +346,7 @@ class TopicModel(TransformerMixin, BaseEstimator):
         counter, counts = learn_words(head, self.vectorizer, self.vocabulary)
         tfidf = self._new_tfidf(counts)
         model = self._new_model()
-        for block in batches_of(_with_something(_weighted(tfidf, counts)), self.batch_size):
+        for block in batches_of(_beginning(tfidf, counts), self.batch_size):
             model.partial_fit(block)
         self._adopt(counter, tfidf, model)
         for batch in batches:
@@ -325,9 +354,9 @@ class TopicModel(TransformerMixin, BaseEstimator):
         return self
 
     def _adopt(self, counter: WordCounter, tfidf: TfIdf | None, model: Any) -> Self:
-        self._counter, self.tfidf_, self.model_ = counter, tfidf, model
-        self.words_ = counter.words if tfidf is None else counter.words[tfidf.selected_]
-        atoms = np.asarray(model.components_, dtype=np.float64)
+        words = counter.words if tfidf is None else counter.words[tfidf.selected_]
+        atoms = _atoms_of(model, len(words))
+        self._counter, self.tfidf_, self.model_, self.words_ = counter, tfidf, model, words
         mass = atoms.sum(axis=1, keepdims=True)
         self.components_ = np.divide(atoms, mass, out=np.zeros_like(atoms), where=mass > 0)
         return self
@@ -367,11 +396,45 @@ def _weighted(tfidf: TfIdf | None, counts: Any) -> Any:
     return counts.astype(np.float64) if tfidf is None else tfidf.transform(counts)
 
 
-def _with_something(weights: Any) -> Any:
-    """Documents to begin with, if there is anything to learn from them."""
+def _beginning(tfidf: TfIdf | None, counts: Any) -> Any:
+    """Weights of the first documents, if there is anything to learn from them."""
+    n_documents, n_words = counts.shape
+    if counts.nnz == 0 or not counts.data.any():
+        raise ValueError(
+            f"None of the {n_words} words of the vocabulary stands in these {n_documents} "
+            "documents; see that they are not empty, or count other words."
+        )
+    weights = _weighted(tfidf, counts)
+    if weights.nnz == 0 and n_documents == 1:
+        raise ValueError(
+            "One document does not tell which words matter, for their weight compares documents; "
+            "begin with more, or give weighting=None."
+        )
     if weights.nnz == 0:
         raise ValueError(
-            "No word tells these documents apart: all of them have the same words, or none. Begin "
-            "with more documents."
+            "No word tells these documents apart: all of them have the same words. Begin with "
+            "more documents, or give weighting=None."
         )
     return weights
+
+
+def _atoms_of(model: Any, n_words: int) -> Array:
+    """``components_``, one column for each word."""
+    name = type(model).__name__
+    if not hasattr(model, "components_"):
+        raise ValueError(
+            f"{name} has no components_ after learning, so it shows no topics; give a model that "
+            "factorises, such as OnlineNMF, or leave it out."
+        )
+    atoms = np.asarray(model.components_, dtype=np.float64)
+    if atoms.ndim != 2 or atoms.shape[1] != n_words:
+        raise ValueError(
+            f"The components_ of {name} have the shape {atoms.shape}; topics need a row each, with "
+            f"{n_words} columns, one for each word."
+        )
+    return atoms
+
+
+def _require_positive(name: str, value: Any) -> None:
+    if not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"{name}={value!r} must be a positive integer.")
