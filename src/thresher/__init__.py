@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         load,
         save,
     )
+    from thresher.tasks.novel_documents import NovelDocumentDetector
     from thresher.tasks.topics import TopicModel
 
 __version__ = "0.1.0"
@@ -26,6 +27,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "BatchNMF": "thresher.estimators",
     "Checkpoint": "thresher.estimators",
+    "NovelDocumentDetector": "thresher.tasks.novel_documents",
     "OnlineNMF": "thresher.estimators",
     "OnlineRobustNMF": "thresher.estimators",
     "RobustNMF": "thresher.estimators",
@@ -39,6 +41,7 @@ _HOMES = {
 __all__ = [
     "BatchNMF",
     "Checkpoint",
+    "NovelDocumentDetector",
     "OnlineNMF",
     "OnlineRobustNMF",
     "RobustNMF",

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 
 from thresher.engine.progress import ProgressBar
@@ -87,8 +87,8 @@ class NovelDocumentDetector(BaseEstimator):
     n_components : int
         Directions or atoms.
     mode : {"auto", "online", "batch_impl", "l2_batch"}
-        ``online`` is `OnlineL1Dictionary` with the published OIADMM; ``batch_impl`` (Algorithm 4) and
-        ``l2_batch`` (Algorithm 5) keep all documents and learn anew at every step, with
+        ``online`` is `OnlineL1Dictionary` with the published OIADMM; ``batch_impl`` (Algorithm 4)
+        and ``l2_batch`` (Algorithm 5) keep all documents and learn anew at every step, with
         ``n_new_atoms`` more atoms.
     model : estimator, optional
         Any dictionary model of the library, instead of a mode; its loss is the score. With
@@ -326,13 +326,11 @@ class NovelDocumentDetector(BaseEstimator):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         if self.model is None and self.mode == "auto":
             return DirectionMemory(Directions.none(self.n_components, n_features, seed))
-        from sklearn.base import clone
-
+        if self.model is not None:
+            return DictionaryMemory(clone(self.model), self.n_new_atoms or 0)
         from thresher.estimators import BatchNMF, L1Dictionary, OnlineL1Dictionary
 
         common: dict[str, Any] = {"random_state": seed, "verbose": self.verbose}
-        if self.model is not None:
-            return DictionaryMemory(clone(self.model), self.n_new_atoms or 0)
         grown = 10 if self.n_new_atoms is None else self.n_new_atoms
         if self.mode == "online":
             model: Any = OnlineL1Dictionary(self.n_components, solver="oiadmm", **common)
