@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.metrics import roc_auc_score
 
-from thresher import NovelDocumentDetector, OnlineNMF
+from thresher import NovelDocumentDetector, OnlineNMF, load, save
 from thresher.tasks.alarm import Alarm
 from thresher.tasks.directions import Directions, _joined, unit_rows
 from thresher.tasks.document_steps import document_steps
@@ -250,6 +250,25 @@ def test_memory_does_not_grow():
     grown = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
     assert grown < 50_000
+
+
+@pytest.mark.parametrize("model", [None, OnlineNMF(4, divergence="kl", verbose=0)], ids=str)
+def test_a_detector_goes_on_from_a_file(model, tmp_path):
+    start, _ = texts(["weather", "music"], 100)
+    detector = NovelDocumentDetector(4, model=model, random_state=0, verbose=0).fit(start)
+    detector.step(texts(["weather", "sport"], 50, seed=1)[0])
+    save(detector, tmp_path / "detector.thresher")
+    again = load(tmp_path / "detector.thresher")
+    news, _ = texts(list(TOPICS), 50, seed=2)
+    for seed in range(2):
+        one, two = detector.step(news), again.step(news)
+        np.testing.assert_array_equal(one.scores, two.scores)
+        np.testing.assert_array_equal(one.novel, two.novel)
+        assert one.topics == two.topics
+        news, _ = texts(list(TOPICS), 50, seed=3 + seed)
+    assert again.words_ == detector.words_
+    with pytest.raises(ValueError, match="nothing to save"):
+        save(NovelDocumentDetector(), tmp_path / "none.thresher")
 
 
 # ------------------------------------------------------------------------ time steps

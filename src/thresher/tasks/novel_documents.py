@@ -18,6 +18,7 @@ from thresher.tasks.directions import Directions
 from thresher.tasks.document_steps import document_steps
 from thresher.tasks.emerging import EmergingTopic, emerging_topics
 from thresher.tasks.growing_words import GrowingWords
+from thresher.tasks.novelty_file import pack_detector, unpack_detector
 from thresher.tasks.novelty_memory import DictionaryMemory, DirectionMemory, Memory
 
 MODES = ("auto", "online", "batch_impl", "l2_batch")
@@ -303,6 +304,15 @@ class NovelDocumentDetector(BaseEstimator):
         return self._words.n_documents
 
     # -------------------------------------------------------------------- details
+
+    def _packed(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """For `thresher.save`."""
+        return pack_detector(self)
+
+    @classmethod
+    def _unpacked(cls, arrays: dict[str, Any], document: dict[str, Any]) -> Self:
+        """For `thresher.load`."""
+        return unpack_detector(cls, arrays, document)
 
     def _learn(self, counts: Any) -> None:
         """Learn from documents whose words are known, with weights of the time before them."""
