@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from thresher.estimators import (
         BatchNMF,
         Checkpoint,
+        OnlineL1Dictionary,
         OnlineNMF,
         OnlineRobustNMF,
         RobustNMF,
@@ -28,6 +29,7 @@ _HOMES = {
     "BatchNMF": "thresher.estimators",
     "Checkpoint": "thresher.estimators",
     "NovelDocumentDetector": "thresher.tasks.novel_documents",
+    "OnlineL1Dictionary": "thresher.estimators",
     "OnlineNMF": "thresher.estimators",
     "OnlineRobustNMF": "thresher.estimators",
     "RobustNMF": "thresher.estimators",
@@ -42,6 +44,7 @@ __all__ = [
     "BatchNMF",
     "Checkpoint",
     "NovelDocumentDetector",
+    "OnlineL1Dictionary",
     "OnlineNMF",
     "OnlineRobustNMF",
     "RobustNMF",

@@ -250,9 +250,18 @@ BATCH_DIVERGENCE_SOLVERS = {
     ),
 }
 
+ONLINE_L1_SOLVERS = {
+    "auto": DivergenceSolver(
+        "exact codes on the words of a document, smoothed dictionary step with additive statistics",
+        RoughEncoder(),
+        sparse=True,
+    ),
+}
+
 INITS = {
     "auto": "auto",
     "mean": "mean",
+    "medians": "medians",
     "samples": "samples",
     "random": "uniform",
     "uniform": "uniform",

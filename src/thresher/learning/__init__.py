@@ -4,6 +4,7 @@ from thresher.learning.block_descent import BlockDescent
 from thresher.learning.dictionary_admm import DictionaryADMM
 from thresher.learning.forgetting import Forgetting, HalfLife, PlainAverage, PowerForgetting
 from thresher.learning.initial import initial_atoms, mean_sample, positive_atoms
+from thresher.learning.medians import median_atoms
 from thresher.learning.outlier_weight import (
     FixedWeight,
     NoiseWeight,
@@ -52,6 +53,7 @@ __all__ = [
     "Sums",
     "initial_atoms",
     "mean_sample",
+    "median_atoms",
     "positive_atoms",
     "weighted_quantile",
 ]
