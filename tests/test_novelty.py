@@ -339,10 +339,22 @@ def test_rules_of_alarm():
     assert Alarm(threshold=0.6).marks(scores).tolist() == [False, True, False, True]
     assert Alarm(top_share=0.25).marks(scores).tolist() == [False, True, False, False]
     alarm = Alarm(false_alarm_rate=0.25)
-    alarm.learn(np.linspace(0, 1, 101))
+    alarm.past.extend(np.linspace(0, 1, 101))
     np.testing.assert_allclose(alarm.p_values(scores), [92 / 102, 12 / 102, 52 / 102, 32 / 102])
     assert alarm.marks(scores).tolist() == [False, True, False, False]
     assert not Alarm().marks(scores).any()  # nothing is known yet
+
+
+def test_what_is_novel_does_not_become_usual():
+    rng = np.random.default_rng(0)
+    alarm = Alarm(false_alarm_rate=0.1)
+    for _ in range(5):
+        alarm.learn(rng.random(300))  # nothing is novel: nothing is left out
+    assert len(alarm.past) == 1500
+    assert np.mean(alarm.past) == pytest.approx(0.5, abs=0.03)
+    alarm.learn(np.concatenate([rng.random(100), 5 + rng.random(100)]))
+    assert len(alarm.past) < 1500 + 100 + 21
+    assert alarm.marks(np.array([0.98, 0.5])).tolist() == [True, False]
 
 
 @pytest.mark.parametrize(

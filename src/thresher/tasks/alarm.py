@@ -10,7 +10,10 @@ from numpy.typing import NDArray
 
 from thresher.linalg import Array
 
-_REMEMBERED = 10_000
+_REMEMBERED = 2000
+"""Scores fall as more is known, so old ones would make a rule too careful."""
+
+_BURST = 2.0
 
 
 @dataclass
@@ -62,5 +65,17 @@ class Alarm:
         return np.asarray((as_high + 1) / (len(past) + 1))
 
     def learn(self, scores: Array) -> None:
-        """Remember some scores; the oldest are forgotten."""
-        self.past.extend(np.asarray(scores, dtype=np.float64).tolist())
+        """Remember the scores of a step; the oldest are forgotten.
+
+        If far more documents are marked than chance would mark, most are novel indeed, and with
+        their scores nothing novel would be marked for a long time. Then only as many are
+        remembered as false alarms were to be expected, those of the lowest scores.
+        """
+        values = np.asarray(scores, dtype=np.float64)
+        marked = self.p_values(values) <= self.false_alarm_rate
+        expected = self.false_alarm_rate * len(values)
+        usual = np.sort(values[marked])
+        if len(usual) > _BURST * expected:
+            usual = usual[: int(np.ceil(expected))]
+        self.past.extend(values[~marked].tolist())
+        self.past.extend(usual.tolist())

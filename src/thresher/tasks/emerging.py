@@ -10,7 +10,7 @@ from sklearn.cluster import AgglomerativeClustering
 from thresher.linalg import Array
 from thresher.tasks.directions import unit_rows
 
-_APART = 0.75
+_APART = 0.9
 _LARGEST = 2000
 
 
