@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from thresher.estimators import (
         BatchNMF,
         Checkpoint,
+        L1Dictionary,
         OnlineL1Dictionary,
         OnlineNMF,
         OnlineRobustNMF,
@@ -29,6 +30,7 @@ _HOMES = {
     "BatchNMF": "thresher.estimators",
     "Checkpoint": "thresher.estimators",
     "NovelDocumentDetector": "thresher.tasks.novel_documents",
+    "L1Dictionary": "thresher.estimators",
     "OnlineL1Dictionary": "thresher.estimators",
     "OnlineNMF": "thresher.estimators",
     "OnlineRobustNMF": "thresher.estimators",
@@ -43,6 +45,7 @@ _HOMES = {
 __all__ = [
     "BatchNMF",
     "Checkpoint",
+    "L1Dictionary",
     "NovelDocumentDetector",
     "OnlineL1Dictionary",
     "OnlineNMF",

@@ -2,6 +2,7 @@
 
 from thresher.estimators.batch_nmf import BatchNMF
 from thresher.estimators.checkpoint import Checkpoint
+from thresher.estimators.l1_dictionary import L1Dictionary
 from thresher.estimators.online_l1_dictionary import OnlineL1Dictionary
 from thresher.estimators.online_nmf import OnlineNMF
 from thresher.estimators.online_robust_nmf import OnlineRobustNMF
@@ -12,6 +13,7 @@ from thresher.estimators.saving import load, save
 __all__ = [
     "BatchNMF",
     "Checkpoint",
+    "L1Dictionary",
     "OnlineL1Dictionary",
     "OnlineNMF",
     "OnlineRobustNMF",

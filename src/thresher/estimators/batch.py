@@ -40,8 +40,6 @@ from thresher.streams import ArraySource, Batch
 
 _ROUNDS_PER_NOISE_LEVEL = 5
 _NOISE_LEVELS = 3
-_STREAM_BATCH = 256
-_STREAM_PASSES = 3
 
 
 class BatchModel(LearnedModel):
@@ -49,6 +47,9 @@ class BatchModel(LearnedModel):
 
     solver: str
     callbacks: Iterable[Callback] | None
+
+    _stream_batch = 256
+    _stream_passes = 3
 
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, entry_weight: Any = None
@@ -97,7 +98,7 @@ class BatchModel(LearnedModel):
         """
         source = ArraySource(
             batch.X,
-            _STREAM_BATCH,
+            self._stream_batch,
             True,
             self._state.seed,
             batch.sample_weight,
@@ -122,7 +123,7 @@ class BatchModel(LearnedModel):
             return False
 
         started = time.perf_counter()
-        stream(method, self._state, source, pool, report, _STREAM_PASSES, self.tol)
+        stream(method, self._state, source, pool, report, self._stream_passes, self.tol)
         self._seconds += time.perf_counter() - started
         state = self._state
         self._adopt(replace(state, D=state.average, n_samples=0, n_steps=0), self._position)

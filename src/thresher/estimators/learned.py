@@ -125,7 +125,7 @@ class LearnedModel(DictionaryModel):
         given = self.init if self.n_components is None and not isinstance(self.init, str) else ()
         self._method(self.n_components or len(given) or 10)
 
-    def _begin(self, first: Batch, seed: int) -> StreamState:
+    def _begin(self, first: Batch, seed: int, in_order: bool = True) -> StreamState:
         F = first.X.shape[1]
         dtype = computing_dtype(first.X)
         init = self.init
@@ -148,7 +148,7 @@ class LearnedModel(DictionaryModel):
                     "An atom of init is all zero, and would never learn; give it some positive "
                     "entries, or leave init out."
                 )
-        return self._method(n_components).begin(first, init, n_components, dtype, seed)
+        return self._method(n_components, in_order).begin(first, init, n_components, dtype, seed)
 
     def _draw_seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))

@@ -72,7 +72,7 @@ class OnlineModel(LearnedModel):
         samples = self._checked(X, known=False)
         seed = self._draw_seed()
         source = self._source(self._batch(samples, sample_weight, entry_weight), seed)
-        state = self._begin(next(source.batches(0, 0)), seed)
+        state = self._begin(next(source.batches(0, 0)), seed, in_order=not self.shuffle)
         self._check_weights(state, source.entry_weight)
         started = time.perf_counter()
         if self.n_starts > 1:
@@ -216,7 +216,10 @@ class OnlineModel(LearnedModel):
         moved = float(np.linalg.norm(after.average - before.average))
         change = moved / (size if size > 0 else 1.0)
         loss = summary.loss / batch.weight if batch.weight > 0 else 0.0
-        row = HistoryRow(after.n_samples, self._seconds, loss, summary.certificate, change)
+        violation = after.statistics.numbers().get("violation", float("nan"))
+        row = HistoryRow(
+            after.n_samples, self._seconds, loss, summary.certificate, change, violation
+        )
         self.history_.append(row)
         self._adopt(after, position)
         return row

@@ -5,14 +5,14 @@ from dataclasses import replace
 from typing import Any
 
 from thresher.engine import Callback, OnlineMethod
-from thresher.estimators.l1_model import L1Model
+from thresher.estimators.l1_model import L1Model, with_documents
 from thresher.estimators.online import OnlineModel
 from thresher.estimators.registry import (
     AVERAGING_SHUFFLED,
     FORGETTING_SHUFFLED,
     ONLINE_L1_SOLVERS,
-    named_divergence_solver,
     named_forgetting,
+    named_l1_solver,
 )
 from thresher.learning import PlainAverage
 
@@ -42,10 +42,11 @@ class OnlineL1Dictionary(L1Model, OnlineModel):
         Where atoms start. ``auto`` takes medians of groups of similar documents where most entries
         are zero, and thinned samples elsewhere. Means would be useless: with them codes of zero are
         optimal for nearly every document.
-    solver : {"auto"}
-        ``auto`` codes sparse documents exactly and moves the dictionary by a quadratic with
-        additive statistics, in which the kinks of the distance are rounded off at the scale of the
-        residuals.
+    solver : {"auto", "oiadmm"} or OnlineInexactADMM
+        ``auto`` codes documents exactly and moves the dictionary by a quadratic with additive
+        statistics, in which the kinks of the distance are rounded off at the scale of the
+        residuals. ``oiadmm`` is that of the paper: it expands the documents of a batch and keeps a
+        dual of the size of the largest one; ``thresher.learning.OnlineInexactADMM`` has its steps.
     dictionary_set : str or ConvexSet
         Where atoms may lie; ``l1_ball`` as in the paper.
     dictionary_penalty, batch_size, n_passes, shuffle, forgetting, frozen_atoms, tol, max_iter,
@@ -57,7 +58,8 @@ class OnlineL1Dictionary(L1Model, OnlineModel):
     components_ : array of shape (K, F)
         The dictionary, atoms in rows.
     history_ : History
-        One row per batch: samples, seconds, loss, certificate, dictionary change.
+        One row per batch: samples, seconds, loss (λ‖c‖₁ included), certificate, dictionary change,
+        and for ``oiadmm`` the accumulated squared violation of its constraint.
     n_samples_seen_, n_iter_ : int
         Samples and batches seen.
 
@@ -121,11 +123,13 @@ class OnlineL1Dictionary(L1Model, OnlineModel):
     @property
     def solver_(self) -> str:
         """What the solver consists of."""
-        return named_divergence_solver(self.solver, ONLINE_L1_SOLVERS).description
+        return named_l1_solver(self.solver, ONLINE_L1_SOLVERS).description
 
     def _method(self, n_components: int, in_order: bool = True) -> OnlineMethod:
-        solver = named_divergence_solver(self.solver, ONLINE_L1_SOLVERS)
+        solver = named_l1_solver(self.solver, ONLINE_L1_SOLVERS)
         method = self._parts(n_components, solver, PlainAverage())
         forgetting = named_forgetting(self.forgetting, in_order)
-        averaging = AVERAGING_SHUFFLED if forgetting == FORGETTING_SHUFFLED else 0.0
-        return replace(method, forgetting=forgetting, averaging=averaging)
+        averaged = solver.learner == "auto" and forgetting == FORGETTING_SHUFFLED
+        averaging = AVERAGING_SHUFFLED if averaged else 0.0
+        method = replace(method, forgetting=forgetting, averaging=averaging, shuffled=not in_order)
+        return with_documents(method) if solver.learner == "auto" else method

@@ -60,7 +60,7 @@ def _sum_threshold(atom, radius):  # type: ignore[no-untyped-def]
             if atom[f] > theta:
                 total += atom[f]
                 left += 1
-        if left == count or left == 0:
+        if left >= count or left == 0:  # never more, but for rounding
             return theta
         count = left
 

@@ -33,6 +33,12 @@ class L1Distance(SeparableLoss):
         """The weight of zeros."""
         return self.zero_weight
 
+    def bounds(self, X: Array, weight: Array | None = None) -> Array | None:
+        """The largest slope of every entry, shape (n, F): its weight; None if all are one."""
+        if weight is None and self.zero_weight == 1:
+            return None
+        return weigh_zeros(X, np.ones_like(X) if weight is None else weight, self.zero_weight)
+
     def entry_value(self, x: Array, y: Array) -> Array:
         """``|x − y|``."""
         return weigh_zeros(x, np.abs(x - y), self.zero_weight)

@@ -2,6 +2,7 @@
 
 from .clusters import purity
 from .factors import factor_match_score, hoyer_sparseness
+from .l1_dictionary import regret, regret_bound, sparse_reconstruction_error, violation_bound
 from .outliers import SupportScores, support_scores
 from .reconstruction import mean_regret, psnr, relative_error
 from .topics import TopicCoherence, topic_coherence
@@ -14,7 +15,11 @@ __all__ = [
     "mean_regret",
     "psnr",
     "purity",
+    "regret",
+    "regret_bound",
     "relative_error",
+    "sparse_reconstruction_error",
     "support_scores",
     "topic_coherence",
+    "violation_bound",
 ]
