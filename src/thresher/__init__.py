@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         load,
         save,
     )
+    from thresher.tasks.novel_documents import NovelDocumentDetector
     from thresher.tasks.recognition import FaceRecognizer
     from thresher.tasks.segmentation import ImageSegmenter
     from thresher.tasks.topics import TopicModel
@@ -35,6 +36,7 @@ _HOMES = {
     "FaceRecognizer": "thresher.tasks.recognition",
     "ImageSegmenter": "thresher.tasks.segmentation",
     "ManhattanNMF": "thresher.estimators",
+    "NovelDocumentDetector": "thresher.tasks.novel_documents",
     "L1Dictionary": "thresher.estimators",
     "OnlineL1Dictionary": "thresher.estimators",
     "OnlineNMF": "thresher.estimators",
@@ -55,6 +57,7 @@ __all__ = [
     "ImageSegmenter",
     "L1Dictionary",
     "ManhattanNMF",
+    "NovelDocumentDetector",
     "OnlineL1Dictionary",
     "OnlineNMF",
     "OnlineRobustNMF",

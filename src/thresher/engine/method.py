@@ -100,6 +100,13 @@ class StreamState:
         statistics = self.statistics.grow(n_features, len(self.D) + len(atoms))
         return replace(self, D=padded(self.D), average=padded(self.average), statistics=statistics)
 
+    def keep(self, columns: NDArray[np.intp]) -> "StreamState":
+        """Forget all features but some."""
+        same = self.average is self.D
+        D = np.ascontiguousarray(self.D[:, columns])
+        average = D if same else np.ascontiguousarray(self.average[:, columns])
+        return replace(self, D=D, average=average, statistics=self.statistics.keep(columns))
+
 
 @dataclass(frozen=True)
 class Summary:

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from thresher.engine import BatchADMM, Callback, ExactAlternation, OnlineMethod, Pool
+from thresher.engine import Alternation, Callback, OnlineMethod, Pool
 from thresher.estimators.batch import BatchModel
 from thresher.estimators.l1_model import L1Model, with_documents
-from thresher.estimators.registry import BATCH_L1_SOLVERS, named_divergence_solver
+from thresher.estimators.registry import BATCH_L1_SOLVERS, named_solver
 from thresher.learning import PlainAverage
 from thresher.linalg import Array
 from thresher.streams import Batch
@@ -98,16 +98,16 @@ class L1Dictionary(L1Model, BatchModel):
     @property
     def solver_(self) -> str:
         """What the solver consists of."""
-        return named_divergence_solver(self.solver, BATCH_L1_SOLVERS).description
+        return named_solver(self.solver, BATCH_L1_SOLVERS).description
 
     def _method(self, n_components: int, in_order: bool = True) -> OnlineMethod:
-        solver = named_divergence_solver(self.solver, BATCH_L1_SOLVERS)
+        solver = named_solver(self.solver, BATCH_L1_SOLVERS)
         method = replace(self._parts(n_components, solver, PlainAverage()), shuffled=True)
         return with_documents(method) if solver.learner == "auto" else method
 
     def _alternation(
         self, method: OnlineMethod, batch: Batch, pool: Pool, codes: Array | None
-    ) -> ExactAlternation | BatchADMM:
+    ) -> Alternation:
         if self.solver != "auto" and codes is None:  # as published: zero codes
             codes = np.zeros((batch.n_samples, len(self._state.D)), dtype=self._state.D.dtype)
         return super()._alternation(method, batch, pool, codes)

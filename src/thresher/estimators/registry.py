@@ -407,7 +407,7 @@ def named_l1_solver(
     """The same, where OIADMM may also be given with step sizes of one's own."""
     if isinstance(value, OnlineInexactADMM):
         return replace(solvers["oiadmm"], learner=value)
-    return named_divergence_solver(value, solvers)
+    return named_solver(value, solvers)
 
 
 def named_divergence(value: Any, parameter: Any) -> Divergence:

@@ -61,6 +61,17 @@ class Statistics:
 
         return replace(self, **{name: padded(name, V) for name, V in self.arrays().items()})
 
+    def keep(self, columns: NDArray[np.intp]) -> Self:
+        """Forget all features but some."""
+
+        def kept(name: str, values: Array) -> Array:
+            for axis, letter in enumerate(self.AXES[name]):
+                if letter == "F" and values.shape[axis] > 1:
+                    values = np.take(values, columns, axis=axis)
+            return values
+
+        return replace(self, **{name: kept(name, V) for name, V in self.arrays().items()})
+
 
 class Sums(Protocol):
     """A coded block or batch, reduced to sums that add up over blocks."""
