@@ -269,6 +269,7 @@ ONLINE_L1_SOLVERS = {
         _LINEARISED,
         OnlineInexactADMM(),
         L1Distance,
+        sparse=True,  # what they keep is dense, but scores need not be
     ),
 }
 
@@ -281,6 +282,7 @@ BATCH_L1_SOLVERS = {
         _LINEARISED,
         L1DictionaryADMM(),
         L1Distance,
+        sparse=True,  # what they keep is dense, but scores need not be
     ),
 }
 
