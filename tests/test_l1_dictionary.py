@@ -90,6 +90,14 @@ def test_algorithm_2_reaches_the_linear_program_of_100_documents():
         assert abs(value - best) < 1e-6
 
 
+def test_algorithm_2_takes_sparse_documents():
+    P, D = mixtures(20)
+    problem = CodingProblem(D, L1Distance(0.5), Constrained(L1(LAMBDA)))
+    encoder = Encoder(LinearisedADMM(), Settled(1e-4), 500, certify=False)
+    thin = encoder.encode(problem, sparse.csr_array(P)).codes
+    np.testing.assert_array_equal(thin, encoder.encode(problem, P).codes)
+
+
 @pytest.mark.parametrize("zero_weight", [1.0, 0.3])
 def test_algorithm_2_without_e_is_as_printed(zero_weight):
     """With the copy E of the residual, line by line, and with entry weights."""
@@ -434,7 +442,7 @@ KEPT = [c for c in checks_for(OnlineL1Dictionary()) if c.__name__ not in NOT_FOR
 
 @pytest.mark.parametrize("check", KEPT, ids=lambda check: check.__name__)
 def test_promise_of_oiadmm(check):
-    check(OnlineL1Dictionary(solver="oiadmm"))
+    check(OnlineL1Dictionary(solver="oiadmm", n_passes=2))
 
 
 @pytest.mark.parametrize("solver", ["oiadmm", OnlineInexactADMM("adaptive", beta=2.0)], ids=str)

@@ -40,29 +40,29 @@ class LinearisedADMM(RowSolver):
 
     def start(self, block: Block, codes: Array | None) -> State:
         """Zero codes, as published, or those that were given; a zero dual."""
-        problem, X = block.problem, block.X
+        problem = block.problem
         if not isinstance(problem.loss, L1Distance):
             raise ValueError(
                 f"This ADMM splits off the residual of the ℓ1 distance and cannot use "
                 f"{problem.loss}; use L1Distance, or another solver."
             )
+        X = block.X.toarray() if hasattr(block.X, "toarray") else block.X  # the dual is dense
         n, K = X.shape[0], len(problem.D)
         C = np.zeros((n, K), dtype=X.dtype) if codes is None else np.array(codes, dtype=X.dtype)
         seen = X if block.weight is None else np.where(block.weight > 0, X, 0)
         size = np.abs(seen).sum(axis=1, keepdims=True)
         phi = X.dtype.type(self.phi) / np.where(size > 0, size, 1)
         moved = np.full(n, np.inf, dtype=X.dtype)
+        bound = problem.loss.bounds(X, block.weight)
+        bound = np.ones((n, 1), dtype=X.dtype) if bound is None else bound
         state = {"C": C, "residual": seen - C @ problem.D, "dual": np.zeros_like(X), "phi": phi}
-        return state | {"primal": moved, "change": moved.copy()}
+        return state | {"bound": bound, "primal": moved, "change": moved.copy()}
 
     def steps(self, block: Block, state: State, times: int) -> None:
         """Rounds of Algorithm 2."""
         problem = block.problem
-        assert isinstance(problem.loss, L1Distance)  # checked at the start
-        D, phi, number = problem.D, state["phi"], block.X.dtype.type
+        D, phi, bound, number = problem.D, state["phi"], state["bound"], block.X.dtype.type
         kappa = number(self.kappa / problem.dictionary_norm)
-        bound = problem.loss.bounds(block.X, block.weight)
-        bound = np.ones((1, 1), dtype=block.X.dtype) if bound is None else bound
         for _ in range(times):
             C, dual, residual = state["C"], state["dual"], state["residual"]
             U = np.clip(phi * residual + dual, -bound, bound)

@@ -319,6 +319,7 @@ ONLINE_L1_SOLVERS = {
         _LINEARISED,
         OnlineInexactADMM(),
         L1Distance,
+        sparse=True,  # what they keep is dense, but scores need not be
     ),
 }
 
@@ -331,6 +332,7 @@ BATCH_L1_SOLVERS = {
         _LINEARISED,
         L1DictionaryADMM(),
         L1Distance,
+        sparse=True,  # what they keep is dense, but scores need not be
     ),
 }
 
