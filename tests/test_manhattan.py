@@ -156,6 +156,19 @@ def test_sweeps_can_stall_above_the_optimum_and_exact_rows_do_not():
     assert np.mean(above) > 1e-3
 
 
+def test_sparse_rows_are_solved_on_their_nonzeros():
+    """The same optimum as that of expanded rows, with zeros of any weight, for both halves."""
+    rng = np.random.default_rng(0)
+    X = rng.poisson(0.3, (40, 30)).astype(float)
+    A, V = rng.random((4, 30)), rng.random((40, 4))
+    for zero_weight in (1.0, 0.2):
+        found = [
+            ExactRows().improve(half_of(given, zero_weight=zero_weight), A, V, Pool(1))[1]
+            for given in (X, sparse.csr_array(X))
+        ]
+        np.testing.assert_allclose(found[0], found[1], rtol=1e-6)
+
+
 def test_the_two_halves_are_one_problem():
     """Sweeping the dictionary is sweeping codes of the transposed data."""
     X = planted(60)

@@ -15,7 +15,10 @@ from thresher.penalties import L1, Constrained
 
 @dataclass(frozen=True)
 class ExactRows:
-    """Least absolute deviations, row by row, from the codes of the last round."""
+    """Least absolute deviations, row by row, from the codes of the last round.
+
+    Sparse rows without weights are problems on their own nonzeros, and never expanded.
+    """
 
     encoder: LeastAbsolute = field(default_factory=lambda: LeastAbsolute(1e-6))
 
@@ -30,21 +33,25 @@ class ExactRows:
         V = np.array(V, order="C")
         moving = half.atoms(len(A))
         staying = np.setdiff1d(np.arange(len(A)), moving)
-        problem = _problem(half, np.ascontiguousarray(A[moving]))
+        sparse = half.is_sparse and not staying.size
+        problem = _problem(half, np.ascontiguousarray(A[moving]), sparse)
         self.encoder.prepare(problem)
 
-        def work(rows: slice, X: Array, weight: Array | None) -> Array:
-            rest = X - V[rows][:, staying] @ A[staying] if staying.size else X
-            before = half.losses(rest - V[rows][:, moving] @ problem.D, weight)
-            found = self.encoder.encode(problem, rest, weight, V[rows][:, moving]).codes
-            after = half.losses(rest - found @ problem.D, weight)
-            l1 = half.amount * _l1(half)
-            gain = before - after + l1 * (V[rows][:, moving] - found).sum(axis=1)
-            better = np.flatnonzero(gain > 0)
-            V[(rows.start + better)[:, None], moving] = found[better]
-            return np.where(gain > 0, after, before)
+        def work(rows: slice) -> Array:
+            start = np.ascontiguousarray(V[rows][:, moving])
+            X, weight = (half.load_sparse(rows), None) if sparse else half.load(rows)
+            if staying.size:
+                X = X - V[rows][:, staying] @ A[staying]
+            found = self.encoder.encode(problem, X, weight, start).codes
+            before, after = (problem.fit(X, C, weight).values() for C in (start, found))
+            priced = problem.regulariser.value(start) - problem.regulariser.value(found)
+            better = before - after + priced > 0
+            chosen = np.flatnonzero(better)
+            V[(rows.start + chosen)[:, None], moving] = found[chosen]
+            return np.where(better, after, before)
 
-        return V, np.concatenate(half.for_rows(work, pool))
+        blocks = half.sparse_blocks() if sparse else half.blocks()
+        return V, np.concatenate(pool.map(work, blocks))
 
 
 def _l1(half: Half) -> float:
@@ -52,8 +59,10 @@ def _l1(half: Half) -> float:
     return float(penalty.l1)
 
 
-def _problem(half: Half, A: Array) -> CodingProblem:
+def _problem(half: Half, A: Array, sparse: bool = False) -> CodingProblem:
+    """As the encoder sees it; in dense blocks weights of zeros are among those of entries."""
+    loss = L1Distance(half.zero_weight if sparse else 1.0)
     regulariser = half.regulariser
-    if half.amount != 1 and LeastAbsolute.applies(CodingProblem(A, L1Distance(), regulariser)):
+    if half.amount != 1 and LeastAbsolute.applies(CodingProblem(A, loss, regulariser)):
         regulariser = Constrained(L1(half.amount * _l1(half)), regulariser.region)
-    return CodingProblem(A, L1Distance(), regulariser)
+    return CodingProblem(A, loss, regulariser)

@@ -7,6 +7,7 @@ the same solvers. In a half the *moving* factor V has a row for every row of its
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,7 +15,13 @@ from numpy.typing import NDArray
 
 from thresher.engine.graph import Graph
 from thresher.engine.pool import Pool
-from thresher.linalg import Array, block_slices, load_block
+from thresher.linalg import (
+    Array,
+    block_slices,
+    load_block,
+    load_sparse_block,
+    sparse_block_slices,
+)
 from thresher.penalties import Constrained
 from thresher.sets import Box
 
@@ -77,6 +84,22 @@ class Half:
             weight = np.ones_like(X) if weight is None else weight
             weight = np.where(X == 0, weight * self.dtype.type(self.zero_weight), weight)
         return X, weight
+
+    @cached_property
+    def is_sparse(self) -> bool:
+        """Whether rows can be taken as their nonzeros: CSR, nothing missing, no weights."""
+        weighted = self.entry_weight is not None or self.column_weight is not None
+        return hasattr(self.samples, "indptr") and not (
+            weighted or bool(np.isnan(self.samples.data).any())
+        )
+
+    def sparse_blocks(self) -> list[slice]:
+        """Row blocks of fixed size, for rows that are short."""
+        return list(sparse_block_slices(self.samples.shape[0]))
+
+    def load_sparse(self, rows: slice) -> Any:
+        """A block of samples as CSR."""
+        return load_sparse_block(self.samples, rows, self.dtype)
 
     def atoms(self, n_components: int) -> NDArray[np.int64]:
         """Numbers of the atoms that may move."""

@@ -25,6 +25,7 @@ from thresher.encoding import (
     SmallChange,
 )
 from thresher.engine import (
+    ExactRows,
     Graph,
     Half,
     HalfSolver,
@@ -277,7 +278,14 @@ class FactorSolver:
     quick_start: bool = False
 
 
+_LARGE = 1 << 20
+
+
 def _best(half: Half) -> HalfSolver:
+    # Small sparse data are expanded quickly, and sweeps know every weight.
+    large = half.samples.shape[0] * half.samples.shape[1] >= _LARGE
+    if large and half.is_sparse and ExactRows.applies(half):
+        return ExactRows()
     return _rri(half) if RankOneSweeps.applies(half) else NesterovSmoothing()
 
 
@@ -299,7 +307,9 @@ def ogm(smoothing: float = 2.0, monotone: bool = False) -> FactorSolver:
 
 
 MANHATTAN_SOLVERS = {
-    "auto": FactorSolver("ADMM on both factors, then the best sweeps for each", _best, True),
+    "auto": FactorSolver(
+        "ADMM on both factors, then sweeps; exact rows of large sparse data", _best, True
+    ),
     "rri": FactorSolver("one sweep over the entries of each factor (paper C, RRI)", _rri),
     "ogm": ogm(),
 }
