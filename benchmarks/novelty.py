@@ -182,6 +182,8 @@ def part_tdt2(options: argparse.Namespace, record: dict[str, Any]) -> None:
     heading = " ".join(f"{i:>5}" for i in REPORTED)
     print(f"{'':20} {'size':>4} {heading}  mean pooled  s/step")
     for name, size, how, data, extra in methods(X, options.quick):
+        if options.methods and name not in options.methods:
+            continue
         slow = name in ("BATCH-IMPL", "L2-BATCH", "nearest neighbour", "scikit-learn", "ONLINE")
         results, spent = [], []
         for seed in range(1 if slow else options.seeds):
@@ -368,6 +370,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--methods", nargs="+", help="only these of tdt2, such as auto ONLINE")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument(
