@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 
 from thresher.datasets import make_outlier_stream
-from thresher.estimators import BatchNMF, OnlineNMF, OnlineRobustNMF, RobustNMF, load, save
+from thresher.estimators import (
+    BatchNMF,
+    L1Dictionary,
+    ManhattanNMF,
+    OnlineL1Dictionary,
+    OnlineNMF,
+    OnlineRobustNMF,
+    RobustNMF,
+    load,
+    save,
+)
 from thresher.learning import HalfLife, PowerForgetting
 from thresher.metrics import relative_error, support_scores
 from thresher.penalties import ElasticNet, GroupLasso, SparseGroupLasso
@@ -20,6 +30,11 @@ ESTIMATORS = [
     OnlineNMF(divergence="kl"),
     OnlineNMF(divergence="is"),
     BatchNMF(divergence="kl", max_iter=40),
+    ManhattanNMF(max_iter=40),
+    ManhattanNMF(solver="rri"),
+    ManhattanNMF(solver="ogm"),
+    OnlineL1Dictionary(),
+    L1Dictionary(max_iter=10),
 ]
 
 

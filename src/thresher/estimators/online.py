@@ -3,7 +3,6 @@
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -25,13 +24,10 @@ from thresher.engine import (
 from thresher.estimators.learned import LearnedModel
 from thresher.estimators.robust import is_stream
 from thresher.linalg import Array
-from thresher.losses import SeparableLoss
-from thresher.sets import CoveredBox
 from thresher.streams import ArraySource, Batch, IterableSource, Source
 
 _PASSES_FOR_ARRAYS = 10
 _PASSES_FOR_A_START = 3
-_NEW_FEATURE = 1e-3
 
 
 class OnlineModel(LearnedModel):
@@ -76,7 +72,7 @@ class OnlineModel(LearnedModel):
         samples = self._checked(X, known=False)
         seed = self._draw_seed()
         source = self._source(self._batch(samples, sample_weight, entry_weight), seed)
-        state = self._begin(next(source.batches(0, 0)), seed)
+        state = self._begin(next(source.batches(0, 0)), seed, in_order=not self.shuffle)
         self._check_weights(state, source.entry_weight)
         started = time.perf_counter()
         if self.n_starts > 1:
@@ -133,52 +129,6 @@ class OnlineModel(LearnedModel):
             self._position = Position()
         self._seconds += time.perf_counter() - started
         self._record(before, after, self._position, batch, summary)
-        return self
-
-    def grow(self, n_features: int | None = None, atoms: int | Array = 0) -> Self:
-        """Make room for new features, new atoms, or both.
-
-        Parameters
-        ----------
-        n_features : int, optional
-            The new width; new features start at zero in the old atoms.
-        atoms : int or array of shape (m, n_features)
-            New atoms, or how many: then they start random and the next batches shape them.
-        """
-        self._check_is_begun()
-        F = self._state.D.shape[1] if n_features is None else int(n_features)
-        if self._state.D.shape[1] > F:
-            raise ValueError(
-                f"grow cannot shrink the {self._state.D.shape[1]} features to {F}; leave "
-                "n_features out, or give a larger number."
-            )
-        method = self._method(len(self._state.D))
-        method.loss(1.0).check_features(F)
-        if isinstance(atoms, Integral):
-            if atoms < 0:
-                raise ValueError(f"atoms={atoms} must not be negative.")
-            rng = np.random.default_rng([self._state.seed, 2, self._state.n_steps])
-            new: Array = rng.random((int(atoms), F))
-        else:
-            new = np.asarray(atoms, dtype=np.float64)
-            good = new.ndim == 2 and new.shape[1] == F and np.isfinite(new).all()
-            if not good or not (new >= 0).all():
-                raise ValueError(
-                    f"New atoms must be nonnegative rows of {F} columns, all finite; got the shape "
-                    f"{new.shape}."
-                )
-        region, loss = method.dictionary_regulariser.region, method.loss(1.0)
-        positive = isinstance(loss, SeparableLoss) and loss.positive_prediction
-        state = self._state.grow(F, np.zeros((0, F)), _NEW_FEATURE if positive else 0.0)
-        if isinstance(region, CoveredBox):  # a set of whole dictionaries, not of atoms
-            state = state.grow(F, new)
-            state = replace(state, D=region.project(state.D), average=region.project(state.average))
-        elif len(new):
-            state = state.grow(F, region.project(new))
-        if self._state.D.shape[1] < F and hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-        self.n_features_in_ = F
-        self._adopt(state, self._position)
         return self
 
     # ------------------------------------------------------------------- details
@@ -254,13 +204,6 @@ class OnlineModel(LearnedModel):
             stream(method, self._state, source, pool, report, n_passes, self.tol, position)
         return self
 
-    def _check_is_begun(self) -> None:
-        if not hasattr(self, "_state"):
-            raise ValueError(
-                f"This {type(self).__name__} has not learned anything yet; call fit or "
-                "partial_fit first."
-            )
-
     def _record(
         self,
         before: StreamState,
@@ -273,7 +216,10 @@ class OnlineModel(LearnedModel):
         moved = float(np.linalg.norm(after.average - before.average))
         change = moved / (size if size > 0 else 1.0)
         loss = summary.loss / batch.weight if batch.weight > 0 else 0.0
-        row = HistoryRow(after.n_samples, self._seconds, loss, summary.certificate, change)
+        violation = after.statistics.numbers().get("violation", float("nan"))
+        row = HistoryRow(
+            after.n_samples, self._seconds, loss, summary.certificate, change, violation
+        )
         self.history_.append(row)
         self._adopt(after, position)
         return row

@@ -16,8 +16,8 @@ from thresher.estimators.registry import (
     FORGETTING_MAJORISED,
     FORGETTING_SHUFFLED,
     ONLINE_DIVERGENCE_SOLVERS,
-    named_divergence_solver,
     named_forgetting,
+    named_solver,
 )
 from thresher.learning import PlainAverage
 
@@ -152,10 +152,10 @@ class OnlineNMF(DivergenceModel, OnlineModel):
     @property
     def solver_(self) -> str:
         """What the solver consists of."""
-        return named_divergence_solver(self.solver, ONLINE_DIVERGENCE_SOLVERS).description
+        return named_solver(self.solver, ONLINE_DIVERGENCE_SOLVERS).description
 
     def _method(self, n_components: int, in_order: bool = True) -> OnlineMethod:
-        solver = named_divergence_solver(self.solver, ONLINE_DIVERGENCE_SOLVERS)
+        solver = named_solver(self.solver, ONLINE_DIVERGENCE_SOLVERS)
         method = self._parts(n_components, solver, PlainAverage())
         published = solver.learner != "auto"
         forgetting = named_forgetting(
