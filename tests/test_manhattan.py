@@ -240,6 +240,42 @@ def test_warm_start_is_kept(monotone):
     assert np.abs(loss.residual(centred_at_zero)).sum() > 1.5 * losses.sum()
 
 
+def test_gradients_are_summed_where_they_were_taken():
+    """Errata C.2: the three sequences in plain NumPy, and what line 6 of Algorithm 2 prints."""
+    rng = np.random.default_rng(0)
+    X, A, start = data(rng)
+    loss = SmoothedLoss(X, None, A, 0.05)
+    L = loss.lipschitz
+
+    def sequences(as_printed):
+        V, gradients = start, []
+        for k in range(6):
+            gradients.append((loss.dual(V @ A - X)) @ A.T)
+            Y = np.maximum(V - gradients[k] / L, 0)
+            terms = [gradients[k if as_printed else i] * (i + 1) / 2 for i in range(k + 1)]
+            Z = np.maximum(start - sum(terms) / L, 0)
+            V = 2 / (k + 3) * Z + (k + 1) / (k + 3) * Y
+        return Y
+
+    moved = NesterovSmoothing(max_iter=6)._minimise(_Block(half_of(X), loss), start, 0.0)
+    np.testing.assert_allclose(moved, sequences(False), rtol=1e-10, atol=1e-12)
+    assert np.abs(moved - sequences(True)).max() > 1e-3 * np.abs(moved).max()
+
+
+@pytest.mark.parametrize("solver", ["auto", "rri", "ogm"])
+def test_units_of_the_data_do_not_matter(solver):
+    """Errata C.4: tolerances and smoothing are relative, so a power of two changes no atom."""
+    rng = np.random.default_rng(0)
+    X = rng.random((40, 3)) @ rng.random((3, 15)) + 0.1 * rng.random((40, 15))
+    one, large = (
+        ManhattanNMF(3, solver=solver, max_iter=20, random_state=0, verbose=0).fit(scale * X)
+        for scale in (1.0, 1024.0)
+    )
+    np.testing.assert_allclose(large.components_, one.components_, rtol=1e-9, atol=1e-12)
+    loss = SmoothedLoss(X, None, one.components_, 0.1)
+    assert (loss.lipschitz[:, 0] <= loss.spread / 0.1 * (1 + 1e-12)).all()  # the tighter one
+
+
 def test_smoothing_reaches_the_linear_program():
     rng = np.random.default_rng(0)
     X, A, V = data(rng)
