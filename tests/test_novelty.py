@@ -243,6 +243,14 @@ def test_any_dictionary_of_the_library_serves(divergence):
     assert len(detector.components_) > 6
 
 
+def test_sixty_documents_are_enough_to_start_from():
+    """The example of the docstring: the rule needs scores of twenty documents and more."""
+    old = ["rain falls on the hills", "wind and rain in the north", "snow on northern hills"]
+    detector = NovelDocumentDetector(3, random_state=0, verbose=0).fit(old * 20)
+    step = detector.step([*old, "parliament votes on the new budget"])
+    assert step.novel.tolist() == [False, False, False, True]
+
+
 def test_scoring_is_pure_and_steps_are_repeatable():
     start, _ = texts(["weather", "music"], 100)
     news, _ = texts(list(TOPICS), 50, seed=1)

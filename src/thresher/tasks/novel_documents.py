@@ -161,8 +161,9 @@ class NovelDocumentDetector(BaseEstimator):
     def fit(self, documents: Any, y: Any = None) -> Self:
         """Start from some documents, none of which counts as novel.
 
-        A fifth of them, the last, is scored before it is learned from, which tells what scores are
-        usual.
+        A fifth of them, the last (of few documents up to half), is scored before it is learned
+        from, which tells what scores are usual. With 40 documents or less nothing will be marked at
+        first by the default rule: one in twenty cannot be told from so few.
 
         Parameters
         ----------
@@ -175,8 +176,11 @@ class NovelDocumentDetector(BaseEstimator):
         words = GrowingWords(self.vectorizer, self.max_words)
         counts, new = words.counts(documents)
         words.enter(new)
-        held_out = int(_CALIBRATED * counts.shape[0])
-        first, last = counts[: counts.shape[0] - held_out], counts[counts.shape[0] - held_out :]
+        n = counts.shape[0]
+        # At a rate of one in twenty nothing can be marked before twenty scores are known.
+        enough = int(np.ceil(2 / self.false_alarm_rate))
+        held_out = min(n // 2, max(int(_CALIBRATED * n), enough))
+        first, last = counts[: n - held_out], counts[n - held_out :]
         words.learn(first)
         weights = words.weights(first)
         if weights.nnz == 0:
