@@ -451,7 +451,7 @@ def _spans_decades(batch: Batch, learner: Learner) -> bool:
         seen = weights > 0 if weight is None else (weights > 0) & (weight[:, f] > 0)
         low, high = (weighted_quantile(X[seen, f], weights[seen], q) for q in (0.1, 0.9))
         if high > 0:
-            ratios.append(high / max(low, np.finfo(np.float64).tiny))
+            ratios.append(high / low if low > high * np.finfo(np.float64).eps else np.inf)
     if not ratios:
         return False
     power = learner.a + learner.b if isinstance(learner, RatioLearner) else 1.0
