@@ -507,16 +507,36 @@ def test_sample_weights_are_repetitions(solver):
 
 
 def test_sets_that_only_bound_lengths_cost_nothing():
-    """With free codes the balls and the simplex have the same optimum, in other units."""
+    """With free codes the balls and the simplex have the same optimum, in other units.
+
+    So has (40) when it bounds the dictionary alone, as in the paper's experiment (errata C.10).
+    """
     X = planted(80)
     init = np.random.default_rng(0).dirichlet(np.ones(X.shape[1]), 4)
-    sets = ("l2_ball", "l1_ball", "simplex", "nonnegative")
+    views = tuple(np.arange(X.shape[1]) % 3)
+    sets = ("l2_ball", "l1_ball", "simplex", "nonnegative", GroupBall(4.0, views, np.inf))
     fits = {s: model("rri", init=init, dictionary_set=s, max_iter=3).fit(X) for s in sets}
     for fitted in fits.values():
         assert fitted._method(4).dictionary_regulariser.region.contains(fitted.components_)
         assert fitted.history_[-1].loss == pytest.approx(
             fits["l2_ball"].history_[-1].loss, rel=1e-6
         )
+
+
+def test_groups_are_dropped_when_both_factors_are_bounded():
+    """Two things seen in one view each: under tight budgets (40) an atom serves one of them."""
+    rng = np.random.default_rng(0)
+    X = np.zeros((60, 20))
+    X[:30, :10] = rng.random((30, 1)) * rng.random(10)
+    X[30:, 10:] = rng.random((30, 1)) * rng.random(10)
+    views = tuple(np.repeat([0, 1], 10))
+    atoms, codes = GroupBall(1.0, views, np.inf), GroupBall(1.0, None, np.inf, of_rows=True)
+    fitted = model("auto", n_components=4, dictionary_set=atoms, code_set=codes).fit(X)
+    assert atoms.contains(fitted.components_)
+    used = np.column_stack([fitted.components_[:, :10].max(axis=1),
+                            fitted.components_[:, 10:].max(axis=1)])  # fmt: skip
+    assert used.sum(axis=0).max() <= 1 + 1e-6
+    assert (used > 1e-3).sum() < used.size
 
 
 EXTENSIONS = [
@@ -628,6 +648,7 @@ def test_graph_of_nearest_neighbours():
         ),
         ({"dictionary_set": "nonnegative", "dictionary_penalty": 1.0}, "bound the codes"),
         ({"dictionary_set": "nonnegative", "graph": 3}, "bound the dictionary"),
+        ({"dictionary_set": GroupBall(1.0), "frozen_atoms": [0]}, "share one budget"),
     ],
     ids=str,
 )

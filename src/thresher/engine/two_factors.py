@@ -17,6 +17,7 @@ from thresher.penalties import Constrained, ElasticNet
 from thresher.sets import (
     Box,
     ConvexSet,
+    GroupBall,
     NonnegativeL1Ball,
     NonnegativeL2Ball,
     NonnegativeOrthant,
@@ -190,6 +191,8 @@ def _length_of(region: ConvexSet) -> Callable[[Array], Array] | None:
         return lambda D: np.asarray(np.linalg.norm(D, axis=1) / D.dtype.type(region.radius))
     if isinstance(region, NonnegativeL1Ball | Simplex):
         return lambda D: np.asarray(D.sum(axis=1) / D.dtype.type(region.radius))
+    if isinstance(region, GroupBall) and not region.of_rows:  # one length for all atoms
+        return lambda D: np.full(len(D), region.filled(D), dtype=D.dtype)
     return None
 
 

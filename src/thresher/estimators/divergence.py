@@ -60,7 +60,7 @@ class DivergenceModel(DictionaryModel):
             code_regulariser=codes,
             dictionary_regulariser=atoms,
             forgetting=forgetting,
-            frozen=frozen_mask(self.frozen_atoms, n_components),
+            frozen=frozen_mask(self.frozen_atoms, n_components, atoms.region),
             keep_sparse=solver.sparse and is_plain(codes),
             revive=solver.learner == "auto",
         )

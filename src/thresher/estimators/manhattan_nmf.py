@@ -171,7 +171,7 @@ class ManhattanNMF(BatchModel):
             learner=QuadraticLearner(BlockDescent()),  # keeps no statistics: all is in memory
             code_regulariser=codes,
             dictionary_regulariser=atoms,
-            frozen=frozen_mask(self.frozen_atoms, n_components),
+            frozen=frozen_mask(self.frozen_atoms, n_components, atoms.region),
             keep_sparse=is_plain(codes) and self.square_weight == 0,
         )
 

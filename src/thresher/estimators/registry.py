@@ -567,10 +567,15 @@ def named_graph(value: Any, weight: float, X: Any) -> Graph | None:
     return Graph(similarities(value), float(weight))
 
 
-def frozen_mask(value: Any, n_components: int) -> NDArray[np.bool_] | None:
+def frozen_mask(value: Any, n_components: int, region: ConvexSet) -> NDArray[np.bool_] | None:
     """Atoms that never move: indices, or a flag for each atom."""
     if value is None or np.size(value) == 0:
         return None
+    if isinstance(region, GroupBall):  # what a frozen atom takes would be missing for the others
+        raise ValueError(
+            "Atoms of a GroupBall share one budget, so none of them can be frozen; leave "
+            "frozen_atoms out, or use a set such as 'box'."
+        )
     chosen = np.asarray(value)
     if chosen.dtype == bool and chosen.ndim == 1 and len(chosen) <= n_components:
         # Atoms that grew later are free.

@@ -64,6 +64,7 @@ class RobustModel(DictionaryModel):
         """The method that the parameters describe, with the solver's own encoder and step."""
         if self.scale_samples not in (None, "max"):
             raise ValueError(f"scale_samples={self.scale_samples!r} must be None or 'max'.")
+        atoms = named_regulariser("dictionary", self.dictionary_set, self.dictionary_penalty)
         return OnlineMethod(
             encoder=encoder,
             loss=named_loss(self.outlier_penalty, self.outlier_sign, self.outlier_bound),
@@ -71,11 +72,9 @@ class RobustModel(DictionaryModel):
             learner=QuadraticLearner(step, sharp=self.solver == "auto"),
             outlier_weight=named_outlier_weight(self.outlier_weight),
             code_regulariser=named_regulariser("code", self.code_set, self.code_penalty),
-            dictionary_regulariser=named_regulariser(
-                "dictionary", self.dictionary_set, self.dictionary_penalty
-            ),
+            dictionary_regulariser=atoms,
             forgetting=forgetting,
-            frozen=frozen_mask(self.frozen_atoms, n_components),
+            frozen=frozen_mask(self.frozen_atoms, n_components, atoms.region),
             scale_samples=self.scale_samples == "max",
             revive=self.solver == "auto",
             averaging=averaging if self.solver == "auto" else 0.0,

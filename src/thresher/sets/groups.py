@@ -95,6 +95,13 @@ class GroupBall(ConvexSet):
             P[:, members] = self._project_group(P[:, members])
         return np.ascontiguousarray(P.T) if self.of_rows else P
 
+    def filled(self, D: Array) -> float:
+        """The share of the radius that the fullest group takes."""
+        P = D.T if self.of_rows else D
+        groups = group_members(self.groups, P.shape[1])
+        norms = [np.linalg.norm(P[:, members], self.p, axis=1).sum() for members in groups]
+        return float(max(norms)) / self.radius
+
     def _project_group(self, M: Array) -> Array:
         radius = M.dtype.type(self.radius)
         if self.p == 2:
