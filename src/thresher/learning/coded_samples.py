@@ -13,14 +13,14 @@ from thresher.penalties import Constrained
 
 @dataclass(frozen=True)
 class CodedSamples:
-    """Samples P and codes C of a block or batch, one after the other, in float64.
+    """Samples P and codes C of a block or batch, one after the other.
 
     They stand where other learners have sums, and add up by appending: order matters.
 
     Attributes
     ----------
     P, C : arrays of shape (n, F) and (n, K)
-    bound : array of shape (n, F)
+    bound : array of shape (n, F) or (n, 1)
         How much a unit of each residual costs: zero where an entry is missing.
     sample_weight : array of shape (n,)
         Two counts as two equal samples.
@@ -44,8 +44,9 @@ class CodedSamples:
             )
         bound = loss.bounds(P, fit.weight if isinstance(fit, DenseFit) else None)
         weights = np.ones(len(P)) if sample_weight is None else sample_weight
-        parts = (P, fit.C, np.ones_like(P) if bound is None else bound, weights)
-        return cls(*(part.astype(np.float64) for part in parts))
+        if bound is None:
+            bound = np.ones((len(P), 1), dtype=P.dtype)
+        return cls(P, fit.C, bound, weights.astype(P.dtype))
 
     def __add__(self, other: "CodedSamples") -> "CodedSamples":
         """One after the other."""
@@ -63,23 +64,30 @@ class CodedSamples:
 
     def subgradient_norm(self) -> float:
         """Φ: no subgradient of ``‖P − C D‖₁`` in its residual is longer; √(nF) without weights."""
-        return float(np.sqrt(self.sample_weight @ (self.bound**2).sum(axis=1)))
+        bound = np.broadcast_to(self.bound, self.P.shape)
+        return float(np.sqrt(self.sample_weight @ np.einsum("nf,nf->n", bound, bound)))
 
-    def loss(self, D: Array) -> float:
-        """``‖P − C D‖₁``."""
-        return float(self.sample_weight @ (self.bound * np.abs(self.P - self.C @ D)).sum(axis=1))
+    def residual(self, D: Array) -> Array:
+        """``P − C D``."""
+        R: Array = self.C @ D
+        return np.subtract(self.P, R, out=R)
+
+    def loss(self, residual: Array) -> float:
+        """``‖P − C D‖₁`` of a residual."""
+        return float(self.sample_weight @ (self.bound * np.abs(residual)).sum(axis=1))
 
 
 def linearised_step(
     samples: CodedSamples,
     D: Array,
+    residual: Array,
     dual: Array,
     beta: float,
     tau: float,
     gamma: float,
     regulariser: Constrained,
     free: NDArray[np.bool_],
-) -> tuple[Array, Array, Array]:
+) -> tuple[Array, Array, Array, Array]:
     """One step of linearised ADMM for ``min over D of ‖P − C D‖₁``.
 
     With ``Γ̃ = P − C D`` and a copy Γ of it (paper B, (2)–(4); Algorithm 3 calls it E and takes
@@ -92,13 +100,17 @@ def linearised_step(
 
         G = −CᵀU/β                                   Δ ← Δ + γ(U − Δ − βC(D' − D)).
 
-    Returns D', the new Δ, and ``P − C D' − Γ``, by which the constraint is violated.
+    Returns D', ``P − C D'``, the new Δ, and ``P − C D' − Γ``, by which the constraint is violated.
     """
-    P, C, bound = samples.P, samples.C, samples.bound
-    U = np.clip(beta * (P - C @ D) + dual, -bound, bound)
+    C, bound = samples.C, samples.bound
+    U = beta * residual
+    U += dual
+    np.clip(U, -bound, bound, out=U)
     G = -(C * samples.sample_weight[:, None]).T @ U / beta
     # The penalty is relative to the mean loss, this is the sum.
     moved = regulariser.prox(D - tau * G, samples.weight * tau / beta)
     moved = np.where(free[:, None], moved, D)
-    change = U - dual - beta * (C @ (moved - D))
-    return moved, dual + gamma * change, change / beta
+    towards = C @ (moved - D)
+    U -= dual
+    U -= beta * towards  # β(P − C D' − Γ)
+    return moved, np.subtract(residual, towards, out=towards), dual + gamma * U, U / beta

@@ -51,23 +51,24 @@ class L1DictionaryADMM:
         """Algorithm 3, warm-started; without any codes there is no step."""
         ones = np.ones(len(D), dtype=D.dtype)
         largest = sums.spectral_norm()
-        size = sums.loss(np.zeros(D.shape)) / max(sums.weight, 1e-300)
+        size = sums.loss(sums.P) / max(sums.weight, 1e-300)
         if largest == 0 or size == 0:
             return D.copy(), past, ones
 
-        def objective(atoms: Array) -> float:
-            return sums.loss(atoms) + sums.weight * float(regulariser.value(atoms).sum())
+        def objective(atoms: Array, residual: Array) -> float:
+            return sums.loss(residual) + sums.weight * float(regulariser.value(atoms).sum())
 
-        best: Array = D.astype(np.float64)
-        point = best
-        least = objective(best)
+        best = point = D
+        residual = sums.residual(D)
+        least = objective(best, residual)
         dual = np.zeros_like(sums.P)
         for _ in range(self.max_iter):
             before = point
-            point, dual, gap = linearised_step(
-                sums, point, dual, self.phi / size, 1 / largest, self.gamma, regulariser, free
-            )
-            now = objective(point)
+            point, residual, dual, gap = linearised_step(
+                sums, point, residual, dual, self.phi / size, 1 / largest, self.gamma, regulariser,
+                free,
+            )  # fmt: skip
+            now = objective(point, residual)
             if now < least:
                 best, least = point, now
             missed = float(sums.sample_weight @ np.abs(gap).sum(axis=1))

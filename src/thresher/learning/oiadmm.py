@@ -108,8 +108,9 @@ class OnlineInexactADMM:
         Delta = now.Delta
         if len(Delta) < n:
             Delta = np.concatenate([Delta, np.zeros((n - len(Delta), D.shape[1]))])
-        moved, rows, gap = linearised_step(
-            sums, D.astype(np.float64), Delta[:n], now.beta, now.tau, 1.0, regulariser, free
+        exact = D.astype(np.float64)
+        moved, _, rows, gap = linearised_step(
+            sums, exact, sums.residual(exact), Delta[:n], now.beta, now.tau, 1.0, regulariser, free
         )
         after = replace(
             now,

@@ -348,14 +348,14 @@ class NovelDocumentDetector(BaseEstimator):
         grown = 10 if self.n_new_atoms is None else self.n_new_atoms
         if self.mode == "online":
             model: Any = OnlineL1Dictionary(self.n_components, solver="oiadmm", **common)
-            return DictionaryMemory(model, self.n_new_atoms or 0)
+            return DictionaryMemory(model, self.n_new_atoms or 0, single=True)
         if self.mode == "batch_impl":
             model = L1Dictionary(self.n_components, solver="admm", max_iter=3, **common)
-            return DictionaryMemory(model, grown)
+            return DictionaryMemory(model, grown, single=True)
         model = BatchNMF(
             self.n_components, divergence="squared_l2", code_penalty=0.1, max_iter=3, **common
         )
-        return DictionaryMemory(model, grown, unit="l2")
+        return DictionaryMemory(model, grown, unit="l2", single=True)
 
     def _check_parameters(self) -> None:
         for name in ("n_components", "max_words"):

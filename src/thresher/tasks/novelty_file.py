@@ -68,7 +68,8 @@ def pack_detector(detector: NovelDocumentDetector) -> tuple[dict[str, Any], dict
             "mode='online', whose memory is bounded."
         )
     inner, document["model"] = packed(memory.model)
-    document["dictionary"] = {"n_new_atoms": memory.n_new_atoms, "unit": memory.unit}
+    options = ("n_new_atoms", "unit", "single")
+    document["dictionary"] = {name: getattr(memory, name) for name in options}
     return arrays | {f"{_INNER}{name}": values for name, values in inner.items()}, document
 
 

@@ -110,6 +110,8 @@ class DictionaryMemory(Memory):
     n_new_atoms: int = 0
     documents: Any = None
     unit: str = "l1"
+    single: bool = False
+    """In float32, for models that expand documents."""
 
     def scores(self, X: Any) -> Array:
         """The objective of every document."""
@@ -186,12 +188,13 @@ class DictionaryMemory(Memory):
         return _wider(self.model, X.shape[1])
 
     def _scaled(self, X: Any) -> Any:
+        dtype = np.float32 if self.single else np.float64
         if self.unit == "l2":
-            return unit_rows(X).astype(np.float64)
+            return unit_rows(X).astype(dtype)
         rows: Any = sparse.csr_array(X, dtype=np.float64, copy=True)
         sums = np.asarray(rows.sum(axis=1)).ravel()
         rows.data /= np.repeat(np.where(sums > 0, sums, 1), np.diff(rows.indptr))
-        return rows
+        return rows.astype(dtype)
 
 
 def _wider(model: Any, n_features: int) -> Any:
