@@ -1,5 +1,6 @@
 """Novel documents: what is remembered, what is marked, and what is said of it."""
 
+import copy
 import functools
 import gzip
 import json
@@ -10,6 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from scipy.optimize import linprog, minimize
+from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.metrics import roc_auc_score
 
@@ -245,6 +248,94 @@ def test_any_dictionary_of_the_library_serves(divergence):
     step = detector.step(news)
     assert roc_auc_score(labels == "politics", step.scores) > 0.9
     assert len(detector.components_) > 6
+
+
+def scaled(detector, documents, unit):
+    """What a mode of paper B sees: weights of the documents before, sum or length one."""
+    rows = detector._words.weights(detector._words.counts(documents)[0]).toarray()
+    norms = rows.sum(axis=1) if unit == "l1" else np.linalg.norm(rows, axis=1)
+    return rows / norms[:, None]
+
+
+def by_linear_program(x, D, weight=0.1):
+    """``min over c ≥ 0 of ‖x − cD‖₁ + λ Σ c``, residuals split in two."""
+    K, F = D.shape
+    cost = np.concatenate([np.full(K, weight), np.ones(2 * F)])
+    equal = np.hstack([D.T, np.eye(F), -np.eye(F)])
+    return linprog(cost, A_eq=equal, b_eq=x).fun
+
+
+def by_least_squares(x, D, weight=0.1):
+    """``min over c ≥ 0 of ½‖x − cD‖² + λ Σ c``."""
+    c = minimize(
+        lambda c: ((x - c @ D) ** 2).sum() / 2 + weight * c.sum(),
+        np.zeros(len(D)),
+        jac=lambda c: (c @ D - x) @ D.T + weight,
+        bounds=[(0, None)] * len(D),
+        options={"ftol": 1e-14, "gtol": 1e-10, "maxiter": 1000},
+    )
+    return c.fun
+
+
+@pytest.mark.parametrize(
+    ("mode", "unit", "exact", "area"),
+    [
+        ("online", "l1", by_linear_program, 0.8),
+        ("batch_impl", "l1", by_linear_program, 0.95),
+        ("l2_batch", "l2", by_least_squares, 0.95),
+    ],
+)
+def test_published_modes_score_by_the_optimum_and_find_a_new_topic(mode, unit, exact, area):
+    start, _ = texts(["weather", "music"], 120)
+    detector = NovelDocumentDetector(4, mode=mode, n_new_atoms=4, random_state=0, verbose=0)
+    detector.fit(start)
+    news, labels = texts(["weather", "music", "politics"], 60, seed=2)
+    known = [text for text, label in zip(news, labels, strict=True) if label != "politics"][:6]
+    D = detector.components_.astype(np.float64)
+    best = [exact(x, D) for x in scaled(detector, known, unit)]
+    np.testing.assert_allclose(detector.score_samples(known), best, rtol=2e-3)
+    novel = roc_auc_score(labels == "politics", detector.step(news).scores)
+    assert novel > area
+    again, labels = texts(["weather", "music", "politics"], 60, seed=3)
+    assert roc_auc_score(labels == "politics", detector.step(again).scores) < novel - 0.05
+
+
+@pytest.mark.parametrize(("mode", "unit"), [("batch_impl", "l1"), ("l2_batch", "l2")])
+def test_algorithms_4_and_5_learn_anew_from_all_documents(mode, unit):
+    """From the old atoms and the least explained new documents, which become atoms."""
+    start, _ = texts(["weather", "music"], 80)
+    news, labels = texts(["weather", "music", "politics"], 60, seed=2)
+    detector = NovelDocumentDetector(4, mode=mode, n_new_atoms=3, random_state=0, verbose=0)
+    detector.fit(start)
+    old = detector.components_
+    scores = detector.step(news).scores
+    memory = detector._memory
+    K = len(old) + 3
+    assert len(detector.components_) == K
+    assert memory.documents.shape[0] == 140
+    assert memory.documents.dtype == np.float32
+    start = clone(memory.model).set_params(frozen_atoms=list(range(K)), max_iter=1)
+    start.fit(memory.documents)
+    np.testing.assert_allclose(start.components_[: len(old), : old.shape[1]], old, atol=1e-6)
+    reached, began = (m.objective_samples(memory.documents).mean() for m in (memory.model, start))
+    assert reached < began
+    new = memory.model.init[len(old) :]
+    rows = memory.documents[80:].toarray()
+    sources = [int(np.abs(rows - atom).sum(axis=1).argmin()) for atom in new]
+    np.testing.assert_allclose(rows[sources], new, atol=1e-6)
+    np.testing.assert_allclose(scores[sources], np.sort(scores)[::-1][:3], rtol=1e-5)
+    assert (labels[sources] == "politics").sum() >= 2
+
+
+def test_online_mode_is_one_step_of_the_published_dictionary():
+    start, _ = texts(["weather", "music"], 80)
+    news, _ = texts(["weather", "music"], 40, seed=1)
+    detector = NovelDocumentDetector(4, mode="online", random_state=0, verbose=0).fit(start)
+    model = copy.deepcopy(detector._memory.model)
+    rows = sparse.csr_array(scaled(detector, news, "l1").astype(np.float32))
+    detector.step(news)
+    np.testing.assert_allclose(detector.components_, model.partial_fit(rows).components_, atol=1e-6)
+    assert detector._memory.documents is None
 
 
 def test_sixty_documents_are_enough_to_start_from():

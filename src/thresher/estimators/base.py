@@ -236,6 +236,10 @@ class DictionaryModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """Minus the loss of every sample: the lower, the less the dictionary explains it."""
         return self._scores(X, entry_weight, CodedBlock.loss)
 
+    def objective_samples(self, X: Any, entry_weight: Any = None) -> Array:
+        """Loss and code penalty of every sample, at its codes: what coding minimises."""
+        return -self._scores(X, entry_weight, CodedBlock.objective)
+
     def _scores(self, X: Any, entry_weight: Any, measure: Callable[[CodedBlock], Array]) -> Array:
         check_is_fitted(self, "components_")
         X = self._checked(X, known=True)

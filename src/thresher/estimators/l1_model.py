@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import Any
 
 from thresher.engine import OnlineMethod
-from thresher.estimators.base import CodedBlock
 from thresher.estimators.divergence import DivergenceModel
 from thresher.estimators.registry import DivergenceSolver
 from thresher.learning import DiagonalLearner, FixedWeight, Forgetting
@@ -45,4 +44,4 @@ class L1Model(DivergenceModel):
         A document is novel if this falls below −ζ (paper B, Algorithm 4). Zero codes are always
         possible, so that no document of sum one scores below −1.
         """
-        return self._scores(X, entry_weight, CodedBlock.objective)
+        return -self.objective_samples(X, entry_weight)

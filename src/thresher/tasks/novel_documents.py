@@ -364,7 +364,7 @@ class NovelDocumentDetector(BaseEstimator):
                 raise ValueError(f"{name}={value!r} must be a positive integer.")
         if self.mode not in MODES:
             raise ValueError(f"mode={self.mode!r} is not known; use one of {', '.join(MODES)}.")
-        needed = ("fit", "transform", "score_samples", "grow")
+        needed = ("fit", "transform", "objective_samples", "grow")
         if self.model is not None and not all(hasattr(self.model, name) for name in needed):
             raise ValueError(
                 f"model={self.model!r} cannot score documents; give a dictionary model of the "

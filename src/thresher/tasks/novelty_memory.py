@@ -116,7 +116,7 @@ class DictionaryMemory(Memory):
     def scores(self, X: Any) -> Array:
         """The objective of every document."""
         model = self._as_wide_as(X)
-        return -np.asarray(model.score_samples(self._scaled(X)), dtype=np.float64)
+        return np.asarray(model.objective_samples(self._scaled(X)), dtype=np.float64)
 
     def learned(self, X: Any) -> DictionaryMemory:
         """After one step, or after learning from everything anew."""
@@ -129,11 +129,11 @@ class DictionaryMemory(Memory):
             begun = hasattr(model, "components_")
             if not begun or not self.n_new_atoms:
                 return replace(self, model=model.partial_fit(rows))
-            worst = np.argsort(model.score_samples(rows), kind="stable")[: self.n_new_atoms]
+            worst = self._least_explained(model, rows)
             return replace(self, model=model.grow(atoms=rows[worst].toarray()).partial_fit(rows))
         if self.documents is None:
             return replace(self, model=model.fit(rows), documents=rows)
-        worst = np.argsort(model.score_samples(rows), kind="stable")[: self.n_new_atoms]
+        worst = self._least_explained(model, rows)
         everything = sparse.vstack([self.documents, rows], format="csr")
         atoms = np.vstack([model.components_, rows[worst].toarray()])
         again = clone(model).set_params(init=atoms, n_components=len(atoms))
@@ -183,6 +183,10 @@ class DictionaryMemory(Memory):
         if hasattr(model, "components_"):
             model = copy.deepcopy(model).keep_features(columns)
         return replace(self, model=model, documents=documents)
+
+    def _least_explained(self, model: Any, rows: Any) -> Any:
+        """The documents that become atoms."""
+        return np.argsort(-model.objective_samples(rows), kind="stable")[: self.n_new_atoms]
 
     def _as_wide_as(self, X: Any) -> Any:
         return _wider(self.model, X.shape[1])
