@@ -281,7 +281,7 @@ def by_least_squares(x, D, weight=0.1):
     ("mode", "unit", "exact", "area"),
     [
         ("online", "l1", by_linear_program, 0.8),
-        ("batch_impl", "l1", by_linear_program, 0.95),
+        ("batch_impl", "l1", by_linear_program, 0.9),
         ("l2_batch", "l2", by_least_squares, 0.95),
     ],
 )

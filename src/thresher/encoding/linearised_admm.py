@@ -1,14 +1,18 @@
 """Codes under the ℓ1 distance by linearised ADMM, as published in paper B (Algorithm 2)."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from thresher.encoding.iterate import Block, RowSolver, State, Stop
 from thresher.encoding.problem import CodingProblem
 from thresher.linalg import Array
 from thresher.losses import L1Distance
+
+_FEW = 0.1
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,9 @@ class LinearisedADMM(RowSolver):
     φ is for documents that sum to one; others are taken as if they did, so that it has no unit.
     ``κλmax + γ`` exceeds 2, where convergence is proven, and still it converges (errata B.2),
     slowly: score with exact codes.
+
+    Codes never see features that no atom has, so those are left out; and if atoms have few
+    features, as those of documents do, products only touch these.
     """
 
     phi: float = 5.0
@@ -35,8 +42,9 @@ class LinearisedADMM(RowSolver):
     """In units of ``1/λmax(D Dᵀ)``."""
 
     def prepare(self, problem: CodingProblem) -> None:
-        """Find λmax once for all blocks."""
+        """Find λmax, and which features atoms have, once for all blocks."""
         problem.dictionary_norm  # noqa: B018 - kept by the problem
+        _used(problem)
 
     def start(self, block: Block, codes: Array | None) -> State:
         """Zero codes, as published, or those that were given; a zero dual."""
@@ -46,38 +54,79 @@ class LinearisedADMM(RowSolver):
                 f"This ADMM splits off the residual of the ℓ1 distance and cannot use "
                 f"{problem.loss}; use L1Distance, or another solver."
             )
-        X = block.X.toarray() if hasattr(block.X, "toarray") else block.X  # the dual is dense
+        columns, D = _used(problem)
+        weight = block.weight
+        seen = block.X if weight is None else np.where(weight > 0, block.X, 0)
+        size = np.asarray(abs(seen).sum(axis=1)).reshape(-1, 1)
+        X = seen[:, columns]
+        X = X.toarray() if hasattr(X, "toarray") else X  # the dual is dense
         n, K = X.shape[0], len(problem.D)
         C = np.zeros((n, K), dtype=X.dtype) if codes is None else np.array(codes, dtype=X.dtype)
-        seen = X if block.weight is None else np.where(block.weight > 0, X, 0)
-        size = np.abs(seen).sum(axis=1, keepdims=True)
         phi = X.dtype.type(self.phi) / np.where(size > 0, size, 1)
         moved = np.full(n, np.inf, dtype=X.dtype)
-        bound = problem.loss.bounds(X, block.weight)
+        bound = problem.loss.bounds(X, None if weight is None else weight[:, columns])
         bound = np.ones((n, 1), dtype=X.dtype) if bound is None else bound
-        state = {"C": C, "residual": seen - C @ problem.D, "dual": np.zeros_like(X), "phi": phi}
+        state = {"C": C, "residual": X - _predicted(C, D), "dual": np.zeros_like(X), "phi": phi}
         return state | {"bound": bound, "primal": moved, "change": moved.copy()}
 
     def steps(self, block: Block, state: State, times: int) -> None:
         """Rounds of Algorithm 2."""
         problem = block.problem
-        D, phi, bound, number = problem.D, state["phi"], state["bound"], block.X.dtype.type
+        (_, D), phi, bound, number = (
+            _used(problem),
+            state["phi"],
+            state["bound"],
+            block.X.dtype.type,
+        )
         kappa = number(self.kappa / problem.dictionary_norm)
         for _ in range(times):
             C, dual, residual = state["C"], state["dual"], state["residual"]
-            U = np.clip(phi * residual + dual, -bound, bound)
+            U = phi * residual
+            U += dual
+            np.clip(U, -bound, bound, out=U)
             step = kappa / phi
-            new = problem.regulariser.prox(C + step * (U @ D.T), step)
-            towards = (new - C) @ D
-            change = U - dual - phi * towards  # φ(P − C' D − E)
-            state["C"], state["residual"] = new, residual - towards
-            state["dual"] = dual + number(self.gamma) * change
-            state["primal"] = np.abs(change).sum(axis=1) / number(self.phi)
+            new = problem.regulariser.prox(C + step * _correlated(U, D), step)
+            towards = _predicted(new - C, D)
+            residual -= towards
+            towards *= phi
+            U -= dual
+            U -= towards  # φ(P − C' D − E)
+            state["C"] = new
+            state["primal"] = np.abs(U).sum(axis=1) / number(self.phi)
             state["change"] = np.abs(new - C).sum(axis=1)
+            U *= number(self.gamma)
+            dual += U
 
     def codes(self, block: Block, state: State) -> Array:
         """The codes themselves; they are feasible."""
         return state["C"]
+
+
+def _used(problem: CodingProblem) -> tuple[NDArray[np.intp], Any]:
+    """The features that some atom has, and the dictionary on them: CSR if few of it is nonzero."""
+
+    def make() -> tuple[NDArray[np.intp], Any]:
+        columns = np.flatnonzero(problem.D.any(axis=0))
+        D = np.ascontiguousarray(problem.D[:, columns])
+        few = np.count_nonzero(D) < _FEW * D.size
+        return columns, sparse.csr_array(D) if few else D
+
+    found: tuple[NDArray[np.intp], Any] = problem.remember("features of atoms", make)
+    return found
+
+
+def _predicted(C: Array, D: Any) -> Array:
+    """``C D``."""
+    if isinstance(D, np.ndarray):
+        return np.asarray(C @ D)
+    return np.asarray((sparse.csr_array(C) @ D).toarray())
+
+
+def _correlated(U: Array, D: Any) -> Array:
+    """``U Dᵀ``."""
+    if isinstance(D, np.ndarray):
+        return np.asarray(U @ D.T)
+    return np.asarray(D @ np.ascontiguousarray(U.T)).T
 
 
 @dataclass(frozen=True)

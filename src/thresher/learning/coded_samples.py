@@ -1,14 +1,18 @@
 """Coded samples themselves, for dictionary steps that need them: the ADMM steps of paper B."""
 
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from thresher.linalg import Array
 from thresher.losses import DenseFit, L1Distance, SparseFit
 from thresher.penalties import Constrained
+
+_FEW = 0.1
 
 
 @dataclass(frozen=True)
@@ -69,8 +73,21 @@ class CodedSamples:
 
     def residual(self, D: Array) -> Array:
         """``P − C D``."""
-        R: Array = self.C @ D
+        R = self.predicted(D)
         return np.subtract(self.P, R, out=R)
+
+    def predicted(self, D: Array) -> Array:
+        """``C D``."""
+        return np.asarray(self._codes @ D)
+
+    def correlated(self, U: Array) -> Array:
+        """``Cᵀ W U``, W the weights of the samples."""
+        return np.asarray(self._codes.T @ (U * self.sample_weight[:, None]))
+
+    @cached_property
+    def _codes(self) -> Any:
+        few = np.count_nonzero(self.C) < _FEW * self.C.size  # documents have few atoms each
+        return sparse.csr_array(self.C) if few else self.C
 
     def loss(self, residual: Array) -> float:
         """``‖P − C D‖₁`` of a residual."""
@@ -102,15 +119,15 @@ def linearised_step(
 
     Returns D', ``P − C D'``, the new Δ, and ``P − C D' − Γ``, by which the constraint is violated.
     """
-    C, bound = samples.C, samples.bound
+    bound = samples.bound
     U = beta * residual
     U += dual
     np.clip(U, -bound, bound, out=U)
-    G = -(C * samples.sample_weight[:, None]).T @ U / beta
+    G = -samples.correlated(U) / beta
     # The penalty is relative to the mean loss, this is the sum.
     moved = regulariser.prox(D - tau * G, samples.weight * tau / beta)
     moved = np.where(free[:, None], moved, D)
-    towards = C @ (moved - D)
+    towards = samples.predicted(moved - D)
     U -= dual
     U -= beta * towards  # β(P − C D' − Γ)
     return moved, np.subtract(residual, towards, out=towards), dual + gamma * U, U / beta
