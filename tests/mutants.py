@@ -226,7 +226,7 @@ MUTANTS = [
            "npmi = np.full(together.shape, -1.0)", "npmi = np.full(together.shape, 0.0)",
            "test_metrics.py::TestTopicCoherence"),
     Mutant("purity of labels instead of clusters", "metrics/clusters.py",
-           ".max(axis=1).sum()) / true.size", ".max(axis=0).sum()) / true.size",
+           "pairs.max(axis=0).sum() / pairs.sum()", "pairs.max(axis=1).sum() / pairs.sum()",
            "test_metrics.py::TestPurity"),
     Mutant("Gamma noise with the scale as its mean", "datasets/divergence_stream.py",
            "rng.gamma(_GAMMA_SHAPE, clean / _GAMMA_SHAPE)",
@@ -410,21 +410,21 @@ MUTANTS = [
            "np.full(below.shape, half)", "np.full(below.shape, 0.1 * half)",
            "test_least_absolute.py::test_codes_below_a_bound_against_highs"),
     Mutant("codes of Algorithm 2 without λ", "encoding/linearised_admm.py",
-           "problem.regulariser.prox(C + step * (U @ D.T), step)",
-           "np.maximum(C + step * (U @ D.T), 0)",
+           "problem.regulariser.prox(C + step * _correlated(U, D), step)",
+           "np.maximum(C + step * _correlated(U, D), 0)",
            "test_l1_dictionary.py::test_algorithm_2_reaches_the_linear_program_of_100_documents"),
     Mutant("dual of Algorithm 2 with the old codes", "encoding/linearised_admm.py",
-           "change = U - dual - phi * towards", "change = U - dual",
+           "U -= towards  # φ(P − C' D − E)", "pass",
            "test_l1_dictionary.py::test_algorithm_2_without_e_is_as_printed"),
     Mutant("weight of zeros forgotten in ADMM", "losses/distances.py",
            "return weigh_zeros(X, np.ones_like(X) if weight is None else weight, self.zero_weight)",
            "return np.ones_like(X) if weight is None else weight",
            "test_l1_dictionary.py::test_algorithm_2_without_e_is_as_printed"),
     Mutant("gradient of OIADMM with a flipped sign", "learning/coded_samples.py",
-           "G = -(C * samples", "G = (C * samples",
+           "G = -samples.correlated(U) / beta", "G = samples.correlated(U) / beta",
            "test_l1_dictionary.py::test_the_two_forms_of_oiadmm_agree"),
     Mutant("dual of OIADMM at the old dictionary", "learning/coded_samples.py",
-           "change = U - dual - beta * (C @ (moved - D))", "change = U - dual",
+           "U -= beta * towards", "pass",
            "test_l1_dictionary.py::test_the_two_forms_of_oiadmm_agree"),
     Mutant("OIADMM without projection", "learning/coded_samples.py",
            "moved = regulariser.prox(D - tau * G, samples.weight * tau / beta)",
@@ -440,8 +440,14 @@ MUTANTS = [
     Mutant("τ beyond what the theorem allows", "learning/oiadmm.py",
            "tau = (0.5 if self.tau is None", "tau = (2.5 if self.tau is None",
            "test_l1_dictionary.py::test_the_two_forms_of_oiadmm_agree"),
+    Mutant("words of one atom only", "encoding/linearised_admm.py",
+           "np.flatnonzero(problem.D.any(axis=0))", "np.flatnonzero(problem.D[0])",
+           "test_l1_dictionary.py::test_algorithm_2_without_e_is_as_printed"),
+    Mutant("a group ball that is never full", "sets/groups.py",
+           "return float(max(norms)) / self.radius", "return float(min(norms)) / self.radius",
+           "test_manhattan.py::test_sets_that_only_bound_lengths_cost_nothing"),
     Mutant("sample weights of OIADMM forgotten", "learning/coded_samples.py",
-           "(C * samples.sample_weight[:, None]).T @ U", "C.T @ U",
+           "self._codes.T @ (U * self.sample_weight[:, None])", "self._codes.T @ U",
            "test_l1_dictionary.py::test_weights_count_as_copies_and_gaps_for_nothing"),
     Mutant("Algorithm 3 returns its last dictionary", "learning/l1_admm.py",
            "if now < least:", "if True:", "test_l1_dictionary.py::test_algorithm_3_keeps_its_best"),
@@ -465,8 +471,9 @@ MUTANTS = [
            "return phi * best_norm * float(np.sqrt(n_steps / tau))",
            "return phi * best_norm * float(np.sqrt(n_steps / tau)) / 2",
            "test_l1_dictionary.py::test_the_bound_is_what_the_proof_adds_up_to"),
-    Mutant("score without what codes cost", "estimators/l1_model.py", "CodedBlock.objective",
-           "CodedBlock.loss",
+    Mutant("score without what codes cost", "estimators/base.py",
+           "-self._scores(X, entry_weight, CodedBlock.objective)",
+           "-self._scores(X, entry_weight, CodedBlock.loss)",
            "test_l1_dictionary.py::test_score_is_the_objective_and_sre_its_mean"),
     Mutant("new words do not make a document longer", "tasks/directions.py",
            "return _cosines(self._known(unit_rows(X)), self.sums, self.lengths)",
@@ -597,33 +604,41 @@ def results(mutants: list[Mutant], jobs: int) -> Iterator[Result]:
             yield from pool.map(work, mutants)
 
 
-def as_markdown(found: list[Result]) -> str:
+def as_markdown(found: list[Result], before: str) -> str:
+    """The list, in which mutants that did not run keep the line they had."""
+    kept = {line.split(" | ")[1]: line for line in before.splitlines() if line.count(" | ") == 2}
+    for result in found:
+        test = f"`{result.test}`" if result.outcome == "killed" else f"**{result.outcome}**"
+        kept[result.mutant.name] = f"| `{result.mutant.file}` | {result.mutant.name} | {test} |"
     lines = ["# Mutants", "", "Seeded mistakes, and the test that notices each of them first;"]
     lines += ["`python tests/mutants.py --write` makes this list.", ""]
     lines += ["| file | what was changed | killed by |", "|---|---|---|"]
-    for result in found:
-        test = f"`{result.test}`" if result.outcome == "killed" else f"**{result.outcome}**"
-        lines.append(f"| `{result.mutant.file}` | {result.mutant.name} | {test} |")
+    lines += [kept[mutant.name] for mutant in MUTANTS if mutant.name in kept]
     return "\n".join(lines) + "\n"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", metavar="NAME", default="", help="part of a name or file")
+    parser.add_argument("--new", action="store_true", help="only those not in docs/mutants.md")
     parser.add_argument("--jobs", type=int, default=1, help="mutants at a time")
     parser.add_argument("--write", action="store_true", help="write docs/mutants.md")
     options = parser.parse_args()
+    listed = ROOT / "docs" / "mutants.md"
+    before = listed.read_text()
     mutants = [mutant for mutant in MUTANTS if options.only in f"{mutant.name} {mutant.file}"]
+    if options.new:
+        mutants = [mutant for mutant in mutants if f"| {mutant.name} |" not in before]
     found = []
     for result in results(mutants, options.jobs):
         found.append(result)
         name, file = result.mutant.name, result.mutant.file
         line = f"{result.outcome:8}  {name:46}  {file:28}  {result.seconds:5.1f} s  {result.test}"
         print(line, flush=True)
+        if options.write:
+            listed.write_text(as_markdown(found, before))
     killed = sum(result.outcome == "killed" for result in found)
     print(f"{killed} of {len(found)} killed, {sum(r.seconds for r in found):.0f} s.")
-    if options.write:
-        (ROOT / "docs" / "mutants.md").write_text(as_markdown(found))
     return 0 if found and killed == len(found) else 1
 
 

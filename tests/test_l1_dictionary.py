@@ -99,9 +99,11 @@ def test_algorithm_2_takes_sparse_documents():
 
 
 @pytest.mark.parametrize("zero_weight", [1.0, 0.3])
-def test_algorithm_2_without_e_is_as_printed(zero_weight):
-    """With the copy E of the residual, line by line, and with entry weights."""
+@pytest.mark.parametrize("share", [1.0, 0.05], ids=["full atoms", "thin atoms"])
+def test_algorithm_2_without_e_is_as_printed(zero_weight, share):
+    """With the copy E of the residual, line by line, on all words, and with entry weights."""
     P, _, D = corpus(12)
+    D = np.where(np.random.default_rng(2).random(D.shape) < share, D, 0)
     weight = np.random.default_rng(1).random(P.shape)
     problem = CodingProblem(D, L1Distance(zero_weight), Constrained(L1(LAMBDA)))
     W = np.where(P == 0, zero_weight, 1.0) * weight

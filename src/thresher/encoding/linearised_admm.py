@@ -72,12 +72,8 @@ class LinearisedADMM(RowSolver):
     def steps(self, block: Block, state: State, times: int) -> None:
         """Rounds of Algorithm 2."""
         problem = block.problem
-        (_, D), phi, bound, number = (
-            _used(problem),
-            state["phi"],
-            state["bound"],
-            block.X.dtype.type,
-        )
+        _, D = _used(problem)
+        phi, bound, number = state["phi"], state["bound"], block.X.dtype.type
         kappa = number(self.kappa / problem.dictionary_norm)
         for _ in range(times):
             C, dual, residual = state["C"], state["dual"], state["residual"]
