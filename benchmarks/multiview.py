@@ -127,13 +127,22 @@ def precision(train: Array, y: Any, test: Array, truth: Any) -> float:
     return float(average_precision_score(label_binarize(truth, classes=classes), scores))
 
 
-def measure(name: str, K: int, seed: int) -> list[dict[str, Any]]:
+def spoil(X: Array, share: float, seed: int) -> Array:
+    """A share of the entries becomes as large as its feature ever gets."""
+    hit = np.random.default_rng([seed, 9]).random(X.shape) < share
+    return np.where(hit, X.max(axis=0), X)
+
+
+def measure(name: str, K: int, seed: int, options: argparse.Namespace) -> list[dict[str, Any]]:
     X, groups, labels = load(name)
+    X = spoil(X, options.spoiled, seed)
     train, test, y, truth = train_test_split(
         X, labels, test_size=0.5, stratify=labels, random_state=seed
     )
     rows = []
     for method, model in models(K, groups, len(train), seed).items():
+        if options.methods and method not in options.methods:
+            continue
         row: dict[str, Any] = {"set": name, "method": method, "components": K, "seed": seed}
         started = time.perf_counter()
         if model is None:
@@ -159,6 +168,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--components", type=int, nargs="+", default=[20])
     parser.add_argument("--sets", nargs="+", default=list(SETS))
+    parser.add_argument("--methods", nargs="+", help="only these")
+    parser.add_argument("--spoiled", type=float, default=0.0, help="share of wrong entries")
     parser.add_argument(
         "--output", type=Path, default=Path(__file__).parent / "results" / "multiview.json"
     )
@@ -169,7 +180,7 @@ def main() -> None:
         for name in options.sets
         for K in options.components
         for seed in range(options.seeds)
-        for row in measure(name, K, seed)
+        for row in measure(name, K, seed, options)
     ]
     table = Table("set", "method", "K", "mean average precision", "sparseness (first split)", "s")
     summary = []
@@ -190,7 +201,7 @@ def main() -> None:
         table.add_row(key[0], key[1], str(key[2]), f"{line['precision']:.3f}", views,
                       str(line["seconds"]))  # fmt: skip
     Console(width=130).print(table)
-    document = {"seeds": options.seeds, "summary": summary}
+    document = {"seeds": options.seeds, "spoiled": options.spoiled, "summary": summary}
     options.output.write_text(json.dumps(document, indent=1) + "\n")
 
 
