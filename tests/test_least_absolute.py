@@ -282,6 +282,17 @@ def test_what_rounding_left_in_a_dictionary_is_no_pivot():
     assert found.n_iter.max() < 2 * clean.n_iter.max()
 
 
+@pytest.mark.parametrize("zero_weight", [1.0, 0.3])
+def test_what_rounding_left_does_not_matter_for_sparse_rows(zero_weight):
+    """Nearly zero entries everywhere, and two atoms that differ by rounding only."""
+    rng = np.random.default_rng(0)
+    D = rng.random((12, 60)) * (rng.random((12, 60)) < 0.2)
+    X = (rng.random((10, 12)) * (rng.random((10, 12)) < 0.3)) @ D * (rng.random((10, 60)) < 0.7)
+    D = np.where(D > 0, D, 10.0 ** rng.uniform(-20, -13, D.shape))
+    D[1] = D[0] * (1 + 1e-15 * rng.standard_normal(60))
+    check(sparse.csr_array(X), D, 0.1, zero_weight=zero_weight)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("upper", [0.2, 0.8, 50.0])
 def test_codes_below_a_bound_against_highs(upper, weighted):
