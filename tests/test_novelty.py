@@ -468,6 +468,32 @@ def test_rules_of_alarm():
     assert not Alarm().marks(scores).any()  # nothing is known yet
 
 
+def test_marks_follow_scores_that_fall():
+    """What is known grows, so scores fall; the rate stays, and what is novel is still marked."""
+    rng = np.random.default_rng(0)
+    alarm = Alarm(false_alarm_rate=0.05)
+    alarm.learn(rng.normal(1.0, 0.1, 500))
+    for fall in np.arange(1, 8) * 0.1:
+        usual, new = rng.normal(1.0 - fall, 0.1, 300), rng.normal(1.4 - fall, 0.1, 200)
+        marks = alarm.marks(np.concatenate([usual, new]))
+        assert marks[:300].mean() < 0.1
+        assert marks[300:].mean() > 0.8
+        alarm.learn(usual)
+
+
+def test_steady_scores_are_marked_at_the_rate():
+    """The lower quartile of a step is uncertain; that must not raise the rate."""
+    rng = np.random.default_rng(1)
+    alarm = Alarm(false_alarm_rate=0.05)
+    alarm.learn(rng.normal(size=1000))
+    marked = []
+    for _ in range(200):
+        scores = rng.normal(size=60)
+        marked.append(alarm.marks(scores).mean())
+        alarm.learn(scores)
+    assert 0.03 < np.mean(marked) < 0.065
+
+
 def test_what_is_novel_does_not_become_usual():
     rng = np.random.default_rng(0)
     alarm = Alarm(false_alarm_rate=0.1)

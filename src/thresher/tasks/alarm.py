@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from thresher.linalg import Array
 
 _REMEMBERED = 2000
-"""Scores fall as more is known, so old ones would make a rule too careful."""
-
 _BURST = 2.0
+_MEASURABLE = 50
 
 
 @dataclass
@@ -60,9 +59,24 @@ class Alarm:
 
     def p_values(self, scores: Array) -> Array:
         """Share of documents before that scored as high, this one counted with them."""
-        past = np.sort(np.fromiter(self.past, dtype=np.float64))
+        past = np.sort(self._comparable(scores))
         as_high = len(past) - np.searchsorted(past, scores, side="left")
         return np.asarray((as_high + 1) / (len(past) + 1))
+
+    def _comparable(self, scores: Array) -> Array:
+        """The scores before, as they would be by now.
+
+        Scores fall as more is known, and old ones would make the rule too careful. How far they
+        fell shows in the lower quartile of a step, which novel documents can only raise; what
+        chance could do, twice its standard error, is left out.
+        """
+        past = np.fromiter(self.past, dtype=np.float64)
+        if min(len(scores), len(past)) < _MEASURABLE:
+            return past
+        before, now = np.quantile(past, (0.25, 0.75)), np.quantile(scores, 0.25)
+        spread = before[1] - before[0]
+        fell = before[0] - now - 2 * spread * np.sqrt(1 / len(scores) + 1 / len(past))
+        return past - max(0.0, fell)
 
     def learn(self, scores: Array) -> None:
         """Remember the scores of a step; the oldest are forgotten.
@@ -75,6 +89,7 @@ class Alarm:
         marked = self.p_values(values) <= self.false_alarm_rate
         expected = self.false_alarm_rate * len(values)
         usual = np.sort(values[marked])
+        self.past = deque(self._comparable(values).tolist(), maxlen=_REMEMBERED)
         if len(usual) > _BURST * expected:
             usual = usual[: int(np.ceil(expected))]
         self.past.extend(values[~marked].tolist())
