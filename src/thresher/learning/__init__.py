@@ -3,6 +3,18 @@
 from thresher.learning.block_descent import BlockDescent
 from thresher.learning.dictionary_admm import DictionaryADMM
 from thresher.learning.forgetting import Forgetting, HalfLife, PlainAverage, PowerForgetting
+from thresher.learning.frank_wolfe import (
+    CONVEX_AVERAGING,
+    CONVEX_STEP,
+    PUBLISHED_AVERAGING,
+    PUBLISHED_STEP,
+    SHIFTED_AVERAGING,
+    FrankWolfeState,
+    PowerSchedule,
+    StochasticFrankWolfe,
+    exact_gradient,
+    frank_wolfe,
+)
 from thresher.learning.initial import initial_atoms, mean_sample, positive_atoms
 from thresher.learning.outlier_weight import (
     FixedWeight,
@@ -25,6 +37,11 @@ from thresher.learning.surrogate import (
 )
 
 __all__ = [
+    "CONVEX_AVERAGING",
+    "CONVEX_STEP",
+    "PUBLISHED_AVERAGING",
+    "PUBLISHED_STEP",
+    "SHIFTED_AVERAGING",
     "BatchSums",
     "BlockDescent",
     "BufferStatistics",
@@ -34,12 +51,14 @@ __all__ = [
     "DictionaryStep",
     "FixedWeight",
     "Forgetting",
+    "FrankWolfeState",
     "HalfLife",
     "Learner",
     "NoiseWeight",
     "OutlierWeight",
     "PlainAverage",
     "PowerForgetting",
+    "PowerSchedule",
     "QuadraticLearner",
     "QuadraticStatistics",
     "RangeWeight",
@@ -48,8 +67,11 @@ __all__ = [
     "RobustApproximation",
     "Statistics",
     "StepStatistics",
+    "StochasticFrankWolfe",
     "StochasticGradient",
     "Sums",
+    "exact_gradient",
+    "frank_wolfe",
     "initial_atoms",
     "mean_sample",
     "positive_atoms",
