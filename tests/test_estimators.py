@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 
 from thresher.datasets import make_outlier_stream
-from thresher.estimators import BatchNMF, OnlineNMF, OnlineRobustNMF, RobustNMF, load, save
+from thresher.estimators import (
+    BatchNMF,
+    OnlineNMF,
+    OnlineOrthogonalDictionary,
+    OnlineRobustNMF,
+    RobustNMF,
+    load,
+    save,
+)
 from thresher.learning import HalfLife, PowerForgetting
 from thresher.metrics import relative_error, support_scores
 from thresher.penalties import ElasticNet, GroupLasso, SparseGroupLasso
@@ -20,6 +28,9 @@ ESTIMATORS = [
     OnlineNMF(divergence="kl"),
     OnlineNMF(divergence="is"),
     BatchNMF(divergence="kl", max_iter=40),
+    OnlineOrthogonalDictionary(),
+    OnlineOrthogonalDictionary(forgetting=300),
+    OnlineOrthogonalDictionary(solver="noncvx_sfw"),
 ]
 
 

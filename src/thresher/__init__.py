@@ -13,12 +13,14 @@ if TYPE_CHECKING:
         BatchNMF,
         Checkpoint,
         OnlineNMF,
+        OnlineOrthogonalDictionary,
         OnlineRobustNMF,
         RobustNMF,
         Separation,
         load,
         save,
     )
+    from thresher.learning import frank_wolfe
     from thresher.tasks.topics import TopicModel
 
 __version__ = "0.1.0"
@@ -27,11 +29,13 @@ _HOMES = {
     "BatchNMF": "thresher.estimators",
     "Checkpoint": "thresher.estimators",
     "OnlineNMF": "thresher.estimators",
+    "OnlineOrthogonalDictionary": "thresher.estimators",
     "OnlineRobustNMF": "thresher.estimators",
     "RobustNMF": "thresher.estimators",
     "Separation": "thresher.estimators",
     "StopAfter": "thresher.engine",
     "TopicModel": "thresher.tasks.topics",
+    "frank_wolfe": "thresher.learning",
     "load": "thresher.estimators",
     "save": "thresher.estimators",
 }
@@ -40,12 +44,14 @@ __all__ = [
     "BatchNMF",
     "Checkpoint",
     "OnlineNMF",
+    "OnlineOrthogonalDictionary",
     "OnlineRobustNMF",
     "RobustNMF",
     "Separation",
     "StopAfter",
     "TopicModel",
     "__version__",
+    "frank_wolfe",
     "load",
     "save",
 ]

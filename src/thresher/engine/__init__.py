@@ -5,10 +5,11 @@ from thresher.engine.batch import BatchADMM, BatchProblem, ExactAlternation
 from thresher.engine.callbacks import Callback, Step, StopAfter, any_stops
 from thresher.engine.history import History, HistoryRow
 from thresher.engine.method import OnlineMethod, StreamState, Summary
+from thresher.engine.orthogonal import OrthogonalMethod
 from thresher.engine.pool import Pool
 from thresher.engine.progress import ProgressBar
 from thresher.engine.starts import best_start
-from thresher.engine.stream import OVERFLOW, Position, advance, stream
+from thresher.engine.stream import OVERFLOW, Method, Position, advance, stream
 
 __all__ = [
     "OVERFLOW",
@@ -19,7 +20,9 @@ __all__ = [
     "ExactAlternation",
     "History",
     "HistoryRow",
+    "Method",
     "OnlineMethod",
+    "OrthogonalMethod",
     "Pool",
     "Position",
     "ProgressBar",

@@ -75,6 +75,7 @@ class DictionaryModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     components_: Array
     _state: StreamState
+    _nonnegative = True
 
     # ------------------------------------------------------------ for subclasses
 
@@ -90,7 +91,7 @@ class DictionaryModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
+        tags.input_tags.positive_only = self._nonnegative
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -111,6 +112,8 @@ class DictionaryModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         checked: Any = check_array(X, **checks)
         if known:
             validate_data(self, X, reset=False, skip_check_array=True)
+        if not self._nonnegative:
+            return checked
         values = checked.data if hasattr(checked, "indptr") else checked
         lowest = values.min(initial=0)
         if np.isnan(lowest):  # slower, but it looks past the gaps

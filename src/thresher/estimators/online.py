@@ -3,7 +3,6 @@
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from thresher.engine import (
     Callback,
     HistoryRow,
+    Method,
     Pool,
     Position,
     ProgressBar,
@@ -25,17 +25,14 @@ from thresher.engine import (
 from thresher.estimators.learned import LearnedModel
 from thresher.estimators.robust import is_stream
 from thresher.linalg import Array
-from thresher.losses import SeparableLoss
-from thresher.sets import CoveredBox
 from thresher.streams import ArraySource, Batch, IterableSource, Source
 
 _PASSES_FOR_ARRAYS = 10
 _PASSES_FOR_A_START = 3
-_NEW_FEATURE = 1e-3
 
 
 class OnlineModel(LearnedModel):
-    """`fit`, `partial_fit`, `resume` and `grow` on the engine's stream loop."""
+    """`fit`, `partial_fit` and `resume` on the engine's stream loop."""
 
     batch_size: int
     n_passes: int | None
@@ -126,59 +123,13 @@ class OnlineModel(LearnedModel):
         self._check_weights(before, batch.entry_weight)
         started = time.perf_counter()
         with Pool(self.n_jobs) as pool:
-            after, summary = advance(self._method(len(before.D)), before, batch, pool)
+            after, summary = advance(self._verbs(len(before.D)), before, batch, pool)
         if not begun:  # only now, when nothing can go wrong any more
             self._learn_features(X)
             self._forget_everything()
             self._position = Position()
         self._seconds += time.perf_counter() - started
         self._record(before, after, self._position, batch, summary)
-        return self
-
-    def grow(self, n_features: int | None = None, atoms: int | Array = 0) -> Self:
-        """Make room for new features, new atoms, or both.
-
-        Parameters
-        ----------
-        n_features : int, optional
-            The new width; new features start at zero in the old atoms.
-        atoms : int or array of shape (m, n_features)
-            New atoms, or how many: then they start random and the next batches shape them.
-        """
-        self._check_is_begun()
-        F = self._state.D.shape[1] if n_features is None else int(n_features)
-        if self._state.D.shape[1] > F:
-            raise ValueError(
-                f"grow cannot shrink the {self._state.D.shape[1]} features to {F}; leave "
-                "n_features out, or give a larger number."
-            )
-        method = self._method(len(self._state.D))
-        method.loss(1.0).check_features(F)
-        if isinstance(atoms, Integral):
-            if atoms < 0:
-                raise ValueError(f"atoms={atoms} must not be negative.")
-            rng = np.random.default_rng([self._state.seed, 2, self._state.n_steps])
-            new: Array = rng.random((int(atoms), F))
-        else:
-            new = np.asarray(atoms, dtype=np.float64)
-            good = new.ndim == 2 and new.shape[1] == F and np.isfinite(new).all()
-            if not good or not (new >= 0).all():
-                raise ValueError(
-                    f"New atoms must be nonnegative rows of {F} columns, all finite; got the shape "
-                    f"{new.shape}."
-                )
-        region, loss = method.dictionary_regulariser.region, method.loss(1.0)
-        positive = isinstance(loss, SeparableLoss) and loss.positive_prediction
-        state = self._state.grow(F, np.zeros((0, F)), _NEW_FEATURE if positive else 0.0)
-        if isinstance(region, CoveredBox):  # a set of whole dictionaries, not of atoms
-            state = state.grow(F, new)
-            state = replace(state, D=region.project(state.D), average=region.project(state.average))
-        elif len(new):
-            state = state.grow(F, region.project(new))
-        if self._state.D.shape[1] < F and hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-        self.n_features_in_ = F
-        self._adopt(state, self._position)
         return self
 
     # ------------------------------------------------------------------- details
@@ -213,6 +164,10 @@ class OnlineModel(LearnedModel):
         with Pool(self.n_jobs) as pool:
             return best_start(method, [first, *others], source, pool, n_passes)
 
+    def _verbs(self, n_components: int, in_order: bool = True) -> Method:
+        """What the loop runs."""
+        return self._method(n_components, in_order)
+
     def _n_passes(self) -> int:
         return _PASSES_FOR_ARRAYS if self.n_passes is None else self.n_passes
 
@@ -229,7 +184,7 @@ class OnlineModel(LearnedModel):
     ) -> Self:
         if n_passes is None:
             n_passes = self._n_passes()
-        method = self._method(len(self._state.D), in_order)
+        method = self._verbs(len(self._state.D), in_order)
         already = self._seconds
         started = time.perf_counter()
         total = None if source.n_samples is None else source.n_samples * n_passes

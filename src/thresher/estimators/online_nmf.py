@@ -10,7 +10,7 @@ from thresher.estimators.divergence import (
     has_majoriser,
     majorising_learner,
 )
-from thresher.estimators.online import OnlineModel
+from thresher.estimators.growing import GrowingModel
 from thresher.estimators.registry import (
     AVERAGING_SHUFFLED,
     FORGETTING_MAJORISED,
@@ -22,7 +22,7 @@ from thresher.estimators.registry import (
 from thresher.learning import PlainAverage
 
 
-class OnlineNMF(DivergenceModel, OnlineModel):
+class OnlineNMF(DivergenceModel, GrowingModel):
     r"""Learn nonnegative parts from a stream under any divergence.
 
     Minimises, over dictionaries :math:`D` in a convex set,

@@ -16,6 +16,14 @@ from thresher.learning.frank_wolfe import (
     frank_wolfe,
 )
 from thresher.learning.initial import initial_atoms, mean_sample, positive_atoms
+from thresher.learning.orthogonal import (
+    FrankWolfeLearner,
+    OrthogonalLearner,
+    Progress,
+    random_orthogonal,
+)
+from thresher.learning.orthogonal_refined import RefinedLearner
+from thresher.learning.orthogonal_tracked import TrackedLearner, principal_directions
 from thresher.learning.outlier_weight import (
     FixedWeight,
     NoiseWeight,
@@ -27,6 +35,7 @@ from thresher.learning.projected_gradient import DictionaryGradient
 from thresher.learning.quadratic import QuadraticLearner
 from thresher.learning.ratio import RatioLearner, RatioStatistics
 from thresher.learning.robust_approximation import BufferStatistics, RobustApproximation
+from thresher.learning.sparsity import keep_largest
 from thresher.learning.statistics import Learner, Statistics, Sums
 from thresher.learning.stochastic_gradient import StepStatistics, StochasticGradient
 from thresher.learning.surrogate import (
@@ -51,29 +60,37 @@ __all__ = [
     "DictionaryStep",
     "FixedWeight",
     "Forgetting",
+    "FrankWolfeLearner",
     "FrankWolfeState",
     "HalfLife",
     "Learner",
     "NoiseWeight",
+    "OrthogonalLearner",
     "OutlierWeight",
     "PlainAverage",
     "PowerForgetting",
     "PowerSchedule",
+    "Progress",
     "QuadraticLearner",
     "QuadraticStatistics",
     "RangeWeight",
     "RatioLearner",
     "RatioStatistics",
+    "RefinedLearner",
     "RobustApproximation",
     "Statistics",
     "StepStatistics",
     "StochasticFrankWolfe",
     "StochasticGradient",
     "Sums",
+    "TrackedLearner",
     "exact_gradient",
     "frank_wolfe",
     "initial_atoms",
+    "keep_largest",
     "mean_sample",
     "positive_atoms",
+    "principal_directions",
+    "random_orthogonal",
     "weighted_quantile",
 ]

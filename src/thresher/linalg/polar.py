@@ -4,7 +4,7 @@ import numpy as np
 
 from thresher.linalg.arrays import Array
 
-_TIE = 1e-10  # how much of ``near`` decides where the matrix itself says nothing
+_SINGULAR = 1e-9  # of the largest singular value
 _SMALL_TURN = 0.5
 _MOST_STEPS = 10
 
@@ -12,13 +12,16 @@ _MOST_STEPS = 10
 def polar(A: Array, near: Array | None = None) -> Array:
     """``U Vᵀ`` of the singular value decomposition: of all orthogonal Q the largest ``⟨A, Q⟩``.
 
-    It is unique only if A is regular. Of all maximisers the one towards ``near`` is taken, the
-    limit of ``polar(A + ε near)`` (errata D.3): without it the answer would be LAPACK's whim.
+    It is unique only if A is regular. Of all maximisers the one nearest to ``near`` is taken
+    (errata D.3): between the null spaces U₀ and V₀ of A it is ``U₀ polar(U₀ᵀ near V₀) V₀ᵀ``. Else
+    the answer would be LAPACK's whim.
     """
-    size = float(np.linalg.norm(A))
+    U, s, Vt = np.linalg.svd(A, full_matrices=False)
     if near is not None:
-        A = A / size + _TIE * near if size > 0 else near
-    U, _, Vt = np.linalg.svd(A, full_matrices=False)
+        null = s <= _SINGULAR * s[0]
+        if null.any():
+            U0, V0t = U[:, null], Vt[null]
+            U[:, null] = U0 @ polar(U0.T @ near @ V0t.T)
     Q: Array = U @ Vt
     return Q
 
