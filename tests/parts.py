@@ -5,9 +5,10 @@ import warnings
 import cvxpy as cp
 import numpy as np
 
-from thresher.penalties import L1, ElasticNet, GroupLasso, SparseGroupLasso, Tikhonov
+from thresher.penalties import L1, ElasticNet, GroupLasso, GroupNorm, SparseGroupLasso, Tikhonov
 from thresher.sets import (
     Box,
+    GroupBall,
     L1Ball,
     L2Ball,
     NonnegativeElasticNetBall,
@@ -51,6 +52,11 @@ def _group_norms(c):
     return sum(np.sqrt((labels == g).sum()) * cp.norm2(c[labels == g]) for g in range(3))
 
 
+def _plain_norms(c, p):
+    labels = np.asarray(GROUPS)
+    return sum(cp.norm(c[labels == g], p) for g in range(3))
+
+
 PENALTIES = {
     "none": (ElasticNet(), lambda c: 0),
     "l1": (L1(0.3), lambda c: 0.3 * cp.norm1(c)),
@@ -61,10 +67,44 @@ PENALTIES = {
     ),
     "group": (GroupLasso(0.2, GROUPS), lambda c: 0.2 * _group_norms(c)),
     "one group": (GroupLasso(0.2), lambda c: 0.2 * np.sqrt(WIDTH) * cp.norm2(c)),
+    "group norm": (GroupNorm(0.3, GROUPS), lambda c: 0.3 * _plain_norms(c, 2)),
+    "group maximum": (GroupNorm(0.3, GROUPS, np.inf), lambda c: 0.3 * _plain_norms(c, "inf")),
+    "one maximum": (GroupNorm(0.4, None, np.inf), lambda c: 0.4 * cp.norm_inf(c)),
     "sparse group": (
         SparseGroupLasso(0.3, 0.6, GROUPS),
         lambda c: 0.18 * _group_norms(c) + 0.12 * cp.norm1(c),
     ),
+}
+
+
+def _sums_of_norms(M, p):
+    """``Σ_k ‖M[k, ρ]‖_p`` of every group."""
+    labels, norm = np.asarray(GROUPS), 2 if p == 2 else "inf"
+    return [
+        sum(cp.norm(M[k, np.flatnonzero(labels == g)], norm) for k in range(M.shape[0]))
+        for g in range(3)
+    ]
+
+
+# Of whole matrices, with WIDTH columns (or rows).
+MATRIX_SETS = {
+    f"group ball, p={p}, of_rows={of_rows}": (
+        GroupBall(1.3, GROUPS, p, of_rows),
+        lambda M, p=p, of_rows=of_rows: [
+            M >= 0,
+            *(norm <= 1.3 for norm in _sums_of_norms(M.T if of_rows else M, p)),
+        ],
+    )
+    for p in (2, np.inf)
+    for of_rows in (False, True)
+}
+
+MATRIX_PENALTIES = {
+    f"group norm of rows, p={p}": (
+        GroupNorm(0.3, GROUPS, p, of_rows=True),
+        lambda M, p=p: 0.3 * sum(_sums_of_norms(M.T, p)),
+    )
+    for p in (2, np.inf)
 }
 
 

@@ -12,6 +12,7 @@ from thresher.losses import (
     BetaDivergence,
     Bregman,
     Csiszar,
+    ElasticDistance,
     Hellinger,
     Huber,
     ItakuraSaito,
@@ -45,6 +46,7 @@ DIVERGENCES = {
     "beta 2": BetaDivergence(2.0),
     "beta 3.1": BetaDivergence(3.1),
     "l1": L1Distance(),
+    "elastic": ElasticDistance(0.7),
     "l2": L2Distance(),
     "mahalanobis": Mahalanobis(_M),
     "csiszar": Csiszar(lambda u: (u - 1) ** 2 / (u + 1), lambda u: 1 - 4 / (u + 1) ** 2),
@@ -79,7 +81,7 @@ def test_slope_by_fourth_order_differences(name, seed):
         values = [loss.value(X, Y + j * h * direction, weight) for j in (-2, -1, 1, 2)]
         slope = (values[0] - 8 * values[1] + 8 * values[2] - values[3]) / (12 * h)
         exact = (loss.gradient(X, Y, weight) * direction).sum(axis=1)
-        near_kink = name == "l1" and (np.abs(X - Y) < 3 * h).any()
+        near_kink = name in ("l1", "elastic") and (np.abs(X - Y) < 3 * h).any()
         if not near_kink:
             np.testing.assert_allclose(slope, exact, rtol=1e-5, atol=1e-6)
 
@@ -160,12 +162,13 @@ def _statements(x, y):
         "kl": cp.sum(cp.kl_div(x, y)),
         "hellinger": 2 * (x.sum() + cp.sum(y) - 2 * np.sqrt(x) @ cp.sqrt(y)),
         "l1": cp.norm1(x - y),
+        "elastic": cp.norm1(x - y) + 0.35 * cp.sum_squares(x - y),
         "l2": cp.norm2(x - y),
         "mahalanobis": cp.quad_form(x - y, cp.psd_wrap(_M)) / 2,
     }
 
 
-@pytest.mark.parametrize("name", ["kl", "hellinger", "l1", "l2", "mahalanobis"])
+@pytest.mark.parametrize("name", ["kl", "hellinger", "l1", "elastic", "l2", "mahalanobis"])
 def test_prox_against_cvxpy(name):
     loss = DIVERGENCES[name]
     X, V = _block(5)
@@ -176,7 +179,7 @@ def test_prox_against_cvxpy(name):
         np.testing.assert_allclose(y, free.value, atol=2e-4)
 
 
-@pytest.mark.parametrize("name", ["kl", "hellinger", "l1", "l2", "mahalanobis"])
+@pytest.mark.parametrize("name", ["kl", "hellinger", "l1", "elastic", "l2", "mahalanobis"])
 def test_value_against_an_independent_statement(name):
     X, Y = _block(6)
     values = DIVERGENCES[name].value(X, Y)

@@ -6,6 +6,9 @@ import pytest
 from thresher.datasets import make_outlier_stream
 from thresher.estimators import (
     BatchNMF,
+    L1Dictionary,
+    ManhattanNMF,
+    OnlineL1Dictionary,
     OnlineNMF,
     OnlineOrthogonalDictionary,
     OnlineRobustNMF,
@@ -31,6 +34,11 @@ ESTIMATORS = [
     OnlineOrthogonalDictionary(),
     OnlineOrthogonalDictionary(forgetting=300),
     OnlineOrthogonalDictionary(solver="noncvx_sfw"),
+    ManhattanNMF(max_iter=40),
+    ManhattanNMF(solver="rri"),
+    ManhattanNMF(solver="ogm"),
+    OnlineL1Dictionary(),
+    L1Dictionary(max_iter=10),
 ]
 
 

@@ -611,3 +611,10 @@ def test_another_divergence_needs_a_new_start(tmp_path):
             each.partial_fit(X)
         np.testing.assert_array_equal(each.components_, before)
         each.fit(X).partial_fit(X)
+
+
+def test_features_that_are_zero_in_places_span_decades():
+    """Counts have zeros; that is no reason for a warning, and ratios suit them."""
+    counts = np.random.default_rng(0).poisson(0.3, (200, 20))
+    fitted = OnlineNMF(2, divergence="kl", random_state=0, verbose=0, n_passes=1).fit(counts)
+    assert type(fitted._state.statistics).__name__ == "RatioStatistics"

@@ -20,7 +20,7 @@ from thresher.encoding import (
 )
 from thresher.losses import L1Distance
 from thresher.penalties import L1, Constrained, ElasticNet
-from thresher.sets import Simplex
+from thresher.sets import Box, Simplex
 
 TOL = 1e-9
 
@@ -263,3 +263,52 @@ def test_auto_and_rough_take_it():
     np.testing.assert_allclose(AutoEncoder().encode(problem, X).codes, exact, atol=1e-9)
     for regulariser in (Constrained(ElasticNet(0, 0.1)), Constrained(region=Simplex())):
         assert not LeastAbsolute.applies(CodingProblem(D, L1Distance(), regulariser))
+
+
+def test_what_rounding_left_in_a_dictionary_is_no_pivot():
+    """Learned atoms have entries such as 1e-20: a basis with one of them is singular."""
+    rng = np.random.default_rng(1)
+    D = rng.random((40, 300)) * (rng.random((40, 300)) < 0.4)
+    X = rng.random((40, 40)) @ D
+    X = np.where(rng.random(X.shape) < 0.1, rng.random(X.shape) < 0.5, X / X.max())
+    X[:, :10] = rng.random((40, 10)) < 0.3
+    D[:, :10] = 0
+    clean = LeastAbsolute(1e-6).encode(CodingProblem(D, L1Distance()), X)
+    tiny = (D == 0) & (rng.random(D.shape) < 0.05)
+    D[tiny] = 10.0 ** -rng.uniform(16, 60, int(tiny.sum()))
+    found = LeastAbsolute(1e-6).encode(CodingProblem(D, L1Distance()), X)
+    assert (found.status == Status.CONVERGED).all()
+    np.testing.assert_allclose(found.codes, clean.codes, atol=1e-9)
+    assert found.n_iter.max() < 2 * clean.n_iter.max()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("upper", [0.2, 0.8, 50.0])
+def test_codes_below_a_bound_against_highs(upper, weighted):
+    """An upper bound is a feature of its own; the codes are those of the linear program."""
+    rng = np.random.default_rng(0)
+    X, D = samples(rng)
+    weight = rng.random(X.shape) if weighted else None
+    problem = CodingProblem(D, L1Distance(), Constrained(L1(0.3), Box(0.0, upper)))
+    assert LeastAbsolute.applies(problem)
+    for codes in (LeastAbsolute(TOL), AutoEncoder(TOL)):
+        C = codes.encode(problem, X, weight).codes
+        assert (C >= 0).all()
+        assert (upper >= C).all()
+        K, F = D.shape
+        for i, (x, c) in enumerate(zip(X, C, strict=True)):
+            w = np.ones(F) if weight is None else weight[i]
+            cost = np.concatenate([np.full(K, 0.3), w, w])
+            rows = np.hstack([D.T, np.eye(F), -np.eye(F)])
+            bounds = [(0, upper)] * K + [(0, None)] * (2 * F)
+            best = linprog(cost, A_eq=rows, b_eq=x, bounds=bounds, method="highs").fun
+            assert objective(x, D, c, 0.3, w) <= best * (1 + 1e-7) + 1e-9
+
+
+def test_subnormal_atoms_are_zeros():
+    """Nothing can be divided by them."""
+    rng = np.random.default_rng(0)
+    X, D = samples(rng)
+    D[1, 3], D[:, 5] = 1e-323, 1e-310
+    problem = CodingProblem(D, L1Distance())
+    assert (LeastAbsolute(TOL).encode(problem, X).status == Status.CONVERGED).all()

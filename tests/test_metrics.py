@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations, permutations
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,12 +12,15 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from scipy import sparse
 
 from thresher.metrics import (
+    clustering_accuracy,
     factor_match_score,
     hoyer_sparseness,
     mean_regret,
+    probabilistic_rand_index,
     psnr,
     purity,
     relative_error,
+    squared_relative_error,
     support_scores,
     topic_coherence,
 )
@@ -24,6 +29,10 @@ vectors = arrays(np.float64, st.integers(2, 12), elements=st.floats(-1e3, 1e3))
 
 
 class TestReconstruction:
+    def test_squared_relative_error_is_a_share_of_energy(self):
+        clean = np.array([[3.0, 4.0]])
+        assert squared_relative_error(clean, [[3.0, 3.0]]) == pytest.approx(1 / 25)
+
     def test_psnr_by_hand(self):
         clean = np.zeros((2, 5))
         assert psnr(clean, clean + 0.1) == pytest.approx(20.0)
@@ -347,3 +356,32 @@ class TestPurity:
         for labels, clusters in (([1], [1, 2]), ([], []), ([[1]], [[1]])):
             with pytest.raises(ValueError, match="one entry per sample"):
                 purity(labels, clusters)
+
+    @given(st.integers(0, 10_000))
+    def test_accuracy_is_the_best_of_all_matchings(self, seed):
+        rng = np.random.default_rng(seed)
+        labels, clusters = rng.integers(0, 3, 20), rng.integers(0, 4, 20)
+        best = max(
+            np.mean(np.array(match)[clusters] == labels) for match in permutations([0, 1, 2, -1])
+        )
+        assert clustering_accuracy(labels, clusters) == pytest.approx(best)
+        assert clustering_accuracy(labels, clusters) <= purity(labels, clusters)
+        assert clustering_accuracy(labels, 7 - labels) == 1
+
+    @given(st.integers(0, 10_000))
+    def test_probabilistic_rand_index_counts_pairs(self, seed):
+        rng = np.random.default_rng(seed)
+        found, truths = rng.integers(0, 3, (3, 4)), rng.integers(0, 4, (5, 3, 4))
+        flat = truths.reshape(5, -1)
+        value = []
+        for i, j in combinations(range(12), 2):
+            together = np.mean(flat[:, i] == flat[:, j])
+            value.append(together if found.flat[i] == found.flat[j] else 1 - together)
+        assert probabilistic_rand_index(found, truths) == pytest.approx(np.mean(value))
+        assert probabilistic_rand_index(found, [found, found]) == 1
+
+    def test_segmentations_of_other_shapes_are_refused(self):
+        with pytest.raises(ValueError, match="shape"):
+            probabilistic_rand_index(np.zeros((3, 4)), [np.zeros((4, 3))])
+        with pytest.raises(ValueError, match="at least"):
+            probabilistic_rand_index(np.zeros((3, 4)), [])

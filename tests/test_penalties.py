@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parts import GROUPS, PENALTIES, SETS, WIDTH, solve
+from parts import GROUPS, MATRIX_PENALTIES, PENALTIES, SETS, WIDTH, solve
 from thresher.penalties import Constrained, ElasticNet, GroupLasso, SparseGroupLasso
 from thresher.sets import Box, Simplex
 
@@ -29,7 +29,7 @@ def test_enough_combinations_are_allowed():
     nonnegative = [name for name, (region, _) in SETS.items() if region.nonnegative]
     for elastic in ["none", "l1", "tikhonov", "elastic net"]:
         assert all((elastic, name) in ALLOWED for name in nonnegative)
-    for group in ["group", "one group", "sparse group"]:
+    for group in ["group", "one group", "sparse group", "group norm", "group maximum"]:
         assert all((group, name) in ALLOWED for name in ["reals", "orthant", "box", "unit box"])
 
 
@@ -43,6 +43,20 @@ def test_prox_against_cvxpy(penalty_name, set_name, step):
         c = cp.Variable(WIDTH)
         solve(cp.sum_squares(c - v) / 2 + step * phi(c), constraints(c))
         np.testing.assert_allclose(p, c.value, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", MATRIX_PENALTIES)
+def test_prox_of_a_matrix_against_cvxpy(name):
+    penalty, phi = MATRIX_PENALTIES[name]
+    V = 1.5 * np.random.default_rng(3).normal(size=(WIDTH, 3))
+    for box in (Box(0, np.inf), Box(0, 0.8)):
+        P = Constrained(penalty, box).prox(V, 0.7)
+        M = cp.Variable(V.shape)
+        solve(cp.sum_squares(M - V) / 2 + 0.7 * phi(M), [box.lower <= M, min(box.upper, 99) >= M])
+        np.testing.assert_allclose(P, M.value, atol=1e-4)
+        assert penalty.value(P).sum() == pytest.approx(float(phi(cp.Constant(P)).value))
+    with pytest.raises(ValueError, match="one step"):
+        penalty.prox(V, np.ones((WIDTH, 1)), Box(0, 1))
 
 
 @combined

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parts import SETS, WIDTH, solve
-from thresher.sets import Box, NonnegativeElasticNetBall, NonnegativeL2Ball, Simplex
+from parts import MATRIX_SETS, SETS, WIDTH, solve
+from thresher.sets import Box, GroupBall, NonnegativeElasticNetBall, NonnegativeL2Ball, Simplex
 
 by_set = pytest.mark.parametrize("name", SETS)
 
@@ -57,6 +57,33 @@ def test_dtype_stays_and_input_is_not_written(name):
     assert not np.shares_memory(region.project(V), V)
 
 
+@pytest.mark.parametrize("scale", [0.05, 1.0, 20.0])
+@pytest.mark.parametrize("name", MATRIX_SETS)
+def test_projection_of_a_matrix_is_the_nearest_member(name, scale):
+    region, constraints = MATRIX_SETS[name]
+    V = scale * np.random.default_rng(0).normal(size=(WIDTH, WIDTH))
+    V[2] = 0
+    P = region.project(V)
+    M = cp.Variable(V.shape)
+    nearest = solve(cp.sum_squares(M - V), constraints(M))
+    assert np.sum((P - V) ** 2) <= nearest * (1 + 1e-7) + 1e-8
+    assert all(constraint.value(1e-9) for constraint in constraints(cp.Constant(P)))
+    np.testing.assert_allclose(P, M.value, atol=1e-3 * max(scale, 1))
+    np.testing.assert_allclose(region.project(P), P, atol=1e-12)
+    assert region.project(V.astype(np.float32)).dtype == np.float32
+    assert region.couples_rows
+
+
+@pytest.mark.parametrize("name", MATRIX_SETS)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_variational_inequality_of_matrices(name, seed):
+    region, _ = MATRIX_SETS[name]
+    rng = np.random.default_rng(seed)
+    V = 3 * rng.normal(size=(WIDTH, WIDTH))
+    P, Y = region.project(V), region.project(rng.normal(size=V.shape))
+    assert np.sum((V - P) * (Y - P)) <= 1e-9
+
+
 def test_ball_is_not_a_sphere():
     """A short atom stays as it is; pushing it to the sphere is the classic mistake."""
     inside = np.array([[0.1, 0.2, 0.0]])
@@ -76,6 +103,8 @@ def test_zero_rows():
         lambda: Simplex(0),
         lambda: NonnegativeL2Ball(-1),
         lambda: NonnegativeElasticNetBall(0, 0),
+        lambda: GroupBall(0),
+        lambda: GroupBall(1, p=3),
     ],
 )
 def test_impossible_sets_are_refused(make):

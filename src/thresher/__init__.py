@@ -12,15 +12,22 @@ if TYPE_CHECKING:
     from thresher.estimators import (
         BatchNMF,
         Checkpoint,
+        L1Dictionary,
+        ManhattanNMF,
+        OnlineL1Dictionary,
         OnlineNMF,
         OnlineOrthogonalDictionary,
         OnlineRobustNMF,
         RobustNMF,
         Separation,
+        SymmetricManhattanNMF,
         load,
         save,
     )
     from thresher.learning import frank_wolfe
+    from thresher.tasks.novel_documents import NovelDocumentDetector
+    from thresher.tasks.recognition import FaceRecognizer
+    from thresher.tasks.segmentation import ImageSegmenter
     from thresher.tasks.topics import TopicModel
 
 __version__ = "0.1.0"
@@ -28,12 +35,19 @@ __version__ = "0.1.0"
 _HOMES = {
     "BatchNMF": "thresher.estimators",
     "Checkpoint": "thresher.estimators",
+    "FaceRecognizer": "thresher.tasks.recognition",
+    "ImageSegmenter": "thresher.tasks.segmentation",
+    "ManhattanNMF": "thresher.estimators",
+    "NovelDocumentDetector": "thresher.tasks.novel_documents",
+    "L1Dictionary": "thresher.estimators",
+    "OnlineL1Dictionary": "thresher.estimators",
     "OnlineNMF": "thresher.estimators",
     "OnlineOrthogonalDictionary": "thresher.estimators",
     "OnlineRobustNMF": "thresher.estimators",
     "RobustNMF": "thresher.estimators",
     "Separation": "thresher.estimators",
     "StopAfter": "thresher.engine",
+    "SymmetricManhattanNMF": "thresher.estimators",
     "TopicModel": "thresher.tasks.topics",
     "frank_wolfe": "thresher.learning",
     "load": "thresher.estimators",
@@ -43,12 +57,19 @@ _HOMES = {
 __all__ = [
     "BatchNMF",
     "Checkpoint",
+    "FaceRecognizer",
+    "ImageSegmenter",
+    "L1Dictionary",
+    "ManhattanNMF",
+    "NovelDocumentDetector",
+    "OnlineL1Dictionary",
     "OnlineNMF",
     "OnlineOrthogonalDictionary",
     "OnlineRobustNMF",
     "RobustNMF",
     "Separation",
     "StopAfter",
+    "SymmetricManhattanNMF",
     "TopicModel",
     "__version__",
     "frank_wolfe",

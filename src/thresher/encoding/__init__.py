@@ -14,6 +14,7 @@ from thresher.encoding.iterate import (
     Status,
 )
 from thresher.encoding.least_absolute import LeastAbsolute, duality_gap
+from thresher.encoding.linearised_admm import LinearisedADMM, Settled
 from thresher.encoding.multiplicative import MultiplicativeUpdates
 from thresher.encoding.newton import Newton
 from thresher.encoding.oadmm import OutlierADMM
@@ -32,6 +33,7 @@ __all__ = [
     "Encoder",
     "Encoding",
     "LeastAbsolute",
+    "LinearisedADMM",
     "MultiplicativeUpdates",
     "Never",
     "Newton",
@@ -40,6 +42,7 @@ __all__ = [
     "ProjectedSubgradient",
     "Rough",
     "RoughEncoder",
+    "Settled",
     "SmallChange",
     "Status",
     "duality_gap",

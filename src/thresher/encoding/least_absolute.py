@@ -14,8 +14,8 @@ from thresher.kernels.lad_sparse import lad_sparse_rows
 from thresher.kernels.lad_start import lad_start
 from thresher.linalg import Array
 from thresher.losses import L1Distance
-from thresher.penalties import ElasticNet
-from thresher.sets import NonnegativeOrthant
+from thresher.penalties import Constrained, ElasticNet
+from thresher.sets import Box
 
 _TOL = 1e-9
 """Steps go on to here even if less is asked for: the last ones are few."""
@@ -29,6 +29,7 @@ _FIRST_SHARE = 4  # kinks are rounded of a quarter of the features at first,
 _LAST_PER_ATOM = 20  # of so many for each atom in the end
 
 _START_ROWS = 64
+_NOTHING_BESIDE = 1e-14
 _START_SHIFT = 0.1
 _NOTHING = {name: np.empty((0, 0), dtype=name) for name in ("float32", "float64")}
 
@@ -51,11 +52,12 @@ class LeastAbsolute:
 
     @staticmethod
     def applies(problem: CodingProblem) -> bool:
-        """Whether it is the ℓ1 distance, and codes are nonnegative under an ℓ1 penalty at most."""
-        penalty = problem.regulariser.penalty
+        """Whether it is the ℓ1 distance, and codes are in [0, u] under an ℓ1 penalty at most."""
+        penalty, region = problem.regulariser.penalty, problem.regulariser.region
         return (
             isinstance(problem.loss, L1Distance)
-            and isinstance(problem.regulariser.region, NonnegativeOrthant)
+            and isinstance(region, Box)
+            and region.lower == 0
             and isinstance(penalty, ElasticNet)
             and penalty.l2 == 0
         )
@@ -79,6 +81,9 @@ class LeastAbsolute:
 
         Nonnegative codes may be given to ``start`` from.
         """
+        upper = _upper(problem)
+        if upper < np.inf:
+            return self._encode_below(upper, problem, X, weight, start)
         n, K = X.shape[0], len(problem.D)
         C = np.zeros((n, K)) if start is None else np.array(start, dtype=np.float64, order="C")
         certificate, n_iter = np.empty(n), np.empty(n, dtype=np.int64)
@@ -97,6 +102,37 @@ class LeastAbsolute:
         )
 
     # ------------------------------------------------------------------- details
+
+    def _encode_below(
+        self,
+        upper: float,
+        problem: CodingProblem,
+        X: Any,
+        weight: Array | None,
+        start: Array | None,
+    ) -> Encoding:
+        """Codes of at most ``upper``, as an unbounded problem with a feature more for each atom.
+
+        ``M[c − u]₊ = M/2 (|c − u| + c − u)`` is never paid if M exceeds every slope of the loss: a
+        feature of its own with the value u and the weight M/2, and an ℓ1 penalty of M/2.
+        """
+        K, dtype = len(problem.D), problem.D.dtype
+        rows = X.toarray() if hasattr(X, "indptr") else X
+        x, w = _weighted_samples(problem, rows, weight)
+        w = np.ones(x.shape) if len(w) == 0 else w
+        D = problem.D.astype(np.float64)
+        half = max(float(w.max()) * float(np.abs(D).sum(axis=1).max()), 1e-300)
+        wider = CodingProblem(
+            np.hstack([D, np.eye(K)]),
+            L1Distance(),
+            Constrained(ElasticNet(_l1(problem) + half)),
+        )
+        below = np.full((len(x), K), upper)
+        found = self.encode(
+            wider, np.hstack([x, below]), np.hstack([w, np.full(below.shape, half)]), start
+        )
+        codes = np.minimum(found.codes, upper).astype(dtype)
+        return Encoding(codes, found.status, found.n_iter, found.certificate.astype(dtype))
 
     def _encode_dense(
         self,
@@ -251,6 +287,8 @@ class _Atoms:
         def make() -> _Atoms:
             K, F = problem.D.shape
             D = problem.D.astype(np.float64, order="C")
+            # What rounding left beside the largest entry would make a basis singular.
+            D[np.abs(D) < _NOTHING_BESIDE * np.abs(D).max(axis=1, keepdims=True, initial=0)] = 0
             size = _SAMPLED_PER_ATOM * K if F >= _WIDE * K else 0
             sample = np.random.default_rng(0).permutation(F)[:size]
             some = np.ascontiguousarray(D[:, sample])
@@ -317,6 +355,11 @@ def _in_float64(problem: CodingProblem) -> CodingProblem:
 
     exact: CodingProblem = problem.remember("float64", make)
     return exact
+
+
+def _upper(problem: CodingProblem) -> float:
+    region: Any = problem.regulariser.region
+    return float(region.upper)
 
 
 def _l1(problem: CodingProblem) -> float:

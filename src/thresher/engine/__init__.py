@@ -3,13 +3,19 @@
 from thresher.engine.alternate import Alternation, alternate
 from thresher.engine.batch import BatchADMM, BatchProblem, ExactAlternation
 from thresher.engine.callbacks import Callback, Step, StopAfter, any_stops
+from thresher.engine.exact_half import ExactRows
+from thresher.engine.graph import Graph, nearest_neighbours, similarities
+from thresher.engine.half import Half, HalfSolver
 from thresher.engine.history import History, HistoryRow
 from thresher.engine.method import OnlineMethod, StreamState, Summary
+from thresher.engine.nesterov import NesterovSmoothing, SmoothedLoss, box_gap
 from thresher.engine.orthogonal import OrthogonalMethod
 from thresher.engine.pool import Pool
 from thresher.engine.progress import ProgressBar
+from thresher.engine.rank_one import RankOneSweeps
 from thresher.engine.starts import best_start
 from thresher.engine.stream import OVERFLOW, Method, Position, advance, stream
+from thresher.engine.two_factors import TwoFactors, is_bare
 
 __all__ = [
     "OVERFLOW",
@@ -18,21 +24,33 @@ __all__ = [
     "BatchProblem",
     "Callback",
     "ExactAlternation",
+    "ExactRows",
+    "Graph",
+    "Half",
+    "HalfSolver",
     "History",
     "HistoryRow",
     "Method",
+    "NesterovSmoothing",
     "OnlineMethod",
     "OrthogonalMethod",
     "Pool",
     "Position",
     "ProgressBar",
+    "RankOneSweeps",
+    "SmoothedLoss",
     "Step",
     "StopAfter",
     "StreamState",
     "Summary",
+    "TwoFactors",
     "advance",
     "alternate",
     "any_stops",
     "best_start",
+    "box_gap",
+    "is_bare",
+    "nearest_neighbours",
+    "similarities",
     "stream",
 ]

@@ -7,9 +7,19 @@ loop ends when a whole round improves it by less than the tolerance.
 from collections.abc import Callable
 from typing import Protocol
 
+from thresher.linalg import Array
+
 
 class Alternation(Protocol):
     """A batch method in the middle of its work; the half-steps change it in place."""
+
+    @property
+    def D(self) -> Array:  # noqa: N802 - the notation
+        """The feasible dictionary."""
+
+    @property
+    def C(self) -> Array:  # noqa: N802 - the notation
+        """The feasible codes."""
 
     def improve_codes(self) -> None:
         """Better codes for the current dictionary."""
@@ -19,6 +29,9 @@ class Alternation(Protocol):
 
     def objective(self) -> float:
         """Mean objective per sample at the feasible variables; infinite before the first codes."""
+
+    def certificate(self) -> float:
+        """How far some codes are from optimal, at worst; NaN where that is not known."""
 
 
 Report = Callable[[int, float, float], bool]

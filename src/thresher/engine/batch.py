@@ -18,6 +18,7 @@ from thresher.sets import Reals
 from thresher.streams import Batch
 
 _TRIALS = 4
+_CERTIFIED_ROWS = 16
 
 
 @dataclass
@@ -61,6 +62,12 @@ class BatchProblem:
         total = float(np.dot(self.sample_weight, losses.astype(np.float64)))
         penalty = float(self.method.dictionary_regulariser.value(D).sum())
         return total / float(self.sample_weight.sum()) + penalty
+
+    def certificate(self, D: Array, C: Array) -> float:
+        """The worst certificate of the first few codes."""
+        some = slice(0, min(_CERTIFIED_ROWS, self.batch.n_samples))
+        X, weight = self.load(some)
+        return float(self.coding(D).certificate(X, C[some], weight).max())
 
     def free(self, n_components: int) -> NDArray[np.bool_]:
         """Flags of the atoms that may move."""
@@ -139,6 +146,10 @@ class ExactAlternation:
     def objective(self) -> float:
         """Weighted mean over samples, plus the penalty of the dictionary."""
         return float("inf") if self.cold else self.problem.mean(self.losses, self.D)
+
+    def certificate(self) -> float:
+        """Of the first few codes."""
+        return self.problem.certificate(self.D, self.C)
 
     def _evaluate(self) -> None:
         coding = self.problem.coding(self.D)
@@ -229,6 +240,10 @@ class BatchADMM:
         assert isinstance(loss, Envelope)
         fit = loss.value_with(self.X, self.U @ self.Psi, self._seen(self.Q), self.weight)
         return self.problem.mean(fit + self.problem.method.code_regulariser.value(self.U), self.Psi)
+
+    def certificate(self) -> float:
+        """Of the first few codes."""
+        return self.problem.certificate(self.D, self.C)
 
     def _seen(self, V: Array) -> Array:
         return V if self.weight is None else np.where(self.weight > 0, V, 0)

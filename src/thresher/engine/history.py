@@ -23,6 +23,8 @@ class HistoryRow(NamedTuple):
     """Largest certificate among the first codes of this batch: how exact they are."""
     change: float
     """Change of the dictionary, relative to its length."""
+    violation: float = float("nan")
+    """Accumulated squared violation of the constraint, for methods that have one (OIADMM)."""
 
 
 class History:
@@ -52,7 +54,7 @@ class History:
         return self.to_array()[:, HistoryRow._fields.index(name)]
 
     def to_array(self) -> Array:
-        """All rows as a float64 array of shape (steps, 5)."""
+        """All rows as a float64 array of shape (steps, 6)."""
         return np.array(self._rows, dtype=np.float64).reshape(-1, len(HistoryRow._fields))
 
     @classmethod

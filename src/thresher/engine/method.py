@@ -10,6 +10,7 @@ from scipy import sparse
 
 from thresher.encoding import BlockEncoder, CodingProblem
 from thresher.learning import (
+    DiagonalLearner,
     FixedWeight,
     Forgetting,
     Learner,
@@ -22,11 +23,12 @@ from thresher.learning import (
     Sums,
     initial_atoms,
     mean_sample,
+    median_atoms,
     positive_atoms,
     weighted_quantile,
 )
 from thresher.linalg import Array, block_slices, load_block, load_sparse_block, sparse_block_slices
-from thresher.losses import Loss, SeparableLoss, can_stay_sparse
+from thresher.losses import L1Distance, Loss, SeparableLoss, can_stay_sparse
 from thresher.penalties import Constrained
 from thresher.sets import NonnegativeL2Ball
 from thresher.streams import Batch
@@ -40,6 +42,8 @@ _FEW_ENTRIES = 1 << 19
 _DECADES = 10.0
 _ENTRIES_TO_START_FROM = 1 << 23
 _SPARSE_ENTRIES_TO_START_FROM = 1 << 20
+_DOCUMENTS_TO_START_FROM = 2048
+_SHARE_IN_DOCUMENTS = 0.25  # of the entries are not zero, at most
 
 
 @dataclass(frozen=True)
@@ -96,6 +100,13 @@ class StreamState:
         statistics = self.statistics.grow(n_features, len(self.D) + len(atoms))
         return replace(self, D=padded(self.D), average=padded(self.average), statistics=statistics)
 
+    def keep(self, columns: NDArray[np.intp]) -> "StreamState":
+        """Forget all features but some."""
+        same = self.average is self.D
+        D = np.ascontiguousarray(self.D[:, columns])
+        average = D if same else np.ascontiguousarray(self.average[:, columns])
+        return replace(self, D=D, average=average, statistics=self.statistics.keep(columns))
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -135,7 +146,8 @@ class OnlineMethod:
         Sums up coded samples, and moves the dictionary.
     majorised : OnlineMethod or None
         What takes the place of this one, if it is better there, for streams that begin sparse, or
-        with features that span decades: one curvature for all samples of a feature is then wrong.
+        with features that span decades: one curvature for all samples, or all atoms, of a feature
+        is then wrong.
     dictionary_loss : callable or None
         Makes the loss that the learner sees, if it is another one.
     forgetting : Forgetting
@@ -151,6 +163,8 @@ class OnlineMethod:
         `PowerForgetting`: statistics may then forget fast, and the average takes out the noise.
     revive : bool
         Whether atoms that nobody uses are replaced.
+    shuffled : bool
+        Whether samples come in random order.
     """
 
     encoder: BlockEncoder
@@ -169,6 +183,7 @@ class OnlineMethod:
     keep_sparse: bool = False
     averaging: float = 0.0
     revive: bool = True
+    shuffled: bool = False
 
     # ---------------------------------------------------------------- starting
 
@@ -176,41 +191,64 @@ class OnlineMethod:
         self, batch: Batch, init: str | Array, n_components: int, dtype: np.dtype[Any], seed: int
     ) -> StreamState:
         """A state that has seen nothing; atoms may start from the first batch."""
-        if self.majorised is not None and (
-            self._stays_sparse(batch) or _spans_decades(batch, self.majorised.learner)
-        ):
+        if self.majorised is not None and self._suits_better(self.majorised.learner, batch):
             return self.majorised.begin(batch, init, n_components, dtype, seed)
         n_features = batch.X.shape[1]
-        loss = self.loss(1.0)
-        loss.check_features(n_features)
+        self.loss(1.0).check_features(n_features)
         if isinstance(self.learner, RatioLearner):
             self.learner.check(self.dictionary_regulariser)
         if isinstance(init, str):
-            positive = isinstance(loss, SeparableLoss) and loss.positive_prediction
-            stays_sparse = self._stays_sparse(batch)
-            if init == "auto":
-                init = "mean" if positive and stays_sparse else "samples"
-            # Some rows are enough to start from, and a wide sparse matrix stays sparse.
-            room = _SPARSE_ENTRIES_TO_START_FROM if stays_sparse else _ENTRIES_TO_START_FROM
-            rows = max(min(_ROWS_TO_START_FROM, room // n_features), 2 * n_components)
-            rows = max(rows, _FEW_ENTRIES // n_features)
-            step = -(-batch.n_samples // rows)
-            some = Batch(batch.X[::step], entry_weight=_every(batch.entry_weight, step))
-            X, weight, _ = self._load_dense(some, slice(0, some.n_samples), dtype)
-            given = _every(batch.sample_weight, step)
-            chosen = np.ones(some.n_samples) if given is None or not given.any() else given
             rng = np.random.default_rng([seed, 0])
-            region = self.dictionary_regulariser.region
-            mean = _sparse_mean(batch) if stays_sparse else mean_sample(X, weight, chosen)
-            D = initial_atoms(init, n_components, X, weight, chosen, region, rng, mean)
-            if positive:
-                D = region.project(positive_atoms(D, mean))
+            D = self._first_atoms(batch, init, n_components, dtype, rng)
         else:
             D = self.dictionary_regulariser.region.project(np.array(init, dtype=np.float64))
             if self.frozen is not None:  # what is frozen stays as the user gave it
                 D[self.frozen] = init[self.frozen]
         D = np.ascontiguousarray(D, dtype=dtype)
         return StreamState(D, D, self.learner.empty(len(D), n_features), seed)
+
+    def _suits_better(self, learner: Learner, batch: Batch) -> bool:
+        """Whether the other learner is the better one for data like these."""
+        if isinstance(learner, DiagonalLearner):
+            # In the order of time new words come, and they are followed faster by steps that
+            # overshoot (measured: docs/l1_dictionary.md).
+            return self.shuffled and _are_documents(batch)
+        return self._stays_sparse(batch) or _spans_decades(batch, learner)
+
+    def _first_atoms(
+        self,
+        batch: Batch,
+        init: str,
+        n_components: int,
+        dtype: np.dtype[Any],
+        rng: np.random.Generator,
+    ) -> Array:
+        """Feasible atoms from the first batch."""
+        n_features, loss = batch.X.shape[1], self.loss(1.0)
+        region = self.dictionary_regulariser.region
+        positive = isinstance(loss, SeparableLoss) and loss.positive_prediction
+        stays_sparse = self._stays_sparse(batch)
+        if init == "auto":
+            init = "mean" if positive and stays_sparse else "samples"
+            if isinstance(loss, L1Distance) and _are_documents(batch):
+                init = "medians"
+        # Some rows are enough to start from, and a wide sparse matrix stays sparse.
+        room = _SPARSE_ENTRIES_TO_START_FROM if stays_sparse else _ENTRIES_TO_START_FROM
+        rows = max(min(_ROWS_TO_START_FROM, room // n_features), 2 * n_components)
+        rows = max(rows, _FEW_ENTRIES // n_features)
+        rows = _DOCUMENTS_TO_START_FROM if init == "medians" else rows
+        step = -(-batch.n_samples // rows)
+        some = Batch(batch.X[::step], entry_weight=_every(batch.entry_weight, step))
+        given = _every(batch.sample_weight, step)
+        chosen = np.ones(some.n_samples) if given is None or not given.any() else given
+        if init == "medians":
+            some = Batch(_without_gaps(some), chosen)
+            D = region.project(median_atoms(n_components, some.X, chosen, rng))
+            return region.project(positive_atoms(D, _sparse_mean(some))) if positive else D
+        X, weight, _ = self._load_dense(some, slice(0, some.n_samples), dtype)
+        mean = _sparse_mean(batch) if stays_sparse else mean_sample(X, weight, chosen)
+        D = initial_atoms(init, n_components, X, weight, chosen, region, rng, mean)
+        return region.project(positive_atoms(D, mean)) if positive else D
 
     def going_on(self, state: StreamState) -> "OnlineMethod":
         """The method that a state began with, which its statistics tell."""
@@ -396,8 +434,10 @@ class OnlineMethod:
         D, average = state.D.copy(), state.average.copy()
         problem = self.problem(state)
         for atom, row in zip(dead, rows, strict=True):
-            X, weight, _ = self._load_dense(batch, slice(row, row + 1), D.dtype)
-            prediction = self.encode(problem, X, weight) @ D
+            place = slice(int(row), int(row) + 1)
+            X, weight, _ = self._load_dense(batch, place, D.dtype)
+            # Sparse rows are coded on their nonzeros, here as elsewhere.
+            prediction = self.encode(problem, self.load(batch, place, D.dtype)[0], weight) @ D
             clean = X - problem.loss.outliers(X, prediction, weight)
             clean = clean if weight is None else np.where(weight > 0, clean, prediction)
             clean = np.abs(clean * (1 + 0.1 * rng.standard_normal(clean.shape))).astype(D.dtype)
@@ -426,11 +466,28 @@ def _spans_decades(batch: Batch, learner: Learner) -> bool:
         seen = weights > 0 if weight is None else (weights > 0) & (weight[:, f] > 0)
         low, high = (weighted_quantile(X[seen, f], weights[seen], q) for q in (0.1, 0.9))
         if high > 0:
-            ratios.append(high / max(low, np.finfo(np.float64).tiny))
+            ratios.append(high / low if low > high * np.finfo(np.float64).eps else np.inf)
     if not ratios:
         return False
     power = learner.a + learner.b if isinstance(learner, RatioLearner) else 1.0
     return bool(np.median(ratios) > _DECADES ** (1 / power))
+
+
+def _are_documents(batch: Batch) -> bool:
+    """Whether most entries are zero, however they are stored."""
+    X: Any = batch.X
+    values = X.data if hasattr(X, "indptr") else X
+    return bool(np.count_nonzero(values) <= _SHARE_IN_DOCUMENTS * X.shape[0] * X.shape[1])
+
+
+def _without_gaps(batch: Batch) -> Any:
+    """The rows as CSR, zero where an entry is missing."""
+    X = sparse.csr_array(batch.X, dtype=np.float64, copy=True)
+    if batch.entry_weight is not None:
+        X = sparse.csr_array(X.multiply(batch.entry_weight > 0))
+    X.data = np.nan_to_num(X.data)
+    X.eliminate_zeros()
+    return X
 
 
 def _sparse_mean(batch: Batch) -> Array:

@@ -55,6 +55,10 @@ class CodedBlock:
         """Loss of every sample."""
         return self.problem.fit(self.X, self.encoding.codes, self.weight).values()
 
+    def objective(self) -> Array:
+        """Loss of every sample plus what its codes cost."""
+        return self.loss() + self.problem.regulariser.value(self.encoding.codes)
+
     def outliers(self) -> Array:
         """What the loss sets aside."""
         return self.problem.loss.outliers(self.X, self.prediction(), self.weight)
@@ -233,11 +237,13 @@ class DictionaryModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     def score_samples(self, X: Any, entry_weight: Any = None) -> Array:
         """Minus the loss of every sample: the lower, the less the dictionary explains it."""
+        return self._scores(X, entry_weight, CodedBlock.loss)
+
+    def _scores(self, X: Any, entry_weight: Any, measure: Callable[[CodedBlock], Array]) -> Array:
         check_is_fitted(self, "components_")
         X = self._checked(X, known=True)
 
-        parts = [-loss for _, loss in self._coded(X, entry_weight, CodedBlock.loss)]
-        return np.concatenate(parts)
+        return np.concatenate([-losses for _, losses in self._coded(X, entry_weight, measure)])
 
     def score(self, X: Any, y: Any = None) -> float:
         """Minus the mean loss per sample."""

@@ -12,7 +12,6 @@ import numpy as np
 from thresher.engine import (
     OVERFLOW,
     Alternation,
-    BatchADMM,
     BatchProblem,
     Callback,
     ExactAlternation,
@@ -27,7 +26,7 @@ from thresher.engine import (
     any_stops,
     stream,
 )
-from thresher.estimators.learned import LearnedModel
+from thresher.estimators.growing import GrowingModel
 from thresher.estimators.registry import (
     AVERAGING_SHUFFLED,
     FORGETTING_MAJORISED,
@@ -40,15 +39,16 @@ from thresher.streams import ArraySource, Batch
 
 _ROUNDS_PER_NOISE_LEVEL = 5
 _NOISE_LEVELS = 3
-_STREAM_BATCH = 256
-_STREAM_PASSES = 3
 
 
-class BatchModel(LearnedModel):
+class BatchModel(GrowingModel):
     """`fit` on the engine's second loop."""
 
     solver: str
     callbacks: Iterable[Callback] | None
+
+    _stream_batch = 256
+    _stream_passes = 3
 
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, entry_weight: Any = None
@@ -97,7 +97,7 @@ class BatchModel(LearnedModel):
         """
         source = ArraySource(
             batch.X,
-            _STREAM_BATCH,
+            self._stream_batch,
             True,
             self._state.seed,
             batch.sample_weight,
@@ -122,14 +122,14 @@ class BatchModel(LearnedModel):
             return False
 
         started = time.perf_counter()
-        stream(method, self._state, source, pool, report, _STREAM_PASSES, self.tol)
+        stream(method, self._state, source, pool, report, self._stream_passes, self.tol)
         self._seconds += time.perf_counter() - started
         state = self._state
         self._adopt(replace(state, D=state.average, n_samples=0, n_steps=0), self._position)
 
     def _alternation(
         self, method: OnlineMethod, batch: Batch, pool: Pool, codes: Array | None
-    ) -> ExactAlternation | BatchADMM:
+    ) -> Alternation:
         problem, D, codes = self._problem_and_start(method, batch, codes)
         room = np.zeros((batch.n_samples, len(D)), dtype=D.dtype) if codes is None else codes
         return ExactAlternation(problem, D, room, method.encoder, pool, cold=codes is None)
@@ -169,7 +169,6 @@ class BatchModel(LearnedModel):
         return work.C, stopped
 
     def _record(self, work: Alternation, batch: Batch, objective: float) -> HistoryRow:
-        assert isinstance(work, ExactAlternation | BatchADMM)
         before, D = self._state.D, work.D.copy()
         if not np.isfinite(D).all():
             raise ValueError(OVERFLOW)
@@ -182,12 +181,7 @@ class BatchModel(LearnedModel):
             n_samples=self._state.n_samples + batch.n_samples,
             n_steps=self._state.n_steps + 1,
         )
-        some = slice(0, min(16, batch.n_samples))
-        X, weight = work.problem.load(some)
-        certificate = work.problem.coding(D).certificate(X, work.C[some], weight)
-        row = HistoryRow(
-            state.n_samples, self._seconds, objective, float(certificate.max()), change
-        )
+        row = HistoryRow(state.n_samples, self._seconds, objective, work.certificate(), change)
         self.history_.append(row)
         self._adopt(state, self._position)
         return row

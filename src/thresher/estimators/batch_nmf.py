@@ -4,14 +4,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from thresher.engine import BatchADMM, Callback, ExactAlternation, OnlineMethod, Pool
+from thresher.engine import Alternation, Callback, OnlineMethod, Pool
 from thresher.estimators.batch import BatchModel
 from thresher.estimators.divergence import (
     DivergenceModel,
     has_majoriser,
     majorising_learner,
 )
-from thresher.estimators.registry import BATCH_DIVERGENCE_SOLVERS, named_divergence_solver
+from thresher.estimators.registry import BATCH_DIVERGENCE_SOLVERS, named_solver
 from thresher.learning import PlainAverage
 from thresher.linalg import Array
 from thresher.streams import Batch
@@ -102,10 +102,10 @@ class BatchNMF(DivergenceModel, BatchModel):
     @property
     def solver_(self) -> str:
         """What the solver consists of."""
-        return named_divergence_solver(self.solver, BATCH_DIVERGENCE_SOLVERS).description
+        return named_solver(self.solver, BATCH_DIVERGENCE_SOLVERS).description
 
     def _method(self, n_components: int, in_order: bool = True) -> OnlineMethod:
-        solver = named_divergence_solver(self.solver, BATCH_DIVERGENCE_SOLVERS)
+        solver = named_solver(self.solver, BATCH_DIVERGENCE_SOLVERS)
         method = self._parts(n_components, solver, PlainAverage())
         loss = method.loss(1.0)
         if solver.learner != "auto" or not has_majoriser(loss):
@@ -115,7 +115,7 @@ class BatchNMF(DivergenceModel, BatchModel):
 
     def _alternation(
         self, method: OnlineMethod, batch: Batch, pool: Pool, codes: Array | None
-    ) -> ExactAlternation | BatchADMM:
+    ) -> Alternation:
         """Whatever streamed first, the alternation majorises where it can: it never rises."""
         loss = method.loss(1.0)
         if self.solver == "auto" and has_majoriser(loss):

@@ -61,7 +61,7 @@ class DivergenceModel(DictionaryModel):
             dictionary_regulariser=atoms,
             forgetting=forgetting,
             frozen=frozen_mask(self.frozen_atoms, n_components),
-            keep_sparse=solver.sparse and _is_plain(codes),
+            keep_sparse=solver.sparse and is_plain(codes),
             revive=solver.learner == "auto",
         )
 
@@ -116,7 +116,7 @@ def _is_free(codes: Constrained) -> bool:
     )
 
 
-def _is_plain(codes: Constrained) -> bool:
+def is_plain(codes: Constrained) -> bool:
     """Whether codes are nonnegative under an elastic net: what sparse encoders know."""
     region = codes.region
     return (

@@ -1,12 +1,12 @@
-"""Online models that make room for new features and new atoms."""
+"""Models that make room for new features and new atoms, and forget features."""
 
 from dataclasses import replace
 from numbers import Integral
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
-from thresher.estimators.online import OnlineModel
+from thresher.estimators.learned import LearnedModel
 from thresher.linalg import Array
 from thresher.losses import SeparableLoss
 from thresher.sets import CoveredBox
@@ -14,8 +14,8 @@ from thresher.sets import CoveredBox
 _NEW_FEATURE = 1e-3
 
 
-class GrowingModel(OnlineModel):
-    """An online model with `grow`."""
+class GrowingModel(LearnedModel):
+    """A model with `grow` and `keep_features`."""
 
     def grow(self, n_features: int | None = None, atoms: int | Array = 0) -> Self:
         """Make room for new features, new atoms, or both.
@@ -61,4 +61,23 @@ class GrowingModel(OnlineModel):
             del self.feature_names_in_
         self.n_features_in_ = F
         self._adopt(state, self._position)
+        return self
+
+    def keep_features(self, columns: Any) -> Self:
+        """Forget all features but some; dictionary and statistics follow.
+
+        Parameters
+        ----------
+        columns : array of int
+            The features to keep, in their new order.
+        """
+        self._check_is_begun()
+        places = np.asarray(columns, dtype=np.intp)
+        F = self._state.D.shape[1]
+        if places.ndim != 1 or not places.size or places.min() < 0 or places.max() >= F:
+            raise ValueError(f"columns must name at least one of the features 0 to {F - 1}.")
+        if hasattr(self, "feature_names_in_"):
+            self.feature_names_in_ = self.feature_names_in_[places]
+        self.n_features_in_ = len(places)
+        self._adopt(self._state.keep(places), self._position)
         return self

@@ -23,9 +23,17 @@ class LearnedModel(DictionaryModel):
     history_: History
     n_samples_seen_: int
     n_iter_: int
+    feature_names_in_: Any
     _position: Position
     _seconds: float
     _began_as: str
+
+    def _check_is_begun(self) -> None:
+        if not hasattr(self, "_state"):
+            raise ValueError(
+                f"This {type(self).__name__} has not learned anything yet; call fit or "
+                "partial_fit first."
+            )
 
     def _check_parameters(self) -> None:
         for name in ("batch_size", "max_iter", "n_starts"):
@@ -46,7 +54,7 @@ class LearnedModel(DictionaryModel):
         given = self.init if self.n_components is None and not isinstance(self.init, str) else ()
         self._method(self.n_components or len(given) or 10)
 
-    def _begin(self, first: Batch, seed: int) -> StreamState:
+    def _begin(self, first: Batch, seed: int, in_order: bool = True) -> StreamState:
         F = first.X.shape[1]
         dtype = computing_dtype(first.X)
         init = self.init
@@ -69,7 +77,7 @@ class LearnedModel(DictionaryModel):
                     "An atom of init is all zero, and would never learn; give it some positive "
                     "entries, or leave init out."
                 )
-        return self._method(n_components).begin(first, init, n_components, dtype, seed)
+        return self._method(n_components, in_order).begin(first, init, n_components, dtype, seed)
 
     def _draw_seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))

@@ -73,7 +73,7 @@ class OnlineModel(LearnedModel):
         samples = self._checked(X, known=False)
         seed = self._draw_seed()
         source = self._source(self._batch(samples, sample_weight, entry_weight), seed)
-        state = self._begin(next(source.batches(0, 0)), seed)
+        state = self._begin(next(source.batches(0, 0)), seed, in_order=not self.shuffle)
         self._check_weights(state, source.entry_weight)
         started = time.perf_counter()
         if self.n_starts > 1:
@@ -209,13 +209,6 @@ class OnlineModel(LearnedModel):
             stream(method, self._state, source, pool, report, n_passes, self.tol, position)
         return self
 
-    def _check_is_begun(self) -> None:
-        if not hasattr(self, "_state"):
-            raise ValueError(
-                f"This {type(self).__name__} has not learned anything yet; call fit or "
-                "partial_fit first."
-            )
-
     def _record(
         self,
         before: StreamState,
@@ -228,7 +221,10 @@ class OnlineModel(LearnedModel):
         moved = float(np.linalg.norm(after.average - before.average))
         change = moved / (size if size > 0 else 1.0)
         loss = summary.loss / batch.weight if batch.weight > 0 else 0.0
-        row = HistoryRow(after.n_samples, self._seconds, loss, summary.certificate, change)
+        violation = after.statistics.numbers().get("violation", float("nan"))
+        row = HistoryRow(
+            after.n_samples, self._seconds, loss, summary.certificate, change, violation
+        )
         self.history_.append(row)
         self._adopt(after, position)
         return row

@@ -11,18 +11,19 @@ from thresher.estimators.divergence import (
     majorising_learner,
 )
 from thresher.estimators.growing import GrowingModel
+from thresher.estimators.online import OnlineModel
 from thresher.estimators.registry import (
     AVERAGING_SHUFFLED,
     FORGETTING_MAJORISED,
     FORGETTING_SHUFFLED,
     ONLINE_DIVERGENCE_SOLVERS,
-    named_divergence_solver,
     named_forgetting,
+    named_solver,
 )
 from thresher.learning import PlainAverage
 
 
-class OnlineNMF(DivergenceModel, GrowingModel):
+class OnlineNMF(DivergenceModel, GrowingModel, OnlineModel):
     r"""Learn nonnegative parts from a stream under any divergence.
 
     Minimises, over dictionaries :math:`D` in a convex set,
@@ -152,10 +153,10 @@ class OnlineNMF(DivergenceModel, GrowingModel):
     @property
     def solver_(self) -> str:
         """What the solver consists of."""
-        return named_divergence_solver(self.solver, ONLINE_DIVERGENCE_SOLVERS).description
+        return named_solver(self.solver, ONLINE_DIVERGENCE_SOLVERS).description
 
     def _method(self, n_components: int, in_order: bool = True) -> OnlineMethod:
-        solver = named_divergence_solver(self.solver, ONLINE_DIVERGENCE_SOLVERS)
+        solver = named_solver(self.solver, ONLINE_DIVERGENCE_SOLVERS)
         method = self._parts(n_components, solver, PlainAverage())
         published = solver.learner != "auto"
         forgetting = named_forgetting(

@@ -202,7 +202,7 @@ class OnlineOrthogonalDictionary(OnlineModel):
     def _check_weights(self, state: StreamState, entry_weight: Array | None) -> None:
         return None
 
-    def _begin(self, first: Batch, seed: int) -> StreamState:
+    def _begin(self, first: Batch, seed: int, in_order: bool = True) -> StreamState:
         N = first.X.shape[1]
         init = self.init
         if not isinstance(init, str):

@@ -1,9 +1,9 @@
 """Names and what they stand for: the only place where strings become parts."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from numbers import Real
-from typing import Any
+from dataclasses import dataclass, field, replace
+from numbers import Integral, Real
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from thresher.encoding import (
     BlockADMM,
     BlockEncoder,
     Encoder,
+    LinearisedADMM,
     MultiplicativeUpdates,
     Never,
     OutlierADMM,
@@ -20,7 +21,18 @@ from thresher.encoding import (
     ProjectedSubgradient,
     Rough,
     RoughEncoder,
+    Settled,
     SmallChange,
+)
+from thresher.engine import (
+    ExactRows,
+    Graph,
+    Half,
+    HalfSolver,
+    NesterovSmoothing,
+    RankOneSweeps,
+    nearest_neighbours,
+    similarities,
 )
 from thresher.learning import (
     BlockDescent,
@@ -30,8 +42,10 @@ from thresher.learning import (
     FixedWeight,
     Forgetting,
     HalfLife,
+    L1DictionaryADMM,
     Learner,
     NoiseWeight,
+    OnlineInexactADMM,
     OutlierWeight,
     PlainAverage,
     PowerForgetting,
@@ -43,6 +57,7 @@ from thresher.learning import (
 from thresher.losses import (
     AlphaDivergence,
     BetaDivergence,
+    ElasticDistance,
     Envelope,
     Hellinger,
     Huber,
@@ -55,17 +70,20 @@ from thresher.losses import (
     SmoothedL1,
     SquaredL2,
 )
-from thresher.penalties import L1, Constrained, ElasticNet, GroupLasso, Penalty
+from thresher.penalties import L1, Constrained, ElasticNet, GroupLasso, GroupNorm, Penalty
 from thresher.sets import (
     Box,
     ConvexSet,
     CoveredBox,
+    GroupBall,
     NonnegativeElasticNetBall,
     NonnegativeL1Ball,
     NonnegativeL2Ball,
     NonnegativeOrthant,
     Simplex,
 )
+
+NamedSolver = TypeVar("NamedSolver")
 
 SETS: dict[str, Callable[[], ConvexSet]] = {
     "nonnegative": NonnegativeOrthant,
@@ -159,9 +177,9 @@ PARAMETRIC_DIVERGENCES: dict[str, tuple[Callable[[Any], Loss], str]] = {
     "mahalanobis": (Mahalanobis, "a positive definite matrix"),
 }
 
-# Rounding off at a quarter of the noise's standard deviation changes the ℓ1 optimum little, and
+# Rounding off at half of the noise's standard deviation changes the ℓ1 optimum little, and
 # leaves enough curvature to step by (docs/divergences.md).
-_L1_WIDTH = 0.25
+_L1_WIDTH = 0.5
 
 
 @dataclass(frozen=True)
@@ -250,9 +268,88 @@ BATCH_DIVERGENCE_SOLVERS = {
     ),
 }
 
+
+@dataclass(frozen=True)
+class FactorSolver:
+    """What a solver of paper C stands for: who moves the factor of a half."""
+
+    description: str
+    choose: Callable[[Half], HalfSolver]
+    quick_start: bool = False
+
+
+_LARGE = 1 << 20
+
+
+def _best(half: Half) -> HalfSolver:
+    # Small sparse data are expanded quickly, and sweeps know every weight.
+    large = half.samples.shape[0] * half.samples.shape[1] >= _LARGE
+    if large and half.is_sparse and ExactRows.applies(half):
+        return ExactRows()
+    return _rri(half) if RankOneSweeps.applies(half) else NesterovSmoothing()
+
+
+def _rri(half: Half) -> HalfSolver:
+    solver = RankOneSweeps()
+    solver.check(half)
+    return solver
+
+
+def ogm(smoothing: float = 2.0, monotone: bool = False) -> FactorSolver:
+    """The smoothing method of paper C; see `thresher.engine.NesterovSmoothing`.
+
+    Give it to ``ManhattanNMF(solver=ogm(monotone=True))``.
+    """
+    return FactorSolver(
+        "Nesterov's smoothing method (paper C, OGM)",
+        lambda half: NesterovSmoothing(smoothing, monotone),
+    )
+
+
+MANHATTAN_SOLVERS = {
+    "auto": FactorSolver(
+        "ADMM on both factors, then sweeps; exact rows of large sparse data", _best, True
+    ),
+    "rri": FactorSolver("one sweep over the entries of each factor (paper C, RRI)", _rri),
+    "ogm": ogm(),
+}
+
+# The paper says "to convergence": this is about as far as the statement can mean, at a bearable
+# price. (`transform` and scores are exact, whatever the solver.)
+_LINEARISED = Encoder(LinearisedADMM(), Settled(1e-2), 200, certify=False)
+
+ONLINE_L1_SOLVERS = {
+    "auto": DivergenceSolver(
+        "exact codes, smoothed dictionary step with additive statistics",
+        AutoEncoder(1e-3, 100),
+        sparse=True,
+    ),
+    "oiadmm": DivergenceSolver(
+        "linearised ADMM codes, online inexact ADMM dictionary (paper B, OIADMM)",
+        _LINEARISED,
+        OnlineInexactADMM(),
+        L1Distance,
+        sparse=True,  # what they keep is dense, but scores need not be
+    ),
+}
+
+BATCH_L1_SOLVERS = {
+    "auto": DivergenceSolver(
+        "exact codes, smoothed dictionary step", AutoEncoder(1e-3, 100), sparse=True
+    ),
+    "admm": DivergenceSolver(
+        "linearised ADMM codes and dictionary (paper B, Algorithms 2 and 3)",
+        _LINEARISED,
+        L1DictionaryADMM(),
+        L1Distance,
+        sparse=True,  # what they keep is dense, but scores need not be
+    ),
+}
+
 INITS = {
     "auto": "auto",
     "mean": "mean",
+    "medians": "medians",
     "samples": "samples",
     "random": "uniform",
     "uniform": "uniform",
@@ -273,14 +370,18 @@ PARTS: dict[str, type] = {
         AlphaDivergence,
         BetaDivergence,
         L1Distance,
+        ElasticDistance,
         L2Distance,
         Mahalanobis,
         Envelope,
         ElasticNet,
         type(GroupLasso(1.0)),
+        GroupNorm,
+        GroupBall,
         PlainAverage,
         PowerForgetting,
         HalfLife,
+        OnlineInexactADMM,
     )
 }
 """Parts that a saved model may contain as parameters."""
@@ -299,25 +400,26 @@ def _unknown(parameter: str, value: object, names: Any) -> ValueError:
     return ValueError(f"{parameter}={value!r} is not known; use one of {known}, or a part.")
 
 
-def named_solver(value: str, solvers: dict[str, Solver]) -> Solver:
-    """A solver from its name."""
-    if value not in solvers:
+def named_solver(value: Any, solvers: dict[str, NamedSolver]) -> NamedSolver:
+    """A solver from its name, or the part itself."""
+    if isinstance(value, DivergenceSolver | FactorSolver) and isinstance(
+        value, type(solvers["auto"])
+    ):
+        return value
+    if not isinstance(value, str) or value not in solvers:
         *others, last = map(repr, solvers)
         known = f"{', '.join(others)} or {last}"
         raise ValueError(f"solver={value!r} is not known; use {known}.")
     return solvers[value]
 
 
-def named_divergence_solver(
-    value: str | DivergenceSolver, solvers: dict[str, DivergenceSolver]
+def named_l1_solver(
+    value: str | OnlineInexactADMM | DivergenceSolver, solvers: dict[str, DivergenceSolver]
 ) -> DivergenceSolver:
-    """A solver from its name, or the part itself."""
-    if isinstance(value, DivergenceSolver):
-        return value
-    if not isinstance(value, str) or value not in solvers:
-        *others, last = map(repr, solvers)
-        raise ValueError(f"solver={value!r} is not known; use {', '.join(others)} or {last}.")
-    return solvers[value]
+    """The same, where OIADMM may also be given with step sizes of one's own."""
+    if isinstance(value, OnlineInexactADMM):
+        return replace(solvers["oiadmm"], learner=value)
+    return named_solver(value, solvers)
 
 
 def named_divergence(value: Any, parameter: Any) -> Divergence:
@@ -442,6 +544,27 @@ def named_loss(penalty: Any, sign: str, bound: float | None) -> Callable[[float]
         raise ValueError(f"outlier_bound={bound!r} must be positive, or None for no bound.")
     box = Box(0.0 if sign == "nonnegative" else -limit, limit)
     return lambda weight: Envelope(shape.scaled(weight), box)
+
+
+def named_graph(value: Any, weight: float, X: Any) -> Graph | None:
+    """A graph from its similarities, or of so many nearest neighbours."""
+    if value is None:
+        return None
+    if not isinstance(weight, Real) or not weight >= 0:
+        raise ValueError(f"graph_weight={weight!r} must be a number, 0 or more.")
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        if not 1 <= value < X.shape[0]:
+            raise ValueError(
+                f"graph={value!r} asks for that many neighbours; give a number from 1 to "
+                f"{X.shape[0] - 1}, one less than there are samples."
+            )
+        return Graph(nearest_neighbours(X, int(value)), float(weight))
+    if getattr(value, "shape", None) != (X.shape[0], X.shape[0]):
+        raise ValueError(
+            f"graph={value!r} is not known; give a number of neighbours, or a matrix of "
+            f"similarities of shape ({X.shape[0]}, {X.shape[0]})."
+        )
+    return Graph(similarities(value), float(weight))
 
 
 def frozen_mask(value: Any, n_components: int) -> NDArray[np.bool_] | None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from thresher.engine import BatchADMM, Callback, ExactAlternation, OnlineMethod, Pool
+from thresher.engine import Alternation, BatchADMM, Callback, OnlineMethod, Pool
 from thresher.estimators.batch import BatchModel
 from thresher.estimators.registry import BATCH_ROBUST_SOLVERS, named_solver
 from thresher.estimators.robust import RobustModel
@@ -112,7 +112,7 @@ class RobustNMF(RobustModel, BatchModel):
 
     def _alternation(
         self, method: OnlineMethod, batch: Batch, pool: Pool, codes: Array | None
-    ) -> ExactAlternation | BatchADMM:
+    ) -> Alternation:
         if self.solver != "badmm":
             return super()._alternation(method, batch, pool, codes)
         problem, D, codes = self._problem_and_start(method, batch, codes)

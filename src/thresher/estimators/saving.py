@@ -41,11 +41,6 @@ def packed(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     if hasattr(model, "feature_names_in_"):
         names = "\0".join(model.feature_names_in_).encode()
         arrays["feature_names"] = np.frombuffer(names, dtype=np.uint8)
-    parameters = {
-        name: _to_json(f"parameter.{name}", value, arrays)
-        for name, value in model.get_params(deep=False).items()
-        if name not in _NOT_SAVED
-    }
     numbers = {
         field.name: getattr(state, field.name)
         for field in dataclasses.fields(state)
@@ -53,7 +48,7 @@ def packed(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     }
     document = {
         "class": type(model).__name__,
-        "parameters": parameters,
+        "parameters": packed_parameters(model, arrays),
         "state": numbers,
         "statistics": type(state.statistics).__name__,
         "sums": state.statistics.numbers(),
@@ -82,8 +77,7 @@ def unpacked(arrays: dict[str, Any], document: dict[str, Any], path: str | Path)
             f"{path} holds a {document['class']}, which this Thresher does not have; install a "
             "newer one."
         )
-    parameters = {name: _from_json(value, arrays) for name, value in document["parameters"].items()}
-    model = kind(**parameters)
+    model = kind(**unpacked_parameters(arrays, document["parameters"]))
     statistics_kind = {kind.__name__: kind for kind in _subclasses(Statistics)}
     sums = {name: arrays[f"statistics.{name}"] for name in _names(arrays, "statistics.")}
     statistics = statistics_kind[document["statistics"]](**sums, **document["sums"])
@@ -104,6 +98,20 @@ def unpacked(arrays: dict[str, Any], document: dict[str, Any], path: str | Path)
         model.threshold_ = document["threshold"]
     model._adopt(state, Position(**document["position"]))
     return model
+
+
+def packed_parameters(model: Any, arrays: dict[str, Any]) -> dict[str, Any]:
+    """Parameters of a model for a JSON document; those that are arrays go to ``arrays``."""
+    return {
+        name: _to_json(f"parameter.{name}", value, arrays)
+        for name, value in model.get_params(deep=False).items()
+        if name not in _NOT_SAVED
+    }
+
+
+def unpacked_parameters(arrays: dict[str, Any], parameters: dict[str, Any]) -> dict[str, Any]:
+    """Parameters from what `packed_parameters` gave."""
+    return {name: _from_json(value, arrays) for name, value in parameters.items()}
 
 
 def _names(arrays: dict[str, Any], prefix: str) -> list[str]:

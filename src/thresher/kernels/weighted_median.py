@@ -62,31 +62,53 @@ def _keep(values, weights, marks, n, pivot, sign):  # type: ignore[no-untyped-de
 
 
 @strict_helper
-def weighted_select(values, weights, marks, n, target, total):  # type: ignore[no-untyped-def]
-    """Value and mark of the first entry, in order of size, at which the weights reach ``target``.
+def bent_select(values, weights, marks, n, target, total, bend):  # type: ignore[no-untyped-def]
+    """The first entry, in order of size, at which weights plus ``bend·value`` reach ``target``.
 
-    ``total`` is the sum of the leading n weights, none negative; the target is at most that.
-    Overwrites the arrays. Linear time on average, with ties too.
+    Gives its value, its mark, and the weight of the entries before it. If there is none, which a
+    bend allows, the value is infinite and the weight that of all entries left of the root.
+
+    ``total`` is the sum of the leading n weights, none negative. Overwrites the arrays. Linear
+    time on average, with ties too.
     """
     sample = np.empty(_SAMPLE, values.dtype)
     one = values.dtype.type(1)
     before = 0.0
     while n > _FEW:
-        pivot = _pivot(values, n, (target - before) / total, sample)
+        share = 0.5 if bend > 0 else (target - before) / total
+        pivot = _pivot(values, n, share, sample)
         below, equal = _weights_around(values[:n], weights[:n], pivot)
-        if before + below >= target:
+        wanted = target - before
+        if bend > 0:
+            wanted -= bend * pivot
+        if below >= wanted:
             n, total = _keep(values, weights, marks, n, pivot, one), below
-        elif before + below + equal >= target:
+        elif below + equal >= wanted:
             for i in range(n):
                 if values[i] == pivot and weights[i] > 0:
-                    return pivot, marks[i]
+                    return pivot, marks[i], before + below
         else:
             n = _keep(values, weights, marks, n, pivot, -one)
             before += below + equal
             total -= below + equal
     _sort(values, weights, marks, n)
     for i in range(n):
+        reached = before + weights[i]
+        if bend > 0:
+            reached += bend * values[i]
+        if reached >= target:
+            return values[i], marks[i], before
         before += weights[i]
-        if before >= target:
-            return values[i], marks[i]
-    return values[n - 1], marks[n - 1]  # rounding of the sums
+    if bend > 0:
+        return values.dtype.type(np.inf), marks[0], before
+    return values[n - 1], marks[n - 1], before  # rounding of the sums
+
+
+@strict_helper
+def weighted_select(values, weights, marks, n, target, total):  # type: ignore[no-untyped-def]
+    """Value and mark of the first entry, in order of size, at which the weights reach ``target``.
+
+    The target is at most ``total``; the rest is as for `bent_select`.
+    """
+    value, mark, _ = bent_select(values, weights, marks, n, target, total, 0.0)
+    return value, mark

@@ -1,6 +1,8 @@
 """Dictionaries from statistics of coded samples: one file per method."""
 
 from thresher.learning.block_descent import BlockDescent
+from thresher.learning.coded_samples import CodedSamples, linearised_step
+from thresher.learning.diagonal import DiagonalLearner, DiagonalStatistics
 from thresher.learning.dictionary_admm import DictionaryADMM
 from thresher.learning.forgetting import Forgetting, HalfLife, PlainAverage, PowerForgetting
 from thresher.learning.frank_wolfe import (
@@ -16,6 +18,9 @@ from thresher.learning.frank_wolfe import (
     frank_wolfe,
 )
 from thresher.learning.initial import initial_atoms, mean_sample, positive_atoms
+from thresher.learning.l1_admm import L1DictionaryADMM
+from thresher.learning.medians import median_atoms
+from thresher.learning.oiadmm import DualStatistics, OnlineInexactADMM
 from thresher.learning.orthogonal import (
     FrankWolfeLearner,
     OrthogonalLearner,
@@ -54,17 +59,23 @@ __all__ = [
     "BatchSums",
     "BlockDescent",
     "BufferStatistics",
+    "CodedSamples",
+    "DiagonalLearner",
+    "DiagonalStatistics",
     "DictionaryADMM",
     "DictionaryGradient",
     "DictionaryProblem",
     "DictionaryStep",
+    "DualStatistics",
     "FixedWeight",
     "Forgetting",
     "FrankWolfeLearner",
     "FrankWolfeState",
     "HalfLife",
+    "L1DictionaryADMM",
     "Learner",
     "NoiseWeight",
+    "OnlineInexactADMM",
     "OrthogonalLearner",
     "OutlierWeight",
     "PlainAverage",
@@ -88,7 +99,9 @@ __all__ = [
     "frank_wolfe",
     "initial_atoms",
     "keep_largest",
+    "linearised_step",
     "mean_sample",
+    "median_atoms",
     "positive_atoms",
     "principal_directions",
     "random_orthogonal",

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from thresher.kernels.block_descent import sweep_ball
+from thresher.kernels.block_descent import sweep_ball, sweep_sums
 from thresher.learning.surrogate import DictionaryProblem
 from thresher.linalg import Array
 from thresher.penalties import ElasticNet
-from thresher.sets import NonnegativeL2Ball, NonnegativeOrthant
+from thresher.sets import NonnegativeL1Ball, NonnegativeL2Ball, NonnegativeOrthant
 
 _FADED = 1e6
 
@@ -41,11 +41,12 @@ class BlockDescent:
     def _sweep(self, problem: DictionaryProblem, A: Array, B: Array, D: Array) -> float:
         region, penalty = problem.regulariser.region, problem.regulariser.penalty
         if isinstance(penalty, ElasticNet) and isinstance(
-            region, NonnegativeL2Ball | NonnegativeOrthant
+            region, NonnegativeL1Ball | NonnegativeL2Ball | NonnegativeOrthant
         ):
-            radius = region.radius if isinstance(region, NonnegativeL2Ball) else np.inf
+            radius = np.inf if isinstance(region, NonnegativeOrthant) else region.radius
             constants = (D.dtype.type(value) for value in (penalty.l1, penalty.l2, radius))
-            return float(sweep_ball(A, B, D, *constants))
+            sweep = sweep_sums if isinstance(region, NonnegativeL1Ball) else sweep_ball
+            return float(sweep(A, B, D, *constants))
         moved = 0.0
         for k in range(len(D)):
             if A[k, k] <= 0:

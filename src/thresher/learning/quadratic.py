@@ -26,10 +26,13 @@ class QuadraticLearner:
         Minimises the quadratic.
     sharp : bool
         Whether the quadratic has the curvature that residuals show, or the published one.
+    share : float
+        How much of the way to its minimum the dictionary goes.
     """
 
     step: DictionaryStep
     sharp: bool = False
+    share: float = 1.0
 
     def empty(self, n_components: int, n_features: int) -> QuadraticStatistics:
         """Zeros."""
@@ -53,11 +56,16 @@ class QuadraticLearner:
         problem = DictionaryProblem.of(statistics, D, regulariser, free)
         moved = D.copy()
         moved[free] = self.step.minimise(problem, D[free])
+        if self.share < 1:
+            moved = D + D.dtype.type(self.share) * (moved - D)
         return moved, statistics, np.ones(len(D), dtype=D.dtype)
 
     def cautious(self) -> "QuadraticLearner":
-        """The sharp quadratic is above the loss on the average only; the plain one always is."""
-        return replace(self, sharp=False)
+        """The sharp quadratic is above the loss on the average only; the plain one always is.
+
+        Unless the loss was smoothed, or has no plain one: then a shorter step may do.
+        """
+        return replace(self, sharp=False) if self.sharp else replace(self, share=self.share / 2)
 
     def usage(self, statistics: QuadraticStatistics, D: Array) -> Array:
         """Its share of the energy of the predictions, ``A_kk ‖d_k‖²``."""

@@ -28,7 +28,7 @@ class BufferStatistics(Statistics):
         Samples seen, which also is what random numbers are drawn from.
     """
 
-    AXES: ClassVar[dict[str, str]] = {"X": "LF", "C": "LK"}
+    AXES: ClassVar[dict[str, str]] = {"X": "nF", "C": "nK"}
 
     X: Array
     C: Array
@@ -37,12 +37,6 @@ class BufferStatistics(Statistics):
     def discounted(self, factor: float) -> "BufferStatistics":
         """The buffer forgets by itself."""
         return self
-
-    def grow(self, n_features: int, n_components: int) -> "BufferStatistics":
-        """Old samples lack the new features and atoms."""
-        X = np.pad(self.X, ((0, 0), (0, n_features - self.X.shape[1])))
-        C = np.pad(self.C, ((0, 0), (0, n_components - self.C.shape[1])))
-        return BufferStatistics(X, C, self.weight)
 
 
 @dataclass(frozen=True)

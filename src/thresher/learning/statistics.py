@@ -16,7 +16,8 @@ class Statistics:
     """Sums over weighted samples; they add up, so batches, threads and machines can be merged.
 
     Subclasses are dataclasses of arrays and numbers. ``AXES`` names the arrays, with a letter for
-    each axis: K for atoms, F for features (of which an axis of length one stands for all).
+    each axis: K for atoms, F for features (of which an axis of length one stands for all); others,
+    such as samples, are neither.
     """
 
     AXES: ClassVar[dict[str, str]] = {}
@@ -53,12 +54,23 @@ class Statistics:
 
         def padded(name: str, values: Array) -> Array:
             more = [
-                (0, 0 if letter == "F" and have == 1 else lengths[letter] - have)
+                (0, 0 if letter == "F" and have == 1 else lengths.get(letter, have) - have)
                 for letter, have in zip(self.AXES[name], values.shape, strict=True)
             ]
             return np.pad(values, more)
 
         return replace(self, **{name: padded(name, V) for name, V in self.arrays().items()})
+
+    def keep(self, columns: NDArray[np.intp]) -> Self:
+        """Forget all features but some."""
+
+        def kept(name: str, values: Array) -> Array:
+            for axis, letter in enumerate(self.AXES[name]):
+                if letter == "F" and values.shape[axis] > 1:
+                    values = np.take(values, columns, axis=axis)
+            return values
+
+        return replace(self, **{name: kept(name, V) for name, V in self.arrays().items()})
 
 
 class Sums(Protocol):

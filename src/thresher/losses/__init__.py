@@ -1,7 +1,7 @@
 """Losses of a sample against its prediction, row by row."""
 
 from thresher.losses.base import Loss
-from thresher.losses.distances import L1Distance, L2Distance
+from thresher.losses.distances import ElasticDistance, L1Distance, L2Distance
 from thresher.losses.envelope import Envelope, Huber
 from thresher.losses.fit import DenseFit, Fit, SparseFit, can_stay_sparse
 from thresher.losses.generators import Bregman, Csiszar
@@ -23,6 +23,7 @@ __all__ = [
     "Bregman",
     "Csiszar",
     "DenseFit",
+    "ElasticDistance",
     "Envelope",
     "Fit",
     "Hellinger",

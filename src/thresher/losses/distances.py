@@ -33,6 +33,12 @@ class L1Distance(SeparableLoss):
         """The weight of zeros."""
         return self.zero_weight
 
+    def bounds(self, X: Array, weight: Array | None = None) -> Array | None:
+        """The largest slope of every entry, shape (n, F): its weight; None if all are one."""
+        if weight is None and self.zero_weight == 1:
+            return None
+        return weigh_zeros(X, np.ones_like(X) if weight is None else weight, self.zero_weight)
+
     def entry_value(self, x: Array, y: Array) -> Array:
         """``|x − y|``."""
         return weigh_zeros(x, np.abs(x - y), self.zero_weight)
@@ -67,6 +73,38 @@ class L1Distance(SeparableLoss):
         """Move v towards x by t."""
         t = weigh_zeros(x, t, self.zero_weight)
         return v + np.clip(x - v, -t, t)
+
+
+@dataclass(frozen=True)
+class ElasticDistance(SeparableLoss):
+    """``Σ |x − y| + α/2 (x − y)²``, paper C (58): outliers that come in groups leave together.
+
+    ``zero_weight`` is that of `L1Distance`.
+    """
+
+    square: float = 1.0
+    zero_weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.square < np.inf:
+            raise ValueError(f"The weight of squares must be positive, got {self.square}.")
+        L1Distance(self.zero_weight)
+
+    def entry_value(self, x: Array, y: Array) -> Array:
+        """``|e| + α/2 e²``."""
+        e = np.abs(x - y)
+        return weigh_zeros(x, e + y.dtype.type(self.square / 2) * e * e, self.zero_weight)
+
+    def entry_gradient(self, x: Array, y: Array) -> Array:
+        """``sign(y − x) + α(y − x)``."""
+        slope = np.sign(y - x) + y.dtype.type(self.square) * (y - x)
+        return weigh_zeros(x, slope, self.zero_weight)
+
+    def entry_prox(self, v: Array, x: Array, t: Array) -> Array:
+        """Shorten the residual by t, then divide it by ``1 + tα``."""
+        t = weigh_zeros(x, t, self.zero_weight)
+        e = v - x
+        return x + (e - np.clip(e, -t, t)) / (1 + t * v.dtype.type(self.square))
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from thresher.linalg import Array
 from thresher.losses.base import Loss
 from thresher.losses.distances import L2Distance
 from thresher.losses.separable import FLOOR, SeparableLoss
+from thresher.losses.smoothed import SmoothedL1
 from thresher.losses.squared import SquaredL2
 
 Pair = tuple[Array, Array]
@@ -63,6 +64,10 @@ class Fit(ABC):
     @abstractmethod
     def curvatures(self, energy: Array) -> Array:
         """``Σ_n energy_n |∇|/|x − y|`` for each feature: what `learning.surrogate` needs."""
+
+    @abstractmethod
+    def dictionary_curvature(self, C: Array) -> Array:
+        """``Σ_n C_nk |∇|/|x − y|`` for each atom and feature: what `learning.diagonal` needs."""
 
     @abstractmethod
     def residuals(self, limit: int) -> tuple[Array, Any]:
@@ -131,7 +136,10 @@ class DenseFit(Fit):
         return np.where(largest > 0, largest, 1) * bound
 
     def curvatures(self, energy: Array) -> Array:
-        """In one compiled pass."""
+        """In one compiled pass, unless the loss knows it better."""
+        if isinstance(self.loss, SmoothedL1):
+            total: Array = self.dictionary_curvature(energy[:, None])[0]
+            return total
         dtype = self.X.dtype
         sums = np.zeros(self.X.shape[1], dtype=dtype)
         bound = self.loss.curvature if np.isfinite(self.loss.curvature) else 0.0
@@ -139,6 +147,12 @@ class DenseFit(Fit):
         values = (self.X, self.prediction, self.gradient, weight, energy.astype(dtype, copy=False))
         mean_curvature(*values, dtype.type(bound), sums)
         return sums
+
+    def dictionary_curvature(self, C: Array) -> Array:
+        """A product with Cᵀ."""
+        bend = _bend(self.loss, self.X, self.prediction)
+        total: Array = C.T @ (bend if self.weight is None else bend * self.weight)
+        return total
 
     def residuals(self, limit: int) -> tuple[Array, Any]:
         """Every so-manieth entry."""
@@ -239,13 +253,19 @@ class SparseFit(Fit):
 
     def curvatures(self, energy: Array) -> Array:
         """At the nonzeros; a linear cost has no curvature, a quadratic one has one."""
-        x, y = self._entries
-        E = np.abs(x - y)
-        slope = np.abs(self.loss.entry_gradient(x, y))
-        bend = np.where(E > 0, slope / np.where(E > 0, E, 1), 0) * energy[self.rows]
         if self.loss.zero_slope is None:
             return np.full(self.X.shape[1], energy.sum(dtype=np.float64))
+        bend = _bend(self.loss, *self._entries) * energy[self.rows]
         return _sums(self.X.indices, bend, self.X.shape[1])
+
+    def dictionary_curvature(self, C: Array) -> Array:
+        """At the nonzeros, by a sparse product."""
+        sums = np.zeros((self.X.shape[1], C.shape[1]))
+        if self.loss.zero_slope is None:
+            sums += C.sum(axis=0, dtype=np.float64)
+        else:
+            add_rows(self.X.indptr, self.X.indices, _bend(self.loss, *self._entries), C, sums)
+        return sums.T
 
     def residuals(self, limit: int) -> tuple[Array, Any]:
         """At the nonzeros."""
@@ -262,6 +282,20 @@ class SparseFit(Fit):
             return positive, negative
         excess = np.minimum(negative, 0)
         return positive - excess, negative - excess
+
+
+def _bend(loss: Loss, x: Array, y: Array) -> Array:
+    """``|∇|/|x − y|`` of every entry."""
+    if isinstance(loss, SmoothedL1):
+        return loss.entry_bend(x, y)
+    E = np.abs(x - y)
+    slope = np.abs(loss.gradient(x, y) if x.ndim == 2 else _entry_gradient(loss, x, y))
+    return np.where(E > 0, slope / np.where(E > 0, E, 1), 0)
+
+
+def _entry_gradient(loss: Loss, x: Array, y: Array) -> Array:
+    assert isinstance(loss, SeparableLoss)
+    return loss.entry_gradient(x, y)
 
 
 def _sums(places: Any, values: Array, length: int) -> Array:

@@ -46,6 +46,15 @@ class SmoothedL1(SeparableLoss):
         slope = np.where(x > 0, slope, y.dtype.type(1))
         return weigh_zeros(x, slope, self.zero_weight)
 
+    def entry_bend(self, x: Array, y: Array) -> Array:
+        """``|∇|/|e| = 1/max(|e|, width)``, and none where data are zero, since that is linear.
+
+        Exact codes meet some entries exactly, or but for rounding: the quotient itself would be
+        anything there.
+        """
+        bend = 1 / np.maximum(np.abs(x - y), y.dtype.type(self.width))
+        return np.where(x > 0, bend, y.dtype.type(0))
+
     def entry_split(self, x: Array, y: Array) -> tuple[Array, Array]:
         """``1`` and ``1 − ∇``; where data are zero, their weight and nothing."""
         positive = weigh_zeros(x, np.ones_like(y), self.zero_weight)

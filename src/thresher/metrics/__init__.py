@@ -1,23 +1,31 @@
 """Measures of how well data, factors, outliers and topics were recovered."""
 
-from .clusters import purity
+from .clusters import clustering_accuracy, probabilistic_rand_index, purity
 from .factors import factor_match_score, hoyer_sparseness
+from .l1_dictionary import regret, regret_bound, sparse_reconstruction_error, violation_bound
 from .orthogonal import frank_wolfe_gap, orthogonal_error
 from .outliers import SupportScores, support_scores
-from .reconstruction import mean_regret, psnr, relative_error
+from .reconstruction import mean_regret, psnr, relative_error, squared_relative_error
 from .topics import TopicCoherence, topic_coherence
 
 __all__ = [
     "SupportScores",
     "TopicCoherence",
+    "clustering_accuracy",
     "factor_match_score",
     "frank_wolfe_gap",
     "hoyer_sparseness",
     "mean_regret",
     "orthogonal_error",
+    "probabilistic_rand_index",
     "psnr",
     "purity",
+    "regret",
+    "regret_bound",
     "relative_error",
+    "sparse_reconstruction_error",
+    "squared_relative_error",
     "support_scores",
     "topic_coherence",
+    "violation_bound",
 ]

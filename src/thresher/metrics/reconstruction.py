@@ -59,6 +59,16 @@ def relative_error(clean: ArrayLike, estimate: ArrayLike) -> float:
     return error / scale
 
 
+def squared_relative_error(clean: ArrayLike, estimate: ArrayLike) -> float:
+    r"""Energy of the error, relative to that of the clean data: the error of paper C, Table 1.
+
+    .. math:: \|X^\circ - \hat X\|_F^2 \,/\, \|X^\circ\|_F^2
+
+    It is the square of `relative_error`, whatever the paper's word for it (errata C.8).
+    """
+    return relative_error(clean, estimate) ** 2
+
+
 def mean_regret(clean: ArrayLike, reconstruction: ArrayLike) -> float:
     r"""Mean over the samples of half the squared error to the clean data.
 

@@ -33,3 +33,8 @@ class Penalty(ABC):
     @abstractmethod
     def separable(self) -> bool:
         """Whether the penalty is a sum over entries."""
+
+    @property
+    def couples_rows(self) -> bool:
+        """Whether rows have a share in each other's penalty; most penalties know no such."""
+        return False

@@ -37,6 +37,11 @@ class Constrained:
                 "there, or a box such as NonnegativeOrthant() as the set."
             )
 
+    @property
+    def couples_rows(self) -> bool:
+        """Whether the set or the penalty ties rows together."""
+        return self.region.couples_rows or self.penalty.couples_rows
+
     def value(self, C: Array) -> Array:
         """``φ(c)`` of every row; membership of the set is not tested."""
         return self.penalty.value(C)

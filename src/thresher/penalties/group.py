@@ -9,6 +9,7 @@ from thresher.linalg import Array
 from thresher.penalties.base import Penalty
 from thresher.penalties.elastic_net import ElasticNet
 from thresher.sets import Box
+from thresher.sets.groups import check_norm, group_members, largest_after
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class SparseGroupLasso(Penalty):
     def value(self, C: Array) -> Array:
         """Sum the weighted norms of the groups and the ℓ1 norm."""
         total: Array = self.weight * (1 - self.mix) * np.abs(C).sum(axis=1)
-        for members in self._members(C.shape[1]):
+        for members in group_members(self.groups, C.shape[1]):
             length = np.linalg.norm(C[:, members], axis=1)
             total = total + self.weight * self.mix * float(np.sqrt(len(members))) * length
         return total
@@ -53,29 +54,14 @@ class SparseGroupLasso(Penalty):
 
         The order is exact: soft-thresholding keeps signs and zeros, and so does the shrinkage.
         """
-        if not box.lower <= 0 <= box.upper:
-            raise ValueError(
-                f"A group penalty needs a box that contains 0, got [{box.lower}, {box.upper}]; "
-                "use an elastic net, or move the bounds."
-            )
+        _check_box(box)
         half_line = Box(0.0, np.inf) if box.nonnegative else Box(-np.inf, np.inf)
         P = ElasticNet(l1=self.weight * (1 - self.mix)).prox(V, step, half_line)
         step = np.broadcast_to(np.asarray(step, dtype=V.dtype), (V.shape[0], 1))
-        for members in self._members(V.shape[1]):
+        for members in group_members(self.groups, V.shape[1]):
             threshold = step * (self.weight * self.mix * float(np.sqrt(len(members))))
             P[:, members] = _shrink_group(P[:, members], threshold, box)
         return P
-
-    def _members(self, width: int) -> list[np.ndarray[tuple[int], np.dtype[np.intp]]]:
-        if self.groups is None:
-            return [np.arange(width)]
-        if len(self.groups) != width:
-            raise ValueError(
-                f"groups names {len(self.groups)} entries, but a row has {width}; give one group "
-                "number for every entry."
-            )
-        labels = np.asarray(self.groups)
-        return [np.flatnonzero(labels == g) for g in np.unique(labels)]
 
 
 def GroupLasso(  # noqa: N802 - reads as the name of a part
@@ -83,6 +69,95 @@ def GroupLasso(  # noqa: N802 - reads as the name of a part
 ) -> SparseGroupLasso:
     """Make the group lasso, ``weight·Σ_α √ξ_α ‖c_α‖₂``."""
     return SparseGroupLasso(weight, mix=1.0, groups=None if groups is None else tuple(groups))
+
+
+@dataclass(frozen=True)
+class GroupNorm(Penalty):
+    """``weight·Σ_ρ ‖c[ρ]‖_p`` over groups ρ of columns, paper C (41).
+
+    With ``of_rows`` groups are of rows, samples for codes: ``weight·Σ_ρ Σ_k ‖C[ρ, k]‖_p``. Its
+    proximal map shrinks groups (p = 2), or cuts them at the level that takes the weight off
+    (p = ∞) (56).
+    """
+
+    weight: float
+    groups: tuple[int, ...] | None = None
+    p: float = 2.0
+    of_rows: bool = False
+
+    def __post_init__(self) -> None:
+        check_norm(self.p)
+        if not self.weight >= 0:
+            raise ValueError(f"The weight of a penalty must be nonnegative, got {self.weight}.")
+        if self.groups is not None:
+            object.__setattr__(self, "groups", tuple(int(g) for g in self.groups))
+
+    @property
+    def separable(self) -> bool:
+        """Always false."""
+        return False
+
+    @property
+    def couples_rows(self) -> bool:
+        """If groups are of rows."""
+        return self.of_rows
+
+    def scaled(self, factor: float) -> "GroupNorm":
+        """The weight times ``factor``."""
+        return replace(self, weight=self.weight * factor)
+
+    def value(self, C: Array) -> Array:
+        """Sum the norms of the groups; of groups of rows, every row has the same share."""
+        V = C.T if self.of_rows else C
+        total: Array = np.zeros(len(V), dtype=C.dtype)
+        for members in group_members(self.groups, V.shape[1]):
+            total += self.weight * np.linalg.norm(V[:, members], self.p, axis=1)
+        return np.full(len(C), total.sum() / len(C), dtype=C.dtype) if self.of_rows else total
+
+    def prox(self, V: Array, step: float | Array, box: Box) -> Array:
+        """Shrink or cut every group."""
+        _check_box(box)
+        M = V.T if self.of_rows else V
+        step = np.asarray(step, dtype=V.dtype)
+        if self.of_rows and step.size > 1:
+            raise ValueError(f"{self} couples rows, and needs one step for all of them.")
+        threshold = np.broadcast_to(step * V.dtype.type(self.weight), (len(M), 1))
+        P = np.maximum(M, 0) if box.nonnegative else M.copy()
+        shrink = _shrink_group if self.p == 2 else _cut_group
+        for members in group_members(self.groups, M.shape[1]):
+            P[:, members] = shrink(P[:, members], threshold, box)
+        return np.ascontiguousarray(P.T) if self.of_rows else P
+
+
+def _check_box(box: Box) -> None:
+    if not box.lower <= 0 <= box.upper:
+        raise ValueError(
+            f"A group penalty needs a box that contains 0, got [{box.lower}, {box.upper}]; "
+            "use an elastic net, or move the bounds."
+        )
+
+
+def _cut_group(E: Array, threshold: Array, box: Box) -> Array:
+    """Minimise ``½‖e − r‖² + threshold·‖r‖_∞`` over r in the box, for every row e.
+
+    ``r = clip(e, ±μ)``: without bounds, μ is the level above which ``|e|`` sums to the threshold.
+    An entry that is at its bound before it reaches μ no longer pulls, which leaves a root in one
+    dimension.
+    """
+    size = np.abs(E)
+    level = largest_after(size, threshold)
+    limit = np.where(E > 0, box.upper, -box.lower)
+    bound = (np.minimum(size, level) > limit).any(axis=1)
+    if bound.any():
+        s, u, t = size[bound].astype(np.float64), limit[bound], threshold[bound]
+        low, high = np.zeros_like(t, dtype=np.float64), level[bound].astype(np.float64)
+        for _ in range(80):
+            middle = (low + high) / 2
+            pull = np.where(u > middle, np.maximum(s - middle, 0), 0).sum(axis=1, keepdims=True)
+            low, high = np.where(pull > t, middle, low), np.where(pull > t, high, middle)
+        level[bound] = high
+    R: Array = np.clip(E, -level, level)
+    return np.clip(R, box.lower, box.upper)
 
 
 def _shrink_group(E: Array, threshold: Array, box: Box) -> Array:

@@ -1,6 +1,7 @@
 """Pictures of factorisations: pure functions from arrays to matplotlib figures."""
 
 from .bars import bar_panels, share_bars
+from .boundaries import paint_boundaries
 from .curves import convergence_curve
 from .frames import atom_grid, frame_grid
 from .style import to_png
@@ -10,6 +11,7 @@ __all__ = [
     "bar_panels",
     "convergence_curve",
     "frame_grid",
+    "paint_boundaries",
     "share_bars",
     "to_png",
 ]

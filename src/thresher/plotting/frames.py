@@ -28,8 +28,8 @@ def frame_grid(
 
     Parameters
     ----------
-    columns : sequence of arrays of shape (n_rows, height, width)
-        One stack of images per column.
+    columns : sequence of arrays of shape (n_rows, height, width) or (n_rows, height, width, 3)
+        One stack of images per column, grey or (as bytes) in colour.
     titles : sequence of str
         Heading of each column; may have several lines.
     labels : sequence of str
@@ -44,9 +44,9 @@ def frame_grid(
     Figure
         With ``n_rows * len(columns)`` axes, row by row.
     """
-    stacks = [_images(column) for column in columns]
-    shape = stacks[0].shape if stacks else ()
-    if not stacks or any(stack.shape != shape for stack in stacks):
+    stacks = [_images(column, colour=True) for column in columns]
+    shape = stacks[0].shape[:3] if stacks else ()
+    if not stacks or any(stack.shape[:3] != shape for stack in stacks):
         raise ValueError("Give at least one column, and images of one shape in all of them.")
     if len(titles) != len(stacks) or len(labels) != shape[0]:
         raise ValueError(
@@ -139,8 +139,10 @@ def _line_height() -> float:
     return 1.35 * TEXT_SIZE / 72
 
 
-def _images(stack: ArrayLike) -> NDArray[np.generic]:
+def _images(stack: ArrayLike, colour: bool = False) -> NDArray[np.generic]:
     images = np.asarray(stack)
+    if colour and images.ndim == 4 and images.shape[-1] == 3 and images.size:
+        return images
     if images.ndim != 3 or images.size == 0:
         raise ValueError(f"Images have the shape (n, height, width), not {images.shape}.")
     return images

@@ -4,6 +4,7 @@ from thresher.sets.balls import NonnegativeElasticNetBall, NonnegativeL1Ball, No
 from thresher.sets.base import ConvexSet, OracleSet
 from thresher.sets.box import Box, NonnegativeOrthant, Reals
 from thresher.sets.covered import CoveredBox
+from thresher.sets.groups import GroupBall
 from thresher.sets.signed import L1Ball, L2Ball
 from thresher.sets.simplex import Simplex
 from thresher.sets.spectral import NuclearBall, SpectralBall
@@ -12,6 +13,7 @@ __all__ = [
     "Box",
     "ConvexSet",
     "CoveredBox",
+    "GroupBall",
     "L1Ball",
     "L2Ball",
     "NonnegativeElasticNetBall",

@@ -25,6 +25,11 @@ class ConvexSet(ABC):
     def nonnegative(self) -> bool:
         """Whether every member has only nonnegative entries."""
 
+    @property
+    def couples_rows(self) -> bool:
+        """Whether a row can be a member or not depending on the others; most sets know no such."""
+        return False
+
     @abstractmethod
     def project(self, V: Array) -> Array:
         """Return the nearest member to ``V`` as a new array."""

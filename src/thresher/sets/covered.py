@@ -32,6 +32,11 @@ class CoveredBox(ConvexSet):
         """Always true."""
         return True
 
+    @property
+    def couples_rows(self) -> bool:
+        """Columns do."""
+        return True
+
     def project(self, V: Array) -> Array:
         """Clip, then lift the columns that are too small."""
         P = np.clip(V, 0, self.upper)

@@ -1,0 +1,239 @@
+"""Batch nonnegative matrix factorisation under the Manhattan distance: paper C."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from thresher.encoding import (
+    AutoEncoder,
+    BlockADMM,
+    BlockEncoder,
+    CodingProblem,
+    Encoder,
+    LeastAbsolute,
+    SmallChange,
+)
+from thresher.engine import (
+    Alternation,
+    BatchProblem,
+    Callback,
+    OnlineMethod,
+    Pool,
+    TwoFactors,
+    is_bare,
+)
+from thresher.estimators.batch import BatchModel
+from thresher.estimators.divergence import is_plain
+from thresher.estimators.registry import (
+    MANHATTAN_SOLVERS,
+    frozen_mask,
+    named_graph,
+    named_regulariser,
+    named_solver,
+)
+from thresher.learning import BlockDescent, QuadraticLearner
+from thresher.linalg import Array
+from thresher.losses import ElasticDistance, L1Distance, Loss
+from thresher.penalties import Constrained
+from thresher.sets import Box
+from thresher.streams import Batch
+
+_BURST_TOL = 5.0
+_SETTLED = 1e-3
+
+
+class ManhattanNMF(BatchModel):
+    r"""Factorise a whole nonnegative matrix so that few entries are far off.
+
+    Minimises (1) of paper C, divided by the number of samples,
+
+    .. math:: \tfrac1n \sum_{if} |X - CD|_{if}, \qquad C \ge 0,\; D \ge 0,
+
+    by alternating between codes and dictionary, all data in memory; the objective never rises.
+    Half of the entries of a sample may be anything: outliers need no threshold.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        Atoms K; None is 10, at most F.
+    init : {"samples", "random", ...} or array of shape (K, F)
+        Where atoms start.
+    solver : {"auto", "rri", "ogm"}
+        ``rri`` and ``ogm`` are those of the paper; ``ogm(monotone=True)`` from
+        `thresher.estimators.registry` is its monotone variant.
+    zero_weight : float
+        What a unit of prediction costs where data are exactly zero; 1 as published. In sparse data
+        zeros are many, and at full weight they often outvote all the rest.
+    square_weight : float
+        α of the elastic-net loss (58), ``|e| + α/2 e²``.
+    graph : int, sparse matrix or None
+        Neighbours that should have like codes (33): how many nearest ones, or their similarities
+        S (n, n). It acts in `fit`; `transform` codes each row by itself.
+    graph_weight : float
+        β of ``β/2 tr(CᵀLC)``, in units of the loss.
+    code_set, dictionary_set : str or ConvexSet
+        Where codes and atoms lie: ``box`` for entries in [0, 1] (27), `sets.GroupBall` for groups
+        (40). While codes are free, a bound on the length of atoms costs nothing.
+    code_penalty, dictionary_penalty : float or Penalty, optional
+        A number is the weight of an ℓ1 penalty; `penalties.GroupNorm` is that of (41).
+    frozen_atoms : list of int or of bool, optional
+        Atoms that never move.
+    tol : float
+        Relative improvement of the objective in a round at which `fit` ends, and the certificate
+        that codes of `transform` meet.
+    max_iter : int
+        Bound on the rounds, and on the iterations of a code in `transform`.
+    n_jobs : int, optional
+        Threads; None is one for each core. They do not change bits.
+    random_state : int, RandomState or None
+    callbacks : list of callable, optional
+        Called after each round with a `Step`; True ends the fit.
+    verbose : int
+        0 is silent.
+
+    Attributes
+    ----------
+    components_ : array of shape (K, F)
+    history_ : History
+        One row per round; ``loss`` is the objective per sample.
+    n_iter_ : int
+        Rounds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from thresher import ManhattanNMF
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.random((200, 3)) @ rng.random((3, 30))
+    >>> X[rng.random(X.shape) < 0.1] = 5.0
+    >>> ManhattanNMF(3, random_state=0, verbose=0).fit(X).components_.shape
+    (3, 30)
+    """
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        init: Any = "samples",
+        solver: Any = "auto",
+        zero_weight: float = 1.0,
+        square_weight: float = 0.0,
+        graph: Any = None,
+        graph_weight: float = 1.0,
+        code_set: Any = "nonnegative",
+        code_penalty: Any = None,
+        dictionary_set: Any = "l2_ball",
+        dictionary_penalty: Any = None,
+        frozen_atoms: Any = None,
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        callbacks: Iterable[Callback] | None = None,
+        verbose: int = 1,
+    ) -> None:
+        self.n_components = n_components
+        self.init = init
+        self.solver = solver
+        self.zero_weight = zero_weight
+        self.square_weight = square_weight
+        self.graph = graph
+        self.graph_weight = graph_weight
+        self.code_set = code_set
+        self.code_penalty = code_penalty
+        self.dictionary_set = dictionary_set
+        self.dictionary_penalty = dictionary_penalty
+        self.frozen_atoms = frozen_atoms
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.callbacks = callbacks
+        self.verbose = verbose
+
+    @property
+    def solver_(self) -> str:
+        """What the solver consists of."""
+        return named_solver(self.solver, MANHATTAN_SOLVERS).description
+
+    # ------------------------------------------------------------------- details
+
+    def _method(self, n_components: int, in_order: bool = True) -> OnlineMethod:
+        named_solver(self.solver, MANHATTAN_SOLVERS)
+        loss = self._loss()
+        codes = named_regulariser("code", self.code_set, self.code_penalty)
+        atoms = named_regulariser("dictionary", self.dictionary_set, self.dictionary_penalty)
+        _check_scale(codes, atoms, self.graph is not None)
+        return OnlineMethod(
+            encoder=self._exact_encoder(),
+            loss=lambda _: loss,
+            learner=QuadraticLearner(BlockDescent()),  # keeps no statistics: all is in memory
+            code_regulariser=codes,
+            dictionary_regulariser=atoms,
+            frozen=frozen_mask(self.frozen_atoms, n_components),
+            keep_sparse=is_plain(codes) and self.square_weight == 0,
+        )
+
+    def _problem(self, dtype: np.dtype[Any]) -> CodingProblem:
+        """On the fitted dictionary; what ties the rows of `fit` together does not act on others."""
+        problem = super()._problem(dtype)
+        if problem.regulariser.couples_rows:
+            return CodingProblem(problem.D, problem.loss, Constrained())
+        return problem
+
+    def _exact_encoder(self) -> BlockEncoder:
+        """The exact encoder, or for what it does not know ADMM until the loss has settled.
+
+        Losses with kinks and a curved penalty have no certificate in closed form.
+        """
+        codes = named_regulariser("code", self.code_set, self.code_penalty)
+        problem = CodingProblem(np.zeros((1, 1)), self._loss(), codes)
+        if codes.couples_rows or LeastAbsolute.applies(problem):
+            return AutoEncoder(self.tol, self.max_iter)
+        return Encoder(BlockADMM(), SmallChange(_SETTLED * self.tol), self.max_iter, certify=False)
+
+    def _loss(self) -> Loss:
+        if self.square_weight == 0:
+            return L1Distance(self.zero_weight)
+        return ElasticDistance(self.square_weight, self.zero_weight)
+
+    def _stream_first(self, method: OnlineMethod, batch: Batch, pool: Pool) -> None:
+        """Nothing: solvers start by themselves."""
+
+    def _alternation(
+        self, method: OnlineMethod, batch: Batch, pool: Pool, codes: Array | None
+    ) -> Alternation:
+        state = self._state
+        problem = BatchProblem(method, batch, method.loss(1.0), state.D.dtype)
+        solver = named_solver(self.solver, MANHATTAN_SOLVERS)
+        if codes is None:
+            # Uniform, as published; the same for every row, so that a sample of weight two is
+            # treated exactly like two equal samples.
+            one = np.random.default_rng([state.seed, 3]).random(len(state.D))
+            codes = np.tile(one.astype(state.D.dtype), (batch.n_samples, 1))
+        return TwoFactors(
+            problem,
+            state.D.copy(),
+            codes,
+            solver.choose,
+            pool,
+            self.square_weight,
+            named_graph(self.graph, self.graph_weight, batch.X),
+            _BURST_TOL * self.tol if solver.quick_start else 0.0,
+        )
+
+
+def _check_scale(codes: Constrained, atoms: Constrained, graph: bool) -> None:
+    """Refuse a price on one factor that is avoided by making the other larger."""
+    prices = (graph or not is_bare(codes.penalty), not is_bare(atoms.penalty))
+    for price, priced, other, parts in (
+        (prices[0], "codes", "dictionary", atoms),
+        (prices[1], "dictionary", "codes", codes),
+    ):
+        unbounded = isinstance(parts.region, Box) and parts.region.upper == np.inf
+        if price and unbounded and is_bare(parts.penalty):
+            raise ValueError(
+                f"The {priced} have a price, which is avoided by dividing them and multiplying the "
+                f"{other}; bound the {other} by a set such as 'box', or give them a penalty too."
+            )

@@ -1,0 +1,136 @@
+"""Online ℓ1 dictionary learning: paper B."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from thresher.engine import Callback, OnlineMethod
+from thresher.estimators.growing import GrowingModel
+from thresher.estimators.l1_model import L1Model, with_documents
+from thresher.estimators.online import OnlineModel
+from thresher.estimators.registry import (
+    AVERAGING_SHUFFLED,
+    FORGETTING_SHUFFLED,
+    ONLINE_L1_SOLVERS,
+    named_forgetting,
+    named_l1_solver,
+)
+from thresher.learning import PlainAverage
+
+
+class OnlineL1Dictionary(L1Model, GrowingModel, OnlineModel):
+    r"""Learn a dictionary of documents from a stream, in the ℓ1 distance.
+
+    Minimises, over dictionaries :math:`D` of nonnegative atoms with entries that sum to at most
+    one,
+
+    .. math:: E_p\Big[\min_{c \ge 0}\; \|p - cD\|_1 + \lambda \|c\|_1\Big]
+
+    with documents p in rows, such as tf-idf vectors that sum to one. A document whose minimum is
+    large is one that the dictionary cannot explain: it is novel (see `score_samples`). Sparse
+    documents (CSR) cost what their own words cost, whatever the vocabulary.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        Number of atoms K; by default 10, or the number of features if that is less.
+    code_penalty : float or Penalty
+        λ, 0.1 as in the paper.
+    zero_weight : float
+        What a unit of prediction costs where a document has no such word; 1 as published. Below
+        one, documents that share few words with the atoms still use them.
+    init : {"auto", "medians", "samples", "mean", "random"} or array (K, F)
+        Where atoms start. ``auto`` takes medians of groups of similar documents where most entries
+        are zero, and thinned samples elsewhere. Means would be useless: with them codes of zero are
+        optimal for nearly every document.
+    solver : {"auto", "oiadmm"} or OnlineInexactADMM
+        ``auto`` codes documents exactly and moves the dictionary by a quadratic with additive
+        statistics, in which the kinks of the distance are rounded off at the scale of the
+        residuals. ``oiadmm`` is that of the paper: it expands the documents of a batch and keeps a
+        dual of the size of the largest one; ``thresher.learning.OnlineInexactADMM`` has its steps.
+    dictionary_set : str or ConvexSet
+        Where atoms may lie; ``l1_ball`` as in the paper.
+    dictionary_penalty, batch_size, n_passes, shuffle, forgetting, frozen_atoms, tol, max_iter,
+    n_jobs, random_state, callbacks, verbose
+        As in `OnlineNMF`.
+
+    Attributes
+    ----------
+    components_ : array of shape (K, F)
+        The dictionary, atoms in rows.
+    history_ : History
+        One row per batch: samples, seconds, loss (λ‖c‖₁ included), certificate, dictionary change,
+        and for ``oiadmm`` the accumulated squared violation of its constraint.
+    n_samples_seen_, n_iter_ : int
+        Samples and batches seen.
+
+    References
+    ----------
+    S. P. Kasiviswanathan, H. Wang, A. Banerjee, P. Melville, "Online ℓ1-dictionary learning with
+    application to novel document detection", NIPS 2012.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy import sparse
+    >>> from thresher import OnlineL1Dictionary
+    >>> words = sparse.random_array((500, 300), density=0.05, rng=0, format="csr")
+    >>> model = OnlineL1Dictionary(8, random_state=0, verbose=0).partial_fit(words)
+    >>> model.score_samples(words).shape
+    (500,)
+    """
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        code_penalty: Any = 0.1,
+        zero_weight: float = 1.0,
+        init: Any = "auto",
+        solver: Any = "auto",
+        dictionary_set: Any = "l1_ball",
+        dictionary_penalty: Any = None,
+        batch_size: int = 256,
+        n_passes: int | None = None,
+        shuffle: bool = True,
+        forgetting: Any = "auto",
+        frozen_atoms: Any = None,
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        callbacks: Iterable[Callback] | None = None,
+        verbose: int = 1,
+    ) -> None:
+        self.n_components = n_components
+        self.code_penalty = code_penalty
+        self.zero_weight = zero_weight
+        self.init = init
+        self.solver = solver
+        self.dictionary_set = dictionary_set
+        self.dictionary_penalty = dictionary_penalty
+        self.batch_size = batch_size
+        self.n_passes = n_passes
+        self.shuffle = shuffle
+        self.forgetting = forgetting
+        self.frozen_atoms = frozen_atoms
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.callbacks = callbacks
+        self.verbose = verbose
+
+    @property
+    def solver_(self) -> str:
+        """What the solver consists of."""
+        return named_l1_solver(self.solver, ONLINE_L1_SOLVERS).description
+
+    def _method(self, n_components: int, in_order: bool = True) -> OnlineMethod:
+        solver = named_l1_solver(self.solver, ONLINE_L1_SOLVERS)
+        method = self._parts(n_components, solver, PlainAverage())
+        forgetting = named_forgetting(self.forgetting, in_order)
+        averaged = solver.learner == "auto" and forgetting == FORGETTING_SHUFFLED
+        averaging = AVERAGING_SHUFFLED if averaged else 0.0
+        method = replace(method, forgetting=forgetting, averaging=averaging, shuffled=not in_order)
+        return with_documents(method) if solver.learner == "auto" else method

@@ -1,0 +1,242 @@
+"""Symmetric Manhattan NMF: paper C, section 4.5."""
+
+import time
+from collections.abc import Iterable
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_array, validate_data
+
+from thresher.engine import Callback, History, HistoryRow, ProgressBar, Step, any_stops
+from thresher.estimators.base import computing_dtype
+from thresher.estimators.saving import packed_parameters, unpacked_parameters
+from thresher.learning.symmetric import (
+    as_csr,
+    asymmetry,
+    manhattan_loss,
+    manhattan_sweep,
+    random_embedding,
+    squared_steps,
+)
+from thresher.linalg import Array
+
+_SQUARED_STEPS = 100
+_ASYMMETRY = 1e-6  # of the largest entry: float32 products are no more symmetric than that
+
+
+class SymmetricManhattanNMF(BaseEstimator):
+    r"""Factorise a matrix of similarities into a nonnegative embedding and its transpose.
+
+    Minimises, over :math:`H \ge 0` with n rows and K columns,
+
+    .. math:: \|X - H H^T\|_1 = \sum_{ij} |X_{ij} - (H H^T)_{ij}|,
+
+    (59) of the paper. Every entry of H in turn takes the value that is best given all others,
+    exactly (errata C.6), so the objective never rises. Rows of H place the samples: cluster them.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        Columns K of the embedding; by default 10, or n if that is less.
+    init : "squared_l2", "random" or array of shape (n, K)
+        Where to start: a hundred multiplicative steps on the squared loss from uniform numbers
+        (entry by entry, ℓ1 stops at kinks, and the squared loss has none); the uniform numbers
+        themselves; or an embedding.
+    tol : float
+        Relative decrease of the objective in a sweep at which `fit` ends.
+    max_iter : int
+        Bound on the sweeps.
+    random_state : int, RandomState or None
+    callbacks : list of functions, optional
+        Called with a `Step` after each sweep; one that returns True ends the fit.
+    verbose : int
+        1 shows a progress bar on a terminal for anything that takes over two seconds.
+
+    Attributes
+    ----------
+    embedding_ : array of shape (n, K)
+        H.
+    components_ : array of shape (K, n)
+        Its transpose, the atoms.
+    history_ : History
+        One row per sweep: ``loss`` is the objective per sample, ``certificate`` its decrease in
+        the sweep, relative to what it was.
+    n_iter_ : int
+        Sweeps.
+
+    Notes
+    -----
+    A similarity that is zero nearly everywhere is best explained, in this distance, by H = 0: the
+    median of mostly zeros. Make neighbourhoods large enough (docs/segmentation.md).
+
+    Time and memory for a sweep go with K times the number of nonzero similarities.
+
+    N. Guan, D. Tao, Z. Luo and J. Shawe-Taylor, "MahNMF: Manhattan non-negative matrix
+    factorization", arXiv 1207.3438.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from thresher import SymmetricManhattanNMF
+    >>> blocks = np.kron(np.eye(2), np.ones((4, 4)))
+    >>> blocks[0, 7] = blocks[7, 0] = 1.0  # one wrong similarity
+    >>> H = SymmetricManhattanNMF(2, random_state=0).fit_transform(blocks)
+    >>> bool(np.allclose(H @ H.T, np.kron(np.eye(2), np.ones((4, 4)))))
+    True
+    """
+
+    embedding_: Array
+    components_: Array
+    history_: History
+    n_iter_: int
+    n_components_: int
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        init: Any = "squared_l2",
+        tol: float = 1e-4,
+        max_iter: int = 200,
+        random_state: Any = None,
+        callbacks: Iterable[Callback] | None = None,
+        verbose: int = 1,
+    ) -> None:
+        self.n_components = n_components
+        self.init = init
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.callbacks = callbacks
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = True
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        tags.input_tags.positive_only = True
+        return tags
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Factorise similarities.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n, n)
+            Symmetric and nonnegative; NaN marks missing similarities. A gap whose mirror image is
+            known is filled from it.
+        y : ignored
+        """
+        self._check_parameters()
+        similarity, dtype = self._checked(X)
+        H = self._start(similarity)
+        validate_data(self, X, reset=True, skip_check_array=True)
+
+        n = len(H)
+        self.history_ = History()
+        self._adopt(H, dtype)
+        last, started = manhattan_loss(similarity, H), time.perf_counter()
+        with ProgressBar(f"{type(self).__name__}: sweeps", self.max_iter, self.verbose > 0) as bar:
+            for number in range(1, self.max_iter + 1):
+                before = H.copy()
+                manhattan_sweep(similarity, H)
+                now = manhattan_loss(similarity, H)
+                self._adopt(H, dtype)
+                size = float(np.linalg.norm(before)) or 1.0
+                change = float(np.linalg.norm(H - before)) / size
+                seconds = time.perf_counter() - started
+                decrease = (last - now) / last if last > 0 else 0.0
+                row = HistoryRow(number * n, seconds, now / n, decrease, change)
+                self.history_.append(row)
+                bar.update(number, f"objective {now / n:.4g}")
+                if any_stops(self.callbacks or (), Step(row, self.components_, self)):
+                    break
+                if decrease <= self.tol:
+                    break
+                last = now
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Array:
+        """Factorise similarities, and return the embedding."""
+        return self.fit(X).embedding_.copy()
+
+    # ------------------------------------------------------------------- details
+
+    def _adopt(self, H: Array, dtype: np.dtype[Any]) -> None:
+        """Make an embedding the model's own; between two sweeps the model is always whole."""
+        self.embedding_ = H.astype(dtype)
+        self.components_ = np.ascontiguousarray(self.embedding_.T)
+        self.n_components_ = H.shape[1]
+        self.n_iter_ = max(1, len(self.history_))
+
+    def _packed(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What `thresher.save` writes; to go on from there, give ``embedding_`` as ``init``."""
+        if not hasattr(self, "embedding_"):
+            raise ValueError("This model has not been fitted; there is nothing to save.")
+        arrays = {"embedding": self.embedding_, "history": self.history_.to_array()}
+        parameters = packed_parameters(self, arrays)
+        return arrays, {"class": type(self).__name__, "parameters": parameters}
+
+    @classmethod
+    def _unpacked(cls, arrays: dict[str, Any], document: dict[str, Any]) -> Self:
+        model = cls(**unpacked_parameters(arrays, document["parameters"]))
+        H = arrays["embedding"]
+        model.history_ = History.from_array(arrays["history"])
+        model.n_features_in_ = len(H)
+        model._adopt(H, H.dtype)
+        return model
+
+    def _check_parameters(self) -> None:
+        for name in ("n_components", "max_iter"):
+            value = getattr(self, name)
+            if value is None and name == "n_components":
+                continue
+            if not isinstance(value, Integral) or value < 1:
+                raise ValueError(f"{name}={value!r} must be a positive integer.")
+        if not self.tol >= 0:
+            raise ValueError(f"tol={self.tol!r} must not be negative.")
+
+    def _checked(self, X: Any) -> tuple[Any, np.dtype[Any]]:
+        """Similarities as CSR, and their dtype; a sentence says what is wrong with others."""
+        checked: Any = check_array(
+            X, accept_sparse="csr", ensure_all_finite="allow-nan", estimator=self
+        )
+        if checked.shape[0] != checked.shape[1]:
+            raise ValueError(
+                f"Similarities form a square matrix, but this has the shape {checked.shape}: give "
+                "one row and one column for each sample, such as X @ X.T, or use ManhattanNMF."
+            )
+        values = checked.data if hasattr(checked, "indptr") else checked
+        if (values < 0).any():
+            raise ValueError(
+                "Negative values in data passed to SymmetricManhattanNMF: H Hᵀ cannot be negative. "
+                "Clip the similarities at zero, or shift them."
+            )
+        rows = as_csr(checked)
+        if asymmetry(rows) > _ASYMMETRY:
+            raise ValueError("The similarities are not symmetric: give (X + X.T) / 2.")
+        return rows, computing_dtype(checked)
+
+    def _start(self, X: Any) -> Array:
+        n = X.shape[0]
+        if not isinstance(self.init, str):
+            H: Array = np.array(self.init, dtype=np.float64, order="C")
+            K = self.n_components or H.shape[-1]
+            if H.shape != (n, K) or not np.isfinite(H).all() or (H < 0).any():
+                raise ValueError(
+                    f"init must be a nonnegative array of shape ({n}, {K}), one row for each "
+                    f"sample; got the shape {H.shape}."
+                )
+            return H
+        if self.init not in ("squared_l2", "random"):
+            raise ValueError(
+                f"init={self.init!r} is not known; use 'squared_l2', 'random', or an array."
+            )
+        K = self.n_components or min(10, n)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        H = random_embedding(X, K, np.random.default_rng(seed))
+        return squared_steps(X, H, _SQUARED_STEPS) if self.init == "squared_l2" else H

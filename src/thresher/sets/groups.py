@@ -1,0 +1,123 @@
+"""Groups of features or of samples that share a budget: paper C, section 4.3."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from thresher.linalg import Array
+from thresher.sets.base import ConvexSet
+from thresher.sets.simplex import project_rows_on_simplex
+
+_NEWTON_STEPS = 100
+
+
+def group_members(groups: Sequence[int] | None, width: int) -> list[Any]:
+    """The entries of every group, in order of the group numbers; None is one group of all."""
+    if groups is None:
+        return [np.arange(width)]
+    if len(groups) != width:
+        raise ValueError(
+            f"groups names {len(groups)} entries, but there are {width}; give one group number "
+            "for every entry."
+        )
+    labels = np.asarray(groups)
+    return [np.flatnonzero(labels == g) for g in np.unique(labels)]
+
+
+def check_norm(p: float) -> None:
+    """Refuse norms of groups that have no exact maps here."""
+    if p not in (2, np.inf):
+        raise ValueError(f"Groups are measured with p=2 or p=inf; got p={p}.")
+
+
+def largest_after(M: Array, removed: Any) -> Array:
+    """The level μ ≥ 0 above which the entries of every row sum to ``removed``: ``Σ[m − μ]₊``.
+
+    For a nonnegative row, ``Σ[m − μ]₊`` is the largest ``S_j − jμ``, S_j the sum of the j largest
+    entries; so μ is the largest ``(S_j − removed)/j``, or zero.
+    """
+    sums = np.cumsum(-np.sort(-M, axis=1), axis=1)
+    counts = np.arange(1, M.shape[1] + 1, dtype=M.dtype)
+    level: Array = np.maximum(((sums - removed) / counts).max(axis=1, keepdims=True), 0)
+    return level
+
+
+@dataclass(frozen=True)
+class GroupBall(ConvexSet):
+    """Nonnegative matrices with ``Σ_k ‖D[k, ρ]‖_p ≤ radius`` for every group ρ of columns: (40).
+
+    The projection takes the positive part, then goes on to the ℓ1,p ball of every group (50):
+
+    * p = 2: the lengths of the rows are projected on an ℓ1 ball, and rows shrink to them.
+    * p = ∞: rows are cut at levels that sum to the radius; every row loses the same amount, or
+      all it has. The amount is the root of a convex piecewise linear function, by Newton steps,
+      which reach it after finitely many.
+
+    Parameters
+    ----------
+    radius : float
+        γ.
+    groups : sequence of int
+        The group number of every column (of every row, ``of_rows``: for codes, of every sample).
+    p : {2, inf}
+    of_rows : bool
+        Whether groups are of rows, ``Σ_k ‖C[ρ, k]‖_p ≤ radius``.
+    """
+
+    radius: float = 1.0
+    groups: tuple[int, ...] | None = None
+    p: float = 2.0
+    of_rows: bool = False
+
+    def __post_init__(self) -> None:
+        check_norm(self.p)
+        if not self.radius > 0:
+            raise ValueError(f"The radius of a group ball must be positive, got {self.radius}.")
+        if self.groups is not None:
+            object.__setattr__(self, "groups", tuple(int(g) for g in self.groups))
+
+    @property
+    def nonnegative(self) -> bool:
+        """Always true."""
+        return True
+
+    @property
+    def couples_rows(self) -> bool:
+        """A group has one budget for all rows."""
+        return True
+
+    def project(self, V: Array) -> Array:
+        """Take the positive part, then project every group by itself."""
+        P = np.maximum(V.T if self.of_rows else V, 0)
+        for members in group_members(self.groups, P.shape[1]):
+            P[:, members] = self._project_group(P[:, members])
+        return np.ascontiguousarray(P.T) if self.of_rows else P
+
+    def _project_group(self, M: Array) -> Array:
+        radius = M.dtype.type(self.radius)
+        if self.p == 2:
+            lengths = np.linalg.norm(M, axis=1)
+            if lengths.sum() <= radius:
+                return M
+            kept = project_rows_on_simplex(lengths[None], self.radius)[0]
+            shrunk: Array = M * (kept / np.where(lengths > 0, lengths, 1))[:, None]
+            return shrunk
+        if M.max(axis=1).sum() <= radius:
+            return M
+        exact = M.astype(np.float64)
+        sums = np.cumsum(-np.sort(-exact, axis=1), axis=1)
+        counts = np.arange(1, M.shape[1] + 1)
+        removed = 0.0
+        for _ in range(_NEWTON_STEPS):
+            levels = (sums - removed) / counts
+            best = levels.argmax(axis=1)
+            level = levels[np.arange(len(M)), best]
+            alive = level > 0
+            excess = float(level[alive].sum()) - self.radius
+            step = excess / float((1 / counts[best[alive]]).sum())
+            removed += step
+            if step <= 1e-15 * removed:
+                break
+        return np.minimum(M, largest_after(exact, removed).astype(M.dtype))

@@ -1,0 +1,202 @@
+"""What a detector of novel documents knows of the documents before: how it scores, and learns."""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+
+from thresher.linalg import Array
+from thresher.tasks.directions import Directions, unit_rows
+
+
+class Memory(ABC):
+    """Documents come as CSR rows of nonnegative weights, in order; zero rows are allowed.
+
+    Rows given to `scores` and `explained` may be wider than the memory: the last words are new.
+    """
+
+    @abstractmethod
+    def scores(self, X: Any) -> Array:
+        """How little of every document is explained; the larger, the more novel."""
+
+    @abstractmethod
+    def learned(self, X: Any) -> Memory:
+        """The memory after some documents."""
+
+    @abstractmethod
+    def explained(self, X: Any) -> Array:
+        """What part of every weight is explained, dense of the shape of X: for few documents."""
+
+    @abstractmethod
+    def nearness(self, X: Any) -> Array:
+        """Share of every atom in every document, shape (n, K)."""
+
+    @property
+    @abstractmethod
+    def atoms(self) -> Array:
+        """Atoms in rows."""
+
+    @abstractmethod
+    def grow(self, n_features: int) -> Memory:
+        """Make room for new words."""
+
+    @abstractmethod
+    def keep(self, columns: Any) -> Memory:
+        """Forget all words but some."""
+
+
+@dataclass(frozen=True)
+class DirectionMemory(Memory):
+    """``1 − max_k cos(x, s_k)``: how far a document lies from everything that came before."""
+
+    directions: Directions
+
+    def scores(self, X: Any) -> Array:
+        """Documents without a word are not novel."""
+        best = self.directions.cosines(X).max(axis=1).astype(np.float64)
+        return np.where(np.diff(X.indptr) > 0, 1 - best, 0.0)
+
+    def learned(self, X: Any) -> DirectionMemory:
+        """With the directions moved."""
+        return replace(self, directions=self.directions.learned(X))
+
+    def explained(self, X: Any) -> Array:
+        """The nearest direction, as long as the document reaches along it."""
+        cosines = self.directions.cosines(X)
+        nearest = cosines.argmax(axis=1)
+        lengths = np.where(self.directions.lengths > 0, self.directions.lengths, 1)
+        part = np.zeros(X.shape)
+        reach = cosines.max(axis=1) * np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
+        unit = (self.directions.sums / lengths).T[nearest]
+        part[:, : unit.shape[1]] = reach[:, None] * unit
+        return np.minimum(part, X.toarray())
+
+    def nearness(self, X: Any) -> Array:
+        """Cosines."""
+        return self.directions.cosines(X)
+
+    @property
+    def atoms(self) -> Array:
+        """Sums of unit vectors."""
+        return self.directions.sums.T
+
+    def grow(self, n_features: int) -> DirectionMemory:
+        """With rows of zeros."""
+        return replace(self, directions=self.directions.grow(n_features))
+
+    def keep(self, columns: Any) -> DirectionMemory:
+        """Without the rest."""
+        return replace(self, directions=self.directions.keep(columns))
+
+
+@dataclass(frozen=True)
+class DictionaryMemory(Memory):
+    """``min_c loss(x, cD) + φ(c)`` under a model of the library, documents of sum one.
+
+    With the published `OnlineL1Dictionary` this is Algorithm ONLINE: score all, then one step. A
+    model that has no `partial_fit` learns anew from all documents, from its own atoms and some new
+    ones taken from the least explained documents: BATCH-IMPL (Algorithm 4) and L2-BATCH
+    (Algorithm 5), whose memory grows with the stream. New atoms start from data, since zero ones
+    would never move (errata B.5).
+    """
+
+    model: Any
+    n_new_atoms: int = 0
+    documents: Any = None
+    unit: str = "l1"
+
+    def scores(self, X: Any) -> Array:
+        """The objective of every document."""
+        model = self._as_wide_as(X)
+        return -np.asarray(model.score_samples(self._scaled(X)), dtype=np.float64)
+
+    def learned(self, X: Any) -> DictionaryMemory:
+        """After one step, or after learning from everything anew."""
+        rows = self._scaled(X)
+        rows = rows[np.diff(rows.indptr) > 0]
+        if rows.shape[0] == 0:
+            return self
+        model = copy.deepcopy(self.model)
+        if hasattr(model, "partial_fit"):
+            begun = hasattr(model, "components_")
+            if not begun or not self.n_new_atoms:
+                return replace(self, model=model.partial_fit(rows))
+            worst = np.argsort(model.score_samples(rows), kind="stable")[: self.n_new_atoms]
+            return replace(self, model=model.grow(atoms=rows[worst].toarray()).partial_fit(rows))
+        if self.documents is None:
+            return replace(self, model=model.fit(rows), documents=rows)
+        worst = np.argsort(model.score_samples(rows), kind="stable")[: self.n_new_atoms]
+        everything = sparse.vstack([self.documents, rows], format="csr")
+        atoms = np.vstack([model.components_, rows[worst].toarray()])
+        again = clone(model).set_params(init=atoms, n_components=len(atoms))
+        return replace(self, model=again.fit(everything), documents=everything)
+
+    def explained(self, X: Any) -> Array:
+        """The prediction, at most the weight itself."""
+        model = self._as_wide_as(X)
+        rows = self._scaled(X)
+        prediction = model.inverse_transform(model.transform(rows))
+        sizes = np.asarray(X.sum(axis=1)).ravel() / np.maximum(
+            np.asarray(rows.sum(axis=1)).ravel(), 1e-300
+        )
+        return np.minimum(prediction * sizes[:, None], X.toarray())
+
+    def nearness(self, X: Any) -> Array:
+        """Shares of the atoms in the prediction."""
+        model = self._as_wide_as(X)
+        parts = model.transform(self._scaled(X)) * model.components_.sum(axis=1)
+        total = parts.sum(axis=1, keepdims=True)
+        shares: Array = parts / np.where(total > 0, total, 1)
+        return shares
+
+    @property
+    def atoms(self) -> Array:
+        """The dictionary."""
+        atoms: Array = self.model.components_
+        return atoms
+
+    def grow(self, n_features: int) -> DictionaryMemory:
+        """Model and documents, if they are kept."""
+        model = self.model
+        documents = self.documents
+        if documents is not None:
+            documents = sparse.csr_array(
+                (documents.data, documents.indices, documents.indptr),
+                shape=(documents.shape[0], n_features),
+            )
+        if hasattr(model, "components_"):
+            model = _wider(model, n_features)
+        return replace(self, model=model, documents=documents)
+
+    def keep(self, columns: Any) -> DictionaryMemory:
+        """Model and documents, if they are kept."""
+        documents = None if self.documents is None else self.documents[:, columns]
+        model = self.model
+        if hasattr(model, "components_"):
+            model = copy.deepcopy(model).keep_features(columns)
+        return replace(self, model=model, documents=documents)
+
+    def _as_wide_as(self, X: Any) -> Any:
+        return _wider(self.model, X.shape[1])
+
+    def _scaled(self, X: Any) -> Any:
+        if self.unit == "l2":
+            return unit_rows(X).astype(np.float64)
+        rows: Any = sparse.csr_array(X, dtype=np.float64, copy=True)
+        sums = np.asarray(rows.sum(axis=1)).ravel()
+        rows.data /= np.repeat(np.where(sums > 0, sums, 1), np.diff(rows.indptr))
+        return rows
+
+
+def _wider(model: Any, n_features: int) -> Any:
+    """A copy of a model with room for more words; itself if it has it."""
+    have = model.components_.shape[1]
+    if have >= n_features:
+        return model
+    return copy.deepcopy(model).grow(n_features=n_features)

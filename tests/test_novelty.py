@@ -1,0 +1,439 @@
+"""Novel documents: what is remembered, what is marked, and what is said of it."""
+
+import functools
+import gzip
+import json
+import operator
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.metrics import roc_auc_score
+
+from thresher import NovelDocumentDetector, OnlineNMF, load, save
+from thresher.tasks.alarm import Alarm
+from thresher.tasks.directions import Directions, _joined, unit_rows
+from thresher.tasks.document_steps import document_steps
+from thresher.tasks.emerging import emerging_topics
+from thresher.tasks.growing_words import GrowingWords
+
+TOPICS = {
+    name: words.split()
+    for name, words in {
+        "weather": "rain wind snow storm cloud frost thunder sunshine hail fog",
+        "music": "guitar piano concert singer melody drum opera violin chorus song",
+        "politics": "vote minister parliament budget election senate law policy tax party",
+        "sport": "goal match team player league coach referee stadium cup score",
+    }.items()
+}
+COMMON = ["people", "today", "time", "year", "place", "world", "week", "city", "day", "house"]
+
+
+def texts(topics, n, seed=0):
+    """Documents of eight words of a topic and four that all topics share; and their topics."""
+    rng = np.random.default_rng(seed)
+    labels = rng.choice(topics, n)
+    words = [" ".join([*rng.choice(TOPICS[label], 8), *rng.choice(COMMON, 4)]) for label in labels]
+    return words, labels
+
+
+# ------------------------------------------------------------------------- directions
+
+
+def planted_rows(n=300, seed=0, K=4, F=40):
+    rng = np.random.default_rng(seed)
+    centres = rng.random((K, F)) * (rng.random((K, F)) < 0.3) + 1e-3
+    which = rng.integers(K, size=n)
+    noise = rng.random((n, F)) * (rng.random((n, F)) < 0.1)
+    return sparse.csr_array(centres[which] + 0.2 * noise), which
+
+
+def resultant(X, which):
+    """What directions explain: Σ_k ‖Σ of the unit rows of group k‖."""
+    rows = unit_rows(X).toarray().astype(np.float64)
+    return sum(np.linalg.norm(rows[which == k].sum(axis=0)) for k in np.unique(which))
+
+
+def test_directions_find_planted_groups_and_sum_their_unit_vectors():
+    X, which = planted_rows()
+    directions = Directions.none(4, 40, seed=0).learned(X)
+    nearest = directions.cosines(X).argmax(axis=1)
+    assert all(len(np.unique(nearest[which == k])) == 1 for k in range(4))
+    assert len(np.unique(nearest)) == 4
+    rows = unit_rows(X).toarray()
+    for k in range(4):
+        group = rows[nearest == k].sum(axis=0)
+        np.testing.assert_allclose(directions.sums[:, k], group, rtol=2e-3, atol=2e-3)
+    assert directions.lengths.sum() == pytest.approx(resultant(X, which), rel=1e-3)
+
+
+def test_a_new_group_gets_a_direction_and_the_memory_stays_of_one_size():
+    """All directions are taken; two old ones must be joined for it."""
+    old, _ = planted_rows(400, seed=1, K=4)
+    new, _ = planted_rows(300, seed=7, K=1)
+    directions = Directions.none(4, 40, seed=0).learned(old)
+    assert len(np.unique(directions.cosines(old).argmax(axis=1))) == 4
+    before = directions.cosines(new).max(axis=1).mean()
+    for start in range(0, 300, 100):
+        directions = directions.learned(new[start : start + 100])
+    assert directions.sums.shape == (40, 4)
+    after = directions.cosines(new).max(axis=1).mean()
+    assert 1 - after < 0.5 * (1 - before)
+    theirs = set(directions.cosines(new).argmax(axis=1))
+    assert theirs.isdisjoint(directions.cosines(old).argmax(axis=1))
+    assert directions.cosines(old).max(axis=1).mean() > 0.7  # nothing is forgotten altogether
+
+
+def test_joining_loses_least():
+    """Against all pairs: the pair joined is the one whose sum is longest beside its parts."""
+    rng = np.random.default_rng(0)
+    sums = rng.random((6, 5)).astype(np.float32)
+    losses = {}
+    for i in range(5):
+        for j in range(i):
+            both = np.linalg.norm(sums[:, i] + sums[:, j])
+            losses[i, j] = np.linalg.norm(sums[:, i]) + np.linalg.norm(sums[:, j]) - both
+    i, j = min(losses, key=losses.get)
+    joined = _joined(sums, 4)
+    expected = np.linalg.norm(sums, axis=0).sum() - losses[i, j]
+    assert np.linalg.norm(joined, axis=0).sum() == pytest.approx(expected, rel=1e-6)
+    np.testing.assert_allclose(joined.sum(axis=1), sums.sum(axis=1), rtol=1e-6)
+    assert any(np.allclose(column, sums[:, i] + sums[:, j]) for column in joined.T)
+
+
+def test_words_that_nobody_had_make_a_document_longer():
+    X, _ = planted_rows()
+    directions = Directions.none(4, 40, seed=0).learned(X)
+    row = X[[0]]
+    wide = sparse.csr_array(np.hstack([row.toarray(), [[row.toarray().max() * 3]]]))
+    length, longer = np.linalg.norm(row.toarray()), np.linalg.norm(wide.toarray())
+    np.testing.assert_allclose(
+        directions.cosines(wide), directions.cosines(row) * length / longer, rtol=1e-5
+    )
+
+
+def test_scale_and_empty_rows_do_not_matter():
+    X, _ = planted_rows()
+    a = Directions.none(4, 40, seed=0).learned(X)
+    b = Directions.none(4, 40, seed=0).learned(X * 1024.0)
+    np.testing.assert_array_equal(a.sums, b.sums)
+    empty = sparse.csr_array((5, 40))
+    assert a.learned(empty) is a
+    np.testing.assert_array_equal(a.cosines(empty), 0)
+
+
+# ------------------------------------------------------------------------ vocabulary
+
+
+def test_weights_follow_the_stream():
+    words = GrowingWords()
+    counts, new = words.counts(["rain rain wind", "wind snow"])
+    assert new == ["rain", "wind", "snow"]
+    words.enter(new)
+    words.learn(counts)
+    later, more = words.counts(["rain storm storm wind"])
+    assert more == ["storm"]
+    weights = words.weights(later).toarray()[0]
+    expected = [np.log(2 / 1), 0, 0, (1 + np.log(2)) * np.log(2 + 1)]
+    np.testing.assert_allclose(weights, expected)
+
+
+def test_counts_agree_with_scikit_learn():
+    documents, _ = texts(list(TOPICS), 50)
+    words = GrowingWords(CountVectorizer())
+    counts, new = words.counts(documents)
+    theirs = CountVectorizer().fit(documents)
+    order = [theirs.vocabulary_[word] for word in new]
+    np.testing.assert_array_equal(counts.toarray(), theirs.transform(documents).toarray()[:, order])
+
+
+@pytest.mark.parametrize("model", [None, OnlineNMF(4, divergence="kl", verbose=0)], ids=str)
+def test_rare_words_leave_and_everything_follows(model):
+    documents, _ = texts(list(TOPICS), 120)
+    oddities = [f"{text} oddity{number}abc" for number, text in enumerate(documents)]
+    vectorizer = CountVectorizer(token_pattern=r"\w+")
+    detector = NovelDocumentDetector(
+        4, model=model, max_words=60, vectorizer=vectorizer, random_state=0, verbose=0
+    ).fit(oddities[:60])
+    detector.step(oddities[60:])
+    assert len(detector.words_) <= 60
+    assert set(TOPICS["sport"]) < set(detector.words_)  # frequent ones stay
+    assert detector.components_.shape[1] == len(detector.words_)
+    scores = detector.score_samples(documents)
+    assert np.isfinite(scores).all()
+    assert detector.step(documents).scores.shape == (120,)
+
+
+@pytest.mark.parametrize("divergence", ["kl", "squared_l2"])
+def test_features_that_stay_keep_what_was_learned_of_them(divergence):
+    rng = np.random.default_rng(0)
+    X = sparse.csr_array(rng.random((60, 12)) * (rng.random((60, 12)) < 0.5))
+    model = OnlineNMF(3, divergence=divergence, random_state=0, verbose=0).partial_fit(X)
+    D, before = model.components_.copy(), model._state.statistics.arrays()
+    columns = [7, 2, 9, 10]
+    model.keep_features(columns)
+    np.testing.assert_array_equal(model.components_, D[:, columns])
+    for name, values in model._state.statistics.arrays().items():
+        axes = model._state.statistics.AXES[name]
+        expected = before[name]
+        if axes.endswith("F") and expected.shape[-1] > 1:
+            expected = expected[..., columns]
+        np.testing.assert_array_equal(values, expected)
+    assert model.partial_fit(X[:, columns]).components_.shape == (3, 4)
+    with pytest.raises(ValueError, match="at least one of the features"):
+        model.keep_features([4])
+
+
+# ------------------------------------------------------------------------- detection
+
+
+def test_a_new_topic_is_found_and_soon_known():
+    start, _ = texts(["weather", "music"], 200)
+    detector = NovelDocumentDetector(10, random_state=0, verbose=0).fit(start)
+    step = detector.step(texts(["weather", "music"], 100, seed=1)[0])
+    assert step.novel.mean() < 0.15
+    news, labels = texts(["weather", "music", "politics"], 100, seed=2)
+    step = detector.step(news)
+    truth = labels == "politics"
+    assert roc_auc_score(truth, step.scores) > 0.99
+    assert step.novel[truth].mean() > 0.9
+    assert len(step.topics) >= 1
+    assert set(step.topics[0].words) <= set(TOPICS["politics"]) | set(COMMON)
+    assert labels[step.topics[0].representative] == "politics"
+    again, labels = texts(["weather", "music", "politics"], 100, seed=3)
+    step = detector.step(again)
+    assert step.novel[labels == "politics"].mean() < 0.3
+
+
+def test_marks_hold_the_false_alarm_rate():
+    """Exchangeable documents are marked at the rate asked for, or less."""
+    start, _ = texts(list(TOPICS), 400)
+    detector = NovelDocumentDetector(8, false_alarm_rate=0.1, random_state=0, verbose=0).fit(start)
+    marks = [detector.step(texts(list(TOPICS), 200, seed=s)[0]).novel for s in range(1, 6)]
+    rate = np.concatenate(marks).mean()
+    assert 0.02 < rate < 0.14
+
+
+def test_explanations_name_the_words_and_the_nearest_atoms():
+    start, _ = texts(["weather", "music"], 200)
+    detector = NovelDocumentDetector(2, random_state=0, verbose=0).fit(start)
+    told = detector.explain("parliament budget minister rain")
+    assert {word for word, _ in told.unexplained[:3]} == {"parliament", "budget", "minister"}
+    assert sum(share for _, share in told.unexplained) <= 1 + 1e-9
+    assert set(told.nearest[0][0]) <= set(TOPICS["weather"]) | set(COMMON)
+    known = detector.explain("rain wind storm snow")
+    assert known.score < told.score
+    assert known.score == pytest.approx(detector.score_samples(["rain wind storm snow"])[0])
+
+
+@pytest.mark.parametrize("divergence", ["kl", "squared_l2", "l1"])
+def test_any_dictionary_of_the_library_serves(divergence):
+    start, _ = texts(["weather", "music"], 200)
+    model = OnlineNMF(6, divergence=divergence, random_state=0, verbose=0, n_jobs=1)
+    if divergence == "l1":
+        model.set_params(init="samples")
+    detector = NovelDocumentDetector(model=model, n_new_atoms=2, random_state=0, verbose=0)
+    detector.fit(start)
+    for seed in (4, 5):
+        detector.step(texts(["weather", "music"], 100, seed=seed)[0])
+    told = detector.explain("parliament budget minister rain")
+    assert {word for word, _ in told.unexplained[:3]} == {"parliament", "budget", "minister"}
+    news, labels = texts(["weather", "music", "politics"], 100, seed=2)
+    step = detector.step(news)
+    assert roc_auc_score(labels == "politics", step.scores) > 0.9
+    assert len(detector.components_) > 6
+
+
+def test_sixty_documents_are_enough_to_start_from():
+    """The example of the docstring: the rule needs scores of twenty documents and more."""
+    old = ["rain falls on the hills", "wind and rain in the north", "snow on northern hills"]
+    detector = NovelDocumentDetector(3, random_state=0, verbose=0).fit(old * 20)
+    step = detector.step([*old, "parliament votes on the new budget"])
+    assert step.novel.tolist() == [False, False, False, True]
+
+
+def test_scoring_is_pure_and_steps_are_repeatable():
+    start, _ = texts(["weather", "music"], 100)
+    news, _ = texts(list(TOPICS), 50, seed=1)
+    one, two = (NovelDocumentDetector(5, random_state=0, verbose=0).fit(start) for _ in range(2))
+    scores = one.score_samples(news)
+    np.testing.assert_array_equal(scores, one.score_samples(news))
+    np.testing.assert_array_equal(one.step(news).scores, two.step(news).scores)
+    np.testing.assert_array_equal(scores, NovelDocumentDetector(
+        5, random_state=0, verbose=0).fit(start).score_samples(news))  # fmt: skip
+    single = np.concatenate([two.score_samples([text]) for text in news])
+    np.testing.assert_allclose(two.score_samples(news), single, rtol=1e-6, atol=1e-7)
+
+
+def test_memory_does_not_grow():
+    rng = np.random.default_rng(0)
+    table = sparse.random_array((400, 500), density=0.04, rng=rng, format="csr")
+    table.data = np.ceil(table.data * 3)
+    detector = NovelDocumentDetector(10, random_state=0, verbose=0).fit(table)
+    tracemalloc.start()
+    for _ in range(30):
+        detector.step(table)  # then as many scores are remembered as ever will be
+    before = tracemalloc.get_traced_memory()[0]
+    for _ in range(20):
+        detector.step(table)
+    grown = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    assert grown < 50_000
+
+
+@pytest.mark.parametrize("model", [None, OnlineNMF(4, divergence="kl", verbose=0)], ids=str)
+def test_a_detector_goes_on_from_a_file(model, tmp_path):
+    start, _ = texts(["weather", "music"], 100)
+    detector = NovelDocumentDetector(4, model=model, random_state=0, verbose=0).fit(start)
+    detector.step(texts(["weather", "sport"], 50, seed=1)[0])
+    save(detector, tmp_path / "detector.thresher")
+    again = load(tmp_path / "detector.thresher")
+    news, _ = texts(list(TOPICS), 50, seed=2)
+    for seed in range(2):
+        one, two = detector.step(news), again.step(news)
+        np.testing.assert_array_equal(one.scores, two.scores)
+        np.testing.assert_array_equal(one.novel, two.novel)
+        assert one.topics == two.topics
+        news, _ = texts(list(TOPICS), 50, seed=3 + seed)
+    assert again.words_ == detector.words_
+    with pytest.raises(ValueError, match="nothing to save"):
+        save(NovelDocumentDetector(), tmp_path / "none.thresher")
+
+
+# ------------------------------------------------------------------------ time steps
+
+
+def records():
+    days = ["1998-01-05", "1998-01-05", "1998-01-11", "1998-01-12", "1998-02-01"]
+    return [{"text": f"rain {n}", "day": day} for n, day in enumerate(days)]
+
+
+def test_steps_by_date_and_by_count(tmp_path):
+    by_week = list(document_steps(records(), date_field="day", every="week"))
+    assert [(s.name, len(s.documents)) for s in by_week] == [
+        ("1998-01-05", 3), ("1998-01-12", 1), ("1998-01-26", 1)
+    ]  # fmt: skip
+    by_month = list(document_steps(records(), date_field="day", every="month"))
+    assert [(s.name, len(s.documents)) for s in by_month] == [("1998-01-01", 4), ("1998-02-01", 1)]
+    path = tmp_path / "news.jsonl.gz"
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        file.writelines(json.dumps(record) + "\n" for record in records())
+    frame = pd.DataFrame(records())
+    frame["day"] = pd.to_datetime(frame["day"])
+    for source in (path, str(path), frame, iter(records())):
+        steps = list(document_steps(source, date_field="day", every="week"))
+        assert steps == by_week
+    by_count = list(document_steps([record["text"] for record in records()], 2))
+    assert [len(step.documents) for step in by_count] == [2, 2, 1]
+    table = sparse.csr_array(np.eye(5))
+    assert [step.documents.shape[0] for step in document_steps(table, 2)] == [2, 2, 1]
+
+
+def test_a_stream_is_watched(tmp_path):
+    path = tmp_path / "news.jsonl"
+    lines = []
+    for month, topics in ((1, ["weather"]), (2, ["weather"]), (3, ["weather", "sport"])):
+        date = f"2020-{month:02d}-15"
+        documents, _ = texts(topics, 60, seed=month)
+        lines.extend(json.dumps({"text": text, "date": date}) for text in documents)
+    path.write_text("\n".join(lines))
+    detector = NovelDocumentDetector(5, random_state=0, verbose=0)
+    found = list(detector.watch(path, date_field="date", every="month"))
+    assert [step.name for step in found] == ["2020-02-01", "2020-03-01"]
+    assert found[0].novel.mean() < 0.2 < found[1].novel.mean()
+    assert detector.n_documents_ == 180
+
+
+def test_emerging_topics_are_groups_with_support():
+    documents, labels = texts(["politics", "sport"], 30)
+    documents.append("zebra quagga okapi giraffe gazelle antelope")
+    words = GrowingWords()
+    counts, new = words.counts(documents)
+    words.enter(new)
+    words.learn(counts)
+    X = words.weights(counts)
+    places = np.arange(100, 131)
+    topics = emerging_topics(X, places, new, np.ones(31))
+    assert len(topics) == 2
+    for topic in topics:
+        assert len({labels[place - 100] for place in topic.documents}) == 1
+    assert 130 not in functools.reduce(operator.iadd, (topic.documents for topic in topics), [])
+
+
+# ------------------------------------------------------------------------------ rules
+
+
+def test_rules_of_alarm():
+    scores = np.array([0.1, 0.9, 0.5, 0.7])
+    assert Alarm(threshold=0.6).marks(scores).tolist() == [False, True, False, True]
+    assert Alarm(top_share=0.25).marks(scores).tolist() == [False, True, False, False]
+    alarm = Alarm(false_alarm_rate=0.25)
+    alarm.past.extend(np.linspace(0, 1, 101))
+    np.testing.assert_allclose(alarm.p_values(scores), [92 / 102, 12 / 102, 52 / 102, 32 / 102])
+    assert alarm.marks(scores).tolist() == [False, True, False, False]
+    assert not Alarm().marks(scores).any()  # nothing is known yet
+
+
+def test_what_is_novel_does_not_become_usual():
+    rng = np.random.default_rng(0)
+    alarm = Alarm(false_alarm_rate=0.1)
+    for _ in range(5):
+        alarm.learn(rng.random(300))  # nothing is novel: nothing is left out
+    assert len(alarm.past) == 1500
+    assert np.mean(alarm.past) == pytest.approx(0.5, abs=0.03)
+    alarm.learn(np.concatenate([rng.random(100), 5 + rng.random(100)]))
+    assert len(alarm.past) < 1500 + 100 + 21
+    assert alarm.marks(np.array([0.98, 0.5])).tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"mode": "best"}, "use one of auto"),
+        ({"n_components": 0}, "positive integer"),
+        ({"threshold": 0.5, "top_share": 0.1}, "not both"),
+        ({"false_alarm_rate": 1.5}, "between 0 and 1"),
+        ({"vectorizer": object()}, "CountVectorizer"),
+        ({"model": 3}, "cannot score documents"),
+    ],
+)
+def test_parameters_that_cannot_work(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        NovelDocumentDetector(verbose=0, **parameters).fit(["rain wind", "wind snow"])
+
+
+def test_mistakes_have_a_sentence():
+    detector = NovelDocumentDetector(2, random_state=0, verbose=0)
+    with pytest.raises(ValueError, match="call fit"):
+        detector.step(["rain"])
+    for nothing in (["", ""], ["the and"], ["same words", "same words"]):
+        with pytest.raises(ValueError, match="no word in the documents"):
+            detector.fit(nothing)
+    detector.fit(texts(["weather"], 20)[0])
+    for bad, message in (([None], "not a text"), ("rain", "brackets"), ([], "at least one")):
+        before = detector.components_.copy()
+        with pytest.raises(ValueError, match=message):
+            detector.step(bad)
+        np.testing.assert_array_equal(detector.components_, before)
+    with pytest.raises(ValueError, match="one document at a time"):
+        detector.explain(["rain wind", "snow"])
+    with pytest.raises(ValueError, match="keep their columns"):
+        detector.step(sparse.csr_array(np.eye(2)))
+    with pytest.raises(ValueError, match="sort them first"):
+        list(document_steps(records()[::-1], date_field="day"))
+    with pytest.raises(ValueError, match="no field 'when'"):
+        list(document_steps(records(), date_field="when"))
+    with pytest.raises(ValueError, match="is not a date"):
+        list(document_steps([{"text": "a", "day": "soon"}], date_field="day"))
+    with pytest.raises(ValueError, match="There is no file"):
+        list(document_steps("nowhere.jsonl"))
+
+
+def test_documents_without_a_word_are_not_novel():
+    detector = NovelDocumentDetector(2, random_state=0, verbose=0).fit(texts(["weather"], 40)[0])
+    step = detector.step(["", "the", "rain wind"])
+    assert not step.novel[:2].any()
+    assert step.scores[0] == 0
