@@ -48,8 +48,7 @@ def checks_for(estimator: Any) -> list[Check]:
     checks = list(_EVERYWHERE)
     if hasattr(estimator, "partial_fit"):
         checks += _ONLINE
-    if hasattr(estimator, "grow"):
-        checks.append(streaming.check_grow)
+        checks += [streaming.check_grow] if hasattr(estimator, "grow") else []
     if "max_iter" in estimator.get_params():
         checks.append(robustness.check_codes_are_optimal)
     if hasattr(estimator, "separate"):
