@@ -364,6 +364,13 @@ def test_promise_with_whitening(check):
     check(OnlineOrthogonalDictionary(whiten=True))
 
 
+@pytest.mark.parametrize("whiten", [False, True])
+def test_energies_are_mean_squares_of_codes(whiten):
+    X = make_orthogonal_stream(600, 6, random_state=0).data * [1, 2, 3, 4, 5, 6]
+    fitted = model(whiten=whiten).fit(X)
+    np.testing.assert_allclose(fitted.energies_, np.mean(fitted.transform(X) ** 2, axis=0))
+
+
 def test_the_start_is_made_feasible():
     X = make_orthogonal_stream(30, 5, random_state=0).data
     given = np.random.default_rng(0).normal(size=(5, 5))

@@ -71,6 +71,8 @@ class OnlineOrthogonalDictionary(OnlineModel):
     history_ : History
         One row per batch: samples, seconds, loss, certificate (always zero: codes are exact),
         dictionary change.
+    energies_ : array of shape (N,)
+        Mean square of the codes on every atom.
     n_samples_seen_, n_iter_ : int
         Samples and batches seen.
 
@@ -134,6 +136,17 @@ class OnlineOrthogonalDictionary(OnlineModel):
     def solver_(self) -> str:
         """What the solver does."""
         return self._learner().description
+
+    @property
+    def energies_(self) -> Array:
+        """Mean square of the codes on every atom, over the stream as far as it is remembered."""
+        check_is_fitted(self, "components_")
+        statistics: Any = self._state.statistics
+        S, weight = statistics.S, statistics.weight
+        _, whitener = self._verbs(len(S)).atoms(self._state)
+        A = self._state.D if whitener is None else self._state.D @ whitener
+        energies: Array = np.einsum("ij,ij->i", A @ S, A) / max(weight, 1e-300)
+        return energies
 
     # --------------------------------------------------------------------- parts
 
