@@ -89,10 +89,13 @@ def quartiles(values: list[list[float]]) -> list[list[float]]:
     return found
 
 
-def curves(setting: dict[str, Any], trials: int, n_steps: int) -> dict[str, Any]:
+def curves(
+    setting: dict[str, Any], methods: list[str], trials: int, n_steps: int
+) -> dict[str, Any]:
     """Quartiles of the error of every method, and how many trials met the goal."""
     found: dict[str, Any] = {}
-    for name, options in METHODS.items():
+    for name in methods:
+        options = METHODS[name]
         started = time.perf_counter()
         errors = []
         for seed in range(trials):
@@ -207,6 +210,7 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=100)
     parser.add_argument("--steps", type=int, default=3000)
     parser.add_argument("--values", type=float, nargs="+", help="only these values of a part")
+    parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS)
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     options = parser.parse_args()
     matplotlib.use("Agg")
@@ -226,11 +230,13 @@ def main() -> None:
                     continue
                 label = f"{SYMBOLS[name]} = {value:g}"
                 print(f"{part}: {label}", flush=True)
-                panels[label] = {
-                    "trials": options.trials,
-                    "steps": looks(options.steps),
-                    "methods": curves({**BASE, name: value}, options.trials, options.steps),
-                }
+                sizes = options.trials, options.steps
+                panel = {"trials": sizes[0], "steps": looks(sizes[1]), "methods": {}}
+                before = panels.get(label, panel)  # methods that are not run anew stay
+                if before["trials"] == sizes[0] and before["steps"] == panel["steps"]:
+                    panel["methods"] = dict(before["methods"])
+                panel["methods"] |= curves({**BASE, name: value}, options.methods, *sizes)
+                panels[label] = panel
             ordered = [f"{SYMBOLS[name]} = {value:g}" for value in values]
             record[part] = {label: panels[label] for label in ordered if label in panels}
             title = f"Paper D: {subject} (otherwise B = 10, N = 10, θ = 0.3)"

@@ -11,6 +11,8 @@ from thresher.learning.statistics import Statistics
 from thresher.linalg import Array, approach, polar
 
 _SMALLEST = 1e-28  # variance of zero codes, relative to the others: rounding
+_NOISY = 1e-3
+_EMPTY = 1e-12  # squared length of a sample, relative to the mean: nothing in it
 
 
 @dataclass(frozen=True)
@@ -72,9 +74,10 @@ class RefinedLearner:
     2. ``T ← f T + Σ (c ∘ [|c| > τ])ᵀ y``, ``D = polar(T)``: Procrustes on the supports that were
        found. Without noise the error falls below any power of t, as τ falls with it (errata D.4).
 
-    The threshold is ``τ² = min(9 v₀^(2/3) v₁^(1/3), 16 v₀)`` with v₀ and v₁ the variances of zero
-    and of other codes, from a mixture of two normals that is fitted on the way: far above the noise
-    while atoms still turn, four standard deviations in the end.
+    The threshold τ is four standard deviations of the codes that are zero but for noise, whose
+    variance v₀, beside v₁ of the others, comes from a mixture of two normals that is fitted on the
+    way. It is six if v₀ is below v₁/1000: then little of it is noise, much is atoms that still
+    turn, and two of them that are mixed by more than τ would stay so.
 
     The second stage begins on the codes of the first, after 50 N samples. It takes over when the
     first has settled (100 N samples, and v₁ is 30 times v₀) and leaves out no less, and is dropped
@@ -107,7 +110,9 @@ class RefinedLearner:
     def begin(self, Y: Array, weight: Array, D: Array) -> RefinedStatistics:
         """The mixture starts from the smaller and the larger half of the first codes."""
         zero = np.zeros(D.shape)
-        squares = np.sort((Y @ D.T)[weight > 0].ravel() ** 2)
+        squares = (Y @ D.T)[weight > 0] ** 2
+        lengths = squares.sum(axis=1)
+        squares = np.sort(squares[lengths > _EMPTY * lengths.mean()], axis=None)
         half = len(squares) // 2
         low, high = float(squares[:half].sum()), float(squares[half:].sum())
         mixture = (half, low, len(squares) - half, high)
@@ -129,11 +134,14 @@ class RefinedLearner:
             C = C2
         squares = C * C
         v0, v1, share = past.mixture
-        threshold = min(9 * v0 ** (2 / 3) * v1 ** (1 / 3), 16 * v0)
+        threshold = (16 if v0 > _NOISY * v1 else 36) * v0
         kept = (squares > threshold) | (squares >= squares.max(axis=1, keepdims=True))
+        # Empty samples fit any dictionary: their zeros would tell that this one is exact.
+        mean = np.trace(past.S) / past.weight
+        counted = np.where(squares.sum(axis=1) > _EMPTY * mean, weight, 0)
         # Probability that a code is zero but for noise.
         odds = np.log(max(share, 1e-300) / max(1 - share, 1e-300)) + 0.5 * np.log(v1 / v0)
-        zero = weight[:, None] / (
+        zero = counted[:, None] / (
             1 + np.exp(np.minimum(0.5 * squares * (1 / v0 - 1 / v1) - odds, 700))
         )
         n_zero, zero_squares = float(zero.sum()), float((zero * squares).sum())
@@ -144,8 +152,8 @@ class RefinedLearner:
             total,
             n_zero=n_zero,
             zero_squares=zero_squares,
-            n_other=total * C.shape[1] - n_zero,
-            other_squares=float((weight @ squares).sum()) - zero_squares,
+            n_other=float(counted.sum()) * C.shape[1] - n_zero,
+            other_squares=float((counted @ squares).sum()) - zero_squares,
             lead=float(weight @ lead),
             spread=float(weight @ (lead * lead)),
         )
