@@ -274,7 +274,8 @@ def draw_table(rows: dict[str, Any], target: Path) -> None:
     figure, pair = plt.subplots(1, 2, figsize=(10.5, 4.6), sharey=True, layout="constrained")
     for axes, protocol in zip(pair, ("published", "causal"), strict=True):
         for name, row in rows.items():
-            axes.plot(KEPT, row[protocol], "-o", markersize=3, label=name)
+            style = "--s" if name.startswith("principal") else "-o"
+            axes.plot(KEPT, row[protocol], style, markersize=3, label=name)
         if protocol == "published":
             axes.plot(KEPT, PUBLISHED["ℓ3"], "k:", label="NoncvxSFW as printed")
         axes.set(yscale="log", xlabel="codes kept", title=f"{protocol} protocol")

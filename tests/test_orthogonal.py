@@ -216,6 +216,16 @@ def test_refinement_holds_under_noise():
     assert np.all(np.median(ratios, axis=0) < 0.1)
 
 
+def test_empty_samples_do_not_make_a_dictionary_look_exact():
+    """θ = 0.1: a third of the samples are zero, and fit any dictionary."""
+    found = []
+    for seed in range(5):
+        stream = make_orthogonal_stream(6000, 10, 0.1, random_state=seed)
+        assert not stream.data.any(axis=1).all()
+        found += errors(stream, [600], random_state=seed)
+    assert np.median(found) < 1e-10
+
+
 def test_dense_codes_fall_back_to_the_first_stage():
     """Nothing is zero here: the refined dictionary must not be shown for it."""
     rng = np.random.default_rng(0)
@@ -276,6 +286,21 @@ def test_tracking_compresses_better_than_causal_principal_directions():
         fitted.partial_fit(Y)
         S = HalfLife(100)(6, 0) * S + Y.T @ Y
     assert np.mean(np.log(ours[:-1] / theirs[:-1])) < -0.3
+
+
+def test_tracked_dictionaries_wait_for_samples():
+    """N/16 and N/64 samples: with N = 40, three batches of one, and every batch."""
+    X = make_orthogonal_stream(300, 40, random_state=0).data
+    fitted = model(forgetting=100, batch_size=1).partial_fit(X[:200])
+    learned, mixed = [], []
+    for y in X[200:212]:
+        before = fitted._state.statistics
+        after = fitted.partial_fit(y[None])._state.statistics
+        learned.append(not np.array_equal(before.learned, after.learned))
+        mixed.append(not np.array_equal(before.mixed, after.mixed))
+        np.testing.assert_allclose(after.S, HalfLife(100)(1, 0) * before.S + np.outer(y, y))
+    assert learned == [False, False, True] * 4
+    assert all(mixed)
 
 
 def test_the_mixed_dictionary_turns_principal_directions_within_their_span():
