@@ -217,6 +217,30 @@ def test_multinomial_regression_over_a_nuclear_ball_against_cvxpy():
     assert ball.contains(end.X, 1e-9)
 
 
+def test_a_loss_that_is_not_convex_over_an_l1_ball():
+    """Sparse regression with a fifth of outliers: what was planted is found, and is stationary."""
+    rng = np.random.default_rng(0)
+    A, truth = rng.normal(size=(2000, 50)), np.r_[1, -1, 0.5, 0.5, np.zeros(46)]
+    y = A @ truth + 0.1 * rng.normal(size=2000)
+    y[:400] += 20 * rng.normal(size=400)
+
+    def gradient(X, t, size=20):
+        rows = np.random.default_rng(t).integers(2000, size=size) if size else np.arange(2000)
+        r = A[rows] @ X[0] - y[rows]
+        return (A[rows].T @ (r / (1 + r**2) ** 2) / len(rows))[None]
+
+    ball, start = L1Ball(3.0), np.zeros((1, 50))
+    end = frank_wolfe(gradient, ball, start, n_steps=3000)
+    assert ball.contains(end.X)
+    assert np.linalg.norm(end.X - truth) < 0.1
+    assert np.linalg.norm(np.linalg.lstsq(A, y)[0] - truth) > 1
+    gaps = []
+    for X in (start, end.X):
+        G = gradient(X, 0, size=0)
+        gaps.append(np.sum(G * (X - ball.minimise_linear(G))))
+    assert gaps[1] < 0.25 * gaps[0]
+
+
 @pytest.mark.parametrize(
     "region", [L1Ball(2.0), L2Ball(1.5), Box(-1, 1), Simplex(), NuclearBall(2.0), SpectralBall()]
 )
