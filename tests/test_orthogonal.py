@@ -224,6 +224,14 @@ def test_empty_samples_do_not_make_a_dictionary_look_exact():
         assert not stream.data.any(axis=1).all()
         found += errors(stream, [600], random_state=seed)
     assert np.median(found) < 1e-10
+    now = model().fit(stream.data)._state.statistics
+    Y = stream.data[:40]
+    more = np.vstack([Y, np.zeros((60, 10))])
+    alone, among = (
+        RefinedLearner().summarise(now, now.shown, Z, np.ones(len(Z))) for Z in (Y, more)
+    )
+    assert among.n_zero == pytest.approx(alone.n_zero)
+    assert among.n_other == pytest.approx(alone.n_other)
 
 
 def test_dense_codes_fall_back_to_the_first_stage():
