@@ -261,6 +261,10 @@ def test_an_orthogonal_dictionary_sees_the_terms_that_it_began_with():
     assert roc_auc_score(labels == "politics", scores) > 0.99
     assert scores.min() >= 0
     assert scores.max() <= 1 + 1e-6
+    free = model.set_params(random_state=None)  # then the seed of the detector is taken
+    seeded = [NovelDocumentDetector(40, model=free, random_state=0, verbose=0) for _ in range(2)]
+    one, two = (each.fit(start).score_samples(news) for each in seeded)
+    np.testing.assert_array_equal(one, two)
     told = detector.explain("parliament budget minister rain")
     assert {word for word, _ in told.unexplained[:3]} == {"parliament", "budget", "minister"}
     np.testing.assert_array_equal(detector.score_samples(["hitherto unheard"]), [0.0])

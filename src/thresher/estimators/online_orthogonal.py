@@ -38,7 +38,7 @@ class OnlineOrthogonalDictionary(OnlineModel):
 
     .. math:: E_y \|y D^T\|_3^3
 
-    by stochastic Frank–Wolfe steps. Samples may have any sign, and N is the number of features.
+    by stochastic Frank–Wolfe steps. Samples are real, of any sign, and N is the number of features.
 
     Parameters
     ----------

@@ -344,7 +344,10 @@ class NovelDocumentDetector(BaseEstimator):
         if self.model is None and self.mode == "auto":
             return DirectionMemory(Directions.none(self.n_components, n_features, seed))
         if _is_square(self.model):
-            return FixedTermsMemory(clone(self.model), self.n_components)
+            square = clone(self.model)
+            if square.random_state is None:
+                square.set_params(random_state=seed)
+            return FixedTermsMemory(square, self.n_components)
         if self.model is not None:
             return DictionaryMemory(clone(self.model), self.n_new_atoms or 0)
         from thresher.estimators import BatchNMF, L1Dictionary, OnlineL1Dictionary
