@@ -9,6 +9,8 @@ from thresher.penalties import L1, ElasticNet, GroupLasso, GroupNorm, SparseGrou
 from thresher.sets import (
     Box,
     GroupBall,
+    L1Ball,
+    L2Ball,
     NonnegativeElasticNetBall,
     NonnegativeL1Ball,
     NonnegativeL2Ball,
@@ -24,6 +26,8 @@ SETS = {
     "unit box": (Box(0.0, 0.4), lambda c: [c >= 0, c <= 0.4]),
     "l2 ball": (NonnegativeL2Ball(0.8), lambda c: [c >= 0, cp.norm2(c) <= 0.8]),
     "l1 ball": (NonnegativeL1Ball(1.2), lambda c: [c >= 0, cp.sum(c) <= 1.2]),
+    "signed l2 ball": (L2Ball(0.8), lambda c: [cp.norm2(c) <= 0.8]),
+    "signed l1 ball": (L1Ball(1.2), lambda c: [cp.norm1(c) <= 1.2]),
     "simplex": (Simplex(), lambda c: [c >= 0, cp.sum(c) == 1]),
     "elastic-net ball": (
         NonnegativeElasticNetBall(0.7, 1.5),

@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.metrics import roc_auc_score
 
-from thresher import NovelDocumentDetector, OnlineNMF, load, save
+from thresher import NovelDocumentDetector, OnlineNMF, OnlineOrthogonalDictionary, load, save
 from thresher.tasks.alarm import Alarm
 from thresher.tasks.directions import Directions, _joined, unit_rows
 from thresher.tasks.document_steps import document_steps
@@ -32,6 +32,7 @@ TOPICS = {
         "sport": "goal match team player league coach referee stadium cup score",
     }.items()
 }
+MODELS = [None, OnlineNMF(4, divergence="kl", verbose=0), OnlineOrthogonalDictionary(verbose=0)]
 COMMON = ["people", "today", "time", "year", "place", "world", "week", "city", "day", "house"]
 
 
@@ -153,7 +154,7 @@ def test_counts_agree_with_scikit_learn():
     np.testing.assert_array_equal(counts.toarray(), theirs.transform(documents).toarray()[:, order])
 
 
-@pytest.mark.parametrize("model", [None, OnlineNMF(4, divergence="kl", verbose=0)], ids=str)
+@pytest.mark.parametrize("model", MODELS, ids=str)
 def test_rare_words_leave_and_everything_follows(model):
     documents, _ = texts(list(TOPICS), 120)
     oddities = [f"{text} oddity{number}abc" for number, text in enumerate(documents)]
@@ -338,6 +339,31 @@ def test_online_mode_is_one_step_of_the_published_dictionary():
     assert detector._memory.documents is None
 
 
+def test_an_orthogonal_dictionary_sees_the_terms_that_it_began_with():
+    """Paper D, example 2. Rare words are no sparse and familiar code, as they would be for T_k."""
+    start, _ = texts(["weather", "music"], 300)
+    start[:6] = texts(["politics"], 6, seed=3)[0]
+    model = OnlineOrthogonalDictionary(random_state=0, verbose=0, n_nonzero=5, n_jobs=1)
+    detector = NovelDocumentDetector(40, model=model, random_state=0, verbose=0).fit(start)
+    assert detector.components_.shape == (40, len(detector.words_))
+    np.testing.assert_allclose(detector.components_ @ detector.components_.T, np.eye(40), atol=1e-9)
+    news, labels = texts(["weather", "music", "politics"], 200, seed=2)
+    scores = detector.score_samples(news)
+    assert roc_auc_score(labels == "politics", scores) > 0.99
+    assert scores.min() >= 0
+    assert scores.max() <= 1 + 1e-6
+    free = model.set_params(random_state=None)  # then the seed of the detector is taken
+    seeded = [NovelDocumentDetector(40, model=free, random_state=0, verbose=0) for _ in range(2)]
+    one, two = (each.fit(start).score_samples(news) for each in seeded)
+    np.testing.assert_array_equal(one, two)
+    told = detector.explain("parliament budget minister rain")
+    assert {word for word, _ in told.unexplained[:3]} == {"parliament", "budget", "minister"}
+    np.testing.assert_array_equal(detector.score_samples(["hitherto unheard"]), [0.0])
+    for wrong in ({"model": model, "n_new_atoms": 3}, {"model": model.set_params(whiten=True)}):
+        with pytest.raises(ValueError, match="number of terms"):
+            NovelDocumentDetector(40, verbose=0, **wrong).fit(start)
+
+
 def test_sixty_documents_are_enough_to_start_from():
     """The example of the docstring: the rule needs scores of twenty documents and more."""
     old = ["rain falls on the hills", "wind and rain in the north", "snow on northern hills"]
@@ -375,7 +401,7 @@ def test_memory_does_not_grow():
     assert grown < 50_000
 
 
-@pytest.mark.parametrize("model", [None, OnlineNMF(4, divergence="kl", verbose=0)], ids=str)
+@pytest.mark.parametrize("model", MODELS, ids=str)
 def test_a_detector_goes_on_from_a_file(model, tmp_path):
     start, _ = texts(["weather", "music"], 100)
     detector = NovelDocumentDetector(4, model=model, random_state=0, verbose=0).fit(start)

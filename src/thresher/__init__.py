@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         ManhattanNMF,
         OnlineL1Dictionary,
         OnlineNMF,
+        OnlineOrthogonalDictionary,
         OnlineRobustNMF,
         RobustNMF,
         Separation,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
         load,
         save,
     )
+    from thresher.learning import frank_wolfe
     from thresher.tasks.novel_documents import NovelDocumentDetector
     from thresher.tasks.recognition import FaceRecognizer
     from thresher.tasks.segmentation import ImageSegmenter
@@ -40,12 +42,14 @@ _HOMES = {
     "L1Dictionary": "thresher.estimators",
     "OnlineL1Dictionary": "thresher.estimators",
     "OnlineNMF": "thresher.estimators",
+    "OnlineOrthogonalDictionary": "thresher.estimators",
     "OnlineRobustNMF": "thresher.estimators",
     "RobustNMF": "thresher.estimators",
     "Separation": "thresher.estimators",
     "StopAfter": "thresher.engine",
     "SymmetricManhattanNMF": "thresher.estimators",
     "TopicModel": "thresher.tasks.topics",
+    "frank_wolfe": "thresher.learning",
     "load": "thresher.estimators",
     "save": "thresher.estimators",
 }
@@ -60,6 +64,7 @@ __all__ = [
     "NovelDocumentDetector",
     "OnlineL1Dictionary",
     "OnlineNMF",
+    "OnlineOrthogonalDictionary",
     "OnlineRobustNMF",
     "RobustNMF",
     "Separation",
@@ -67,6 +72,7 @@ __all__ = [
     "SymmetricManhattanNMF",
     "TopicModel",
     "__version__",
+    "frank_wolfe",
     "load",
     "save",
 ]

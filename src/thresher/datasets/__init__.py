@@ -10,6 +10,7 @@ from .image_noise import (
     poisson,
     salt_and_pepper,
 )
+from .orthogonal_stream import OrthogonalStream, make_orthogonal_stream
 from .outlier_stream import OutlierStream, make_outlier_stream
 from .surveillance import SurveillanceScene, make_surveillance_scene
 from .text import TextCounts, load_text_counts
@@ -17,6 +18,7 @@ from .text import TextCounts, load_text_counts
 __all__ = [
     "DivergenceStream",
     "Faces",
+    "OrthogonalStream",
     "OutlierStream",
     "SurveillanceScene",
     "TextCounts",
@@ -26,6 +28,7 @@ __all__ = [
     "load_faces",
     "load_text_counts",
     "make_divergence_stream",
+    "make_orthogonal_stream",
     "make_outlier_stream",
     "make_surveillance_scene",
     "occlude",

@@ -9,11 +9,12 @@ from thresher.engine.half import Half, HalfSolver
 from thresher.engine.history import History, HistoryRow
 from thresher.engine.method import OnlineMethod, StreamState, Summary
 from thresher.engine.nesterov import NesterovSmoothing, SmoothedLoss, box_gap
+from thresher.engine.orthogonal import OrthogonalMethod
 from thresher.engine.pool import Pool
 from thresher.engine.progress import ProgressBar
 from thresher.engine.rank_one import RankOneSweeps
 from thresher.engine.starts import best_start
-from thresher.engine.stream import OVERFLOW, Position, advance, stream
+from thresher.engine.stream import OVERFLOW, Method, Position, advance, stream
 from thresher.engine.two_factors import TwoFactors, is_bare
 
 __all__ = [
@@ -29,8 +30,10 @@ __all__ = [
     "HalfSolver",
     "History",
     "HistoryRow",
+    "Method",
     "NesterovSmoothing",
     "OnlineMethod",
+    "OrthogonalMethod",
     "Pool",
     "Position",
     "ProgressBar",

@@ -330,6 +330,21 @@ class OnlineMethod:
             return replace(state, scale=guess)
         return self._average_scale(state, scale, batch.weight) if scale > 0 else state
 
+    def reader(self, state: StreamState, batch: Batch) -> Callable[[slice], Summary]:
+        """What codes a block of a batch on the dictionary of a state, and summarises it."""
+        problem = self.problem(state)
+        self.encoder.prepare(problem)
+        threshold = self.threshold(state)
+
+        def code_and_summarise(rows: slice) -> Summary:
+            X, weight, _ = self.load(batch, rows, state.D.dtype)
+            sample_weight = None if batch.sample_weight is None else batch.sample_weight[rows]
+            codes = self.encode(problem, X, weight)
+            first = rows.start == 0
+            return self.summarise(problem, X, weight, sample_weight, codes, threshold, first)
+
+        return code_and_summarise
+
     def encode(self, problem: CodingProblem, X: Any, weight: Array | None) -> Array:
         """Codes of a block."""
         return self.encoder.encode(problem, X, weight).codes

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from thresher.engine.method import OnlineMethod, StreamState, Summary
+from thresher.engine.method import StreamState, Summary
 from thresher.engine.pool import Pool
-from thresher.engine.stream import Position, stream
+from thresher.engine.stream import Method, Position, stream
 from thresher.streams import Batch, Source
 
 
 def best_start(
-    method: OnlineMethod,
+    method: Method,
     starts: Sequence[StreamState],
     source: Source,
     pool: Pool,

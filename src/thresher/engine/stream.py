@@ -4,14 +4,15 @@ Rows are coded independently and statistics add up, so the blocks of a batch may
 have a fixed size and are merged in order, so the bits do not depend on where they ran.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
+from typing import Protocol, Self
 
 import numpy as np
 
-from thresher.engine.method import OnlineMethod, StreamState, Summary
+from thresher.engine.method import StreamState, Summary
 from thresher.engine.pool import Pool
 from thresher.streams import Batch, Source
 
@@ -21,23 +22,32 @@ OVERFLOW = (
 )
 
 
+class Method(Protocol):
+    """The verbs of an online method."""
+
+    def going_on(self, state: StreamState) -> Self:
+        """The method that a state began with, or a sentence why it cannot go on."""
+
+    def look(self, state: StreamState, batch: Batch) -> StreamState:
+        """Measure what is needed before coding."""
+
+    def blocks(self, batch: Batch) -> Iterator[slice]:
+        """Row blocks of fixed size."""
+
+    def reader(self, state: StreamState, batch: Batch) -> Callable[[slice], Summary]:
+        """What codes a block and summarises it."""
+
+    def update(self, state: StreamState, batch: Batch, summary: Summary) -> StreamState:
+        """Discount the past, add the batch, move the dictionary."""
+
+
 def advance(
-    method: OnlineMethod, state: StreamState, batch: Batch, pool: Pool
+    method: Method, state: StreamState, batch: Batch, pool: Pool
 ) -> tuple[StreamState, Summary]:
     """Learn from one batch."""
     method = method.going_on(state)
     state = method.look(state, batch)
-    problem = method.problem(state)
-    method.encoder.prepare(problem)
-    threshold = method.threshold(state)
-
-    def code_and_summarise(rows: slice) -> Summary:
-        X, weight, _ = method.load(batch, rows, state.D.dtype)
-        sample_weight = None if batch.sample_weight is None else batch.sample_weight[rows]
-        codes = method.encode(problem, X, weight)
-        first = rows.start == 0
-        return method.summarise(problem, X, weight, sample_weight, codes, threshold, first)
-
+    code_and_summarise = method.reader(state, batch)
     try:
         summary = reduce(add, pool.map(code_and_summarise, method.blocks(batch)))
         after = method.update(state, batch, summary)
@@ -91,7 +101,7 @@ Report = Callable[[StreamState, StreamState, Position, Batch, Summary], bool]
 
 
 def stream(
-    method: OnlineMethod,
+    method: Method,
     state: StreamState,
     source: Source,
     pool: Pool,

@@ -6,6 +6,7 @@ from thresher.estimators.l1_dictionary import L1Dictionary
 from thresher.estimators.manhattan_nmf import ManhattanNMF
 from thresher.estimators.online_l1_dictionary import OnlineL1Dictionary
 from thresher.estimators.online_nmf import OnlineNMF
+from thresher.estimators.online_orthogonal import OnlineOrthogonalDictionary
 from thresher.estimators.online_robust_nmf import OnlineRobustNMF
 from thresher.estimators.robust import Separation
 from thresher.estimators.robust_nmf import RobustNMF
@@ -19,6 +20,7 @@ __all__ = [
     "ManhattanNMF",
     "OnlineL1Dictionary",
     "OnlineNMF",
+    "OnlineOrthogonalDictionary",
     "OnlineRobustNMF",
     "RobustNMF",
     "Separation",

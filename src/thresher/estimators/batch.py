@@ -26,7 +26,7 @@ from thresher.engine import (
     any_stops,
     stream,
 )
-from thresher.estimators.learned import LearnedModel
+from thresher.estimators.growing import GrowingModel
 from thresher.estimators.registry import (
     AVERAGING_SHUFFLED,
     FORGETTING_MAJORISED,
@@ -41,7 +41,7 @@ _ROUNDS_PER_NOISE_LEVEL = 5
 _NOISE_LEVELS = 3
 
 
-class BatchModel(LearnedModel):
+class BatchModel(GrowingModel):
     """`fit` on the engine's second loop."""
 
     solver: str

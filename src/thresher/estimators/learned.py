@@ -1,9 +1,8 @@
 """How any model starts to learn, and what it remembers of it."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from numbers import Integral
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -11,12 +10,7 @@ from sklearn.utils import check_random_state
 from thresher.engine import History, Position, StreamState
 from thresher.estimators.base import DictionaryModel, computing_dtype
 from thresher.estimators.registry import INITS
-from thresher.linalg import Array
-from thresher.losses import SeparableLoss
-from thresher.sets import CoveredBox
 from thresher.streams import Batch
-
-_NEW_FEATURE = 1e-3
 
 
 class LearnedModel(DictionaryModel):
@@ -33,71 +27,6 @@ class LearnedModel(DictionaryModel):
     _position: Position
     _seconds: float
     _began_as: str
-
-    def grow(self, n_features: int | None = None, atoms: int | Array = 0) -> Self:
-        """Make room for new features, new atoms, or both.
-
-        Parameters
-        ----------
-        n_features : int, optional
-            The new width; new features start at zero in the old atoms.
-        atoms : int or array of shape (m, n_features)
-            New atoms, or how many: then they start random and the next batches shape them.
-        """
-        self._check_is_begun()
-        F = self._state.D.shape[1] if n_features is None else int(n_features)
-        if self._state.D.shape[1] > F:
-            raise ValueError(
-                f"grow cannot shrink the {self._state.D.shape[1]} features to {F}; leave "
-                "n_features out, or give a larger number."
-            )
-        method = self._method(len(self._state.D))
-        method.loss(1.0).check_features(F)
-        if isinstance(atoms, Integral):
-            if atoms < 0:
-                raise ValueError(f"atoms={atoms} must not be negative.")
-            rng = np.random.default_rng([self._state.seed, 2, self._state.n_steps])
-            new: Array = rng.random((int(atoms), F))
-        else:
-            new = np.asarray(atoms, dtype=np.float64)
-            good = new.ndim == 2 and new.shape[1] == F and np.isfinite(new).all()
-            if not good or not (new >= 0).all():
-                raise ValueError(
-                    f"New atoms must be nonnegative rows of {F} columns, all finite; got the shape "
-                    f"{new.shape}."
-                )
-        region, loss = method.dictionary_regulariser.region, method.loss(1.0)
-        positive = isinstance(loss, SeparableLoss) and loss.positive_prediction
-        state = self._state.grow(F, np.zeros((0, F)), _NEW_FEATURE if positive else 0.0)
-        if isinstance(region, CoveredBox):  # a set of whole dictionaries, not of atoms
-            state = state.grow(F, new)
-            state = replace(state, D=region.project(state.D), average=region.project(state.average))
-        elif len(new):
-            state = state.grow(F, region.project(new))
-        if self._state.D.shape[1] < F and hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-        self.n_features_in_ = F
-        self._adopt(state, self._position)
-        return self
-
-    def keep_features(self, columns: Any) -> Self:
-        """Forget all features but some; dictionary and statistics follow.
-
-        Parameters
-        ----------
-        columns : array of int
-            The features to keep, in their new order.
-        """
-        self._check_is_begun()
-        places = np.asarray(columns, dtype=np.intp)
-        F = self._state.D.shape[1]
-        if places.ndim != 1 or not places.size or places.min() < 0 or places.max() >= F:
-            raise ValueError(f"columns must name at least one of the features 0 to {F - 1}.")
-        if hasattr(self, "feature_names_in_"):
-            self.feature_names_in_ = self.feature_names_in_[places]
-        self.n_features_in_ = len(places)
-        self._adopt(self._state.keep(places), self._position)
-        return self
 
     def _check_is_begun(self) -> None:
         if not hasattr(self, "_state"):

@@ -10,6 +10,7 @@ import numpy as np
 from thresher.engine import (
     Callback,
     HistoryRow,
+    Method,
     Pool,
     Position,
     ProgressBar,
@@ -31,7 +32,7 @@ _PASSES_FOR_A_START = 3
 
 
 class OnlineModel(LearnedModel):
-    """`fit`, `partial_fit`, `resume` and `grow` on the engine's stream loop."""
+    """`fit`, `partial_fit` and `resume` on the engine's stream loop."""
 
     batch_size: int
     n_passes: int | None
@@ -122,7 +123,7 @@ class OnlineModel(LearnedModel):
         self._check_weights(before, batch.entry_weight)
         started = time.perf_counter()
         with Pool(self.n_jobs) as pool:
-            after, summary = advance(self._method(len(before.D)), before, batch, pool)
+            after, summary = advance(self._verbs(len(before.D)), before, batch, pool)
         if not begun:  # only now, when nothing can go wrong any more
             self._learn_features(X)
             self._forget_everything()
@@ -163,6 +164,10 @@ class OnlineModel(LearnedModel):
         with Pool(self.n_jobs) as pool:
             return best_start(method, [first, *others], source, pool, n_passes)
 
+    def _verbs(self, n_components: int, in_order: bool = True) -> Method:
+        """What the loop runs."""
+        return self._method(n_components, in_order)
+
     def _n_passes(self) -> int:
         return _PASSES_FOR_ARRAYS if self.n_passes is None else self.n_passes
 
@@ -179,7 +184,7 @@ class OnlineModel(LearnedModel):
     ) -> Self:
         if n_passes is None:
             n_passes = self._n_passes()
-        method = self._method(len(self._state.D), in_order)
+        method = self._verbs(len(self._state.D), in_order)
         already = self._seconds
         started = time.perf_counter()
         total = None if source.n_samples is None else source.n_samples * n_passes

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from thresher.engine import Callback, OnlineMethod
+from thresher.estimators.growing import GrowingModel
 from thresher.estimators.l1_model import L1Model, with_documents
 from thresher.estimators.online import OnlineModel
 from thresher.estimators.registry import (
@@ -17,7 +18,7 @@ from thresher.estimators.registry import (
 from thresher.learning import PlainAverage
 
 
-class OnlineL1Dictionary(L1Model, OnlineModel):
+class OnlineL1Dictionary(L1Model, GrowingModel, OnlineModel):
     r"""Learn a dictionary of documents from a stream, in the ℓ1 distance.
 
     Minimises, over dictionaries :math:`D` of nonnegative atoms with entries that sum to at most

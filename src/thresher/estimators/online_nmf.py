@@ -10,6 +10,7 @@ from thresher.estimators.divergence import (
     has_majoriser,
     majorising_learner,
 )
+from thresher.estimators.growing import GrowingModel
 from thresher.estimators.online import OnlineModel
 from thresher.estimators.registry import (
     AVERAGING_SHUFFLED,
@@ -22,7 +23,7 @@ from thresher.estimators.registry import (
 from thresher.learning import PlainAverage
 
 
-class OnlineNMF(DivergenceModel, OnlineModel):
+class OnlineNMF(DivergenceModel, GrowingModel, OnlineModel):
     r"""Learn nonnegative parts from a stream under any divergence.
 
     Minimises, over dictionaries :math:`D` in a convex set,

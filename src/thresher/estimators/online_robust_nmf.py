@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from thresher.engine import Callback, OnlineMethod
+from thresher.estimators.growing import GrowingModel
 from thresher.estimators.online import OnlineModel
 from thresher.estimators.registry import (
     AVERAGING_SHUFFLED,
@@ -15,7 +16,7 @@ from thresher.estimators.registry import (
 from thresher.estimators.robust import RobustModel
 
 
-class OnlineRobustNMF(RobustModel, OnlineModel):
+class OnlineRobustNMF(RobustModel, GrowingModel, OnlineModel):
     r"""Learn nonnegative parts from a stream and set the outliers aside.
 
     Minimises, over dictionaries :math:`D` in a convex set,

@@ -78,7 +78,7 @@ def unpacked(arrays: dict[str, Any], document: dict[str, Any], path: str | Path)
             "newer one."
         )
     model = kind(**unpacked_parameters(arrays, document["parameters"]))
-    statistics_kind = {kind.__name__: kind for kind in Statistics.__subclasses__()}
+    statistics_kind = {kind.__name__: kind for kind in _subclasses(Statistics)}
     sums = {name: arrays[f"statistics.{name}"] for name in _names(arrays, "statistics.")}
     statistics = statistics_kind[document["statistics"]](**sums, **document["sums"])
     state = StreamState(

@@ -5,10 +5,30 @@ from thresher.learning.coded_samples import CodedSamples, linearised_step
 from thresher.learning.diagonal import DiagonalLearner, DiagonalStatistics
 from thresher.learning.dictionary_admm import DictionaryADMM
 from thresher.learning.forgetting import Forgetting, HalfLife, PlainAverage, PowerForgetting
+from thresher.learning.frank_wolfe import (
+    CONVEX_AVERAGING,
+    CONVEX_STEP,
+    PUBLISHED_AVERAGING,
+    PUBLISHED_STEP,
+    SHIFTED_AVERAGING,
+    FrankWolfeState,
+    PowerSchedule,
+    StochasticFrankWolfe,
+    exact_gradient,
+    frank_wolfe,
+)
 from thresher.learning.initial import initial_atoms, mean_sample, positive_atoms
 from thresher.learning.l1_admm import L1DictionaryADMM
 from thresher.learning.medians import median_atoms
 from thresher.learning.oiadmm import DualStatistics, OnlineInexactADMM
+from thresher.learning.orthogonal import (
+    FrankWolfeLearner,
+    OrthogonalLearner,
+    Progress,
+    random_orthogonal,
+)
+from thresher.learning.orthogonal_refined import RefinedLearner
+from thresher.learning.orthogonal_tracked import TrackedLearner, principal_directions
 from thresher.learning.outlier_weight import (
     FixedWeight,
     NoiseWeight,
@@ -20,6 +40,7 @@ from thresher.learning.projected_gradient import DictionaryGradient
 from thresher.learning.quadratic import QuadraticLearner
 from thresher.learning.ratio import RatioLearner, RatioStatistics
 from thresher.learning.robust_approximation import BufferStatistics, RobustApproximation
+from thresher.learning.sparsity import keep_largest
 from thresher.learning.statistics import Learner, Statistics, Sums
 from thresher.learning.stochastic_gradient import StepStatistics, StochasticGradient
 from thresher.learning.surrogate import (
@@ -30,6 +51,11 @@ from thresher.learning.surrogate import (
 )
 
 __all__ = [
+    "CONVEX_AVERAGING",
+    "CONVEX_STEP",
+    "PUBLISHED_AVERAGING",
+    "PUBLISHED_STEP",
+    "SHIFTED_AVERAGING",
     "BatchSums",
     "BlockDescent",
     "BufferStatistics",
@@ -43,28 +69,41 @@ __all__ = [
     "DualStatistics",
     "FixedWeight",
     "Forgetting",
+    "FrankWolfeLearner",
+    "FrankWolfeState",
     "HalfLife",
     "L1DictionaryADMM",
     "Learner",
     "NoiseWeight",
     "OnlineInexactADMM",
+    "OrthogonalLearner",
     "OutlierWeight",
     "PlainAverage",
     "PowerForgetting",
+    "PowerSchedule",
+    "Progress",
     "QuadraticLearner",
     "QuadraticStatistics",
     "RangeWeight",
     "RatioLearner",
     "RatioStatistics",
+    "RefinedLearner",
     "RobustApproximation",
     "Statistics",
     "StepStatistics",
+    "StochasticFrankWolfe",
     "StochasticGradient",
     "Sums",
+    "TrackedLearner",
+    "exact_gradient",
+    "frank_wolfe",
     "initial_atoms",
+    "keep_largest",
     "linearised_step",
     "mean_sample",
     "median_atoms",
     "positive_atoms",
+    "principal_directions",
+    "random_orthogonal",
     "weighted_quantile",
 ]

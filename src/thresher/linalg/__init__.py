@@ -1,4 +1,4 @@
-"""Dense, sparse and masked access to samples, written once."""
+"""Dense, sparse and masked access to samples, written once; polar factors."""
 
 from thresher.linalg.arrays import Array
 from thresher.linalg.blocks import (
@@ -8,12 +8,16 @@ from thresher.linalg.blocks import (
     rows_per_block,
     sparse_block_slices,
 )
+from thresher.linalg.polar import approach, newton_schulz, polar
 
 __all__ = [
     "Array",
+    "approach",
     "block_slices",
     "load_block",
     "load_sparse_block",
+    "newton_schulz",
+    "polar",
     "rows_per_block",
     "sparse_block_slices",
 ]

@@ -3,6 +3,7 @@
 from .clusters import clustering_accuracy, probabilistic_rand_index, purity
 from .factors import factor_match_score, hoyer_sparseness
 from .l1_dictionary import regret, regret_bound, sparse_reconstruction_error, violation_bound
+from .orthogonal import frank_wolfe_gap, orthogonal_error
 from .outliers import SupportScores, support_scores
 from .reconstruction import mean_regret, psnr, relative_error, squared_relative_error
 from .topics import TopicCoherence, topic_coherence
@@ -12,8 +13,10 @@ __all__ = [
     "TopicCoherence",
     "clustering_accuracy",
     "factor_match_score",
+    "frank_wolfe_gap",
     "hoyer_sparseness",
     "mean_regret",
+    "orthogonal_error",
     "probabilistic_rand_index",
     "psnr",
     "purity",

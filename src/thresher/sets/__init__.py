@@ -1,21 +1,28 @@
-"""Convex sets for the rows of a dictionary or of a code matrix, with exact projections."""
+"""Convex sets for dictionaries and codes, with exact projections and, where cheap, oracles."""
 
 from thresher.sets.balls import NonnegativeElasticNetBall, NonnegativeL1Ball, NonnegativeL2Ball
-from thresher.sets.base import ConvexSet
+from thresher.sets.base import ConvexSet, OracleSet
 from thresher.sets.box import Box, NonnegativeOrthant, Reals
 from thresher.sets.covered import CoveredBox
 from thresher.sets.groups import GroupBall
+from thresher.sets.signed import L1Ball, L2Ball
 from thresher.sets.simplex import Simplex
+from thresher.sets.spectral import NuclearBall, SpectralBall
 
 __all__ = [
     "Box",
     "ConvexSet",
     "CoveredBox",
     "GroupBall",
+    "L1Ball",
+    "L2Ball",
     "NonnegativeElasticNetBall",
     "NonnegativeL1Ball",
     "NonnegativeL2Ball",
     "NonnegativeOrthant",
+    "NuclearBall",
+    "OracleSet",
     "Reals",
     "Simplex",
+    "SpectralBall",
 ]

@@ -5,17 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from thresher.linalg import Array
-from thresher.sets.base import ConvexSet
+from thresher.sets.base import ConvexSet, OracleSet, check_radius
 from thresher.sets.simplex import project_rows_on_simplex
 
 
-def _check_radius(name: str, radius: float) -> None:
-    if not radius > 0:
-        raise ValueError(f"The radius of {name} must be positive, got {radius}.")
-
-
 @dataclass(frozen=True)
-class NonnegativeL2Ball(ConvexSet):
+class NonnegativeL2Ball(OracleSet):
     """Nonnegative rows of Euclidean length at most ``radius``: the set C of paper A, section III.
 
     The projection takes the positive part, then shortens rows that are too long (22).
@@ -24,7 +19,7 @@ class NonnegativeL2Ball(ConvexSet):
     radius: float = 1.0
 
     def __post_init__(self) -> None:
-        _check_radius("an ℓ2 ball", self.radius)
+        check_radius("an ℓ2 ball", self.radius)
 
     @property
     def nonnegative(self) -> bool:
@@ -38,9 +33,16 @@ class NonnegativeL2Ball(ConvexSet):
         P /= np.maximum(length / self.radius, 1)
         return P
 
+    def minimise_linear(self, G: Array, near: Array | None = None) -> Array:
+        """The positive part of −G at full length; zero where there is none."""
+        S = np.maximum(-G, 0)
+        length = np.linalg.norm(S, axis=1, keepdims=True)
+        S *= np.divide(self.radius, length, out=np.zeros_like(length), where=length > 0)
+        return S
+
 
 @dataclass(frozen=True)
-class NonnegativeL1Ball(ConvexSet):
+class NonnegativeL1Ball(OracleSet):
     """Nonnegative rows whose sum is at most ``radius``.
 
     The projection takes the positive part and, only where its sum exceeds the radius, goes on to
@@ -50,7 +52,7 @@ class NonnegativeL1Ball(ConvexSet):
     radius: float = 1.0
 
     def __post_init__(self) -> None:
-        _check_radius("an ℓ1 ball", self.radius)
+        check_radius("an ℓ1 ball", self.radius)
 
     @property
     def nonnegative(self) -> bool:
@@ -63,6 +65,13 @@ class NonnegativeL1Ball(ConvexSet):
         outside = P.sum(axis=1) > self.radius
         P[outside] = project_rows_on_simplex(P[outside], self.radius)
         return P
+
+    def minimise_linear(self, G: Array, near: Array | None = None) -> Array:
+        """All weight of a row on its smallest entry of G, or none if that is positive."""
+        S = np.zeros_like(G)
+        rows, least = np.arange(len(G)), G.argmin(axis=1)
+        S[rows, least] = np.where(G[rows, least] < 0, self.radius, 0)
+        return S
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,12 @@ import numpy as np
 from thresher.linalg import Array
 
 
+def check_radius(name: str, radius: float) -> None:
+    """Refuse what is no radius."""
+    if not 0 < radius < np.inf:
+        raise ValueError(f"The radius of {name} must be positive and finite, got {radius}.")
+
+
 class ConvexSet(ABC):
     """A closed convex set of matrices, with its Euclidean projection.
 
@@ -32,3 +38,14 @@ class ConvexSet(ABC):
         """Whether ``V`` lies in the set, up to ``tol`` relative to its largest entry."""
         scale = max(1.0, float(np.max(np.abs(V), initial=0.0)))
         return bool(np.all(np.abs(V - self.project(V)) <= tol * scale))
+
+
+class OracleSet(ConvexSet):
+    """A bounded set over which a linear function is minimised as easily: all Frank–Wolfe needs."""
+
+    @abstractmethod
+    def minimise_linear(self, G: Array, near: Array | None = None) -> Array:
+        """Return a member S with the least ``⟨G, S⟩``, an extreme point; of several, any.
+
+        Sets for which that choice matters take the one towards ``near``.
+        """

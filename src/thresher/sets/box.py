@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from thresher.linalg import Array
-from thresher.sets.base import ConvexSet
+from thresher.sets.base import OracleSet
 
 
 @dataclass(frozen=True)
-class Box(ConvexSet):
+class Box(OracleSet):
     """Entries between ``lower`` and ``upper``, either of which may be infinite.
 
     The projection clips: ``min(max(v, lower), upper)``.
@@ -32,6 +32,15 @@ class Box(ConvexSet):
     def project(self, V: Array) -> Array:
         """Clip every entry to the bounds."""
         return np.clip(V, self.lower, self.upper)
+
+    def minimise_linear(self, G: Array, near: Array | None = None) -> Array:
+        """The lower bound where G is positive, else the upper; ``Box(−r, r)`` is the ℓ∞ ball."""
+        if not np.isfinite(self.lower + self.upper):
+            raise ValueError(
+                f"A linear function has no minimum on {self!r}, which is not bounded; give Box two "
+                "finite bounds."
+            )
+        return np.where(G > 0, G.dtype.type(self.lower), G.dtype.type(self.upper))
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from thresher.linalg import Array
-from thresher.sets.base import ConvexSet
+from thresher.sets.base import OracleSet
 
 
 def project_rows_on_simplex(V: Array, radius: float) -> Array:
@@ -24,7 +24,7 @@ def project_rows_on_simplex(V: Array, radius: float) -> Array:
 
 
 @dataclass(frozen=True)
-class Simplex(ConvexSet):
+class Simplex(OracleSet):
     """Nonnegative rows that sum to ``radius``, set C₂ of paper A, section VI-A.
 
     For codes this is what spectra want: shares that add up to one.
@@ -44,3 +44,9 @@ class Simplex(ConvexSet):
     def project(self, V: Array) -> Array:
         """Subtract the one threshold per row that makes the positive part sum to the radius."""
         return project_rows_on_simplex(V, self.radius)
+
+    def minimise_linear(self, G: Array, near: Array | None = None) -> Array:
+        """All weight of a row on its smallest entry of G."""
+        S = np.zeros_like(G)
+        S[np.arange(len(G)), G.argmin(axis=1)] = self.radius
+        return S

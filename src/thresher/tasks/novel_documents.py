@@ -17,6 +17,7 @@ from thresher.tasks.alarm import Alarm
 from thresher.tasks.directions import Directions
 from thresher.tasks.document_steps import document_steps
 from thresher.tasks.emerging import EmergingTopic, emerging_topics
+from thresher.tasks.fixed_terms import FixedTermsMemory
 from thresher.tasks.growing_words import GrowingWords
 from thresher.tasks.novelty_file import pack_detector, unpack_detector
 from thresher.tasks.novelty_memory import DictionaryMemory, DirectionMemory, Memory
@@ -93,7 +94,9 @@ class NovelDocumentDetector(BaseEstimator):
         ``n_new_atoms`` more atoms.
     model : estimator, optional
         Any dictionary model of the library, instead of a mode; its loss is the score. With
-        `partial_fit` it learns step by step, without it anew from all documents.
+        `partial_fit` it learns step by step, without it anew from all documents. Of
+        `OnlineOrthogonalDictionary`, which cannot grow, ``n_components`` is the number of terms:
+        those of largest weight in the documents to start from, and no others.
     n_new_atoms : int
         Atoms that a dictionary grows by at every step, started from its least explained documents;
         η = 10 as published for the batch modes.
@@ -322,7 +325,7 @@ class NovelDocumentDetector(BaseEstimator):
         """Learn from documents whose words are known, with weights of the time before them."""
         weights = self._words.weights(counts)
         memory = self._memory
-        if memory.atoms.shape[1] < weights.shape[1]:
+        if memory.width < weights.shape[1]:
             memory = memory.grow(weights.shape[1])
         memory = memory.learned(weights)
         self._words.learn(counts)
@@ -340,6 +343,11 @@ class NovelDocumentDetector(BaseEstimator):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         if self.model is None and self.mode == "auto":
             return DirectionMemory(Directions.none(self.n_components, n_features, seed))
+        if _is_square(self.model):
+            square = clone(self.model)
+            if square.random_state is None:
+                square.set_params(random_state=seed)
+            return FixedTermsMemory(square, self.n_components)
         if self.model is not None:
             return DictionaryMemory(clone(self.model), self.n_new_atoms or 0)
         from thresher.estimators import BatchNMF, L1Dictionary, OnlineL1Dictionary
@@ -365,7 +373,13 @@ class NovelDocumentDetector(BaseEstimator):
         if self.mode not in MODES:
             raise ValueError(f"mode={self.mode!r} is not known; use one of {', '.join(MODES)}.")
         needed = ("fit", "transform", "objective_samples", "grow")
-        if self.model is not None and not all(hasattr(self.model, name) for name in needed):
+        if _is_square(self.model):
+            if self.model.whiten or self.n_new_atoms:
+                raise ValueError(
+                    "An orthogonal dictionary of documents has one atom for each term: leave out "
+                    "whiten and n_new_atoms, and give the number of terms as n_components."
+                )
+        elif self.model is not None and not all(hasattr(self.model, name) for name in needed):
             raise ValueError(
                 f"model={self.model!r} cannot score documents; give a dictionary model of the "
                 "library, such as OnlineNMF(100, divergence='kl'), or leave it out."
@@ -377,3 +391,9 @@ class NovelDocumentDetector(BaseEstimator):
                 "This detector has not seen a document yet; call fit with the documents to start "
                 "from, or watch a stream."
             )
+
+
+def _is_square(model: Any) -> bool:
+    from thresher.estimators import OnlineOrthogonalDictionary
+
+    return isinstance(model, OnlineOrthogonalDictionary)

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from thresher.estimators.saving import packed, unpacked
 from thresher.tasks.alarm import Alarm
 from thresher.tasks.directions import Directions
+from thresher.tasks.fixed_terms import FixedTermsMemory
 from thresher.tasks.growing_words import GrowingWords
 from thresher.tasks.novelty_memory import DictionaryMemory, DirectionMemory
 
@@ -61,15 +62,18 @@ def pack_detector(detector: NovelDocumentDetector) -> tuple[dict[str, Any], dict
         arrays["sums"] = kept.sums
         document["directions"] = {"seed": kept.seed, "n_steps": kept.n_steps}
         return arrays, document
-    assert isinstance(memory, DictionaryMemory)
-    if memory.documents is not None:
+    assert isinstance(memory, DictionaryMemory | FixedTermsMemory)
+    if isinstance(memory, FixedTermsMemory):
+        arrays["columns"] = memory.columns
+    elif memory.documents is not None:
         raise ValueError(
             "This mode keeps every document, which no file is made for; use mode='auto' or "
             "mode='online', whose memory is bounded."
         )
     inner, document["model"] = packed(memory.model)
-    options = ("n_new_atoms", "unit", "single")
-    document["dictionary"] = {name: getattr(memory, name) for name in options}
+    if isinstance(memory, DictionaryMemory):
+        options = ("n_new_atoms", "unit", "single")
+        document["dictionary"] = {name: getattr(memory, name) for name in options}
     return arrays | {f"{_INNER}{name}": values for name, values in inner.items()}, document
 
 
@@ -84,7 +88,11 @@ def unpack_detector(
     else:
         inner = {n.removeprefix(_INNER): V for n, V in arrays.items() if n.startswith(_INNER)}
         model = unpacked(inner, document["model"], "this file")
-        detector._memory = DictionaryMemory(model, **document["dictionary"])
+        if "columns" in arrays:
+            terms = detector.n_components, arrays["columns"], document["n_words"]
+            detector._memory = FixedTermsMemory(model, *terms)
+        else:
+            detector._memory = DictionaryMemory(model, **document["dictionary"])
         if document["model_given"]:
             detector.model = clone(model)
     names = arrays["words"].tobytes().decode().split("\0") if document["n_words"] else []

@@ -42,6 +42,11 @@ class Memory(ABC):
     def atoms(self) -> Array:
         """Atoms in rows."""
 
+    @property
+    def width(self) -> int:
+        """Words that it has room for."""
+        return self.atoms.shape[1]
+
     @abstractmethod
     def grow(self, n_features: int) -> Memory:
         """Make room for new words."""

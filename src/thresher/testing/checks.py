@@ -17,7 +17,6 @@ _EVERYWHERE: list[Check] = [
     conventions.check_getters_are_pure,
     conventions.check_seed_decides,
     robustness.check_rows_are_coded_independently,
-    robustness.check_codes_are_optimal,
     robustness.check_missing_entries_do_not_matter,
     robustness.check_impute_keeps_what_was_seen,
     robustness.check_sparse_equals_dense,
@@ -36,7 +35,6 @@ _ONLINE: list[Check] = [
     streaming.check_statistics_add_up,
     streaming.check_memory_is_bounded,
     streaming.check_resume_gives_the_same_bits,
-    streaming.check_grow,
 ]
 
 _ROBUST: list[Check] = [
@@ -50,6 +48,9 @@ def checks_for(estimator: Any) -> list[Check]:
     checks = list(_EVERYWHERE)
     if hasattr(estimator, "partial_fit"):
         checks += _ONLINE
+        checks += [streaming.check_grow] if hasattr(estimator, "grow") else []
+    if "max_iter" in estimator.get_params():
+        checks.append(robustness.check_codes_are_optimal)
     if hasattr(estimator, "separate"):
         checks += _ROBUST
     return checks

@@ -23,6 +23,12 @@ def planted(n_samples: int = 300, n_features: int = 24, seed: int = 0) -> Array:
     return np.asarray(X / X.max())
 
 
+def start(estimator: Any, n_features: int) -> Array:
+    """Random first atoms, as many as the estimator takes: few, or a square of them."""
+    n_atoms = N_COMPONENTS if "n_components" in estimator.get_params() else n_features
+    return np.asarray(np.random.default_rng(0).random((n_atoms, n_features)))
+
+
 def ready(estimator: Any, **parameters: Any) -> Any:
     """A quiet clone with a seed, few atoms and small batches."""
     model = clone(estimator)
@@ -30,3 +36,9 @@ def ready(estimator: Any, **parameters: Any) -> Any:
     known = model.get_params()
     wanted = {name: value for name, value in wanted.items() if name in known}
     return model.set_params(**{**wanted, **parameters})
+
+
+def verbs(model: Any) -> Any:
+    """The method of a fitted model."""
+    make = getattr(model, "_verbs", model._method)
+    return make(len(model.components_))

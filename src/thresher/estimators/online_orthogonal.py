@@ -1,0 +1,290 @@
+"""Online orthogonal dictionary learning: paper D."""
+
+from collections.abc import Iterable, Iterator
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
+
+from thresher.engine import Callback, OrthogonalMethod, StreamState
+from thresher.estimators.base import computing_dtype
+from thresher.estimators.online import OnlineModel
+from thresher.learning import (
+    CONVEX_AVERAGING,
+    CONVEX_STEP,
+    PUBLISHED_AVERAGING,
+    PUBLISHED_STEP,
+    FrankWolfeLearner,
+    HalfLife,
+    OrthogonalLearner,
+    PlainAverage,
+    RefinedLearner,
+    TrackedLearner,
+)
+from thresher.linalg import Array, block_slices
+from thresher.streams import Batch
+
+_SOLVERS = ("auto", "noncvx_sfw", "sfw")
+_STARTS = ("samples", "random", "pca")
+
+
+class OnlineOrthogonalDictionary(OnlineModel):
+    r"""Learn an orthogonal dictionary from a stream; its codes are one product.
+
+    Looks for the orthogonal :math:`D` (N × N, atoms in rows) whose codes :math:`c = y D^T` are
+    sparsest. Paper D maximises, over the unit spectral ball,
+
+    .. math:: E_y \|y D^T\|_3^3
+
+    by stochastic Frank–Wolfe steps. Samples are real, of any sign, and N is the number of features.
+
+    Parameters
+    ----------
+    n_nonzero : int, optional
+        How many codes of a sample `transform` keeps, the largest; by default all. The loss of a
+        sample is what these leave out; if all are kept, what a tenth of the codes would.
+    solver : {"auto", "noncvx_sfw", "sfw"}
+        ``auto`` finds the atoms with the ℓ3 norm and then refines them on the supports, at a
+        fraction of the time and of the error; with a half-life, it follows the dictionary whose
+        largest codes leave out least. ``noncvx_sfw`` is Algorithm 2 of the paper, ``sfw`` its
+        baseline, which stays inside the ball.
+    p : {3, 4}
+        The norm of the published solvers; 4 is a baseline of the paper.
+    init : {"samples", "random", "pca"} or array (N, N)
+        Where atoms start: 20 iterations of the batch version on the first batch, a random
+        orthogonal matrix, principal directions of the first batch, or the orthogonal matrix
+        nearest to an array.
+    whiten : bool
+        For complete dictionaries that are not orthogonal: learn from ``y M^(−1/2)``, where M are
+        the second moments so far. `components_` are then ``D M^(1/2)``.
+    forgetting : "auto", None, or a half-life in samples
+        A half-life follows data that drift.
+    batch_size, n_passes, shuffle, tol, n_jobs, random_state, callbacks, verbose
+        As in `OnlineRobustNMF`.
+
+    Attributes
+    ----------
+    components_ : array of shape (N, N)
+        The dictionary, atoms in rows.
+    history_ : History
+        One row per batch: samples, seconds, loss, certificate (always zero: codes are exact),
+        dictionary change.
+    energies_ : array of shape (N,)
+        Mean square of the codes on every atom.
+    n_samples_seen_, n_iter_ : int
+        Samples and batches seen.
+
+    Notes
+    -----
+    Missing entries (NaN) are filled by their best linear prediction from the observed entries of
+    the sample, given the second moments of the stream.
+
+    References
+    ----------
+    Y. Xue, V. K. N. Lau, "Online orthogonal dictionary learning based on Frank–Wolfe method", IEEE
+    Transactions on Neural Networks and Learning Systems, 2021.
+
+    Examples
+    --------
+    >>> from thresher import OnlineOrthogonalDictionary
+    >>> from thresher.datasets import make_orthogonal_stream
+    >>> from thresher.metrics import orthogonal_error
+    >>> stream = make_orthogonal_stream(3000, 8, random_state=0)
+    >>> model = OnlineOrthogonalDictionary(n_passes=1, batch_size=10, random_state=0, verbose=0)
+    >>> orthogonal_error(stream.dictionary, model.fit(stream.data).components_) < 1e-10
+    True
+    """
+
+    _nonnegative = False
+
+    def __init__(
+        self,
+        *,
+        n_nonzero: int | None = None,
+        solver: str = "auto",
+        p: int = 3,
+        init: Any = "samples",
+        whiten: bool = False,
+        batch_size: int = 256,
+        n_passes: int | None = None,
+        shuffle: bool = True,
+        forgetting: Any = "auto",
+        tol: float = 1e-4,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        callbacks: Iterable[Callback] | None = None,
+        verbose: int = 1,
+    ) -> None:
+        self.n_nonzero = n_nonzero
+        self.solver = solver
+        self.p = p
+        self.init = init
+        self.whiten = whiten
+        self.batch_size = batch_size
+        self.n_passes = n_passes
+        self.shuffle = shuffle
+        self.forgetting = forgetting
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.callbacks = callbacks
+        self.verbose = verbose
+
+    @property
+    def solver_(self) -> str:
+        """What the solver does."""
+        return self._learner().description
+
+    @property
+    def energies_(self) -> Array:
+        """Mean square of the codes on every atom, over the stream as far as it is remembered."""
+        check_is_fitted(self, "components_")
+        statistics: Any = self._state.statistics
+        S, weight = statistics.S, statistics.weight
+        _, whitener = self._verbs(len(S)).atoms(self._state)
+        A = self._state.D if whitener is None else self._state.D @ whitener
+        energies: Array = np.einsum("ij,ij->i", A @ S, A) / max(weight, 1e-300)
+        return energies
+
+    # --------------------------------------------------------------------- parts
+
+    def _half_life(self) -> HalfLife | None:
+        value = self.forgetting
+        if value is None or (isinstance(value, str) and value == "auto"):
+            return None
+        if isinstance(value, HalfLife):
+            return value
+        if isinstance(value, Real) and not isinstance(value, bool):
+            return HalfLife(float(value))
+        raise ValueError(
+            f"forgetting={value!r} is not known; use 'auto' or None for streams that do not "
+            "change, or a half-life in samples."
+        )
+
+    def _learner(self) -> OrthogonalLearner:
+        if self.solver not in _SOLVERS:
+            names = ", ".join(map(repr, _SOLVERS))
+            raise ValueError(f"solver={self.solver!r} is not known; use one of {names}.")
+        if self.p not in (3, 4):
+            raise ValueError(f"p={self.p!r} is not known; use 3, or 4 for the baseline.")
+        if self.solver == "noncvx_sfw":
+            return FrankWolfeLearner(PUBLISHED_AVERAGING, PUBLISHED_STEP, True, self.p)
+        if self.solver == "sfw":
+            return FrankWolfeLearner(CONVEX_AVERAGING, CONVEX_STEP, False, self.p)
+        if self.p != 3:
+            raise ValueError("p=4 is for solver='noncvx_sfw' and 'sfw'; leave p out for 'auto'.")
+        return RefinedLearner() if self._half_life() is None else TrackedLearner()
+
+    def _verbs(self, n_components: int, in_order: bool = True) -> OrthogonalMethod:
+        n_scored = max(1, n_components // 10) if self.n_nonzero is None else self.n_nonzero
+        forgetting = self._half_life() or PlainAverage()
+        return OrthogonalMethod(self._learner(), n_scored, forgetting, bool(self.whiten))
+
+    def _identity(self) -> str:
+        return f"solver={self.solver!r}, whiten={self.whiten!r} and {self.solver_!r}"
+
+    # ---------------------------------------------------------------- validation
+
+    def _check_parameters(self) -> None:
+        if not isinstance(self.batch_size, Integral) or self.batch_size < 1:
+            raise ValueError(f"batch_size={self.batch_size!r} must be a positive integer.")
+        for name in ("n_nonzero", "n_passes"):
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, Integral) or value < 1):
+                raise ValueError(f"{name}={value!r} must be a positive integer or None.")
+        if not self.tol > 0:
+            raise ValueError(f"tol={self.tol!r} must be positive.")
+        if self.callbacks is not None and not isinstance(self.callbacks, Iterable):
+            raise ValueError("callbacks must be a list of functions; put brackets around one.")
+        if isinstance(self.init, str) and self.init not in _STARTS:
+            names = ", ".join(map(repr, _STARTS))
+            raise ValueError(f"init={self.init!r} is not known; use one of {names}, or an array.")
+        self._verbs(1)
+
+    def _checked_entry_weight(self, X: Any, entry_weight: Any) -> Array | None:
+        weight = super()._checked_entry_weight(X, entry_weight)
+        if weight is not None and not np.isin(weight, (0, 1)).all():
+            raise ValueError(
+                "An orthogonal dictionary fills entries or takes them as they are: entry_weight "
+                "must be 0 (missing) or 1."
+            )
+        return weight
+
+    def _check_weights(self, state: StreamState, entry_weight: Array | None) -> None:
+        return None
+
+    def _begin(self, first: Batch, seed: int, in_order: bool = True) -> StreamState:
+        N = first.X.shape[1]
+        init = self.init
+        if not isinstance(init, str):
+            init = np.array(init, dtype=np.float64)
+            if init.shape != (N, N) or not np.isfinite(init).all():
+                raise ValueError(
+                    f"init must be a finite array of shape ({N}, {N}), one row for each atom; got "
+                    f"the shape {init.shape}."
+                )
+            if np.linalg.matrix_rank(init) < N:
+                raise ValueError(
+                    "init is singular, so no orthogonal matrix is nearest to it, and zero has no "
+                    "gradient; give N independent rows, or leave init out."
+                )
+        return self._verbs(N).begin(first, init, computing_dtype(first.X), seed)
+
+    # -------------------------------------------------------------------- coding
+
+    def _coded_blocks(
+        self, X: Any, entry_weight: Any = None
+    ) -> Iterator[tuple[slice, Array, Array]]:
+        """Rows, filled samples and all codes, block by block."""
+        batch = Batch(X, entry_weight=self._checked_entry_weight(X, entry_weight))
+        code = self._verbs(len(self._state.D)).coder(self._state, batch)
+        for rows in block_slices(X.shape[0], X.shape[1]):
+            yield rows, *code(rows)
+
+    def transform(self, X: Any, entry_weight: Any = None) -> Array:
+        """Codes ``y Dᵀ`` of samples, of which the ``n_nonzero`` largest are kept.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n, N)
+            Samples; NaN marks missing entries.
+        entry_weight : array-like of shape (n, N), optional
+            Zero marks missing entries too, one the others.
+        """
+        check_is_fitted(self, "components_")
+        X = self._checked(X, known=True)
+        N = len(self.components_)
+        method = self._verbs(N)
+        atoms, _ = method.atoms(self._state)
+        C = np.empty((X.shape[0], N), dtype=computing_dtype(X))
+        for rows, _, codes in self._coded_blocks(X, entry_weight):
+            C[rows] = method.kept(codes, atoms, N if self.n_nonzero is None else self.n_nonzero)
+        return C
+
+    def score_samples(self, X: Any, entry_weight: Any = None) -> Array:
+        """Minus half of the squares that the largest codes leave out of every sample."""
+        check_is_fitted(self, "components_")
+        X = self._checked(X, known=True)
+        method = self._verbs(len(self._state.D))
+        atoms, _ = method.atoms(self._state)
+        parts = [-method.losses(Y, C, atoms) for _, Y, C in self._coded_blocks(X, entry_weight)]
+        return np.concatenate(parts).astype(computing_dtype(X), copy=False)
+
+    def objective_samples(self, X: Any, entry_weight: Any = None) -> Array:
+        """Half of the squares that the largest codes leave out: codes cost nothing."""
+        return -self.score_samples(X, entry_weight)
+
+    def impute(self, X: Any) -> Array:
+        """A copy of the samples with missing entries (NaN) filled from the observed ones."""
+        check_is_fitted(self, "components_")
+        if sparse.issparse(X):
+            raise TypeError("impute gives a dense array; pass a dense array with NaN in the gaps.")
+        X = self._checked(X, known=True)
+        whole = np.array(X, dtype=computing_dtype(X))
+        for rows, Y, _ in self._coded_blocks(X):
+            block = whole[rows]
+            missing = np.isnan(block)
+            block[missing] = Y[missing]
+        return whole

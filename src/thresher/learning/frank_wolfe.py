@@ -1,0 +1,178 @@
+"""The non-convex stochastic Frank–Wolfe method of paper D, for any smooth loss and oracle set."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from thresher.linalg import Array
+from thresher.sets import OracleSet
+
+Schedule = Callable[[int], float]
+"""A weight for each step t = 1, 2, …"""
+
+
+@dataclass(frozen=True)
+class PowerSchedule:
+    """``scale · (t + shift)^(−power)``, at most ``limit``."""
+
+    scale: float
+    shift: float
+    power: float
+    limit: float = np.inf
+
+    def __call__(self, t: int) -> float:
+        """The weight of step t."""
+        return float(min(self.scale * (t + self.shift) ** -self.power, self.limit))
+
+
+PUBLISHED_AVERAGING = PowerSchedule(4.0, 1.0, 0.5)
+"""ρ_t of Algorithm 1. It exceeds one before t = 15 (errata D.1)."""
+PUBLISHED_STEP = PowerSchedule(2.0, 2.0, 0.75)
+"""γ_t of Algorithm 1."""
+SHIFTED_AVERAGING = PowerSchedule(4.0, 15.0, 0.5)
+"""``4(t + 15)^(−1/2)``: never above one, and closer early on (errata D.1)."""
+CONVEX_AVERAGING = PowerSchedule(4.0, 7.0, 2 / 3)
+"""Of SFW, the method for convex losses, as the authors run it: ``4/(t + 8)^(2/3)`` from t = 0."""
+CONVEX_STEP = PowerSchedule(2.0, 7.0, 1.0)
+"""Of SFW: ``2/(t + 8)`` from t = 0."""
+
+
+def exact_gradient(t: int) -> float:
+    """An averaging weight of one, for gradients without noise."""
+    return 1.0
+
+
+class FrankWolfeState(NamedTuple):
+    """Where the method stands after ``t`` steps.
+
+    ``gap`` is the Frank–Wolfe gap of the point *before* the last step, as the averaged gradient
+    sees it: ``⟨G, X − S⟩``. With exact gradients of a convex loss it bounds ``F(X) − min F``.
+    """
+
+    X: Array
+    G: Array
+    t: int = 0
+    gap: float = np.inf
+
+
+@dataclass(frozen=True)
+class StochasticFrankWolfe:
+    r"""Minimise :math:`E_y f(X, y)` over a convex set, one stochastic gradient at a time.
+
+    Algorithm 1 of paper D, for t = 1, 2, …:
+
+    .. math::
+
+        G_t &= (1 - \rho_t) G_{t-1} + \rho_t \nabla f(X_{t-1}, y_t), \\
+        S_t &= \arg\min_{S \in \mathcal C} \langle G_t, S \rangle, \\
+        X_t &= \mathcal P[(1 - \gamma_t) X_{t-1} + \gamma_t S_t].
+
+    Parameters
+    ----------
+    region : OracleSet
+        The set :math:`\mathcal C`: ``SpectralBall``, ``NuclearBall``, ``L1Ball``, ``L2Ball``,
+        ``Box``, ``Simplex``, or one of your own with ``minimise_linear``.
+    averaging, step : callable
+        ρ_t and γ_t; the defaults are the paper's.
+    improve : callable, optional
+        :math:`\mathcal P`: any map into the set that does not raise the loss, such as
+        `thresher.linalg.polar` for orthogonal dictionaries (Lemma 4). None: the identity.
+    """
+
+    region: OracleSet
+    averaging: Schedule = field(default=PUBLISHED_AVERAGING)
+    step: Schedule = field(default=PUBLISHED_STEP)
+    improve: Callable[[Array], Array] | None = None
+
+    def __post_init__(self) -> None:
+        if not hasattr(self.region, "minimise_linear"):
+            raise ValueError(
+                f"Frank–Wolfe needs a set with minimise_linear, which {self.region!r} has not; use "
+                "SpectralBall, NuclearBall, L1Ball, L2Ball, Box or Simplex from thresher.sets."
+            )
+
+    def begin(self, X: Array) -> FrankWolfeState:
+        """A state at a member of the set that has seen no gradient."""
+        if not self.region.contains(X):
+            raise ValueError(
+                f"The start does not lie in {self.region!r}; project it first: region.project(X)."
+            )
+        return FrankWolfeState(X.copy(), np.zeros_like(X))
+
+    def advance(self, state: FrankWolfeState, gradient: Array) -> FrankWolfeState:
+        """One step, given the mean gradient of a mini-batch at ``state.X``."""
+        X, t = state.X, state.t + 1
+        rho, gamma = self.averaging(t), self.step(t)
+        G = (1 - rho) * state.G + rho * gradient
+        S = self.region.minimise_linear(G, X)
+        gap = float(np.sum(G * (X - S)))
+        X = (1 - gamma) * X + gamma * S
+        return FrankWolfeState(X if self.improve is None else self.improve(X), G, t, gap)
+
+
+def frank_wolfe(
+    gradient: Callable[[Array, int], Array],
+    region: OracleSet,
+    start: Array,
+    *,
+    averaging: Schedule = PUBLISHED_AVERAGING,
+    step: Schedule = PUBLISHED_STEP,
+    improve: Callable[[Array], Array] | None = None,
+    n_steps: int = 1000,
+    tol: float = 0.0,
+    callback: Callable[[FrankWolfeState], bool | None] | None = None,
+) -> FrankWolfeState:
+    """Run `StochasticFrankWolfe` for ``n_steps`` steps, or until the gap is at most ``tol``.
+
+    Parameters
+    ----------
+    gradient : callable
+        ``gradient(X, t)``: the gradient of the loss at X, of the whole or of the t-th mini-batch.
+    region, averaging, step, improve
+        As in `StochasticFrankWolfe`.
+    start : array
+        A member of the set.
+    n_steps, tol : int, float
+        When to stop. The gap of an averaged stochastic gradient is an estimate.
+    callback : callable, optional
+        Told of every state; returning True ends the run.
+
+    Returns
+    -------
+    FrankWolfeState
+        ``X``, the averaged gradient ``G``, the number of steps ``t``, and the last ``gap``.
+
+    Examples
+    --------
+    Complete a matrix of rank one from half of its entries:
+
+    >>> import numpy as np
+    >>> from thresher.sets import NuclearBall
+    >>> rng = np.random.default_rng(0)
+    >>> truth = np.outer(rng.normal(size=8), rng.normal(size=6))
+    >>> seen = rng.random(truth.shape) < 0.7
+    >>> ball = NuclearBall(np.linalg.norm(truth))
+    >>> end = frank_wolfe(
+    ...     lambda X, t: np.where(seen, X - truth, 0),
+    ...     ball,
+    ...     np.zeros(truth.shape),
+    ...     averaging=exact_gradient,
+    ...     step=lambda t: 2 / (t + 2),
+    ...     n_steps=2000,
+    ... )
+    >>> bool(np.linalg.norm(end.X - truth) < 0.05 * np.linalg.norm(truth))
+    True
+    """
+    method = StochasticFrankWolfe(region, averaging, step, improve)
+    state = method.begin(np.asarray(start, dtype=np.float64))
+    for t in range(1, n_steps + 1):
+        state = method.advance(state, gradient(state.X, t))
+        if not (np.isfinite(state.G).all() and np.isfinite(state.X).all()):
+            raise ValueError(
+                f"The gradient of step {t} is not finite; check the loss, or rescale the data."
+            )
+        if state.gap <= tol or (callback is not None and callback(state)):
+            break
+    return state
