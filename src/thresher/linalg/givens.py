@@ -1,0 +1,67 @@
+"""Orthogonal matrices as rotation angles."""
+
+from functools import cache
+
+import numpy as np
+
+from thresher.linalg.arrays import Array
+
+
+def n_givens_angles(N: int, n_rows: int | None = None) -> int:
+    """How many angles make the leading rows of an N × N rotation; ``N(N−1)/2`` for all."""
+    R = N - 1 if n_rows is None else min(n_rows, N - 1)
+    return R * (2 * N - R - 1) // 2
+
+
+def givens_angles(Q: Array) -> tuple[Array, int]:
+    r"""The ``N(N−1)/2`` angles and the sign of an orthogonal matrix.
+
+    Columns i and j are turned by :math:`\theta_{ij} = \mathrm{atan2}(Q_{ij}, Q_{ii})`, for j after
+    i, row after row, which makes :math:`Q_{ij}` zero and :math:`Q_{ii}` positive: what is left is
+    the identity, but for its last entry, the determinant. Angles are ordered by i, then j.
+    """
+    Q = np.array(Q, dtype=np.float64)
+    N = len(Q)
+    angles = []
+    for i in range(N - 1):
+        for j in range(i + 1, N):
+            theta = np.arctan2(Q[i, j], Q[i, i])
+            _turn(Q, i, j, np.cos(theta), np.sin(theta))
+            angles.append(theta)
+    return np.array(angles), -1 if Q[-1, -1] < 0 else 1
+
+
+def from_givens(angles: Array, sign: int, N: int) -> Array:
+    """The orthogonal matrix with these angles and this sign; angles left out at the end are zero."""
+    return _turned_back(np.cos(angles), np.sin(angles), sign, N)
+
+
+def from_whole_givens(numbers: Array, sign: int, N: int, n_levels: int) -> Array:
+    """`from_givens` for whole multiples of ``2π / n_levels``, the same on every machine.
+
+    Cosines come from a table rounded to 2⁻³⁰, beyond which libraries may differ, and no sum is
+    reordered.
+    """
+    table = _cosines(n_levels)
+    sines = table[(numbers - n_levels // 4) % n_levels]
+    return _turned_back(table[numbers % n_levels], sines, sign, N)
+
+
+@cache
+def _cosines(n_levels: int) -> Array:
+    table: Array = np.round(np.cos(2 * np.pi * np.arange(n_levels) / n_levels) * 2**30) / 2**30
+    return table
+
+
+def _turned_back(cosines: Array, sines: Array, sign: int, N: int) -> Array:
+    pairs = [(i, j) for i in range(N - 1) for j in range(i + 1, N)][: len(cosines)]
+    Q = np.eye(N)
+    Q[-1, -1] = sign
+    for (i, j), c, s in zip(reversed(pairs), cosines[::-1], sines[::-1], strict=True):
+        _turn(Q, i, j, c, -s)
+    return Q
+
+
+def _turn(Q: Array, i: int, j: int, c: float, s: float) -> None:
+    """Turn columns i and j in place: ``(q_i, q_j) ← (c q_i + s q_j, c q_j − s q_i)``."""
+    Q[:, i], Q[:, j] = c * Q[:, i] + s * Q[:, j], c * Q[:, j] - s * Q[:, i]
