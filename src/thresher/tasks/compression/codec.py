@@ -17,7 +17,7 @@ from thresher.tasks.compression.edge import Edge
 from thresher.tasks.compression.learners import HALF_LIVES
 from thresher.tasks.compression.packet import PacketError
 
-_LONG_BATCH = 2048
+_LARGEST_FILE_BATCH = 2**21  # values
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class SensorCodec:
         Of the dictionary. ``auto`` learns with several half-lives, and sends the dictionary that
         saves most, its own bytes counted.
     batch_size : int, optional
-        Rows in a packet; by default 256 in streams and 2048 in `compress`.
+        Rows in a packet; by default 256 in streams, and all in `compress`, if memory allows.
     angle_bits : int
         Angles are sent in units of :math:`2\pi/2^\mathrm{bits}`.
 
@@ -101,7 +101,9 @@ class SensorCodec:
             f"forgetting={value!r} is not known; use 'auto', None, or a half-life in rows."
         )
 
-    def edge(self, n_sensors: int, *, reference: float | None = None) -> Edge:
+    def edge(
+        self, n_sensors: int, *, reference: float | None = None, expected_rows: int | None = None
+    ) -> Edge:
         """The side of the sensors.
 
         Parameters
@@ -110,10 +112,12 @@ class SensorCodec:
             N.
         reference : float, optional
             The root mean square to which ``error`` refers; by default that of the stream so far.
+        expected_rows : int, optional
+            How long the stream will be, if that is known: dictionaries pay earlier.
         """
         if not isinstance(n_sensors, Integral) or not 1 <= n_sensors <= 65535:
             raise ValueError(f"n_sensors={n_sensors!r} must be a whole number from 1 to 65535.")
-        return Edge(self, int(n_sensors), reference)
+        return Edge(self, int(n_sensors), reference, expected_rows)
 
     def cloud(self) -> Cloud:
         """The side that wants the rows; it needs no settings."""
@@ -140,9 +144,9 @@ class SensorCodec:
         Y = np.asarray(Y)
         if Y.ndim != 2 or Y.shape[1] < 1:
             raise ValueError(f"Y must have shape (rows, sensors); got {Y.shape}.")
-        whole = _with_batch_size(self)
+        whole = self if self.batch_size else replace(self, batch_size=_file_batch(Y.shape[1]))
         size = np.sqrt(np.nanmean(np.square(Y, dtype=np.float64))) if np.isfinite(Y).any() else 0.0
-        edge = whole.edge(Y.shape[1], reference=float(size))
+        edge = whole.edge(Y.shape[1], reference=float(size), expected_rows=len(Y))
         packets: list[bytes] = []
         for start in range(0, len(Y), whole.rows_per_packet):
             packets += edge.send(Y[start : start + whole.rows_per_packet])
@@ -178,7 +182,6 @@ class SensorCodec:
         return np.concatenate(parts), about
 
 
-def _with_batch_size(codec: SensorCodec) -> SensorCodec:
-    if codec.batch_size is not None:
-        return codec
-    return replace(codec, batch_size=_LONG_BATCH)
+def _file_batch(n_sensors: int) -> int:
+    """As many rows as memory allows: one slope for all is best, and heads are few."""
+    return max(256, min(LARGEST_BATCH, _LARGEST_FILE_BATCH // n_sensors))

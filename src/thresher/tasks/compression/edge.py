@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -11,9 +13,15 @@ from thresher.linalg import Array
 from thresher.tasks.compression.batch import Coded, Mode, Quantiser, coded, written
 from thresher.tasks.compression.dictionary import Turn, take_turn, turn_towards
 from thresher.tasks.compression.grid import grid_of
-from thresher.tasks.compression.learners import Candidate, Learners
+from thresher.tasks.compression.learners import Learners
 from thresher.tasks.compression.packet import Kind, Packet, PacketError, packed, unpacked
-from thresher.tasks.compression.search import best_lattice, best_transform
+from thresher.tasks.compression.search import (
+    bits_at_error,
+    lattice_at,
+    least_slope,
+    rows_over,
+    transform_at,
+)
 from thresher.tasks.compression.state import CodecState
 
 if TYPE_CHECKING:
@@ -22,6 +30,43 @@ if TYPE_CHECKING:
 KEYFRAME = struct.Struct("<HQ")
 _FAR = 1.1
 _REST = 8
+_SPEND = 0.98  # of the error bound; the rest is for surprises
+
+
+class Batch(NamedTuple):
+    """Rows to code: values, zero where missing; which are there; the grid they lie on."""
+
+    Y: Array
+    present: Array
+    grid: int
+
+    @property
+    def n_values(self) -> int:
+        """How many values there are."""
+        return int(self.present.sum())
+
+    @property
+    def squares(self) -> float:
+        """Their squares, summed."""
+        return float(np.square(self.Y).sum())
+
+    def split(self, n: int) -> tuple[Batch, Batch]:
+        """The first n rows, and the others."""
+        return (
+            Batch(self.Y[:n], self.present[:n], self.grid),
+            Batch(self.Y[n:], self.present[n:], self.grid),
+        )
+
+    def from_state(self, state: CodecState) -> Callable[[Quantiser], Coded]:
+        """How to code these rows from a state."""
+        return partial(coded, state, self.Y, self.present)
+
+
+class Choice(NamedTuple):
+    """A coded batch, and the dictionary to send before it."""
+
+    coded: Coded
+    turn: Turn | None
 
 
 class Edge:
@@ -39,9 +84,17 @@ class Edge:
         Root of the squared error so far over the squares so far, of observed entries.
     """
 
-    def __init__(self, codec: SensorCodec, n_sensors: int, reference: float | None) -> None:
+    def __init__(
+        self,
+        codec: SensorCodec,
+        n_sensors: int,
+        reference: float | None,
+        expected_rows: int | None,
+    ) -> None:
         self._codec = codec
         self._reference = reference
+        self._expected_rows = expected_rows
+        self._slope: float | None = None
         self._N = n_sensors
         self._state: CodecState | None = None
         self._sequence = 0
@@ -106,119 +159,133 @@ class Edge:
         return Y
 
     def _batch(self, Y: Array) -> list[bytes]:
+        """A dictionary, if one pays, and a batch; the first begins with a keyframe."""
         present = ~np.isnan(Y)
-        grid = grid_of(Y[present])
-        filled = np.where(present, Y, 0.0).astype(np.float64)
         packets = []
         if self._state is None:
-            packets.append(self._keyframe(np.array([np.median(Y[present])] if grid or present.any() else [0.0])))
-        n_values, squares = int(present.sum()), float(np.square(filled).sum())
-        self._n_values += n_values
-        self._squares += squares
-        best, turn = self._best(filled, present, grid, n_values)
-        if turn is not None:
-            packets.append(self._dictionary(turn))
-        payload = written(best, present)
-        self._state = best.state
-        self._error += best.error
-        self.n_rows_ += len(Y)
-        self.n_packets_[best.quantiser.mode.name.lower()] += 1
-        packets.append(self._packet(Kind.DATA, payload))
+            typical = np.median(Y[present]) if present.any() else 0.0
+            packets.append(self._keyframe(np.array([typical])))
         self._learn(Y)
-        return packets
+        batch = Batch(np.where(present, Y, 0.0).astype(np.float64), present, grid_of(Y[present]))
+        if self._codec.n_nonzero is not None:
+            choice = self._sparse(batch)
+        elif self._codec.error == 0 or not batch.squares:
+            choice = self._lossless(batch)
+        else:
+            return packets + self._within_bound(batch)
+        return packets + self._coded(batch, choice)
 
-    def _allowed(self) -> float:
-        """The squared error that is left to spend."""
-        squares = self._squares
+    def _coded(self, batch: Batch, choice: Choice) -> list[bytes]:
+        """The packets of a choice."""
+        packets = [] if choice.turn is None else [self._dictionary(choice.turn)]
+        payload = written(choice.coded, batch.present)
+        self._state = choice.coded.state
+        self._n_values += batch.n_values
+        self._squares += batch.squares
+        self._error += choice.coded.error
+        self.n_rows_ += len(batch.Y)
+        self.n_packets_[choice.coded.quantiser.mode.name.lower()] += 1
+        return [*packets, self._packet(Kind.DATA, payload)]
+
+    def _bound(self, batch: Batch) -> float:
+        """The squared error that the stream may have after a batch."""
+        squares = self._squares + batch.squares
         if self._reference is not None:
-            squares = self._n_values * self._reference**2
-        return max(0.0, self._codec.error**2 * squares - self._error)
+            squares = (self._n_values + batch.n_values) * self._reference**2
+        return float(self._codec.error**2 * squares)
 
     # ------------------------------------------------------------------ choosing
 
-    def _best(
-        self, Y: Array, present: Array, grid: int, n_values: int
-    ) -> tuple[Coded, Turn | None]:
-        """The batch in fewest bytes, and the dictionary to send first, if one pays."""
-        state = self._known()
-        allowed = self._allowed()
-        if allowed <= 0 and not grid and n_values:
+    def _lossless(self, batch: Batch) -> Choice:
+        if not batch.grid and batch.squares:
             raise ValueError(
                 "error=0 is for values on a grid, such as whole numbers or tenths; these have more "
                 "digits. Set an error above zero."
             )
-        if self._codec.n_nonzero is not None:
-            return self._sparse(Y, present, grid)
+        grid = batch.grid or grid_of(np.zeros(1))
+        return Choice(lattice_at(batch.from_state(self._known()), grid, np.inf), None)
 
-        def attempt(quantiser: Quantiser) -> Coded:
-            return coded(state, Y, present, quantiser)
+    def _within_bound(self, batch: Batch) -> list[bytes]:
+        """Code a batch so that the error of the stream stays within its bound."""
+        bound = self._bound(batch)
+        allowed = bound - self._error
+        if self._slope is None:
+            at = partial(lattice_at, batch.from_state(self._known()), batch.grid)
+            self._slope = least_slope(at, allowed, batch.n_values).slope
+            choice, at = self._chosen(batch, self._slope)
+            fit = least_slope(at, allowed, batch.n_values)
+            self._slope = fit.slope
+            n_over = rows_over(fit, np.where(batch.present, batch.Y, np.nan), allowed)
+            if n_over:
+                first, rest = batch.split(n_over)
+                over = fit.over.quantiser if fit.over else fit.batch.quantiser
+                state = self._known().copy()
+                if choice.turn is not None:
+                    take_turn(state, choice.turn)
+                head = self._coded(first, Choice(first.from_state(state)(over), choice.turn))
+                return head + self._within_bound(rest)
+            return self._coded(batch, Choice(fit.batch, choice.turn))
+        choice, at = self._chosen(batch, self._slope)
+        spent = (self._error + choice.coded.error) / bound
+        self._slope *= 2.0 ** float(np.clip(4 * (spent - _SPEND), -0.5, 0.5))
+        if choice.coded.error > allowed:
+            choice = Choice(least_slope(at, allowed, batch.n_values).batch, choice.turn)
+        return self._coded(batch, choice)
 
-        lattice = best_lattice(attempt, grid, allowed, n_values)
+    def _chosen(self, batch: Batch, slope: float) -> tuple[Choice, Callable[[float], Coded]]:
+        """The cheapest of lattice, dictionary, and a new dictionary; and how to try it again."""
+        state = self._known()
+        with_lattice = partial(lattice_at, batch.from_state(state), batch.grid)
+        choice, at = Choice(with_lattice(slope), None), with_lattice
         if self._N < 2 or self._rest:
             self._rest = max(0, self._rest - 1)
-            return lattice, None
-        transform = best_transform(attempt, grid, allowed, n_values)
-        best = lattice if transform is None or lattice.bits <= transform.bits else transform
-        turn, least = self._paying(Y, present, grid, allowed, n_values, best)
-        if turn is not None:
-            after = state.copy()
-            take_turn(after, turn)
-            with_turn = best_transform(
-                lambda q: coded(after, Y, present, q), grid, allowed, n_values
-            )
-            if with_turn is not None:
-                return with_turn, turn
-        if best is lattice and least > _FAR * lattice.bits:
-            self._rest = _REST  # dictionaries are far from paying: look again later
-        return best, None
-
-    def _paying(
-        self, Y: Array, present: Array, grid: int, allowed: float, n_values: int, best: Coded
-    ) -> tuple[Turn | None, float]:
-        """The turn whose account has reached its cost; and the fewest bits with any."""
-        state, least, chosen, gain = self._known(), np.inf, None, 0.0
-        step = None
+            return choice, at
+        error, known = choice.coded.error, choice.coded.bits
+        if not np.array_equal(state.D, np.eye(self._N)):
+            with_codes = partial(transform_at, batch.from_state(state), batch.grid)
+            found = with_codes(slope)
+            if bits_at_error(found, error) < known:
+                choice, at, known = Choice(found, None), with_codes, bits_at_error(found, error)
+        best_gain, least = 0.0, np.inf
         for candidate in self._learners.candidates(state.D, self._codec.angle_bits):
             after = state.copy()
             take_turn(after, candidate.turn)
-            if step is None:
-                found = best_transform(
-                    lambda q, after=after: coded(after, Y, present, q), grid, allowed, n_values
-                )
-                if found is None:
-                    break
-                step = found.quantiser
-            else:
-                found = coded(after, Y, present, step)
-            # Differences of error count too, at the price at which error buys bits.
-            bits = found.bits + step.weight * (found.error - allowed) / step.step**2
-            least = min(least, bits)
-            saved = self._learners.account(candidate, (best.bits - bits) / 8)
-            if saved - candidate.cost > gain:
-                chosen, gain = candidate.turn, saved - candidate.cost
-        return chosen, least
+            with_turn = partial(transform_at, batch.from_state(after), batch.grid)
+            found = with_turn(slope)
+            bits = bits_at_error(found, error)
+            least, saved = min(least, bits), (known - bits) / 8
+            future = saved * self._batches_left(len(batch.Y))
+            gain = self._learners.account(candidate, saved) + future - candidate.cost
+            if gain > best_gain:
+                best_gain, choice, at = gain, Choice(found, candidate.turn), with_turn
+        if least > _FAR * known:
+            self._rest = _REST  # dictionaries are far from paying: look again later
+        return choice, at
 
-    def _sparse(self, Y: Array, present: Array, grid: int) -> tuple[Coded, Turn | None]:
+    def _batches_left(self, n_rows: int) -> float:
+        """How many more batches of this size are known to follow."""
+        if self._expected_rows is None:
+            return 0.0
+        return max(0.0, (self._expected_rows - self.n_rows_) / n_rows - 1)
+
+    def _sparse(self, batch: Batch) -> Choice:
         """As in the paper: the largest codes, and a dictionary when the error passes the bound."""
-        state, N = self._known(), self._N
-        n_nonzero = min(self._codec.n_nonzero or N, N)
-        values = max(int(present.sum()), 1)
-        size = self._reference or np.sqrt(np.square(Y).sum() / values) or 1.0
-        step = max(self._codec.error, 1e-6) * size * np.sqrt(12)
-        quantiser = Quantiser(Mode.TRANSFORM, grid, float(step), np.inf, n_nonzero)
-        best = coded(state, Y, present, quantiser)
-        turn: Turn | None = None
-        if best.error > self._codec.error**2 * np.square(Y).sum():
-            candidates: list[Candidate] = (
-                self._learners.candidates(state.D, self._codec.angle_bits) if N > 1 else []
-            )
-            for candidate in candidates:
-                after = state.copy()
-                take_turn(after, candidate.turn)
-                found = coded(after, Y, present, quantiser)
-                if found.error < (0.95 if turn is None else 1.0) * best.error:
-                    best, turn = found, candidate.turn
-        return best, turn
+        size = self._reference or np.sqrt(batch.squares / max(batch.n_values, 1)) or 1.0
+        step = float(max(self._codec.error, 1e-6) * size * np.sqrt(12))
+        most = min(self._codec.n_nonzero or self._N, self._N)
+        quantiser = Quantiser(Mode.TRANSFORM, batch.grid, step, np.inf, most)
+        state = self._known()
+        choice = Choice(batch.from_state(state)(quantiser), None)
+        if self._N < 2 or choice.coded.error <= self._codec.error**2 * batch.squares:
+            return choice
+        clearly = 0.95 * choice.coded.error
+        for candidate in self._learners.candidates(state.D, self._codec.angle_bits):
+            after = state.copy()
+            take_turn(after, candidate.turn)
+            found = batch.from_state(after)(quantiser)
+            if found.error < min(clearly, choice.coded.error):
+                choice = Choice(found, candidate.turn)
+        return choice
 
     # ------------------------------------------------------------------- packets
 
