@@ -5,8 +5,8 @@ At every time, sensor after sensor,
     x_j = ŷ_j + Σ B_ji z_i,    z = (innovations of the row before, those of this row up to j)
     ŷ_j ← base + step q,       base = x_j rounded to the grid of the data, if they have one
 
-where q is coded under a Laplace law centred at x_j. B are the regressions that the discounted second
-moments of z give, all at once by one Cholesky factor; the scale is the mean size of what the
+where q is coded under a Laplace law centred at x_j. B are the regressions that the discounted
+second moments of z give, all at once by one Cholesky factor; the scale is the mean size of what the
 regression left before, times how lively the row is. A missing sensor follows its prediction.
 
 Everything comes from values that both sides know, and every sum is done as written, so that edge
@@ -46,7 +46,7 @@ class LatticeState(NamedTuple):
     chances: Any  # (2, contexts)
 
 
-def first_lattice(level):  # type: ignore[no-untyped-def]
+def first_lattice(level: Any) -> LatticeState:
     """The state of a stream that starts at given values."""
     N = len(level)
     return LatticeState(

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thresher.kernels.adaptive_bits import adapt, told
+from thresher.kernels.adaptive_bits import adapt, n_below, told
 from thresher.kernels.compiling import strict_helper, strict_kernel
 
 _AGES = np.array([1, 2, 4, 8, 16, 64])
@@ -24,7 +24,7 @@ class MaskState(NamedTuple):
     chances: Any  # (2, contexts)
 
 
-def first_mask(N):  # type: ignore[no-untyped-def]
+def first_mask(N: int) -> MaskState:
     """All sensors present, changes rare."""
     n_contexts = (len(_RATES) + 1) * 2 * (len(_AGES) + 1)
     return MaskState(
@@ -38,8 +38,8 @@ def first_mask(N):  # type: ignore[no-untyped-def]
 @strict_helper
 def _context(state, j):  # type: ignore[no-untyped-def]
     here = int(state.present[j])
-    rate = np.searchsorted(_RATES, state.rate[j, here])
-    age = np.searchsorted(_AGES, state.age[j], side="right")
+    rate = n_below(_RATES, state.rate[j, here])
+    age = n_below(_AGES, state.age[j] + 1)
     return (rate * 2 + here) * (_AGES.size + 1) + age
 
 

@@ -3,9 +3,9 @@
     c = (y − ŷ) Dᵀ,    q = (c − r ∘ c′) / step rounded,    ŷ ← ŷ + (r ∘ c′ + step q) D
 
 with c′ the codes of the row before, and r their regression on the ones before, atom by atom; small
-predictions are taken as zero, so that a row costs as many atoms as it uses. Missing sensors take part
-with what the codes of the others say about them. As in `lattice_codec`, what the cloud has to follow
-is done in the order that is written; the edge's products may be done in any.
+predictions are taken as zero, so that a row costs as many atoms as it uses. Missing sensors take
+part with what the codes of the others say about them. As in `lattice_codec`, what the cloud has to
+follow is done in the order that is written; the edge's products may be done in any.
 """
 
 from typing import Any, NamedTuple
@@ -40,7 +40,7 @@ class TransformState(NamedTuple):
     chances: Any
 
 
-def first_transform(N):  # type: ignore[no-untyped-def]
+def first_transform(N: int) -> TransformState:
     """No dictionary yet: the identity."""
     return TransformState(
         D=np.eye(N),
@@ -115,9 +115,14 @@ def _fill(D, c, least, present, innovation):  # type: ignore[no-untyped-def]
                     innovation[j] += c[k] * D[k, j]
 
 
-@strict_helper
-def _nth_largest(values, n):  # type: ignore[no-untyped-def]
-    return np.sort(np.abs(values))[values.size - n] if n < values.size else 0.0
+@helper
+def _is_among(c, k, n):  # type: ignore[no-untyped-def]
+    """Whether code k is one of the n largest; of equals, the first."""
+    before = 0
+    for i in range(c.size):
+        if abs(c[i]) > abs(c[k]) or (abs(c[i]) == abs(c[k]) and i < k):
+            before += 1
+    return before < n
 
 
 @strict_kernel
@@ -135,18 +140,21 @@ def transform_encode(  # type: ignore[no-untyped-def]
     bits, error = 0.0, 0.0
     for t in range(n):
         _begin_row(state, step, predicted)
-        innovation[:] = np.where(present[t], Y[t] - level, 0.0)
+        n_missing = 0
+        for j in range(N):
+            innovation[j] = Y[t, j] - level[j] if present[t, j] else 0.0
+            n_missing += not present[t, j]
         _codes(state.D, innovation, c)
-        if not present[t].all():
-            for _ in range(_FILLS):
-                _fill(state.D, c, 0.6 * step, present[t], innovation)
-                _codes(state.D, innovation, c)
-        c -= predicted
-        least = _nth_largest(c, n_nonzero)
+        for _ in range(_FILLS if n_missing else 0):
+            _fill(state.D, c, 0.6 * step, present[t], innovation)
+            _codes(state.D, innovation, c)
+        for k in range(N):
+            c[k] -= predicted[k]
         for k in range(N):
             at = _contexts_at_hand(state, k, step)
             tell(state.chances, at, p[t, k])
-            q = cheaper(p[t, k], c[k] / step, weight) if abs(c[k]) >= least else 0
+            wanted = n_nonzero >= N or _is_among(c, k, n_nonzero)
+            q = cheaper(p[t, k], c[k] / step, weight) if wanted else 0
             bits += code_length(p[t, k], q)
             _settle(state, k, at, q, step, predicted)
             numbers[t, k] = q

@@ -32,7 +32,7 @@ def givens_angles(Q: Array) -> tuple[Array, int]:
 
 
 def from_givens(angles: Array, sign: int, N: int) -> Array:
-    """The orthogonal matrix with these angles and this sign; angles left out at the end are zero."""
+    """The orthogonal matrix with these angles and this sign; angles missing at the end are zero."""
     return _turned_back(np.cos(angles), np.sin(angles), sign, N)
 
 

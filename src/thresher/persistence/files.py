@@ -41,6 +41,10 @@ def write_atomically(path: str | Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
+        # Others may read the file as they may any new file, not as a private temporary one.
+        usual = os.umask(0o077)
+        os.umask(usual)
+        os.chmod(name, 0o666 & ~usual)
         os.replace(name, path)
     except BaseException:
         Path(name).unlink(missing_ok=True)

@@ -55,10 +55,9 @@ def coded(before: CodecState, Y: Array, present: Array, quantiser: Quantiser) ->
     """Code rows from a state, which is left as it was."""
     state = before.copy()
     grid = GRIDS[quantiser.grid]
+    result: tuple[Array, Array, Array, float, float]
     if quantiser.mode == Mode.LATTICE:
-        result = lattice_encode(
-            state.lattice, Y, present, *grid, quantiser.step, quantiser.weight
-        )
+        result = lattice_encode(state.lattice, Y, present, *grid, quantiser.step, quantiser.weight)
     else:
         result = transform_encode(
             state.transform,
@@ -70,7 +69,8 @@ def coded(before: CodecState, Y: Array, present: Array, quantiser: Quantiser) ->
             quantiser.weight,
             quantiser.n_nonzero,
         )
-    return Coded(quantiser, *result, state)
+    numbers, chances, values, bits, error = result
+    return Coded(quantiser, numbers, chances, values, bits, error, state)
 
 
 def written(batch: Coded, present: Array) -> bytes:

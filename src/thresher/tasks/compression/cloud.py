@@ -7,7 +7,7 @@ import numpy as np
 from thresher.linalg import Array
 from thresher.tasks.compression.batch import read
 from thresher.tasks.compression.dictionary import read_dictionary
-from thresher.tasks.compression.edge import KEYFRAME, keyframe_level
+from thresher.tasks.compression.edge import KEYFRAME, MOST_SENSORS, keyframe_digest, keyframe_level
 from thresher.tasks.compression.packet import (
     Kind,
     Packet,
@@ -95,7 +95,7 @@ class Cloud:
             raise PacketError("A stream begins with a keyframe; this packet is another one.")
         if packet.sequence != self._sequence:
             raise PacketError(
-                f"Packet {self._sequence} was expected, but {packet.sequence} came: packets are lost."
+                f"Packet {self._sequence} was expected, but {packet.sequence} came: some are lost."
             )
         state = self._state.copy()
         values = None
@@ -104,26 +104,26 @@ class Cloud:
         else:
             read_dictionary(state, packet.payload)
         start = self.n_rows_
-        self._accept(state, packet)
-        self.n_rows_ += 0 if values is None else len(values)
+        self._accept(state, packet, start + (0 if values is None else len(values)))
         return Received(values, start)
 
     def _keyframe(self, packet: Packet) -> Received:
-        level = packet.payload[KEYFRAME.size :]
+        if keyframe_digest(packet.payload, packet.sequence) != packet.digest:
+            raise PacketError("The keyframe is damaged.")
         if len(packet.payload) < KEYFRAME.size:
             raise PacketError("The packet does not decode: its header is cut.")
         N, start = KEYFRAME.unpack_from(packet.payload)
-        if len(level) not in (4, 4 * N) or start < self.n_rows_:
+        level = packet.payload[KEYFRAME.size :]
+        if not 1 <= N <= MOST_SENSORS or len(level) not in (4, 4 * N) or start < self.n_rows_:
             raise PacketError("The packet does not decode: its header makes no sense.")
-        values = np.frombuffer(level, np.float32)
-        self._accept(CodecState.starting_at(keyframe_level(values, N)), packet)
+        state = CodecState.starting_at(keyframe_level(np.frombuffer(level, np.float32), N))
         if start > self.n_rows_:
             self.gaps_.append((self.n_rows_, start))
-            self.n_rows_ = start
+        self._state, self._sequence, self.n_rows_ = state, packet.sequence + 1, start
         return Received(None, start)
 
-    def _accept(self, state: CodecState, packet: Packet) -> None:
+    def _accept(self, state: CodecState, packet: Packet, n_rows: int) -> None:
         """Go on from a state, if it is the edge's."""
-        if state.digest() != packet.digest:
+        if state.digest(n_rows, packet.sequence) != packet.digest:
             raise PacketError("The packet decodes to another state than that of the edge.")
-        self._state, self._sequence = state, packet.sequence + 1
+        self._state, self._sequence, self.n_rows_ = state, packet.sequence + 1, n_rows

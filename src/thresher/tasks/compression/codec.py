@@ -13,7 +13,7 @@ from thresher.linalg import Array
 from thresher.tasks.compression.batch import LARGEST_BATCH
 from thresher.tasks.compression.cloud import Cloud
 from thresher.tasks.compression.container import read_container, written_container
-from thresher.tasks.compression.edge import Edge
+from thresher.tasks.compression.edge import MOST_SENSORS, Edge
 from thresher.tasks.compression.learners import HALF_LIVES
 from thresher.tasks.compression.packet import PacketError
 
@@ -68,7 +68,7 @@ class SensorCodec:
     angle_bits: int = 7
 
     def __post_init__(self) -> None:
-        if not isinstance(self.error, Real) or not 0 <= self.error < 1:
+        if not isinstance(self.error, Real) or not 0 <= float(self.error) < 1:
             raise ValueError(
                 f"error={self.error!r} must be a share of the size of the data, such as 0.02 for "
                 "2 %; or 0 for no loss at all."
@@ -95,7 +95,7 @@ class SensorCodec:
             return HALF_LIVES
         if value is None:
             return (None,)
-        if isinstance(value, Real) and not isinstance(value, bool) and value > 0:
+        if isinstance(value, Real) and not isinstance(value, bool) and float(value) > 0:
             return (float(value),)
         raise ValueError(
             f"forgetting={value!r} is not known; use 'auto', None, or a half-life in rows."
@@ -115,8 +115,11 @@ class SensorCodec:
         expected_rows : int, optional
             How long the stream will be, if that is known: dictionaries pay earlier.
         """
-        if not isinstance(n_sensors, Integral) or not 1 <= n_sensors <= 65535:
-            raise ValueError(f"n_sensors={n_sensors!r} must be a whole number from 1 to 65535.")
+        if not isinstance(n_sensors, Integral) or not 1 <= n_sensors <= MOST_SENSORS:
+            raise ValueError(
+                f"n_sensors={n_sensors!r} must be a whole number from 1 to {MOST_SENSORS}; "
+                "split more sensors into groups of neighbours."
+            )
         return Edge(self, int(n_sensors), reference, expected_rows)
 
     def cloud(self) -> Cloud:
@@ -166,7 +169,8 @@ class SensorCodec:
             If the bytes are not such a file, or not a whole one.
         """
         packets, n_rows, n_sensors, about = read_container(data)
-        cloud, parts = Cloud(), [np.empty((0, n_sensors))]
+        cloud = Cloud()
+        parts: list[Array] = [np.empty((0, n_sensors))]
         for packet in packets:
             received = cloud.receive(packet)
             if received.problem is not None:

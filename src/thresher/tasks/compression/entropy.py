@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.kernels.adaptive_bits import CHANCE_LEVELS, ESCAPE, spell
-from thresher.linalg import Array
 from thresher.tasks.compression.packet import PacketError
 
 _LONGEST = 60
+
+Numbers = NDArray[Any]
 
 
 def _constriction() -> Any:
@@ -39,12 +40,12 @@ class BitWriter:
         self._encoder = _constriction().queue.RangeEncoder()
         self._family = _constriction().model.Bernoulli(perfect=False)
 
-    def bits(self, bits: Array, chances: Array) -> None:
+    def bits(self, bits: Numbers, chances: Numbers) -> None:
         """Write decisions."""
         p = chances.ravel() / CHANCE_LEVELS
         self._encoder.encode(bits.ravel().astype(np.int32), self._family, p)
 
-    def numbers(self, numbers: Array, chances: Array) -> None:
+    def numbers(self, numbers: Numbers, chances: Numbers) -> None:
         """Write whole numbers, each under five chances; those whose first is 0 are left out."""
         self.bits(*spell(numbers.ravel(), chances.reshape(-1, 5)))
 
@@ -65,10 +66,10 @@ class BitReader:
         self._family = _constriction().model.Bernoulli(perfect=False)
         self._models = _models()
 
-    def bits(self, chances: Array) -> Array:
+    def bits(self, chances: Numbers) -> Numbers:
         """Read decisions that do not depend on each other."""
         try:
-            read: Array = self._decoder.decode(self._family, chances / CHANCE_LEVELS)
+            read: Numbers = self._decoder.decode(self._family, chances / CHANCE_LEVELS)
         except AssertionError:
             raise PacketError("The packet does not decode.") from None
         return read

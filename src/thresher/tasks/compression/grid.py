@@ -42,6 +42,8 @@ def grid_of(values: Array) -> int:
         return 0
     precision = 4 * float(np.finfo(values.dtype).eps)
     largest = float(np.abs(values).max())
+    if largest == 0:
+        return GRIDS.index(Grid(1.0, 1.0))
     for index in range(len(GRIDS) - 1, 0, -1):
         grid = GRIDS[index]
         if precision * largest > 0.01 * grid.spacing:

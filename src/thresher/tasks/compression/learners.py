@@ -1,9 +1,9 @@
 """Dictionaries that the edge learns, one for each half-life, and when one pays for itself.
 
-A dictionary with a short half-life fits better and has to be sent more often. What counts is the sum
-of bytes: each half-life keeps an account of what its dictionary would have saved on batches that it
-had not seen, and a dictionary is sent when an account has reached what the packet costs. (To rent
-until the rent has come to the price, then to buy, costs at most twice what foresight would.)
+A dictionary with a short half-life fits better and has to be sent more often. What counts is the
+sum of bytes: each half-life keeps an account of what its dictionary would have saved, batch by
+batch, and a dictionary is sent when an account has reached what the packet costs. (To rent until
+the rent has come to the price, then to buy, costs at most twice what foresight would.)
 """
 
 from collections.abc import Iterable

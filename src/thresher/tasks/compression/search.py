@@ -1,10 +1,10 @@
 """Which quantiser to take, given how much error is allowed.
 
-Rounding to the nearest point spends the error evenly. It is better spent where it buys most: a number
-moves one nearer to zero where that saves more bits than its error is worth, at a slope that is the
-same for the whole stream. The best step makes a squared step worth some six bits, by trial; on a grid
-the step is a multiple of its spacing. So the slope tells all. It follows from the error bound: by
-halving for the first batch, then batch by batch from how much of the bound is spent.
+Rounding to the nearest point spends the error evenly. It is better spent where it buys most: a
+number moves one nearer to zero where that saves more bits than its error is worth, at a slope that
+is the same for the whole stream. The best step makes a squared step worth some six bits, by trial;
+on a grid the step is a multiple of its spacing. So the slope tells all. It follows from the error
+bound: by halving for the first batch, then batch by batch from how much of the bound is spent.
 """
 
 from collections.abc import Callable

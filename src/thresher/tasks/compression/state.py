@@ -1,5 +1,6 @@
 """What edge and cloud both know, and keep alike."""
 
+import struct
 import zlib
 from dataclasses import dataclass
 from typing import Any, Self
@@ -38,7 +39,7 @@ class CodecState:
         return level
 
     @property
-    def D(self) -> Array:
+    def D(self) -> Array:  # noqa: N802, the notation of the papers
         """The cloud's dictionary, atoms in rows."""
         D: Array = self.transform.D
         return D
@@ -50,10 +51,10 @@ class CodecState:
         """A copy that shares nothing."""
         return type(self)(*(type(part)(*(a.copy() for a in part)) for part in self._parts()))
 
-    def digest(self) -> int:
-        """A checksum of all of it."""
-        checksum = 0
+    def digest(self, n_rows: int, sequence: int) -> int:
+        """A checksum of all of it, of the rows so far, and of the packet's number."""
+        checksum = zlib.crc32(struct.pack("<QI", n_rows, sequence))
         for part in self._parts():
             for array in part:
-                checksum = zlib.crc32(np.ascontiguousarray(array), checksum)
+                checksum = zlib.crc32(np.ascontiguousarray(array).data, checksum)
         return checksum

@@ -17,7 +17,7 @@ _TIME_NAMES = {"time", "date", "datetime", "timestamp", "hour", "day", "index", 
 
 @dataclass(frozen=True)
 class SensorTable:
-    """Values, NaN where missing; names; digits after the point; what names the rows, if anything."""
+    """Values, NaN where missing; names; digits after the point; what names the rows, if any."""
 
     values: Array
     names: list[str]
