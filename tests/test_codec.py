@@ -183,7 +183,7 @@ def test_dictionary_packets(n_rows):
     rng = np.random.default_rng(0)
     Q = np.linalg.qr(rng.normal(size=(10, 10)))[0]
     state = CodecState.starting_at(np.zeros(10))
-    turn = turn_towards(Q, state.D, n_rows, 10)
+    turn = turn_towards(Q, state.D, 10).leading(n_rows, 10)
     assert len(turn.numbers) == n_givens_angles(10, n_rows)
     read_dictionary(state, turn.written())
     np.testing.assert_array_equal(state.D, turn.applied(np.eye(10)))

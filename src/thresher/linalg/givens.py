@@ -4,6 +4,7 @@ from functools import cache
 
 import numpy as np
 
+from thresher.kernels.givens import eliminate, turn_back
 from thresher.linalg.arrays import Array
 
 
@@ -21,14 +22,9 @@ def givens_angles(Q: Array) -> tuple[Array, int]:
     the identity, but for its last entry, the determinant. Angles are ordered by i, then j.
     """
     Q = np.array(Q, dtype=np.float64)
-    N = len(Q)
-    angles = []
-    for i in range(N - 1):
-        for j in range(i + 1, N):
-            theta = np.arctan2(Q[i, j], Q[i, i])
-            _turn(Q, i, j, np.cos(theta), np.sin(theta))
-            angles.append(theta)
-    return np.array(angles), -1 if Q[-1, -1] < 0 else 1
+    angles = np.empty(n_givens_angles(len(Q)))
+    eliminate(Q, angles)
+    return angles, -1 if Q[-1, -1] < 0 else 1
 
 
 def from_givens(angles: Array, sign: int, N: int) -> Array:
@@ -54,14 +50,7 @@ def _cosines(n_levels: int) -> Array:
 
 
 def _turned_back(cosines: Array, sines: Array, sign: int, N: int) -> Array:
-    pairs = [(i, j) for i in range(N - 1) for j in range(i + 1, N)][: len(cosines)]
     Q = np.eye(N)
     Q[-1, -1] = sign
-    for (i, j), c, s in zip(reversed(pairs), cosines[::-1], sines[::-1], strict=True):
-        _turn(Q, i, j, c, -s)
+    turn_back(Q, cosines, sines)
     return Q
-
-
-def _turn(Q: Array, i: int, j: int, c: float, s: float) -> None:
-    """Turn columns i and j in place: ``(q_i, q_j) ← (c q_i + s q_j, c q_j − s q_i)``."""
-    Q[:, i], Q[:, j] = c * Q[:, i] + s * Q[:, j], c * Q[:, j] - s * Q[:, i]

@@ -51,13 +51,17 @@ class Turn(NamedTuple):
         ends = [n_givens_angles(N, r + 1) for r in range(self.n_rows)]
         return np.split(self.numbers, ends[:-1])
 
+    def leading(self, n_rows: int, N: int) -> "Turn":
+        """The turn of fewer atoms."""
+        numbers = self.numbers[: n_givens_angles(N, n_rows)]
+        return self._replace(numbers=numbers, n_rows=min(n_rows, self.n_rows))
 
-def turn_towards(D: Array, cloud: Array, n_rows: int, bits: int) -> Turn:
-    """The turn from the cloud's dictionary to one with the leading atoms of D."""
+
+def turn_towards(D: Array, cloud: Array, bits: int) -> Turn:
+    """The turn from the cloud's dictionary to D."""
     angles, sign = givens_angles(D @ cloud.T)
-    count = n_givens_angles(len(D), n_rows)
-    numbers = np.rint(angles[:count] * 2**bits / (2 * np.pi)).astype(np.int64)
-    return Turn(numbers, sign, min(n_rows, len(D) - 1), bits)
+    numbers = np.rint(angles * 2**bits / (2 * np.pi)).astype(np.int64)
+    return Turn(numbers, sign, len(D) - 1, bits)
 
 
 def matched(D: Array, cloud: Array) -> Array:

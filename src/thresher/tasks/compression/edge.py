@@ -93,7 +93,7 @@ class Edge:
         D = self._state.D.copy()
         packets = [self._keyframe(self._state.level)]
         if not np.array_equal(D, np.eye(self._N)):
-            packets.append(self._dictionary(turn_towards(D, np.eye(self._N), self._N - 1, 9)))
+            packets.append(self._dictionary(turn_towards(D, np.eye(self._N), 9)))
         return packets
 
     def _checked(self, Y: Any) -> Array:

@@ -62,8 +62,9 @@ class Learners:
         first = np.array_equal(cloud, np.eye(N))
         for half_life, D in self.dictionaries().items():
             D = D if first else matched(D, cloud)
+            whole = turn_towards(D, cloud, bits)
             for n_rows in sorted({max(1, N // 8), max(1, N // 3), N - 1}):
-                turn = turn_towards(D, cloud, n_rows, bits)
+                turn = whole.leading(n_rows, N)
                 found.append(Candidate(half_life, turn, len(turn.written())))
         return found
 
