@@ -48,7 +48,7 @@ from thresher.linalg import Array
 
 QUANTITIES = ("temperature", "humidity", "pressure")
 ERRORS = (0.01, 0.02, 0.05)
-HALF_LIVES: tuple[Any, ...] = (50, 200, 1000, 5000, None, "auto")
+HALF_LIVES: tuple[Any, ...] = ("no dictionary", 50, 200, 1000, 5000, "auto")
 RESULTS = Path(__file__).parent / "results" / "sensor_codec.json"
 
 
@@ -205,6 +205,14 @@ def table() -> list[dict[str, Any]]:
     return rows
 
 
+class WithoutDictionaries(SensorCodec):
+    """What the lattice does alone."""
+
+    def half_lives(self) -> tuple[float | None, ...]:
+        """None."""
+        return ()
+
+
 def streamed(Y: Array, codec: SensorCodec, reference: float | None) -> dict[str, Any]:
     edge, cloud, parts = codec.edge(Y.shape[1], reference=reference), codec.cloud(), []
     for start in range(0, len(Y), 256):
@@ -230,7 +238,10 @@ def half_lives() -> list[dict[str, Any]]:
         settings += [{"error": 0.1, "n_nonzero": k} for k in (2, 4)]
         for setting in settings:
             for half_life in HALF_LIVES:
-                codec = SensorCodec(**setting, forgetting=half_life)
+                if half_life == "no dictionary":
+                    codec: SensorCodec = WithoutDictionaries(**setting)
+                else:
+                    codec = SensorCodec(**setting, forgetting=half_life)
                 result = streamed(Y, codec, size)
                 row = {"quantity": quantity, "asked": setting, "half_life": half_life, **result}
                 row["ratio"] = 4 * Y.size / result["bytes"]

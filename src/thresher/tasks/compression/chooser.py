@@ -12,7 +12,7 @@ from thresher.linalg import Array
 from thresher.tasks.compression.batch import Coded, Mode, Quantiser, coded
 from thresher.tasks.compression.dictionary import Turn, take_turn
 from thresher.tasks.compression.grid import grid_of
-from thresher.tasks.compression.learners import Learners
+from thresher.tasks.compression.learners import Account, Learners
 from thresher.tasks.compression.search import (
     bits_at_error,
     lattice_at,
@@ -84,6 +84,16 @@ At = Callable[[float], Coded]
 """Code rows at a slope."""
 
 
+class Trial(NamedTuple):
+    """A `Candidate`, how to code with it, and what came of it."""
+
+    account: Account
+    turn: Turn
+    cost: int
+    at: At
+    batch: Coded
+
+
 class Chooser:
     """Chooses batch by batch, and remembers the slope and what dictionaries would have saved."""
 
@@ -122,19 +132,22 @@ class Chooser:
         return Choice(rows, lattice_at(rows.after(state), max(rows.grid, 1), np.inf))
 
     def _first(self, state: CodecState, rows: Rows, budget: Budget, left: float) -> Choice:
-        """Find the slope that spends the bound."""
-        allowed = budget.bound - budget.spent
-        with_lattice = partial(lattice_at, rows.after(state), rows.grid)
-        slope = least_slope(with_lattice, allowed, rows.n_values).slope
-        choice, at = self._cheapest(state, rows, slope, left)
+        """Find the slope that spends the bound, by lattice and by the likeliest dictionary."""
+        allowed, turn = budget.bound - budget.spent, None
+        at: At = partial(lattice_at, rows.after(state), rows.grid)
         fit = least_slope(at, allowed, rows.n_values)
+        tried = [] if self._N < 2 else self._tried(state, rows, fit.slope)
+        if tried:
+            likeliest = min(tried, key=lambda t: bits_at_error(t.batch, allowed) + 8 * t.cost)
+            other = least_slope(likeliest.at, allowed, rows.n_values)
+            if (fit.batch.bits - other.batch.bits) * (1 + left) > 8 * likeliest.cost:
+                fit, turn = other, likeliest.turn
         self._slope = fit.slope
         n_over = rows_over(fit, np.where(rows.present, rows.Y, np.nan), allowed)
         if n_over and fit.over is not None:
             leading = rows.part(slice(n_over))
-            batch = leading.after(state, choice.turn)(fit.over.quantiser)
-            return Choice(leading, batch, choice.turn)
-        return Choice(rows, fit.batch, choice.turn)
+            return Choice(leading, leading.after(state, turn)(fit.over.quantiser), turn)
+        return Choice(rows, fit.batch, turn)
 
     def _next(
         self, state: CodecState, rows: Rows, budget: Budget, left: float, slope: float
@@ -164,18 +177,24 @@ class Chooser:
             if bits_at_error(found, error) < known:
                 choice, at, known = Choice(rows, found), with_codes, bits_at_error(found, error)
         most, least = 0.0, np.inf
-        for candidate in self._learners.candidates(state.D, self._codec.angle_bits):
-            with_turn = partial(transform_at, rows.after(state, candidate.turn), rows.grid)
-            found = with_turn(slope)
-            bits = bits_at_error(found, error)
+        for trial in self._tried(state, rows, slope):
+            bits = bits_at_error(trial.batch, error)
             saved = (known - bits) / 8
-            gain = self._learners.account(candidate, saved) + left * saved - candidate.cost
+            gain = self._learners.account(trial.account, saved) + left * saved - trial.cost
             least = min(least, bits)
             if gain > most:
-                most, choice, at = gain, Choice(rows, found, candidate.turn), with_turn
+                most, choice, at = gain, Choice(rows, trial.batch, trial.turn), trial.at
         if least > _FAR * known:
             self._rest = _REST  # dictionaries are far from paying: look again later
         return choice, at
+
+    def _tried(self, state: CodecState, rows: Rows, slope: float) -> list[Trial]:
+        """The rows with every dictionary that could be sent."""
+        trials = []
+        for candidate in self._learners.candidates(state.D, self._codec.angle_bits):
+            at = partial(transform_at, rows.after(state, candidate.turn), rows.grid)
+            trials.append(Trial(*candidate, at, at(slope)))
+        return trials
 
     def _sparse(self, state: CodecState, rows: Rows, budget: Budget) -> Choice:
         """As in the paper: the largest codes, and a dictionary when the error passes the bound."""

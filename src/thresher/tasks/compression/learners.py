@@ -19,12 +19,16 @@ HALF_LIVES = (200.0, 1000.0, 5000.0)
 """In rows; what ``forgetting="auto"`` chooses from."""
 
 
-class Candidate(NamedTuple):
-    """A dictionary that could be sent."""
+Account = tuple[float | None, int]
+"""A half-life, and how many atoms are sent."""
 
-    half_life: float | None
+
+class Candidate(NamedTuple):
+    """A dictionary that could be sent, and the bytes that it costs."""
+
+    account: Account
     turn: Turn
-    cost: int  # bytes
+    cost: int
 
 
 class Learners:
@@ -38,7 +42,7 @@ class Learners:
             for half_life in half_lives
         }
         self._last = np.zeros((0, 0))
-        self._saved: dict[tuple[float | None, int], float] = {}
+        self._saved: dict[Account, float] = {}
 
     def learn(self, innovations: Array) -> None:
         """Learn from differences of successive rows; NaN where one is not known."""
@@ -65,14 +69,13 @@ class Learners:
             whole = turn_towards(D, cloud, bits)
             for n_rows in sorted({max(1, N // 8), max(1, N // 3), N - 1}):
                 turn = whole.leading(n_rows, N)
-                found.append(Candidate(half_life, turn, len(turn.written())))
+                found.append(Candidate((half_life, turn.n_rows), turn, len(turn.written())))
         return found
 
-    def account(self, candidate: Candidate, bytes_saved: float) -> float:
+    def account(self, account: Account, bytes_saved: float) -> float:
         """Add what a candidate would have saved; the sum so far, never below zero."""
-        key = (candidate.half_life, candidate.turn.n_rows)
-        self._saved[key] = max(0.0, self._saved.get(key, 0.0) + bytes_saved)
-        return self._saved[key]
+        self._saved[account] = max(0.0, self._saved.get(account, 0.0) + bytes_saved)
+        return self._saved[account]
 
     def settle(self) -> None:
         """Begin new accounts, after a dictionary was sent."""
