@@ -117,7 +117,7 @@ def test_odd_streams(case):
     elif case == "one row":
         Y = Y[:1]
     elif case == "jumps":
-        Y[::7] *= 1e6
+        Y[::7] *= 1e10
     else:
         Y = Y[:0]
     codec = SensorCodec(error=0.02, batch_size=40)
@@ -418,8 +418,15 @@ def test_bad_rows():
         edge.send(np.full((5, 3), np.inf))
     with pytest.raises(TypeError, match="numbers"):
         edge.send([["a", "b", "c"]])
+    with pytest.raises(ValueError, match="beyond"):
+        edge.send(np.full((5, 3), 1e20))
+    with pytest.raises(ValueError, match="positive"):
+        SensorCodec().edge(3, reference=0)
+    lossless = SensorCodec(error=0).edge(1)
     with pytest.raises(ValueError, match="more digits"):
-        SensorCodec(error=0).edge(1).send([[np.pi], [np.e]])
+        lossless.send([[np.pi], [np.e]])
+    # An edge that refused rows goes on as if it had not been asked.
+    np.testing.assert_array_equal(decoded(lossless.send([[1.0], [2.0]])), [[1.0], [2.0]])
     with pytest.raises(ValueError, match="groups"):
         SensorCodec().edge(10**6)
 

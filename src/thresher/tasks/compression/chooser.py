@@ -124,11 +124,6 @@ class Chooser:
         return choice
 
     def _lossless(self, state: CodecState, rows: Rows) -> Choice:
-        if not rows.grid and rows.n_values:
-            raise ValueError(
-                "error=0 is for values on a grid, such as whole numbers or tenths; these have more "
-                "digits. Set an error above zero."
-            )
         return Choice(rows, lattice_at(rows.after(state), max(rows.grid, 1), np.inf))
 
     def _first(self, state: CodecState, rows: Rows, budget: Budget, left: float) -> Choice:

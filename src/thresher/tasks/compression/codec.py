@@ -120,6 +120,8 @@ class SensorCodec:
                 f"n_sensors={n_sensors!r} must be a whole number from 1 to {MOST_SENSORS}; "
                 "split more sensors into groups of neighbours."
             )
+        if reference is not None and not 0 < reference < np.inf:
+            raise ValueError(f"reference={reference!r} must be a positive number, or None.")
         return Edge(self, int(n_sensors), reference, expected_rows)
 
     def cloud(self) -> Cloud:
@@ -149,7 +151,7 @@ class SensorCodec:
             raise ValueError(f"Y must have shape (rows, sensors); got {Y.shape}.")
         whole = self if self.batch_size else replace(self, batch_size=_file_batch(Y.shape[1]))
         size = np.sqrt(np.nanmean(np.square(Y, dtype=np.float64))) if np.isfinite(Y).any() else 0.0
-        edge = whole.edge(Y.shape[1], reference=float(size), expected_rows=len(Y))
+        edge = whole.edge(Y.shape[1], reference=float(size) or None, expected_rows=len(Y))
         packets: list[bytes] = []
         for start in range(0, len(Y), whole.rows_per_packet):
             packets += edge.send(Y[start : start + whole.rows_per_packet])

@@ -18,6 +18,8 @@ from thresher.tasks.compression.state import CodecState
 if TYPE_CHECKING:
     from thresher.tasks.compression.codec import SensorCodec
 
+_LARGEST = 1e15
+
 KEYFRAME = struct.Struct("<HQ")
 MOST_SENSORS = 4096
 """Second moments of twice as many variables are kept."""
@@ -75,11 +77,14 @@ class Edge:
             What the sensors report, a time in each row; NaN where one is silent.
         """
         Y = self._checked(Y)
-        packets: list[bytes] = []
         size = self._codec.rows_per_packet
-        for start in range(0, len(Y), size):
-            packets += self._batch(Y[start : start + size])
-        return packets
+        batches = [Rows.of(Y[start : start + size]) for start in range(0, len(Y), size)]
+        if self._codec.error == 0 and any(rows.n_values and not rows.grid for rows in batches):
+            raise ValueError(
+                "error=0 is for values on a grid, such as whole numbers or tenths; these have more "
+                "digits. Set an error above zero."
+            )
+        return [packet for rows in batches for packet in self._batch(rows)]
 
     def handle(self, request: bytes) -> list[bytes]:
         """Answer a request of the cloud: all that it needs to follow again.
@@ -109,18 +114,19 @@ class Edge:
             )
         if np.isinf(Y).any():
             raise ValueError("Some values are infinite; put NaN where a sensor failed.")
+        if (np.abs(Y) > _LARGEST).any():
+            raise ValueError(f"Some values are beyond {_LARGEST:g}; put NaN where a sensor failed.")
         return Y
 
-    def _batch(self, Y: Array) -> list[bytes]:
+    def _batch(self, rows: Rows) -> list[bytes]:
         """The packets of a batch; the first begins with a keyframe."""
         packets = []
         if self._state is None:
-            known = Y[~np.isnan(Y)]
+            known = rows.Y[rows.present]
             packets.append(self._keyframe(np.array([np.median(known) if known.size else 0.0])))
-        whole = np.vstack([self._last, Y])
+        whole = np.vstack([self._last, np.where(rows.present, rows.Y, np.nan)])
         self._chooser.learn(np.diff(whole, axis=0))
         self._last = whole[-1]
-        rows = Rows.of(Y)
         while len(rows.Y):
             choice = self._chooser.choose(
                 self._known(), rows, self._budget(rows), self._batches_left(len(rows.Y))
