@@ -16,8 +16,8 @@ its best layout of eight; their own heads are counted, nothing else.
 - fpzip: the lowest precision that keeps the error, and lossless on rounded values; either order.
 
 **half_lives**: a stream in packets of 256 rows, with one half-life at a time and with ``auto``:
-bytes, dictionaries included, at 5, 10 and 20 %; and the paper's scheme (η₀ largest codes), with its
-⌊N/η₀⌋.
+bytes, dictionaries included, at 10 and 20 %; and the paper's scheme (η₀ largest codes), with its
+⌊N/η₀⌋, for temperature.
 
 **fuzz**: 10,000 damaged packets, half of them with a checksum that was made good.
 
@@ -234,8 +234,9 @@ def half_lives() -> list[dict[str, Any]]:
     for quantity in ("temperature", "humidity"):
         Y = sensors(quantity)
         size = float(np.sqrt(np.nanmean(Y**2)))
-        settings: list[dict[str, Any]] = [{"error": e} for e in (0.05, 0.1, 0.2)]
-        settings += [{"error": 0.1, "n_nonzero": k} for k in (2, 4)]
+        settings: list[dict[str, Any]] = [{"error": e} for e in (0.1, 0.2)]
+        if quantity == "temperature":
+            settings += [{"error": 0.1, "n_nonzero": k} for k in (2, 4)]
         for setting in settings:
             for half_life in HALF_LIVES:
                 if half_life == "no dictionary":
@@ -354,9 +355,9 @@ def main() -> None:
     for part in options.parts:
         print(part)
         results[part] = PARTS[part]()
-    packages = ("constriction", "zstandard", "zfpy", "fpzip", "numpy")
-    results["versions"] = {name: version(name) for name in packages}
-    RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+        packages = ("constriction", "zstandard", "zfpy", "fpzip", "numpy")
+        results["versions"] = {name: version(name) for name in packages}
+        RESULTS.write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":

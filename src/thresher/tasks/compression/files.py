@@ -55,6 +55,7 @@ def compress_file(
     """Compress a CSV file, decode what comes of it as a check, then write it at once."""
     table = read_table(source)
     say = tell or (lambda stage, done, total: None)
+    say("compress", 0, len(table.values))
     data, edge = codec.compress(
         table.values, about=table.about(), progress=lambda n, of: say("compress", n, of)
     )
