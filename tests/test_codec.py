@@ -282,6 +282,36 @@ def test_a_lost_packet_is_noticed_and_a_keyframe_heals_it():
     assert relative_error(result.values, Y[300:400]) < 0.03
 
 
+def test_a_poor_line():
+    """Packets are lost, damaged and doubled, requests are lost: what arrives is right."""
+    rng = np.random.default_rng(0)
+    Y = made_stream(n=1500)
+    edge, cloud = SensorCodec(error=0.02).edge(8), Cloud()
+    values, known = np.full(Y.shape, np.nan), np.zeros(len(Y), bool)
+    for i in range(0, len(Y), 30):
+        line = edge.send(Y[i : i + 30])
+        while line:
+            packet, luck = line.pop(0), rng.random()
+            if luck < 0.05:
+                continue
+            if luck < 0.1:
+                at = rng.integers(len(packet))
+                packet = packet[:at] + bytes([packet[at] ^ 1]) + packet[at + 1 :]
+            elif luck > 0.95:
+                line.insert(0, packet)
+            result = cloud.receive(packet)
+            if result.values is not None:
+                rows = slice(result.start, result.start + len(result.values))
+                values[rows], known[rows] = result.values, True
+            if result.request is not None and rng.random() < 0.9:
+                line = edge.handle(result.request)
+    assert 0.5 < known.mean() < 1
+    lost = [t for start, stop in cloud.gaps_ for t in range(start, stop)]
+    assert set(lost) == set(np.flatnonzero(~known[: cloud.n_rows_]))
+    np.testing.assert_array_equal(np.isnan(values[known]), np.isnan(Y[known]))
+    assert relative_error(values[known], Y[known]) < 0.025
+
+
 def test_the_dictionary_comes_again_after_a_loss():
     rng = np.random.default_rng(0)
     Y = np.cumsum(rng.normal(size=(400, 1)) * np.ones(10) + 0.01 * rng.normal(size=(400, 10)), 0)
