@@ -200,9 +200,11 @@ class Chooser:
         choice = Choice(rows, rows.after(state)(quantiser))
         if self._N < 2 or choice.coded.error <= allowed:
             return choice
-        clearly = 0.95 * choice.coded.error
+        # Of those within the bound the cheapest; if there is none, the most exact, if clearly so.
+        best = (0.95 * choice.coded.error, np.inf)
         for candidate in self._learners.candidates(state.D, self._codec.angle_bits):
             found = rows.after(state, candidate.turn)(quantiser)
-            if found.error < min(clearly, choice.coded.error):
-                choice = Choice(rows, found, candidate.turn)
+            merit = (max(found.error, allowed), found.bits + 8 * candidate.cost)
+            if merit < best:
+                best, choice = merit, Choice(rows, found, candidate.turn)
         return choice
