@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         save,
     )
     from thresher.learning import frank_wolfe
+    from thresher.tasks.compression import SensorCodec
     from thresher.tasks.novel_documents import NovelDocumentDetector
     from thresher.tasks.recognition import FaceRecognizer
     from thresher.tasks.segmentation import ImageSegmenter
@@ -45,6 +46,7 @@ _HOMES = {
     "OnlineOrthogonalDictionary": "thresher.estimators",
     "OnlineRobustNMF": "thresher.estimators",
     "RobustNMF": "thresher.estimators",
+    "SensorCodec": "thresher.tasks.compression",
     "Separation": "thresher.estimators",
     "StopAfter": "thresher.engine",
     "SymmetricManhattanNMF": "thresher.estimators",
@@ -67,6 +69,7 @@ __all__ = [
     "OnlineOrthogonalDictionary",
     "OnlineRobustNMF",
     "RobustNMF",
+    "SensorCodec",
     "Separation",
     "StopAfter",
     "SymmetricManhattanNMF",

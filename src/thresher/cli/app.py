@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -62,3 +64,56 @@ def demo(
     except KeyboardInterrupt:
         typer.echo("\nInterrupted; no report was written.", err=True)
         raise typer.Exit(130) from None
+
+
+Source = Annotated[Path, typer.Argument(help="What to read.", exists=True, dir_okay=False)]
+Target = Annotated[Path, typer.Argument(help="What to write.", dir_okay=False)]
+
+
+@app.command()
+def compress(
+    source: Source,
+    target: Target,
+    error: Annotated[
+        float, typer.Option(help="Relative root mean square error; 0 is lossless.")
+    ] = 0.02,
+    n_nonzero: Annotated[
+        int | None, typer.Option(help="Code by a dictionary, with so many codes in a row.")
+    ] = None,
+    half_life: Annotated[
+        float | None, typer.Option(help="Of the dictionary, in rows; by default chosen.")
+    ] = None,
+) -> None:
+    """Compress a CSV file of sensor values: a name above each column, a time in each row."""
+    with _plain_errors(target):
+        from thresher.cli.compress import show_compress
+        from thresher.tasks.compression import SensorCodec
+
+        forgetting = "auto" if half_life is None else half_life
+        codec = SensorCodec(error=error, n_nonzero=n_nonzero, forgetting=forgetting)
+        show_compress(source, target, codec)
+
+
+@app.command()
+def decompress(source: Source, target: Target) -> None:
+    """Write the CSV file of a file that was compressed."""
+    with _plain_errors(target):
+        from thresher.cli.compress import show_decompress
+
+        show_decompress(source, target)
+
+
+@contextmanager
+def _plain_errors(target: Path) -> Iterator[None]:
+    """What users can mend is said in a sentence; an interrupt leaves no part of a file."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo(f"\nInterrupted; {target} was not written.", err=True)
+        raise typer.Exit(130) from None
+    except (ValueError, ImportError) as error:
+        typer.echo(f"Error: {error}", err=True)
+        raise typer.Exit(1) from None
+    except OSError as error:
+        typer.echo(f"Error: {error.strerror}: {error.filename}", err=True)
+        raise typer.Exit(1) from None

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-)
 from rich.table import Table
 
-from thresher.tasks.demo import Progress as Tell
+from thresher.cli.progress import stages
 from thresher.tasks.demo import run_demo
 from thresher.tasks.demo_report import demo_report
 from thresher.tasks.demo_result import DemoResult
@@ -37,7 +27,7 @@ def show_demo(out: Path, seed: int, quick: bool) -> None:
     """
     console = Console()
     console.print("A synthetic street: traffic, changing light, salt-and-pepper noise.")
-    with _progress(console) as tell:
+    with stages(console, "frames") as tell:
         result = run_demo(seed, quick=quick, progress=tell)
     console.print(_table(result))
     path = (out / "report.html").resolve()
@@ -45,29 +35,6 @@ def show_demo(out: Path, seed: int, quick: bool) -> None:
     console.print("Open the report in a browser:")
     # Not through rich, which would break a long path on a narrow terminal.
     print(path)
-
-
-@contextmanager
-def _progress(console: Console) -> Iterator[Tell]:
-    """Bars on a terminal, one per stage; nothing where nobody watches."""
-    bars = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("frames"),
-        TimeElapsedColumn(),
-        console=console,
-        disable=not console.is_terminal,
-    )
-    tasks: dict[str, TaskID] = {}
-
-    def tell(stage: str, done: int, total: int) -> None:
-        if stage not in tasks:
-            tasks[stage] = bars.add_task(stage, total=total)
-        bars.update(tasks[stage], completed=done)
-
-    with bars:
-        yield tell
 
 
 def _table(result: DemoResult) -> Table:

@@ -1,4 +1,4 @@
-"""Dense, sparse and masked access to samples, written once; polar factors."""
+"""Dense, sparse and masked access to samples, written once; polar factors, rotations."""
 
 from thresher.linalg.arrays import Array
 from thresher.linalg.blocks import (
@@ -8,14 +8,24 @@ from thresher.linalg.blocks import (
     rows_per_block,
     sparse_block_slices,
 )
+from thresher.linalg.givens import (
+    from_givens,
+    from_whole_givens,
+    givens_angles,
+    n_givens_angles,
+)
 from thresher.linalg.polar import approach, newton_schulz, polar
 
 __all__ = [
     "Array",
     "approach",
     "block_slices",
+    "from_givens",
+    "from_whole_givens",
+    "givens_angles",
     "load_block",
     "load_sparse_block",
+    "n_givens_angles",
     "newton_schulz",
     "polar",
     "rows_per_block",

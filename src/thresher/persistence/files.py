@@ -16,12 +16,7 @@ FORMAT_VERSION = 1
 
 
 def write_file(path: str | Path, arrays: dict[str, NDArray[Any]], document: dict[str, Any]) -> None:
-    """Write atomically: a reader sees the old file or the new one, never a part.
-
-    The bytes go to a temporary file beside the target, reach the disk (fsync), and take its name;
-    then the folder is synchronised too, so that the name survives a power cut.
-    """
-    path = Path(path)
+    """Write atomically: a reader sees the old file or the new one, never a part."""
     arrays = {name: np.ascontiguousarray(values) for name, values in arrays.items()}
     text = json.dumps(document, sort_keys=True)
     metadata = {
@@ -30,13 +25,26 @@ def write_file(path: str | Path, arrays: dict[str, NDArray[Any]], document: dict
         "document": text,
         "checksum": _checksum(arrays, text),
     }
-    content = save(arrays, metadata)
+    write_atomically(path, save(arrays, metadata))
+
+
+def write_atomically(path: str | Path, content: bytes) -> None:
+    """Replace a file by other bytes: a reader sees the old file or the new one, never a part.
+
+    The bytes go to a temporary file beside the target, reach the disk (fsync), and take its name;
+    then the folder is synchronised too, so that the name survives a power cut.
+    """
+    path = Path(path)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
+        # Others may read the file as they may any new file, not as a private temporary one.
+        usual = os.umask(0o077)
+        os.umask(usual)
+        os.chmod(name, 0o666 & ~usual)
         os.replace(name, path)
     except BaseException:
         Path(name).unlink(missing_ok=True)

@@ -1,0 +1,56 @@
+"""Orthogonal matrices as rotation angles."""
+
+from functools import cache
+
+import numpy as np
+
+from thresher.kernels.givens import eliminate, turn_back
+from thresher.linalg.arrays import Array
+
+
+def n_givens_angles(N: int, n_rows: int | None = None) -> int:
+    """How many angles make the leading rows of an N × N rotation; ``N(N−1)/2`` for all."""
+    R = N - 1 if n_rows is None else min(n_rows, N - 1)
+    return R * (2 * N - R - 1) // 2
+
+
+def givens_angles(Q: Array) -> tuple[Array, int]:
+    r"""The ``N(N−1)/2`` angles and the sign of an orthogonal matrix.
+
+    Columns i and j are turned by :math:`\theta_{ij} = \mathrm{atan2}(Q_{ij}, Q_{ii})`, for j after
+    i, row after row, which makes :math:`Q_{ij}` zero and :math:`Q_{ii}` positive: what is left is
+    the identity, but for its last entry, the determinant. Angles are ordered by i, then j.
+    """
+    Q = np.array(Q, dtype=np.float64)
+    angles = np.empty(n_givens_angles(len(Q)))
+    eliminate(Q, angles)
+    return angles, -1 if Q[-1, -1] < 0 else 1
+
+
+def from_givens(angles: Array, sign: int, N: int) -> Array:
+    """The orthogonal matrix with these angles and this sign; angles missing at the end are zero."""
+    return _turned_back(np.cos(angles), np.sin(angles), sign, N)
+
+
+def from_whole_givens(numbers: Array, sign: int, N: int, n_levels: int) -> Array:
+    """`from_givens` for whole multiples of ``2π / n_levels``, the same on every machine.
+
+    Cosines come from a table rounded to 2⁻³⁰, beyond which libraries may differ, and no sum is
+    reordered.
+    """
+    table = _cosines(n_levels)
+    sines = table[(numbers - n_levels // 4) % n_levels]
+    return _turned_back(table[numbers % n_levels], sines, sign, N)
+
+
+@cache
+def _cosines(n_levels: int) -> Array:
+    table: Array = np.round(np.cos(2 * np.pi * np.arange(n_levels) / n_levels) * 2**30) / 2**30
+    return table
+
+
+def _turned_back(cosines: Array, sines: Array, sign: int, N: int) -> Array:
+    Q = np.eye(N)
+    Q[-1, -1] = sign
+    turn_back(Q, cosines, sines)
+    return Q

@@ -1,0 +1,138 @@
+"""A batch of rows in a packet: its header, its mask, its numbers."""
+
+import struct
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+
+from thresher.kernels.lattice_codec import lattice_encode, lattice_next
+from thresher.kernels.mask_codec import mask_chances, mask_learn
+from thresher.kernels.transform_codec import transform_encode, transform_next, values_on_grid
+from thresher.linalg import Array
+from thresher.tasks.compression.entropy import BitReader, BitWriter
+from thresher.tasks.compression.grid import GRIDS
+from thresher.tasks.compression.packet import PacketError
+from thresher.tasks.compression.state import CodecState
+
+_HEAD = struct.Struct("<HBBd")
+LARGEST_BATCH = 65535
+
+
+class Mode(IntEnum):
+    """How values become numbers."""
+
+    LATTICE = 0
+    TRANSFORM = 1
+
+
+class Quantiser(NamedTuple):
+    """What the cloud has to be told about a batch, and how the edge rounds.
+
+    ``weight`` is what a squared error, in steps, is worth in bits.
+    """
+
+    mode: Mode
+    grid: int
+    step: float
+    weight: float = np.inf
+    n_nonzero: int = 2**31
+
+
+class Coded(NamedTuple):
+    """A batch as numbers under chances, and what comes of it."""
+
+    quantiser: Quantiser
+    numbers: Array
+    chances: Array
+    values: Array
+    bits: float
+    error: float
+    state: CodecState
+
+
+def coded(before: CodecState, Y: Array, present: Array, quantiser: Quantiser) -> Coded:
+    """Code rows from a state, which is left as it was."""
+    state = before.copy()
+    grid = GRIDS[quantiser.grid]
+    result: tuple[Array, Array, Array, float, float]
+    if quantiser.mode == Mode.LATTICE:
+        result = lattice_encode(state.lattice, Y, present, *grid, quantiser.step, quantiser.weight)
+    else:
+        result = transform_encode(
+            state.transform,
+            state.level,
+            Y,
+            present,
+            *grid,
+            quantiser.step,
+            quantiser.weight,
+            quantiser.n_nonzero,
+        )
+    numbers, chances, values, bits, error = result
+    return Coded(quantiser, numbers, chances, values, bits, error, state)
+
+
+def written(batch: Coded, present: Array) -> bytes:
+    """The payload of a packet; the state of the batch learns the mask."""
+    mask = batch.state.mask
+    whole = bool(present.all() and mask.present.all())
+    q = batch.quantiser
+    head = _HEAD.pack(len(present), q.mode | whole << 1, q.grid, q.step)
+    writer = BitWriter()
+    if not whole:
+        changes, chances = np.empty(present.shape, np.int32), np.empty(present.shape, np.int32)
+        for t, row in enumerate(present):
+            mask_chances(mask, chances[t])
+            changes[t] = row != mask.present
+            mask_learn(mask, row)
+        writer.bits(changes, chances)
+    writer.numbers(batch.numbers, batch.chances)
+    return head + writer.getvalue()
+
+
+def read(state: CodecState, payload: bytes) -> Array:
+    """The values in a payload, NaN where missing; moves the state on."""
+    if len(payload) < _HEAD.size:
+        raise PacketError("The packet does not decode: its header is cut.")
+    n, flags, grid, step = _HEAD.unpack_from(payload)
+    if not (flags < 4 and grid < len(GRIDS) and 0 < step < np.inf):
+        raise PacketError("The packet does not decode: its header makes no sense.")
+    reader = BitReader(payload[_HEAD.size :])
+    present = np.ones((n, state.n_sensors), np.bool_)
+    if not flags >> 1:
+        chances = np.empty(state.n_sensors, np.int32)
+        for row in present:
+            mask_chances(state.mask, chances)
+            row[:] = state.mask.present ^ reader.bits(chances).astype(np.bool_)
+            mask_learn(state.mask, row)
+    values = _read_lattice if flags & 1 == Mode.LATTICE else _read_transform
+    return values(state, reader, present, grid, step)
+
+
+def _read_lattice(
+    state: CodecState, reader: BitReader, present: Array, grid: int, step: float
+) -> Array:
+    N, chances = state.n_sensors, np.zeros(5, np.int32)
+    values = np.full(present.shape, np.nan)
+    for t, row in enumerate(present):
+        j = lattice_next(state.lattice, row, -1, 0, *GRIDS[grid], step, chances)
+        while j < N:
+            q = reader.number(chances.tolist())
+            j = lattice_next(state.lattice, row, j, q, *GRIDS[grid], step, chances)
+        values[t, row] = state.level[row]
+    return values
+
+
+def _read_transform(
+    state: CodecState, reader: BitReader, present: Array, grid: int, step: float
+) -> Array:
+    N, chances, predicted = state.n_sensors, np.zeros(5, np.int32), np.zeros(state.n_sensors)
+    values = np.full(present.shape, np.nan)
+    for t, row in enumerate(present):
+        transform_next(state.transform, state.level, -1, 0, step, predicted, chances)
+        for k in range(N):
+            q = reader.number(chances.tolist())
+            transform_next(state.transform, state.level, k, q, step, predicted, chances)
+        values[t, row] = values_on_grid(state.level, *GRIDS[grid])[row]
+    return values

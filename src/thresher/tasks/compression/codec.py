@@ -1,0 +1,193 @@
+"""Compression of sensor streams: section II of paper D."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from thresher.linalg import Array
+from thresher.tasks.compression.batch import LARGEST_BATCH
+from thresher.tasks.compression.cloud import Cloud
+from thresher.tasks.compression.container import read_container, written_container
+from thresher.tasks.compression.edge import MOST_SENSORS, Edge
+from thresher.tasks.compression.learners import HALF_LIVES
+from thresher.tasks.compression.packet import PacketError
+
+_LARGEST_FILE_BATCH = 2**21  # values
+
+
+@dataclass(frozen=True)
+class SensorCodec:
+    r"""Compress what N sensors report, within an error bound, for a channel that loses packets.
+
+    Two objects talk through bytes alone: `edge` turns rows into packets, `cloud` turns packets into
+    rows. Values are predicted from what the cloud has, and the rest is coded; of two ways to do so
+    the one with fewer bytes is taken, batch by batch: on a lattice in the units of the data, or by
+    sparse codes with an orthogonal dictionary that the edge learns, and sends as N(N−1)/2 Givens
+    angles when that saves more bytes than it costs.
+
+    Parameters
+    ----------
+    error : float
+        The relative root mean square error, :math:`\sqrt{\sum (\hat y - y)^2 / \sum y^2}` over
+        observed entries, that holds for the stream so far after every packet. Zero is lossless,
+        for values on a grid, such as whole numbers or tenths.
+    n_nonzero : int, optional
+        The paper's η₀: code by the dictionary only, with at most so many codes in a row. ``error``
+        is then the fineness of the codes, and the error above which a dictionary is sent.
+    forgetting : "auto", None, or a half-life in rows
+        Of the dictionary. ``auto`` learns with several half-lives, and sends the dictionary that
+        saves most, its own bytes counted.
+    batch_size : int, optional
+        Rows in a packet; by default 256 in streams, and all in `compress`, if memory allows.
+    angle_bits : int
+        Angles are sent in units of :math:`2\pi/2^\mathrm{bits}`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from thresher import SensorCodec
+    >>> rng = np.random.default_rng(0)
+    >>> Y = np.round(20 + np.cumsum(rng.normal(size=(500, 5)), axis=0), 1)
+    >>> codec = SensorCodec(error=0.01)
+    >>> edge, cloud = codec.edge(5), codec.cloud()
+    >>> rows = [cloud.receive(packet).values for packet in edge.send(Y)]
+    >>> decoded = np.vstack([values for values in rows if values is not None])
+    >>> bool(np.linalg.norm(decoded - Y) <= 0.01 * np.linalg.norm(Y))
+    True
+    """
+
+    error: float = 0.02
+    n_nonzero: int | None = None
+    forgetting: Any = "auto"
+    batch_size: int | None = None
+    angle_bits: int = 7
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.error, Real) or not 0 <= float(self.error) < 1:
+            raise ValueError(
+                f"error={self.error!r} must be a share of the size of the data, such as 0.02 for "
+                "2 %; or 0 for no loss at all."
+            )
+        for name, most in (("n_nonzero", 2**31), ("batch_size", LARGEST_BATCH)):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, Integral) and 1 <= value <= most):
+                raise ValueError(
+                    f"{name}={value!r} must be a whole number from 1 to {most}, or None."
+                )
+        if not isinstance(self.angle_bits, Integral) or not 2 <= self.angle_bits <= 12:
+            raise ValueError(f"angle_bits={self.angle_bits!r} must be from 2 to 12.")
+        self.half_lives()
+
+    @property
+    def rows_per_packet(self) -> int:
+        """The rows that a packet holds."""
+        return 256 if self.batch_size is None else int(self.batch_size)
+
+    def half_lives(self) -> tuple[float | None, ...]:
+        """The half-lives to learn dictionaries with."""
+        value = self.forgetting
+        if isinstance(value, str) and value == "auto":
+            return HALF_LIVES
+        if value is None:
+            return (None,)
+        if isinstance(value, Real) and not isinstance(value, bool) and float(value) > 0:
+            return (float(value),)
+        raise ValueError(
+            f"forgetting={value!r} is not known; use 'auto', None, or a half-life in rows."
+        )
+
+    def edge(
+        self, n_sensors: int, *, reference: float | None = None, expected_rows: int | None = None
+    ) -> Edge:
+        """The side of the sensors.
+
+        Parameters
+        ----------
+        n_sensors : int
+            N.
+        reference : float, optional
+            The root mean square to which ``error`` refers; by default that of the stream so far.
+        expected_rows : int, optional
+            How long the stream will be, if that is known: dictionaries pay earlier.
+        """
+        if not isinstance(n_sensors, Integral) or not 1 <= n_sensors <= MOST_SENSORS:
+            raise ValueError(
+                f"n_sensors={n_sensors!r} must be a whole number from 1 to {MOST_SENSORS}; "
+                "split more sensors into groups of neighbours."
+            )
+        if reference is not None and not 0 < reference < np.inf:
+            raise ValueError(f"reference={reference!r} must be a positive number, or None.")
+        return Edge(self, int(n_sensors), reference, expected_rows)
+
+    def cloud(self) -> Cloud:
+        """The side that wants the rows; it needs no settings."""
+        return Cloud()
+
+    def compress(
+        self,
+        Y: Any,
+        *,
+        about: dict[str, Any] | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> tuple[bytes, Edge]:
+        """All rows as the bytes of a file, and the edge, which knows what was sent.
+
+        Parameters
+        ----------
+        Y : array-like of shape (n, N)
+            Rows in the order of time; NaN where a sensor is silent.
+        about : dict, optional
+            Kept with the data, as JSON.
+        progress : function of (rows done, rows in all), optional
+            Told after every batch.
+        """
+        Y = np.asarray(Y)
+        if Y.ndim != 2 or Y.shape[1] < 1:
+            raise ValueError(f"Y must have shape (rows, sensors); got {Y.shape}.")
+        whole = self if self.batch_size else replace(self, batch_size=_file_batch(Y.shape[1]))
+        size = np.sqrt(np.nanmean(np.square(Y, dtype=np.float64))) if np.isfinite(Y).any() else 0.0
+        edge = whole.edge(Y.shape[1], reference=float(size) or None, expected_rows=len(Y))
+        packets: list[bytes] = []
+        for start in range(0, len(Y), whole.rows_per_packet):
+            packets += edge.send(Y[start : start + whole.rows_per_packet])
+            if progress is not None:
+                progress(edge.n_rows_, len(Y))
+        return written_container(packets, len(Y), Y.shape[1], about or {}), edge
+
+    @staticmethod
+    def decompress(
+        data: bytes, *, progress: Callable[[int, int], None] | None = None
+    ) -> tuple[Array, dict[str, Any]]:
+        """The rows in the bytes of a file, and what was kept about them.
+
+        Raises
+        ------
+        PacketError
+            If the bytes are not such a file, or not a whole one.
+        """
+        packets, n_rows, n_sensors, about = read_container(data)
+        cloud = Cloud()
+        parts: list[Array] = [np.empty((0, n_sensors))]
+        for packet in packets:
+            received = cloud.receive(packet)
+            if received.problem is not None:
+                raise PacketError(
+                    f"The file is damaged after row {cloud.n_rows_}: {received.problem}"
+                )
+            if received.values is not None:
+                parts.append(received.values)
+                if progress is not None:
+                    progress(cloud.n_rows_, n_rows)
+        if cloud.n_rows_ != n_rows:
+            raise PacketError(f"The file has {cloud.n_rows_} of its {n_rows} rows; get it again.")
+        return np.concatenate(parts), about
+
+
+def _file_batch(n_sensors: int) -> int:
+    """As many rows as memory allows: one slope for all is best, and heads are few."""
+    return max(256, min(LARGEST_BATCH, _LARGEST_FILE_BATCH // n_sensors))

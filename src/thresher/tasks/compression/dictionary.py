@@ -1,0 +1,112 @@
+"""Dictionaries in packets: the turn from the dictionary that the cloud has, as Givens angles.
+
+The edge codes with what the cloud will have, rounded angles and all, so that coarse angles cost a
+little sparsity and no accuracy. All atoms need N(N−1)/2 angles and a sign; where the weak ones code
+to zero anyway, the leading rows are enough, and the others only have to be orthogonal to them.
+"""
+
+import struct
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from thresher.kernels.adaptive_bits import chances_of_scale, first_chances
+from thresher.linalg import Array, from_whole_givens, givens_angles, n_givens_angles
+from thresher.tasks.compression.entropy import BitReader, BitWriter
+from thresher.tasks.compression.packet import PacketError
+from thresher.tasks.compression.state import CodecState
+
+_HEAD = struct.Struct("<HbB")
+_FINEST = 12
+
+
+class Turn(NamedTuple):
+    """A turn of the leading atoms, in multiples of 2π / 2^bits."""
+
+    numbers: Array
+    sign: int
+    n_rows: int
+    bits: int
+
+    def applied(self, D: Array) -> Array:
+        """The dictionary after the turn; products are summed row after row, on any machine."""
+        Q = from_whole_givens(self.numbers, self.sign, len(D), 2**self.bits)
+        turned = np.zeros(D.shape)
+        for k in range(len(D)):
+            turned += Q[:, k : k + 1] * D[k]
+        return turned
+
+    def written(self) -> bytes:
+        """The payload: rows, sign and bits; then for each row the mean size and the angles."""
+        writer, rows = BitWriter(), self._by_row()
+        sizes = [_size_index(row) for row in rows]
+        for row, size in zip(rows, sizes, strict=True):
+            writer.numbers(row, np.tile(_chances(size), (len(row), 1)))
+        head = _HEAD.pack(self.n_rows, self.sign, self.bits)
+        return head + bytes(sizes) + writer.getvalue()
+
+    def _by_row(self) -> list[Array]:
+        N = _order(len(self.numbers), self.n_rows)
+        ends = [n_givens_angles(N, r + 1) for r in range(self.n_rows)]
+        return np.split(self.numbers, ends[:-1])
+
+    def leading(self, n_rows: int, N: int) -> "Turn":
+        """The turn of fewer atoms."""
+        numbers = self.numbers[: n_givens_angles(N, n_rows)]
+        return self._replace(numbers=numbers, n_rows=min(n_rows, self.n_rows))
+
+
+def turn_towards(D: Array, cloud: Array, bits: int) -> Turn:
+    """The turn from the cloud's dictionary to D."""
+    angles, sign = givens_angles(D @ cloud.T)
+    numbers = np.rint(angles * 2**bits / (2 * np.pi)).astype(np.int64)
+    return Turn(numbers, sign, len(D) - 1, bits)
+
+
+def matched(D: Array, cloud: Array) -> Array:
+    """The atoms of D in the order, and with the signs, of the cloud's that they are most like."""
+    likeness = cloud @ D.T
+    _, order = linear_sum_assignment(-np.abs(likeness))
+    signs = np.where(likeness[np.arange(len(D)), order] < 0, -1.0, 1.0)
+    atoms: Array = signs[:, None] * D[order]
+    return atoms
+
+
+def read_dictionary(state: CodecState, payload: bytes) -> None:
+    """Turn the dictionary of a state."""
+    if len(payload) < _HEAD.size:
+        raise PacketError("The packet does not decode: its header is cut.")
+    n_rows, sign, bits = _HEAD.unpack_from(payload)
+    N, start = state.n_sensors, _HEAD.size + n_rows
+    if not (0 < n_rows < N and sign in (-1, 1) and 2 <= bits <= _FINEST and len(payload) >= start):
+        raise PacketError("The packet does not decode: its header makes no sense.")
+    reader, numbers = BitReader(payload[start:]), []
+    for r, size in enumerate(payload[_HEAD.size : start]):
+        chances = _chances(size).tolist()
+        numbers += [reader.number(chances) for _ in range(N - 1 - r)]
+    if max(map(abs, numbers)) > 2**bits:
+        raise PacketError("The packet does not decode: angles of more than a turn.")
+    take_turn(state, Turn(np.array(numbers), sign, n_rows, bits))
+
+
+def take_turn(state: CodecState, turn: Turn) -> None:
+    """The state after the cloud has a turn; what was known about the old atoms is dropped."""
+    state.transform.D[:] = turn.applied(state.D)
+    for known in (state.transform.codes, state.transform.moments):
+        known[:] = 0
+
+
+def _order(n_angles: int, n_rows: int) -> int:
+    """N, from how many angles ``n_rows`` rows have: ``n_rows (2N − n_rows − 1) / 2``."""
+    return (2 * n_angles // n_rows + n_rows + 1) // 2
+
+
+def _size_index(numbers: Array) -> int:
+    """The mean size in eighths of an octave, from 1/16 up."""
+    return int(np.clip(np.rint(8 * np.log2(np.abs(numbers).mean() + 1e-9)) + 32, 0, 160))
+
+
+def _chances(size: int) -> Array:
+    chances: Array = chances_of_scale(first_chances(), 2.0 ** ((min(size, 160) - 32) / 8))
+    return chances

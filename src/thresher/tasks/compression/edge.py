@@ -1,0 +1,201 @@
+"""The edge: rows in, packets out."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from thresher.linalg import Array
+from thresher.tasks.compression.batch import written
+from thresher.tasks.compression.chooser import Budget, Choice, Chooser, Rows
+from thresher.tasks.compression.dictionary import Turn, take_turn, turn_towards
+from thresher.tasks.compression.packet import Kind, Packet, PacketError, packed, unpacked
+from thresher.tasks.compression.state import CodecState
+
+if TYPE_CHECKING:
+    from thresher.tasks.compression.codec import SensorCodec
+
+_LARGEST = 1e15
+
+KEYFRAME = struct.Struct("<HQ")
+MOST_SENSORS = 4096
+"""Second moments of twice as many variables are kept."""
+
+
+class Edge:
+    """Codes what sensors report into packets for a `Cloud`; made by `SensorCodec.edge`.
+
+    Attributes
+    ----------
+    n_bytes_ : dict
+        Bytes sent so far, by kind of packet.
+    n_packets_ : dict
+        Packets sent so far: keyframes, batches by lattice and by dictionary, dictionaries.
+    n_rows_ : int
+        Rows sent so far.
+    relative_error_ : float
+        Root of the squared error so far over the squares so far, of observed entries.
+    """
+
+    def __init__(
+        self,
+        codec: SensorCodec,
+        n_sensors: int,
+        reference: float | None,
+        expected_rows: int | None,
+    ) -> None:
+        self._codec = codec
+        self._reference = reference
+        self._expected_rows = expected_rows
+        self._N = n_sensors
+        self._state: CodecState | None = None
+        self._sequence = 0
+        self._chooser = Chooser(codec, n_sensors)
+        self._squares = self._error = 0.0
+        self._n_values = 0
+        self._last = np.full(n_sensors, np.nan)
+        self.n_rows_ = 0
+        self.n_bytes_ = {kind.name.lower(): 0 for kind in Kind if kind != Kind.REQUEST}
+        self.n_packets_ = {"keyframe": 0, "lattice": 0, "transform": 0, "dictionary": 0}
+
+    @property
+    def relative_error_(self) -> float:
+        """Root of the squared error so far over the squares so far."""
+        return float(np.sqrt(self._error / self._squares)) if self._squares else 0.0
+
+    # ------------------------------------------------------------------- sending
+
+    def send(self, Y: Any) -> list[bytes]:
+        """Code rows; the packets have to reach the cloud in this order.
+
+        Parameters
+        ----------
+        Y : array-like of shape (n, N)
+            What the sensors report, a time in each row; NaN where one is silent.
+        """
+        Y = self._checked(Y)
+        size = self._codec.rows_per_packet
+        batches = [Rows.of(Y[start : start + size]) for start in range(0, len(Y), size)]
+        if self._codec.error == 0 and any(rows.n_values and not rows.grid for rows in batches):
+            raise ValueError(
+                "error=0 is for values on a grid, such as whole numbers or tenths; these have more "
+                "digits. Set an error above zero."
+            )
+        return [packet for rows in batches for packet in self._batch(rows)]
+
+    def handle(self, request: bytes) -> list[bytes]:
+        """Answer a request of the cloud: all that it needs to follow again.
+
+        A keyframe with the last values, in which models start anew, and the dictionary.
+        """
+        if unpacked(request).kind != Kind.REQUEST:
+            raise PacketError("This is not a request of a cloud; hand its answer on unchanged.")
+        if self._state is None:
+            return []
+        D = self._state.D.copy()
+        packets = [self._keyframe(self._state.level)]
+        if not np.array_equal(D, np.eye(self._N)):
+            packets.append(self._dictionary(turn_towards(D, np.eye(self._N), 9)))
+        return packets
+
+    def _checked(self, Y: Any) -> Array:
+        Y = np.asarray(Y)
+        if Y.dtype.kind not in "fiub":
+            raise TypeError("Sensor values must be numbers; put NaN where a sensor is silent.")
+        if Y.dtype != np.float32:
+            Y = Y.astype(np.float64)
+        if Y.ndim != 2 or Y.shape[1] != self._N:
+            raise ValueError(
+                f"This edge has {self._N} sensors: pass an array of shape (rows, {self._N}), not "
+                f"{Y.shape}."
+            )
+        if np.isinf(Y).any():
+            raise ValueError("Some values are infinite; put NaN where a sensor failed.")
+        if (np.abs(Y) > _LARGEST).any():
+            raise ValueError(f"Some values are beyond {_LARGEST:g}; put NaN where a sensor failed.")
+        return Y
+
+    def _batch(self, rows: Rows) -> list[bytes]:
+        """The packets of a batch; the first begins with a keyframe."""
+        packets = []
+        if self._state is None:
+            known = rows.Y[rows.present]
+            packets.append(self._keyframe(np.array([np.median(known) if known.size else 0.0])))
+        whole = np.vstack([self._last, np.where(rows.present, rows.Y, np.nan)])
+        self._chooser.learn(np.diff(whole, axis=0))
+        self._last = whole[-1]
+        while len(rows.Y):
+            choice = self._chooser.choose(
+                self._known(), rows, self._budget(rows), self._batches_left(len(rows.Y))
+            )
+            packets += self._coded(choice)
+            rows = rows.part(slice(len(choice.rows.Y), None))
+        return packets
+
+    def _budget(self, rows: Rows) -> Budget:
+        """What error the stream may have after some rows, and has before."""
+        squares = self._squares + rows.squares
+        if self._reference is not None:
+            squares = (self._n_values + rows.n_values) * self._reference**2
+        return Budget(float(self._codec.error**2 * squares), self._error)
+
+    def _batches_left(self, n_rows: int) -> float:
+        """How many more batches of this size are known to follow."""
+        if self._expected_rows is None:
+            return 0.0
+        return max(0.0, (self._expected_rows - self.n_rows_) / n_rows - 1)
+
+    # ------------------------------------------------------------------- packets
+
+    def _known(self) -> CodecState:
+        assert self._state is not None
+        return self._state
+
+    def _packet(self, kind: Kind, payload: bytes) -> bytes:
+        if kind == Kind.KEYFRAME:
+            digest = keyframe_digest(payload, self._sequence)
+        else:
+            digest = self._known().digest(self.n_rows_, self._sequence)
+        data = packed(Packet(kind, self._sequence, digest, payload))
+        self._sequence += 1
+        self.n_bytes_[kind.name.lower()] += len(data)
+        return data
+
+    def _coded(self, choice: Choice) -> list[bytes]:
+        """The packets of a choice."""
+        packets = [] if choice.turn is None else [self._dictionary(choice.turn)]
+        payload = written(choice.coded, choice.rows.present)
+        self._state = choice.coded.state
+        self._n_values += choice.rows.n_values
+        self._squares += choice.rows.squares
+        self._error += choice.coded.error
+        self.n_rows_ += len(choice.rows.Y)
+        self.n_packets_[choice.coded.quantiser.mode.name.lower()] += 1
+        return [*packets, self._packet(Kind.DATA, payload)]
+
+    def _keyframe(self, level: Array) -> bytes:
+        """Start anew from given values, one for all sensors or one each."""
+        level = level.astype(np.float32)
+        self._state = CodecState.starting_at(keyframe_level(level, self._N))
+        self.n_packets_["keyframe"] += 1
+        return self._packet(Kind.KEYFRAME, KEYFRAME.pack(self._N, self.n_rows_) + level.tobytes())
+
+    def _dictionary(self, turn: Turn) -> bytes:
+        take_turn(self._known(), turn)
+        self.n_packets_["dictionary"] += 1
+        return self._packet(Kind.DICTIONARY, turn.written())
+
+
+def keyframe_digest(payload: bytes, sequence: int) -> int:
+    """What stands for the state after a keyframe, and can be checked before there is one."""
+    return zlib.crc32(payload, sequence)
+
+
+def keyframe_level(level: Array, n_sensors: int) -> Array:
+    """The values that a keyframe tells, for all sensors."""
+    whole = np.empty(n_sensors)
+    whole[:] = level
+    return whole

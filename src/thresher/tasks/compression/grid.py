@@ -1,0 +1,54 @@
+"""The grid that data lie on: sensors report whole numbers, tenths, halves of a tenth."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from thresher.linalg import Array
+
+
+class Grid(NamedTuple):
+    """Multiples of ``numerator / denominator``; a numerator of zero is no grid.
+
+    Two whole numbers, so that ``k · numerator / denominator`` is the double nearest to the decimal
+    fraction that the sensor meant.
+    """
+
+    numerator: float
+    denominator: float
+
+    @property
+    def spacing(self) -> float:
+        """Zero without a grid."""
+        return self.numerator / self.denominator
+
+
+NO_GRID = Grid(0.0, 1.0)
+
+GRIDS = [
+    NO_GRID,
+    *(
+        Grid(float(m * 10 ** max(e, 0)), float(10 ** max(-e, 0)))
+        for e in range(-6, 5)
+        for m in (1, 2, 5)
+    ),
+]
+"""By the number that names them in packets, finest first."""
+
+
+def grid_of(values: Array) -> int:
+    """The coarsest grid that all values lie on, to their own precision; 0 if there is none."""
+    if values.size == 0:
+        return 0
+    precision = 4 * float(np.finfo(values.dtype).eps)
+    largest = float(np.abs(values).max())
+    if largest == 0:
+        return GRIDS.index(Grid(1.0, 1.0))
+    for index in range(len(GRIDS) - 1, 0, -1):
+        grid = GRIDS[index]
+        if precision * largest > 0.01 * grid.spacing:
+            break  # any value would do
+        exact = np.rint(values / grid.spacing) * grid.numerator / grid.denominator
+        if (np.abs(values - exact) <= precision * np.abs(values)).all():
+            return index
+    return 0
