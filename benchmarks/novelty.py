@@ -228,7 +228,8 @@ def part_tdt2(options: argparse.Namespace, record: dict[str, Any]) -> None:
             "results": results,
             **{k: float(np.median([r[k] for r in results])) for k in ("mean", "pooled")},
         }
-        found.append(row)
+        found[:] = [r for r in found if (r["method"], r["size"]) != (name, size)] + [row]
+        options.json.write_text(json.dumps(record, indent=1))
         steps = " ".join(
             f"{np.median([r['steps'].get(i, np.nan) for r in results]):5.3f}" for i in REPORTED
         )
@@ -416,7 +417,6 @@ def main() -> None:
         **{name: version(name) for name in ("numpy", "scipy", "scikit-learn")},
     }
     for name in options.parts:
-        record.pop(name, None)
         print(f"== {name}")
         PARTS[name](options, record)
         options.json.parent.mkdir(parents=True, exist_ok=True)
