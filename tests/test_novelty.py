@@ -278,6 +278,16 @@ def by_least_squares(x, D, weight=0.1):
     return c.fun
 
 
+def first_rows(documents, n):
+    """What the model of a detector learns first: the documents that it does not hold out."""
+    words = GrowingWords()
+    counts, new = words.counts(documents)
+    words.enter(new)
+    words.learn(counts[:n])
+    rows = words.weights(counts[:n]).toarray()
+    return sparse.csr_array((rows / rows.sum(axis=1, keepdims=True)).astype(np.float32))
+
+
 @pytest.mark.parametrize(
     ("mode", "unit", "exact", "area"),
     [
@@ -329,6 +339,7 @@ def test_algorithms_4_and_5_learn_anew_from_all_documents(mode, unit):
 
 
 def test_online_mode_is_one_step_of_the_published_dictionary():
+    """It starts where the batch method ends on the first documents."""
     start, _ = texts(["weather", "music"], 80)
     news, _ = texts(["weather", "music"], 40, seed=1)
     detector = NovelDocumentDetector(4, mode="online", random_state=0, verbose=0).fit(start)
@@ -337,6 +348,11 @@ def test_online_mode_is_one_step_of_the_published_dictionary():
     detector.step(news)
     np.testing.assert_allclose(detector.components_, model.partial_fit(rows).components_, atol=1e-6)
     assert detector._memory.documents is None
+    batch = detector._memory.starter
+    assert (batch.solver, batch.max_iter) == ("admm", 3)
+    np.testing.assert_allclose(
+        model.init, clone(batch).fit(first_rows(start, 40)).components_, atol=1e-6
+    )
 
 
 def test_an_orthogonal_dictionary_sees_the_terms_that_it_began_with():

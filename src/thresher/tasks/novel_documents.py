@@ -89,9 +89,9 @@ class NovelDocumentDetector(BaseEstimator):
     n_components : int
         Directions or atoms.
     mode : {"auto", "online", "batch_impl", "l2_batch"}
-        ``online`` is `OnlineL1Dictionary` with the published OIADMM; ``batch_impl`` (Algorithm 4)
-        and ``l2_batch`` (Algorithm 5) keep all documents and learn anew at every step, with
-        ``n_new_atoms`` more atoms.
+        ``online`` is `OnlineL1Dictionary` with the published OIADMM, started by the batch method
+        on the first documents; ``batch_impl`` (Algorithm 4) and ``l2_batch`` (Algorithm 5) keep all
+        documents and learn anew at every step, with ``n_new_atoms`` more atoms.
     model : estimator, optional
         Any dictionary model of the library, instead of a mode; its loss is the score. With
         `partial_fit` it learns step by step, without it anew from all documents. Of
@@ -354,12 +354,12 @@ class NovelDocumentDetector(BaseEstimator):
 
         common: dict[str, Any] = {"random_state": seed, "verbose": self.verbose}
         grown = 10 if self.n_new_atoms is None else self.n_new_atoms
+        batch: Any = L1Dictionary(self.n_components, solver="admm", max_iter=3, **common)
         if self.mode == "online":
             model: Any = OnlineL1Dictionary(self.n_components, solver="oiadmm", **common)
-            return DictionaryMemory(model, self.n_new_atoms or 0, single=True)
+            return DictionaryMemory(model, self.n_new_atoms or 0, single=True, starter=batch)
         if self.mode == "batch_impl":
-            model = L1Dictionary(self.n_components, solver="admm", max_iter=3, **common)
-            return DictionaryMemory(model, grown, single=True)
+            return DictionaryMemory(batch, grown, single=True)
         model = BatchNMF(
             self.n_components, divergence="squared_l2", code_penalty=0.1, max_iter=3, **common
         )

@@ -117,6 +117,8 @@ class DictionaryMemory(Memory):
     unit: str = "l1"
     single: bool = False
     """In float32, for models that expand documents."""
+    starter: Any = None
+    """A batch model that learns the first atoms from the documents to start from."""
 
     def scores(self, X: Any) -> Array:
         """The objective of every document."""
@@ -132,6 +134,9 @@ class DictionaryMemory(Memory):
         model = copy.deepcopy(self.model)
         if hasattr(model, "partial_fit"):
             begun = hasattr(model, "components_")
+            if not begun and self.starter is not None:
+                atoms = clone(self.starter).fit(rows).components_
+                model.set_params(init=atoms)
             if not begun or not self.n_new_atoms:
                 return replace(self, model=model.partial_fit(rows))
             worst = self._least_explained(model, rows)
