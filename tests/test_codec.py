@@ -448,6 +448,11 @@ def test_bad_rows():
         edge.send(np.full((5, 3), np.inf))
     with pytest.raises(TypeError, match="numbers"):
         edge.send([["a", "b", "c"]])
+    for wrong, says in ((np.inf, "infinite"), (1e300, "beyond")):
+        with pytest.raises(ValueError, match=says):
+            SensorCodec().compress(np.full((3, 2), wrong))
+    with pytest.raises(TypeError, match="numbers"):
+        SensorCodec().compress(np.array([["a", "b"]]))
     with pytest.raises(ValueError, match="beyond"):
         edge.send(np.full((5, 3), 1e20))
     with pytest.raises(ValueError, match="positive"):

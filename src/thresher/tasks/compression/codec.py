@@ -13,7 +13,7 @@ from thresher.linalg import Array
 from thresher.tasks.compression.batch import LARGEST_BATCH
 from thresher.tasks.compression.cloud import Cloud
 from thresher.tasks.compression.container import read_container, written_container
-from thresher.tasks.compression.edge import MOST_SENSORS, Edge
+from thresher.tasks.compression.edge import MOST_SENSORS, Edge, checked_rows
 from thresher.tasks.compression.learners import HALF_LIVES
 from thresher.tasks.compression.packet import PacketError
 
@@ -149,6 +149,7 @@ class SensorCodec:
         Y = np.asarray(Y)
         if Y.ndim != 2 or Y.shape[1] < 1:
             raise ValueError(f"Y must have shape (rows, sensors); got {Y.shape}.")
+        Y = checked_rows(Y, Y.shape[1])
         whole = self if self.batch_size else replace(self, batch_size=_file_batch(Y.shape[1]))
         size = np.sqrt(np.nanmean(np.square(Y, dtype=np.float64))) if np.isfinite(Y).any() else 0.0
         edge = whole.edge(Y.shape[1], reference=float(size) or None, expected_rows=len(Y))

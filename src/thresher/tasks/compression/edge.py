@@ -76,7 +76,7 @@ class Edge:
         Y : array-like of shape (n, N)
             What the sensors report, a time in each row; NaN where one is silent.
         """
-        Y = self._checked(Y)
+        Y = checked_rows(Y, self._N)
         size = self._codec.rows_per_packet
         batches = [Rows.of(Y[start : start + size]) for start in range(0, len(Y), size)]
         if self._codec.error == 0 and any(rows.n_values and not rows.grid for rows in batches):
@@ -100,23 +100,6 @@ class Edge:
         if not np.array_equal(D, np.eye(self._N)):
             packets.append(self._dictionary(turn_towards(D, np.eye(self._N), 9)))
         return packets
-
-    def _checked(self, Y: Any) -> Array:
-        Y = np.asarray(Y)
-        if Y.dtype.kind not in "fiub":
-            raise TypeError("Sensor values must be numbers; put NaN where a sensor is silent.")
-        if Y.dtype != np.float32:
-            Y = Y.astype(np.float64)
-        if Y.ndim != 2 or Y.shape[1] != self._N:
-            raise ValueError(
-                f"This edge has {self._N} sensors: pass an array of shape (rows, {self._N}), not "
-                f"{Y.shape}."
-            )
-        if np.isinf(Y).any():
-            raise ValueError("Some values are infinite; put NaN where a sensor failed.")
-        if (np.abs(Y) > _LARGEST).any():
-            raise ValueError(f"Some values are beyond {_LARGEST:g}; put NaN where a sensor failed.")
-        return Y
 
     def _batch(self, rows: Rows) -> list[bytes]:
         """The packets of a batch; the first begins with a keyframe."""
@@ -199,3 +182,22 @@ def keyframe_level(level: Array, n_sensors: int) -> Array:
     whole = np.empty(n_sensors)
     whole[:] = level
     return whole
+
+
+def checked_rows(Y: Any, n_sensors: int) -> Array:
+    """Rows of numbers, or a sentence that says what they should be."""
+    Y = np.asarray(Y)
+    if Y.dtype.kind not in "fiub":
+        raise TypeError("Sensor values must be numbers; put NaN where a sensor is silent.")
+    if Y.dtype != np.float32:
+        Y = Y.astype(np.float64)
+    if Y.ndim != 2 or Y.shape[1] != n_sensors:
+        raise ValueError(
+            f"This edge has {n_sensors} sensors: pass an array of shape (rows, {n_sensors}), not "
+            f"{Y.shape}."
+        )
+    if np.isinf(Y).any():
+        raise ValueError("Some values are infinite; put NaN where a sensor failed.")
+    if (np.abs(Y) > _LARGEST).any():
+        raise ValueError(f"Some values are beyond {_LARGEST:g}; put NaN where a sensor failed.")
+    return Y
