@@ -681,6 +681,9 @@ def main() -> int:
     mutants = [mutant for mutant in MUTANTS if options.only in f"{mutant.name} {mutant.file}"]
     if options.new:
         mutants = [mutant for mutant in mutants if f"| {mutant.name} |" not in before]
+    if not mutants:
+        print("No mutant has that name, or none is new.")
+        return 1
     found = []
     for result in results(mutants, options.jobs):
         found.append(result)
