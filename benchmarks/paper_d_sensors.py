@@ -290,7 +290,9 @@ def draw_table(rows: dict[str, Any], target: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--parts", nargs="+", default=["table", "speed"])
+    parser.add_argument(
+        "--parts", nargs="+", choices=["table", "speed"], default=["table", "speed"]
+    )
     parser.add_argument("--data", type=Path, help="folder of airly_krakow_2017.npz")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
     options = parser.parse_args()
