@@ -53,7 +53,7 @@ from thresher.datasets import make_divergence_stream
 from thresher.datasets.divergence_stream import DivergenceStream
 from thresher.encoding import AutoEncoder, CodingProblem, RoughEncoder
 from thresher.engine import Step
-from thresher.estimators.registry import DivergenceSolver, spsgd
+from thresher.estimators.solvers import DivergenceSolver, spsgd
 from thresher.linalg import Array
 from thresher.losses import (
     AlphaDivergence,

@@ -21,7 +21,7 @@ from thresher.encoding import (
     published_rule,
 )
 from thresher.engine import Pool, best_start
-from thresher.estimators.registry import spsgd
+from thresher.estimators.solvers import spsgd
 from thresher.learning import RatioLearner, StochasticGradient
 from thresher.losses import (
     AlphaDivergence,

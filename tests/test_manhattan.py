@@ -26,7 +26,7 @@ from thresher.engine import (
 )
 from thresher.engine.factor_admm import FactorADMM
 from thresher.engine.nesterov import _Block
-from thresher.estimators.registry import MANHATTAN_SOLVERS
+from thresher.estimators.solvers import MANHATTAN_SOLVERS
 from thresher.penalties import Constrained, ElasticNet, GroupNorm
 from thresher.sets import Box, GroupBall, Simplex
 from thresher.streams import Batch

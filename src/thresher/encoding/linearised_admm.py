@@ -9,10 +9,8 @@ from scipy import sparse
 
 from thresher.encoding.iterate import Block, RowSolver, State, Stop
 from thresher.encoding.problem import CodingProblem
-from thresher.linalg import Array
+from thresher.linalg import Array, thinned
 from thresher.losses import L1Distance
-
-_FEW = 0.1
 
 
 @dataclass(frozen=True)
@@ -103,9 +101,7 @@ def _used(problem: CodingProblem) -> tuple[NDArray[np.intp], Any]:
 
     def make() -> tuple[NDArray[np.intp], Any]:
         columns = np.flatnonzero(problem.D.any(axis=0))
-        D = np.ascontiguousarray(problem.D[:, columns])
-        few = np.count_nonzero(D) < _FEW * D.size
-        return columns, sparse.csr_array(D) if few else D
+        return columns, thinned(np.ascontiguousarray(problem.D[:, columns]))
 
     found: tuple[NDArray[np.intp], Any] = problem.remember("features of atoms", make)
     return found

@@ -7,13 +7,14 @@ from thresher.engine.exact_half import ExactRows
 from thresher.engine.graph import Graph, nearest_neighbours, similarities
 from thresher.engine.half import Half, HalfSolver
 from thresher.engine.history import History, HistoryRow
-from thresher.engine.method import OnlineMethod, StreamState, Summary
+from thresher.engine.method import OnlineMethod
 from thresher.engine.nesterov import NesterovSmoothing, SmoothedLoss, box_gap
 from thresher.engine.orthogonal import OrthogonalMethod
 from thresher.engine.pool import Pool
 from thresher.engine.progress import ProgressBar
 from thresher.engine.rank_one import RankOneSweeps
 from thresher.engine.starts import best_start
+from thresher.engine.state import StreamState, Summary
 from thresher.engine.stream import OVERFLOW, Method, Position, advance, stream
 from thresher.engine.two_factors import TwoFactors, is_bare
 

@@ -6,9 +6,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from thresher.encoding import BlockEncoder, CodingProblem
+from thresher.engine.first_look import (
+    ROWS_TO_START_FROM,
+    are_documents,
+    entries,
+    every,
+    spans_decades,
+    sparse_mean,
+    spread_rows,
+    without_gaps,
+)
+from thresher.engine.state import StreamState, Summary
 from thresher.learning import (
     DiagonalLearner,
     FixedWeight,
@@ -19,13 +29,10 @@ from thresher.learning import (
     PlainAverage,
     RangeWeight,
     RatioLearner,
-    Statistics,
-    Sums,
     initial_atoms,
     mean_sample,
     median_atoms,
     positive_atoms,
-    weighted_quantile,
 )
 from thresher.linalg import Array, block_slices, load_block, load_sparse_block, sparse_block_slices
 from thresher.losses import L1Distance, Loss, SeparableLoss, can_stay_sparse
@@ -37,95 +44,10 @@ _CERTIFIED_ROWS = 16
 _MEASURED_ENTRIES = 4096
 _DEAD = 1e-6
 _LOOKS_AT_FIRST = 8
-_ROWS_TO_START_FROM = 256
 _FEW_ENTRIES = 1 << 19
-_DECADES = 10.0
 _ENTRIES_TO_START_FROM = 1 << 23
 _SPARSE_ENTRIES_TO_START_FROM = 1 << 20
 _DOCUMENTS_TO_START_FROM = 2048
-_SHARE_IN_DOCUMENTS = 0.25  # of the entries are not zero, at most
-
-
-@dataclass(frozen=True)
-class StreamState:
-    """Everything that an online model knows; its size does not depend on the samples seen.
-
-    Attributes
-    ----------
-    D : array of shape (K, F)
-        The dictionary that learns.
-    average : array of shape (K, F)
-        Its running average, which is what the model shows; the same as D without averaging.
-    statistics : Statistics
-        What the stream left behind, discounted.
-    seed : int
-        All randomness is drawn from it and from counters, so that a state can be resumed.
-    n_samples, n_steps : int
-        Samples and batches seen.
-    weight_seen : float
-        Total weight of the samples seen, without discount.
-    scale, scale_weight : float
-        Running mean of what the rule for λ measures, and its weight.
-    """
-
-    D: Array
-    average: Array
-    statistics: Statistics
-    seed: int
-    n_samples: int = 0
-    n_steps: int = 0
-    weight_seen: float = 0.0
-    scale: float = 0.0
-    scale_weight: float = 0.0
-
-    def __post_init__(self) -> None:
-        # Steps make new dictionaries and never change one. That all are read-only from the start
-        # also spares kernels a second compilation, for arrays that can be written.
-        self.D.flags.writeable = self.average.flags.writeable = False
-
-    def grow(self, n_features: int, atoms: Array, fill: float = 0.0) -> "StreamState":
-        """Pad for new features and append atoms.
-
-        In the old atoms new features are ``fill`` times the atom's mean entry: zero, or a little
-        where steps multiply and could not leave zero.
-        """
-
-        def padded(D: Array) -> Array:
-            K, F = D.shape
-            larger = np.zeros((K + len(atoms), n_features), dtype=D.dtype)
-            larger[:K] = D.dtype.type(fill) * D.mean(axis=1, keepdims=True)
-            larger[:K, :F], larger[K:] = D, atoms
-            return larger
-
-        statistics = self.statistics.grow(n_features, len(self.D) + len(atoms))
-        return replace(self, D=padded(self.D), average=padded(self.average), statistics=statistics)
-
-    def keep(self, columns: NDArray[np.intp]) -> "StreamState":
-        """Forget all features but some."""
-        same = self.average is self.D
-        D = np.ascontiguousarray(self.D[:, columns])
-        average = D if same else np.ascontiguousarray(self.average[:, columns])
-        return replace(self, D=D, average=average, statistics=self.statistics.keep(columns))
-
-
-@dataclass(frozen=True)
-class Summary:
-    """A coded batch, reduced to a fixed size; summaries add up."""
-
-    sums: Sums
-    loss: float
-    certificate: float
-    residuals: Array
-    residual_weights: Array
-
-    def __add__(self, other: "Summary") -> "Summary":
-        return Summary(
-            self.sums + other.sums,
-            self.loss + other.loss,
-            max(self.certificate, other.certificate),
-            np.concatenate([self.residuals, other.residuals]),
-            np.concatenate([self.residual_weights, other.residual_weights]),
-        )
 
 
 @dataclass(frozen=True)
@@ -212,8 +134,8 @@ class OnlineMethod:
         if isinstance(learner, DiagonalLearner):
             # In the order of time new words come, and they are followed faster by steps that
             # overshoot (measured: docs/l1_dictionary.md).
-            return self.shuffled and _are_documents(batch)
-        return self._stays_sparse(batch) or _spans_decades(batch, learner)
+            return self.shuffled and are_documents(batch)
+        return self._stays_sparse(batch) or spans_decades(batch, learner)
 
     def _first_atoms(
         self,
@@ -230,23 +152,23 @@ class OnlineMethod:
         stays_sparse = self._stays_sparse(batch)
         if init == "auto":
             init = "mean" if positive and stays_sparse else "samples"
-            if isinstance(loss, L1Distance) and _are_documents(batch):
+            if isinstance(loss, L1Distance) and are_documents(batch):
                 init = "medians"
         # Some rows are enough to start from, and a wide sparse matrix stays sparse.
         room = _SPARSE_ENTRIES_TO_START_FROM if stays_sparse else _ENTRIES_TO_START_FROM
-        rows = max(min(_ROWS_TO_START_FROM, room // n_features), 2 * n_components)
+        rows = max(min(ROWS_TO_START_FROM, room // n_features), 2 * n_components)
         rows = max(rows, _FEW_ENTRIES // n_features)
         rows = _DOCUMENTS_TO_START_FROM if init == "medians" else rows
         step = -(-batch.n_samples // rows)
-        some = Batch(batch.X[::step], entry_weight=_every(batch.entry_weight, step))
-        given = _every(batch.sample_weight, step)
+        some = Batch(batch.X[::step], entry_weight=every(batch.entry_weight, step))
+        given = every(batch.sample_weight, step)
         chosen = np.ones(some.n_samples) if given is None or not given.any() else given
         if init == "medians":
-            some = Batch(_without_gaps(some), chosen)
+            some = Batch(without_gaps(some), chosen)
             D = region.project(median_atoms(n_components, some.X, chosen, rng))
-            return region.project(positive_atoms(D, _sparse_mean(some))) if positive else D
+            return region.project(positive_atoms(D, sparse_mean(some))) if positive else D
         X, weight, _ = self._load_dense(some, slice(0, some.n_samples), dtype)
-        mean = _sparse_mean(batch) if stays_sparse else mean_sample(X, weight, chosen)
+        mean = sparse_mean(batch) if stays_sparse else mean_sample(X, weight, chosen)
         D = initial_atoms(init, n_components, X, weight, chosen, region, rng, mean)
         return region.project(positive_atoms(D, mean)) if positive else D
 
@@ -318,10 +240,10 @@ class OnlineMethod:
             return state  # a range that was seen often need not be looked at every time
         F = state.D.shape[1]
         step = max(1, (batch.n_samples * min(F, _MEASURED_ENTRIES)) // _MEASURED_ENTRIES)
-        some = Batch(batch.X[::step], entry_weight=_every(batch.entry_weight, step))
+        some = Batch(batch.X[::step], entry_weight=every(batch.entry_weight, step))
         X, weight, _ = self._load_dense(some, slice(0, some.n_samples), state.D.dtype)
-        sample_weight = _every(batch.sample_weight, step)
-        values, weights = _entries(np.abs(X), weight, sample_weight, _MEASURED_ENTRIES)
+        sample_weight = every(batch.sample_weight, step)
+        values, weights = entries(np.abs(X), weight, sample_weight, _MEASURED_ENTRIES)
         scale = RangeWeight().measure(values, weights) if values.size else 0.0
         if first_guess:
             # Residuals come with the first codes; until then λ is what the range suggests.
@@ -430,7 +352,7 @@ class OnlineMethod:
         if not dead.size or not usage.any():
             return state
         rng = np.random.default_rng([state.seed, 1, state.n_steps])
-        rows = _spread_rows(batch, len(dead), rng)
+        rows = spread_rows(batch, len(dead), rng)
         D, average = state.D.copy(), state.average.copy()
         problem = self.problem(state)
         for atom, row in zip(dead, rows, strict=True):
@@ -447,92 +369,3 @@ class OnlineMethod:
                 average[atom] = D[atom]
         statistics = state.statistics.without(dead)
         return replace(state, D=D, average=average, statistics=statistics)
-
-
-def _spans_decades(batch: Batch, learner: Learner) -> bool:
-    """Whether curvatures within a feature differ too much for one of them to serve all samples.
-
-    They go with a power of the entries, for KL ``1/y``, for Itakura–Saito ``1/y²``; what is
-    compared is the tenth and the ninetieth percentile of a feature, in the median feature.
-    """
-    step = max(1, batch.n_samples // _ROWS_TO_START_FROM)
-    X, weight = load_block(
-        batch.X[::step], slice(None), np.dtype(np.float64), _every(batch.entry_weight, step)
-    )
-    given = _every(batch.sample_weight, step)
-    weights = np.ones(len(X)) if given is None or not given.any() else given
-    ratios = []
-    for f in range(0, X.shape[1], max(1, X.shape[1] // _ROWS_TO_START_FROM)):
-        seen = weights > 0 if weight is None else (weights > 0) & (weight[:, f] > 0)
-        low, high = (weighted_quantile(X[seen, f], weights[seen], q) for q in (0.1, 0.9))
-        if high > 0:
-            ratios.append(high / low if low > high * np.finfo(np.float64).eps else np.inf)
-    if not ratios:
-        return False
-    power = learner.a + learner.b if isinstance(learner, RatioLearner) else 1.0
-    return bool(np.median(ratios) > _DECADES ** (1 / power))
-
-
-def _are_documents(batch: Batch) -> bool:
-    """Whether most entries are zero, however they are stored."""
-    X: Any = batch.X
-    values = X.data if hasattr(X, "indptr") else X
-    return bool(np.count_nonzero(values) <= _SHARE_IN_DOCUMENTS * X.shape[0] * X.shape[1])
-
-
-def _without_gaps(batch: Batch) -> Any:
-    """The rows as CSR, zero where an entry is missing."""
-    X = sparse.csr_array(batch.X, dtype=np.float64, copy=True)
-    if batch.entry_weight is not None:
-        X = sparse.csr_array(X.multiply(batch.entry_weight > 0))
-    X.data = np.nan_to_num(X.data)
-    X.eliminate_zeros()
-    return X
-
-
-def _sparse_mean(batch: Batch) -> Array:
-    """Mean of the rows of a sparse batch, without expanding them."""
-    weights = np.ones(batch.n_samples) if batch.sample_weight is None else batch.sample_weight
-    total = weights.sum()
-    mean: Array = np.asarray(batch.X.T @ (weights / (total if total > 0 else 1)), dtype=np.float64)
-    return mean
-
-
-def _spread_rows(batch: Batch, count: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Random rows of a batch, spread out, by weight: two equal samples count as one of weight two.
-
-    Sorted along a random direction, so that neither the order nor the repetition of rows matters.
-    """
-    direction = rng.standard_normal(batch.X.shape[1])
-    if sparse.issparse(batch.X):
-        place = np.nan_to_num(batch.X @ direction)
-    else:
-        place = np.nan_to_num(np.asarray(batch.X, dtype=np.float64)) @ direction
-    order = np.argsort(place, kind="stable")
-    weights = np.ones(batch.n_samples) if batch.sample_weight is None else batch.sample_weight
-    cumulated = np.cumsum(weights[order], dtype=np.float64)
-    if not cumulated[-1] > 0:
-        return np.resize(order, count)
-    marks = (np.arange(count) + rng.random(count)) / count * cumulated[-1]
-    chosen: NDArray[np.intp] = order[np.searchsorted(cumulated, marks, side="right")]
-    return chosen
-
-
-def _every(values: Array | None, step: int) -> Array | None:
-    return None if values is None else values[::step]
-
-
-def _entries(
-    values: Array, weight: Array | None, sample_weight: Array | None, limit: int
-) -> tuple[Array, Array]:
-    """Some observed entries of a block, evenly spread, with the weights of their samples."""
-    step = max(1, -(-values.size // limit))
-    if step > 1 and values.shape[1] % step == 0:
-        step += 1  # or every row would give the same features
-    sw = np.ones(len(values)) if sample_weight is None else sample_weight
-    weights = np.repeat(sw, values.shape[1])[::step]
-    taken = values.ravel()[::step]
-    if weight is not None:
-        weights = weights * (weight.ravel()[::step] > 0)
-    positive = weights > 0
-    return taken[positive], weights[positive]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import eigh, solve
 
-from thresher.engine.method import StreamState, Summary
+from thresher.engine.state import StreamState, Summary
 from thresher.learning import (
     Forgetting,
     OrthogonalLearner,

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from thresher.engine.method import StreamState, Summary
 from thresher.engine.pool import Pool
+from thresher.engine.state import StreamState, Summary
 from thresher.engine.stream import Method, Position, stream
 from thresher.streams import Batch, Source
 

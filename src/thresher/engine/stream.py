@@ -12,8 +12,8 @@ from typing import Protocol, Self
 
 import numpy as np
 
-from thresher.engine.method import StreamState, Summary
 from thresher.engine.pool import Pool
+from thresher.engine.state import StreamState, Summary
 from thresher.streams import Batch, Source
 
 OVERFLOW = (

@@ -31,8 +31,8 @@ from thresher.estimators.registry import (
     AVERAGING_SHUFFLED,
     FORGETTING_MAJORISED,
     FORGETTING_SHUFFLED,
-    ONLINE_DIVERGENCE_SOLVERS,
 )
+from thresher.estimators.solvers import ONLINE_DIVERGENCE_SOLVERS
 from thresher.learning import RatioLearner
 from thresher.linalg import Array
 from thresher.streams import ArraySource, Batch

@@ -11,7 +11,7 @@ from thresher.estimators.divergence import (
     has_majoriser,
     majorising_learner,
 )
-from thresher.estimators.registry import BATCH_DIVERGENCE_SOLVERS, named_solver
+from thresher.estimators.solvers import BATCH_DIVERGENCE_SOLVERS, named_solver
 from thresher.learning import PlainAverage
 from thresher.linalg import Array
 from thresher.streams import Batch

@@ -7,12 +7,8 @@ import numpy as np
 from thresher.encoding import AutoEncoder, BlockEncoder
 from thresher.engine import OnlineMethod
 from thresher.estimators.base import DictionaryModel
-from thresher.estimators.registry import (
-    DivergenceSolver,
-    frozen_mask,
-    named_divergence,
-    named_regulariser,
-)
+from thresher.estimators.registry import frozen_mask, named_divergence, named_regulariser
+from thresher.estimators.solvers import DivergenceSolver
 from thresher.learning import BlockDescent, Forgetting, QuadraticLearner, RatioLearner
 from thresher.losses import Loss, Mahalanobis
 from thresher.penalties import Constrained, ElasticNet

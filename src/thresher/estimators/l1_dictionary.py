@@ -9,7 +9,7 @@ import numpy as np
 from thresher.engine import Alternation, Callback, OnlineMethod, Pool
 from thresher.estimators.batch import BatchModel
 from thresher.estimators.l1_model import L1Model, with_documents
-from thresher.estimators.registry import BATCH_L1_SOLVERS, named_solver
+from thresher.estimators.solvers import BATCH_L1_SOLVERS, named_solver
 from thresher.learning import PlainAverage
 from thresher.linalg import Array
 from thresher.streams import Batch

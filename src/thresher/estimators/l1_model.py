@@ -5,7 +5,7 @@ from typing import Any
 
 from thresher.engine import OnlineMethod
 from thresher.estimators.divergence import DivergenceModel
-from thresher.estimators.registry import DivergenceSolver
+from thresher.estimators.solvers import DivergenceSolver
 from thresher.learning import DiagonalLearner, FixedWeight, Forgetting
 from thresher.linalg import Array
 from thresher.losses import L1Distance

@@ -36,11 +36,17 @@ class LearnedModel(DictionaryModel):
             )
 
     def _check_parameters(self) -> None:
+        self._check_numbers()
+        given = self.init if self.n_components is None and not isinstance(self.init, str) else ()
+        self._method(self.n_components or len(given) or 10)
+
+    def _check_numbers(self) -> None:
+        """What the parameters that models share may be."""
         for name in ("batch_size", "max_iter", "n_starts"):
             value = getattr(self, name, 1)
             if not isinstance(value, Integral) or value < 1:
                 raise ValueError(f"{name}={value!r} must be a positive integer.")
-        for name in ("n_components", "n_passes"):
+        for name in ("n_components", "n_nonzero", "n_passes"):
             value = getattr(self, name, None)
             if value is not None and (not isinstance(value, Integral) or value < 1):
                 raise ValueError(f"{name}={value!r} must be a positive integer or None.")
@@ -51,8 +57,6 @@ class LearnedModel(DictionaryModel):
             raise ValueError("callbacks must be a list of functions; put brackets around one.")
         if not self.tol > 0:
             raise ValueError(f"tol={self.tol!r} must be positive.")
-        given = self.init if self.n_components is None and not isinstance(self.init, str) else ()
-        self._method(self.n_components or len(given) or 10)
 
     def _begin(self, first: Batch, seed: int, in_order: bool = True) -> StreamState:
         F = first.X.shape[1]

@@ -25,13 +25,8 @@ from thresher.engine import (
 )
 from thresher.estimators.batch import BatchModel
 from thresher.estimators.divergence import is_plain
-from thresher.estimators.registry import (
-    MANHATTAN_SOLVERS,
-    frozen_mask,
-    named_graph,
-    named_regulariser,
-    named_solver,
-)
+from thresher.estimators.registry import frozen_mask, named_graph, named_regulariser
+from thresher.estimators.solvers import MANHATTAN_SOLVERS, named_solver
 from thresher.learning import BlockDescent, QuadraticLearner
 from thresher.linalg import Array
 from thresher.losses import ElasticDistance, L1Distance, Loss
@@ -61,7 +56,7 @@ class ManhattanNMF(BatchModel):
         Where atoms start.
     solver : {"auto", "rri", "ogm"}
         ``rri`` and ``ogm`` are those of the paper; ``ogm(monotone=True)`` from
-        `thresher.estimators.registry` is its monotone variant.
+        `thresher.estimators.solvers` is its monotone variant.
     zero_weight : float
         What a unit of prediction costs where data are exactly zero; 1 as published. In sparse data
         zeros are many, and at full weight they often outvote all the rest.

@@ -8,13 +8,8 @@ from thresher.engine import Callback, OnlineMethod
 from thresher.estimators.growing import GrowingModel
 from thresher.estimators.l1_model import L1Model, with_documents
 from thresher.estimators.online import OnlineModel
-from thresher.estimators.registry import (
-    AVERAGING_SHUFFLED,
-    FORGETTING_SHUFFLED,
-    ONLINE_L1_SOLVERS,
-    named_forgetting,
-    named_l1_solver,
-)
+from thresher.estimators.registry import AVERAGING_SHUFFLED, FORGETTING_SHUFFLED, named_forgetting
+from thresher.estimators.solvers import ONLINE_L1_SOLVERS, named_l1_solver
 from thresher.learning import PlainAverage
 
 

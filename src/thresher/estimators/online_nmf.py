@@ -16,10 +16,9 @@ from thresher.estimators.registry import (
     AVERAGING_SHUFFLED,
     FORGETTING_MAJORISED,
     FORGETTING_SHUFFLED,
-    ONLINE_DIVERGENCE_SOLVERS,
     named_forgetting,
-    named_solver,
 )
+from thresher.estimators.solvers import ONLINE_DIVERGENCE_SOLVERS, named_solver
 from thresher.learning import PlainAverage
 
 

@@ -1,7 +1,7 @@
 """Online orthogonal dictionary learning: paper D."""
 
 from collections.abc import Iterable, Iterator
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -11,22 +11,15 @@ from sklearn.utils.validation import check_is_fitted
 from thresher.engine import Callback, OrthogonalMethod, StreamState
 from thresher.estimators.base import computing_dtype
 from thresher.estimators.online import OnlineModel
+from thresher.estimators.solvers import ORTHOGONAL_SOLVERS, named_solver
 from thresher.learning import (
-    CONVEX_AVERAGING,
-    CONVEX_STEP,
-    PUBLISHED_AVERAGING,
-    PUBLISHED_STEP,
-    FrankWolfeLearner,
     HalfLife,
     OrthogonalLearner,
     PlainAverage,
-    RefinedLearner,
-    TrackedLearner,
 )
 from thresher.linalg import Array, block_slices
 from thresher.streams import Batch
 
-_SOLVERS = ("auto", "noncvx_sfw", "sfw")
 _STARTS = ("samples", "random", "pca")
 
 
@@ -164,18 +157,12 @@ class OnlineOrthogonalDictionary(OnlineModel):
         )
 
     def _learner(self) -> OrthogonalLearner:
-        if self.solver not in _SOLVERS:
-            names = ", ".join(map(repr, _SOLVERS))
-            raise ValueError(f"solver={self.solver!r} is not known; use one of {names}.")
+        solver = named_solver(self.solver, ORTHOGONAL_SOLVERS)
         if self.p not in (3, 4):
             raise ValueError(f"p={self.p!r} is not known; use 3, or 4 for the baseline.")
-        if self.solver == "noncvx_sfw":
-            return FrankWolfeLearner(PUBLISHED_AVERAGING, PUBLISHED_STEP, True, self.p)
-        if self.solver == "sfw":
-            return FrankWolfeLearner(CONVEX_AVERAGING, CONVEX_STEP, False, self.p)
-        if self.p != 3:
+        if self.p not in solver.powers:
             raise ValueError("p=4 is for solver='noncvx_sfw' and 'sfw'; leave p out for 'auto'.")
-        return RefinedLearner() if self._half_life() is None else TrackedLearner()
+        return solver.make(self.p, self._half_life() is not None)
 
     def _verbs(self, n_components: int, in_order: bool = True) -> OrthogonalMethod:
         n_scored = max(1, n_components // 10) if self.n_nonzero is None else self.n_nonzero
@@ -188,16 +175,7 @@ class OnlineOrthogonalDictionary(OnlineModel):
     # ---------------------------------------------------------------- validation
 
     def _check_parameters(self) -> None:
-        if not isinstance(self.batch_size, Integral) or self.batch_size < 1:
-            raise ValueError(f"batch_size={self.batch_size!r} must be a positive integer.")
-        for name in ("n_nonzero", "n_passes"):
-            value = getattr(self, name)
-            if value is not None and (not isinstance(value, Integral) or value < 1):
-                raise ValueError(f"{name}={value!r} must be a positive integer or None.")
-        if not self.tol > 0:
-            raise ValueError(f"tol={self.tol!r} must be positive.")
-        if self.callbacks is not None and not isinstance(self.callbacks, Iterable):
-            raise ValueError("callbacks must be a list of functions; put brackets around one.")
+        self._check_numbers()
         if isinstance(self.init, str) and self.init not in _STARTS:
             names = ", ".join(map(repr, _STARTS))
             raise ValueError(f"init={self.init!r} is not known; use one of {names}, or an array.")

@@ -6,14 +6,9 @@ from typing import Any
 from thresher.engine import Callback, OnlineMethod
 from thresher.estimators.growing import GrowingModel
 from thresher.estimators.online import OnlineModel
-from thresher.estimators.registry import (
-    AVERAGING_SHUFFLED,
-    FORGETTING_SHUFFLED,
-    ONLINE_ROBUST_SOLVERS,
-    named_forgetting,
-    named_solver,
-)
+from thresher.estimators.registry import AVERAGING_SHUFFLED, FORGETTING_SHUFFLED, named_forgetting
 from thresher.estimators.robust import RobustModel
+from thresher.estimators.solvers import ONLINE_ROBUST_SOLVERS, named_solver
 
 
 class OnlineRobustNMF(RobustModel, GrowingModel, OnlineModel):

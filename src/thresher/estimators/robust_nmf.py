@@ -5,8 +5,8 @@ from typing import Any
 
 from thresher.engine import Alternation, BatchADMM, Callback, OnlineMethod, Pool
 from thresher.estimators.batch import BatchModel
-from thresher.estimators.registry import BATCH_ROBUST_SOLVERS, named_solver
 from thresher.estimators.robust import RobustModel
+from thresher.estimators.solvers import BATCH_ROBUST_SOLVERS, named_solver
 from thresher.learning import PlainAverage
 from thresher.linalg import Array
 from thresher.streams import Batch

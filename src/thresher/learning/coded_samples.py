@@ -6,13 +6,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from thresher.linalg import Array
+from thresher.linalg import Array, thinned
 from thresher.losses import DenseFit, L1Distance, SparseFit
 from thresher.penalties import Constrained
-
-_FEW = 0.1
 
 
 @dataclass(frozen=True)
@@ -86,8 +83,7 @@ class CodedSamples:
 
     @cached_property
     def _codes(self) -> Any:
-        few = np.count_nonzero(self.C) < _FEW * self.C.size  # documents have few atoms each
-        return sparse.csr_array(self.C) if few else self.C
+        return thinned(self.C)  # documents have few atoms each
 
     def loss(self, residual: Array) -> float:
         """``‖P − C D‖₁`` of a residual."""

@@ -15,6 +15,7 @@ from thresher.linalg.givens import (
     n_givens_angles,
 )
 from thresher.linalg.polar import approach, newton_schulz, polar
+from thresher.linalg.thin import thinned
 
 __all__ = [
     "Array",
@@ -30,4 +31,5 @@ __all__ = [
     "polar",
     "rows_per_block",
     "sparse_block_slices",
+    "thinned",
 ]

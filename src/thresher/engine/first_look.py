@@ -1,0 +1,105 @@
+"""What a batch looks like, told from some of its rows: what starts and choices depend on."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from thresher.learning import Learner, RatioLearner, weighted_quantile
+from thresher.linalg import Array, load_block
+from thresher.streams import Batch
+
+ROWS_TO_START_FROM = 256
+_DECADES = 10.0
+_SHARE_IN_DOCUMENTS = 0.25  # of the entries are not zero, at most
+
+
+def spans_decades(batch: Batch, learner: Learner) -> bool:
+    """Whether curvatures within a feature differ too much for one of them to serve all samples.
+
+    They go with a power of the entries, for KL ``1/y``, for Itakura–Saito ``1/y²``; what is
+    compared is the tenth and the ninetieth percentile of a feature, in the median feature.
+    """
+    step = max(1, batch.n_samples // ROWS_TO_START_FROM)
+    X, weight = load_block(
+        batch.X[::step], slice(None), np.dtype(np.float64), every(batch.entry_weight, step)
+    )
+    given = every(batch.sample_weight, step)
+    weights = np.ones(len(X)) if given is None or not given.any() else given
+    ratios = []
+    for f in range(0, X.shape[1], max(1, X.shape[1] // ROWS_TO_START_FROM)):
+        seen = weights > 0 if weight is None else (weights > 0) & (weight[:, f] > 0)
+        low, high = (weighted_quantile(X[seen, f], weights[seen], q) for q in (0.1, 0.9))
+        if high > 0:
+            ratios.append(high / low if low > high * np.finfo(np.float64).eps else np.inf)
+    if not ratios:
+        return False
+    power = learner.a + learner.b if isinstance(learner, RatioLearner) else 1.0
+    return bool(np.median(ratios) > _DECADES ** (1 / power))
+
+
+def are_documents(batch: Batch) -> bool:
+    """Whether most entries are zero, however they are stored."""
+    X: Any = batch.X
+    values = X.data if hasattr(X, "indptr") else X
+    return bool(np.count_nonzero(values) <= _SHARE_IN_DOCUMENTS * X.shape[0] * X.shape[1])
+
+
+def without_gaps(batch: Batch) -> Any:
+    """The rows as CSR, zero where an entry is missing."""
+    X = sparse.csr_array(batch.X, dtype=np.float64, copy=True)
+    if batch.entry_weight is not None:
+        X = sparse.csr_array(X.multiply(batch.entry_weight > 0))
+    X.data = np.nan_to_num(X.data)
+    X.eliminate_zeros()
+    return X
+
+
+def sparse_mean(batch: Batch) -> Array:
+    """Mean of the rows of a sparse batch, without expanding them."""
+    weights = np.ones(batch.n_samples) if batch.sample_weight is None else batch.sample_weight
+    total = weights.sum()
+    mean: Array = np.asarray(batch.X.T @ (weights / (total if total > 0 else 1)), dtype=np.float64)
+    return mean
+
+
+def spread_rows(batch: Batch, count: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Random rows of a batch, spread out, by weight: two equal samples count as one of weight two.
+
+    Sorted along a random direction, so that neither the order nor the repetition of rows matters.
+    """
+    direction = rng.standard_normal(batch.X.shape[1])
+    if sparse.issparse(batch.X):
+        place = np.nan_to_num(batch.X @ direction)
+    else:
+        place = np.nan_to_num(np.asarray(batch.X, dtype=np.float64)) @ direction
+    order = np.argsort(place, kind="stable")
+    weights = np.ones(batch.n_samples) if batch.sample_weight is None else batch.sample_weight
+    cumulated = np.cumsum(weights[order], dtype=np.float64)
+    if not cumulated[-1] > 0:
+        return np.resize(order, count)
+    marks = (np.arange(count) + rng.random(count)) / count * cumulated[-1]
+    chosen: NDArray[np.intp] = order[np.searchsorted(cumulated, marks, side="right")]
+    return chosen
+
+
+def every(values: Array | None, step: int) -> Array | None:
+    """Every so many rows of weights, if there are any."""
+    return None if values is None else values[::step]
+
+
+def entries(
+    values: Array, weight: Array | None, sample_weight: Array | None, limit: int
+) -> tuple[Array, Array]:
+    """Some observed entries of a block, evenly spread, with the weights of their samples."""
+    step = max(1, -(-values.size // limit))
+    if step > 1 and values.shape[1] % step == 0:
+        step += 1  # or every row would give the same features
+    sw = np.ones(len(values)) if sample_weight is None else sample_weight
+    weights = np.repeat(sw, values.shape[1])[::step]
+    taken = values.ravel()[::step]
+    if weight is not None:
+        weights = weights * (weight.ravel()[::step] > 0)
+    positive = weights > 0
+    return taken[positive], weights[positive]

@@ -1,0 +1,91 @@
+"""What a stream has come to: the state that every method carries on, and what a batch adds."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.learning import Statistics, Sums
+from thresher.linalg import Array
+
+
+@dataclass(frozen=True)
+class StreamState:
+    """Everything that an online model knows; its size does not depend on the samples seen.
+
+    Attributes
+    ----------
+    D : array of shape (K, F)
+        The dictionary that learns.
+    average : array of shape (K, F)
+        Its running average, which is what the model shows; the same as D without averaging.
+    statistics : Statistics
+        What the stream left behind, discounted.
+    seed : int
+        All randomness is drawn from it and from counters, so that a state can be resumed.
+    n_samples, n_steps : int
+        Samples and batches seen.
+    weight_seen : float
+        Total weight of the samples seen, without discount.
+    scale, scale_weight : float
+        Running mean of what the rule for λ measures, and its weight.
+    """
+
+    D: Array
+    average: Array
+    statistics: Statistics
+    seed: int
+    n_samples: int = 0
+    n_steps: int = 0
+    weight_seen: float = 0.0
+    scale: float = 0.0
+    scale_weight: float = 0.0
+
+    def __post_init__(self) -> None:
+        # Steps make new dictionaries and never change one. That all are read-only from the start
+        # also spares kernels a second compilation, for arrays that can be written.
+        self.D.flags.writeable = self.average.flags.writeable = False
+
+    def grow(self, n_features: int, atoms: Array, fill: float = 0.0) -> "StreamState":
+        """Pad for new features and append atoms.
+
+        In the old atoms new features are ``fill`` times the atom's mean entry: zero, or a little
+        where steps multiply and could not leave zero.
+        """
+
+        def padded(D: Array) -> Array:
+            K, F = D.shape
+            larger = np.zeros((K + len(atoms), n_features), dtype=D.dtype)
+            larger[:K] = D.dtype.type(fill) * D.mean(axis=1, keepdims=True)
+            larger[:K, :F], larger[K:] = D, atoms
+            return larger
+
+        statistics = self.statistics.grow(n_features, len(self.D) + len(atoms))
+        return replace(self, D=padded(self.D), average=padded(self.average), statistics=statistics)
+
+    def keep(self, columns: NDArray[np.intp]) -> "StreamState":
+        """Forget all features but some."""
+        same = self.average is self.D
+        D = np.ascontiguousarray(self.D[:, columns])
+        average = D if same else np.ascontiguousarray(self.average[:, columns])
+        return replace(self, D=D, average=average, statistics=self.statistics.keep(columns))
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A coded batch, reduced to a fixed size; summaries add up."""
+
+    sums: Sums
+    loss: float
+    certificate: float
+    residuals: Array
+    residual_weights: Array
+
+    def __add__(self, other: "Summary") -> "Summary":
+        return Summary(
+            self.sums + other.sums,
+            self.loss + other.loss,
+            max(self.certificate, other.certificate),
+            np.concatenate([self.residuals, other.residuals]),
+            np.concatenate([self.residual_weights, other.residual_weights]),
+        )
