@@ -47,6 +47,7 @@ import zstandard
 from thresher import SensorCodec
 from thresher.datasets.files import find_data_file
 from thresher.linalg import Array
+from thresher.testing import damaged
 
 QUANTITIES = ("temperature", "humidity", "pressure")
 ERRORS = (0.01, 0.02, 0.05)
@@ -253,29 +254,6 @@ def half_lives() -> list[dict[str, Any]]:
                 rows.append(row)
                 print(row, flush=True)
     return rows
-
-
-def damaged(data: bytes, other: bytes, rng: np.random.Generator) -> bytes:
-    """Flipped bits, a cut, an insertion, swapped parts, parts of another packet, or noise."""
-    A = bytearray(data)
-    kind = rng.integers(6)
-    if kind == 0:
-        for at in rng.integers(8 * len(A), size=rng.integers(1, 9)):
-            A[at // 8] ^= 1 << (at % 8)
-    elif kind == 1:
-        A = A[: rng.integers(len(A))]
-    elif kind == 2:
-        at = rng.integers(len(A) + 1)
-        A[at:at] = rng.bytes(rng.integers(1, 9))
-    elif kind == 3:
-        i, j = np.sort(rng.integers(len(A), size=2))
-        A = A[j:] + A[i:j] + A[:i]
-    elif kind == 4:
-        at = rng.integers(min(len(A), len(other)))
-        A[at:] = other[at:]
-    else:
-        A = bytearray(rng.bytes(rng.integers(200)))
-    return bytes(A)
 
 
 def files() -> list[dict[str, Any]]:

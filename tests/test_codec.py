@@ -21,6 +21,7 @@ from thresher.tasks.compression.labels import packed_labels, unpacked_labels
 from thresher.tasks.compression.learners import Learners
 from thresher.tasks.compression.packet import Kind, packed, unpacked
 from thresher.tasks.compression.state import CodecState
+from thresher.testing import damaged
 
 
 @cache
@@ -359,25 +360,6 @@ def test_a_stream_must_begin_with_a_keyframe():
     assert result.request is not None
 
 
-def damaged(data, rng):
-    A = bytearray(data)
-    kind = rng.integers(5)
-    if kind == 0:
-        for at in rng.integers(8 * len(A), size=rng.integers(1, 5)):
-            A[at // 8] ^= 1 << (at % 8)
-    elif kind == 1:
-        A = A[: rng.integers(len(A))]
-    elif kind == 2:
-        at = rng.integers(len(A) + 1)
-        A[at:at] = rng.bytes(rng.integers(1, 9))
-    elif kind == 3:
-        i, j = np.sort(rng.integers(len(A), size=2))
-        A = A[j:] + A[i:j] + A[:i]
-    else:
-        A = bytearray(rng.bytes(rng.integers(200)))
-    return bytes(A)
-
-
 @pytest.mark.parametrize("codec", [SensorCodec(error=0.02), SensorCodec(error=0.05, n_nonzero=2)])
 def test_damage_never_passes_silently(codec):
     """Also with a checksum that fits: then the states differ, or the values are the same."""
@@ -387,7 +369,7 @@ def test_damage_never_passes_silently(codec):
     for packet in packets:
         right = truth.receive(packet).values
         for i in range(60):
-            data = damaged(packet, rng)
+            data = damaged(packet, packets[rng.integers(len(packets))], rng)
             if i % 2 and len(data) >= 16:
                 data = data[:-4] + zlib.crc32(data[:-4]).to_bytes(4, "little")
             trial = copy.deepcopy(cloud)

@@ -8,21 +8,19 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from thresher.engine.progress import ProgressBar
 from thresher.linalg import Array
 from thresher.tasks.alarm import Alarm
-from thresher.tasks.directions import Directions
 from thresher.tasks.document_steps import document_steps
 from thresher.tasks.emerging import EmergingTopic, emerging_topics
-from thresher.tasks.fixed_terms import FixedTermsMemory
 from thresher.tasks.growing_words import GrowingWords
 from thresher.tasks.novelty_file import pack_detector, unpack_detector
-from thresher.tasks.novelty_memory import DictionaryMemory, DirectionMemory, Memory
+from thresher.tasks.novelty_memory import Memory
+from thresher.tasks.novelty_modes import MODES, Wanted, is_square, of_model
 
-MODES = ("auto", "online", "batch_impl", "l2_batch")
 _CALIBRATED = 0.2
 
 
@@ -341,29 +339,8 @@ class NovelDocumentDetector(BaseEstimator):
 
     def _new_memory(self, n_features: int) -> Memory:
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        if self.model is None and self.mode == "auto":
-            return DirectionMemory(Directions.none(self.n_components, n_features, seed))
-        if _is_square(self.model):
-            square = clone(self.model)
-            if square.random_state is None:
-                square.set_params(random_state=seed)
-            return FixedTermsMemory(square, self.n_components)
-        if self.model is not None:
-            return DictionaryMemory(clone(self.model), self.n_new_atoms or 0)
-        from thresher.estimators import BatchNMF, L1Dictionary, OnlineL1Dictionary
-
-        common: dict[str, Any] = {"random_state": seed, "verbose": self.verbose}
-        grown = 10 if self.n_new_atoms is None else self.n_new_atoms
-        batch: Any = L1Dictionary(self.n_components, solver="admm", max_iter=3, **common)
-        if self.mode == "online":
-            model: Any = OnlineL1Dictionary(self.n_components, solver="oiadmm", **common)
-            return DictionaryMemory(model, self.n_new_atoms or 0, single=True, starter=batch)
-        if self.mode == "batch_impl":
-            return DictionaryMemory(batch, grown, single=True)
-        model = BatchNMF(
-            self.n_components, divergence="squared_l2", code_penalty=0.1, max_iter=3, **common
-        )
-        return DictionaryMemory(model, grown, unit="l2", single=True)
+        wanted = Wanted(self.n_components, self.n_new_atoms, n_features, seed, self.verbose)
+        return MODES[self.mode](wanted) if self.model is None else of_model(self.model, wanted)
 
     def _check_parameters(self) -> None:
         for name in ("n_components", "max_words"):
@@ -373,7 +350,7 @@ class NovelDocumentDetector(BaseEstimator):
         if self.mode not in MODES:
             raise ValueError(f"mode={self.mode!r} is not known; use one of {', '.join(MODES)}.")
         needed = ("fit", "transform", "objective_samples", "grow")
-        if _is_square(self.model):
+        if is_square(self.model):
             if self.model.whiten or self.n_new_atoms:
                 raise ValueError(
                     "An orthogonal dictionary of documents has one atom for each term: leave out "
@@ -391,9 +368,3 @@ class NovelDocumentDetector(BaseEstimator):
                 "This detector has not seen a document yet; call fit with the documents to start "
                 "from, or watch a stream."
             )
-
-
-def _is_square(model: Any) -> bool:
-    from thresher.estimators import OnlineOrthogonalDictionary
-
-    return isinstance(model, OnlineOrthogonalDictionary)

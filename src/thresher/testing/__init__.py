@@ -6,5 +6,6 @@ pytest, parametrise over `checks_for`. A check gets an unfitted estimator and ra
 """
 
 from thresher.testing.checks import Check, checks_for
+from thresher.testing.damage import damaged
 
-__all__ = ["Check", "checks_for"]
+__all__ = ["Check", "checks_for", "damaged"]
