@@ -207,7 +207,7 @@ MUTANTS = [
            "test_estimators.py::test_threshold_is_the_order_statistic_that_was_promised"),
     Mutant("dtype lost", "engine/method.py", "D = np.ascontiguousarray(D, dtype=dtype)",
            "D = np.ascontiguousarray(D, dtype=float)", promise("dtype_stays")),
-    Mutant("grow drops the statistics", "engine/method.py",
+    Mutant("grow drops the statistics", "engine/state.py",
            "self.statistics.grow(n_features, len(self.D) + len(atoms))",
            "self.statistics.discounted(0.0).grow(n_features, len(self.D) + len(atoms))",
            "test_estimators.py::test_grow_keeps_what_was_learned"),

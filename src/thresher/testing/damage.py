@@ -14,7 +14,7 @@ def damaged(data: bytes, other: bytes, rng: np.random.Generator) -> bytes:
         A = A[: rng.integers(len(A))]
     elif kind == 2:
         at = rng.integers(len(A) + 1)
-        A[at:at] = rng.bytes(rng.integers(1, 9))
+        A[at:at] = rng.bytes(int(rng.integers(1, 9)))
     elif kind == 3:
         i, j = np.sort(rng.integers(len(A), size=2))
         A = A[j:] + A[i:j] + A[:i]
@@ -22,5 +22,5 @@ def damaged(data: bytes, other: bytes, rng: np.random.Generator) -> bytes:
         at = rng.integers(min(len(A), len(other)))
         A[at:] = other[at:]
     else:
-        A = bytearray(rng.bytes(rng.integers(200)))
+        A = bytearray(rng.bytes(int(rng.integers(200))))
     return bytes(A)
