@@ -20,6 +20,7 @@ from thresher.metrics import TopicCoherence, topic_coherence
 from thresher.tasks.documents import batches_of, batches_of_stream
 from thresher.tasks.tfidf import TfIdf
 from thresher.tasks.topic_file import pack_topics, unpack_topics
+from thresher.tasks.topic_weights import atoms_of, first_weights, weighted
 from thresher.tasks.words import WordCounter, learn_words
 
 _WORDS_IN_NAME = 3
@@ -162,7 +163,7 @@ class TopicModel(TransformerMixin, BaseEstimator):
             return self._fit_stream(documents)
         counter, counts = learn_words(documents, self.vectorizer, self.vocabulary)
         tfidf = self._new_tfidf(counts)
-        weights = _beginning(tfidf, counts)
+        weights = first_weights(tfidf, counts)
         model = self._new_model(weights.shape[0])
         model.fit(weights)
         return self._adopt(counter, tfidf, model)
@@ -181,7 +182,7 @@ class TopicModel(TransformerMixin, BaseEstimator):
             counter, counts = learn_words(documents, self.vectorizer, self.vocabulary)
             tfidf = self._new_tfidf(counts)
             model = self._new_model()
-            model.partial_fit(_beginning(tfidf, counts))
+            model.partial_fit(first_weights(tfidf, counts))
         else:
             self._check_learns_in_batches()
             counter, model = self._counter, self.model_
@@ -189,7 +190,7 @@ class TopicModel(TransformerMixin, BaseEstimator):
             tfidf = copy.deepcopy(self.tfidf_)  # if the model refuses, nothing has changed
             if tfidf is not None:
                 tfidf.partial_fit(counts)
-            model.partial_fit(_weighted(tfidf, counts))
+            model.partial_fit(weighted(tfidf, counts))
         return self._adopt(counter, tfidf, model)
 
     # --------------------------------------------------------------- what was found
@@ -346,7 +347,7 @@ class TopicModel(TransformerMixin, BaseEstimator):
         counter, counts = learn_words(head, self.vectorizer, self.vocabulary)
         tfidf = self._new_tfidf(counts)
         model = self._new_model()
-        for block in batches_of(_beginning(tfidf, counts), self.batch_size):
+        for block in batches_of(first_weights(tfidf, counts), self.batch_size):
             model.partial_fit(block)
         self._adopt(counter, tfidf, model)
         for batch in batches:
@@ -355,14 +356,14 @@ class TopicModel(TransformerMixin, BaseEstimator):
 
     def _adopt(self, counter: WordCounter, tfidf: TfIdf | None, model: Any) -> Self:
         words = counter.words if tfidf is None else counter.words[tfidf.selected_]
-        atoms = _atoms_of(model, len(words))
+        atoms = atoms_of(model, len(words))
         self._counter, self.tfidf_, self.model_, self.words_ = counter, tfidf, model, words
         mass = atoms.sum(axis=1, keepdims=True)
         self.components_ = np.divide(atoms, mass, out=np.zeros_like(atoms), where=mass > 0)
         return self
 
     def _shares(self, documents: Any) -> Array:
-        weights = _weighted(self.tfidf_, self._counter.counts(documents))
+        weights = weighted(self.tfidf_, self._counter.counts(documents))
         codes = np.asarray(self.model_.transform(weights), dtype=np.float64)
         # The weight that a topic explains in a document, whatever the scale of the atoms.
         explained = codes * np.asarray(self.model_.components_, dtype=np.float64).sum(axis=1)
@@ -390,49 +391,6 @@ class TopicModel(TransformerMixin, BaseEstimator):
             name = ", ".join(words[:length]) or "no words"
             names.append(f"{name} ({number + 1})" if name in names else name)
         return names
-
-
-def _weighted(tfidf: TfIdf | None, counts: Any) -> Any:
-    return counts.astype(np.float64) if tfidf is None else tfidf.transform(counts)
-
-
-def _beginning(tfidf: TfIdf | None, counts: Any) -> Any:
-    """Weights of the first documents, if there is anything to learn from them."""
-    n_documents, n_words = counts.shape
-    if counts.nnz == 0 or not counts.data.any():
-        raise ValueError(
-            f"None of the {n_words} words of the vocabulary stands in these {n_documents} "
-            "documents; see that they are not empty, or count other words."
-        )
-    weights = _weighted(tfidf, counts)
-    if weights.nnz == 0 and n_documents == 1:
-        raise ValueError(
-            "One document does not tell which words matter, for their weight compares documents; "
-            "begin with more, or give weighting=None."
-        )
-    if weights.nnz == 0:
-        raise ValueError(
-            "No word tells these documents apart: all of them have the same words. Begin with "
-            "more documents, or give weighting=None."
-        )
-    return weights
-
-
-def _atoms_of(model: Any, n_words: int) -> Array:
-    """``components_``, one column for each word."""
-    name = type(model).__name__
-    if not hasattr(model, "components_"):
-        raise ValueError(
-            f"{name} has no components_ after learning, so it shows no topics; give a model that "
-            "factorises, such as OnlineNMF, or leave it out."
-        )
-    atoms = np.asarray(model.components_, dtype=np.float64)
-    if atoms.ndim != 2 or atoms.shape[1] != n_words:
-        raise ValueError(
-            f"The components_ of {name} have the shape {atoms.shape}; topics need a row each, with "
-            f"{n_words} columns, one for each word."
-        )
-    return atoms
 
 
 def _require_positive(name: str, value: Any) -> None:
