@@ -137,8 +137,7 @@ def test_codes_are_critical_in_both_precisions_with_gaps_and_weights(divergence,
             fitted.set_params(tol=tol, max_iter=3000)
             codes = fitted.transform(X.astype(dtype), entry_weight=w)
             assert codes.dtype == dtype
-            problem = fitted._problem(np.dtype(dtype))
-            assert problem.certificate(X.astype(dtype), codes, w).max() <= 1.01 * tol
+            assert fitted.certificates(X.astype(dtype), codes, w).max() <= 1.01 * tol
 
 
 @pytest.mark.parametrize(
@@ -390,8 +389,7 @@ def test_a_loss_of_the_users_own():
     fitted = model(LogCosh(), n_passes=4).fit(X)
     assert np.isfinite(fitted.impute(X)).all()
     codes = fitted.transform(np.nan_to_num(X))
-    problem = fitted._problem(X.dtype)
-    assert problem.certificate(np.nan_to_num(X), codes).max() < 1e-3
+    assert fitted.certificates(np.nan_to_num(X), codes).max() < 1e-3
     with pytest.raises(ValueError, match="cannot be saved"):
         save(fitted, "nowhere")
 

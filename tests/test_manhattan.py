@@ -589,7 +589,7 @@ def test_codes_of_new_samples_against_cvxpy(case):
     fitted = model(max_iter=1000, **parameters).fit(X)
     D, method = fitted.components_, fitted._method(4)
     C = fitted.transform(X[:8])
-    got = fitted._problem(C.dtype).objective(X[:8], C)
+    got = fitted.objective_samples(X[:8])
     for x, value in zip(X, got, strict=False):
         c = cp.Variable(4, nonneg=True)
         extra, constraints = statement(c, x - c @ D)

@@ -40,6 +40,8 @@ class Half:
         φ and the set of the moving factor, of its transpose if ``transposed``.
     dtype : numpy dtype
         float32 or float64.
+    unit : float
+        What samples are divided by.
     zero_weight, square : float
         The weight of entries where samples are zero; α of the elastic-net loss (58).
     entry_weight : array of shape (n, F), optional
@@ -58,6 +60,7 @@ class Half:
     samples: Any
     regulariser: Constrained
     dtype: np.dtype[Any]
+    unit: float = 1.0
     zero_weight: float = 1.0
     square: float = 0.0
     entry_weight: Array | None = None
@@ -74,7 +77,7 @@ class Half:
 
     def load(self, rows: slice) -> tuple[Array, Array | None]:
         """A block of samples and the weights of its entries: gaps, columns, and zeros included."""
-        X, weight = load_block(self.samples, rows, self.dtype, self.entry_weight)
+        X, weight = load_block(self.samples, rows, self.dtype, self.entry_weight, self.unit)
         if self.column_weight is not None:
             columns = self.column_weight.astype(self.dtype)
             weight = (
@@ -99,7 +102,7 @@ class Half:
 
     def load_sparse(self, rows: slice) -> Any:
         """A block of samples as CSR."""
-        return load_sparse_block(self.samples, rows, self.dtype)
+        return load_sparse_block(self.samples, rows, self.dtype, self.unit)
 
     def atoms(self, n_components: int) -> NDArray[np.int64]:
         """Numbers of the atoms that may move."""

@@ -40,6 +40,11 @@ class History:
             half = LONGEST // 2
             self._rows = self._rows[:half:2] + self._rows[half:]
 
+    def __copy__(self) -> "History":
+        other = History()
+        other._rows = self._rows.copy()
+        return other
+
     def __len__(self) -> int:
         return len(self._rows)
 

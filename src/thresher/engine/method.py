@@ -19,6 +19,7 @@ from thresher.engine.first_look import (
     without_gaps,
 )
 from thresher.engine.state import StreamState, Summary
+from thresher.engine.units import check_largest, check_size, check_unit, typical_size, unit_of
 from thresher.learning import (
     DiagonalLearner,
     FixedWeight,
@@ -33,6 +34,7 @@ from thresher.learning import (
     mean_sample,
     median_atoms,
     positive_atoms,
+    sample_length,
 )
 from thresher.linalg import Array, block_slices, load_block, load_sparse_block, sparse_block_slices
 from thresher.losses import L1Distance, Loss, SeparableLoss, can_stay_sparse
@@ -87,6 +89,11 @@ class OnlineMethod:
         Whether atoms that nobody uses are replaced.
     shuffled : bool
         Whether samples come in random order.
+    own_unit : bool
+        Whether samples are computed with as they are, as published solvers do; otherwise in a unit
+        that is measured on the first of them.
+    unit : float
+        What samples are divided by, see `in_unit`.
     """
 
     encoder: BlockEncoder
@@ -106,6 +113,88 @@ class OnlineMethod:
     averaging: float = 0.0
     revive: bool = True
     shuffled: bool = False
+    own_unit: bool = True
+    unit: float = 1.0
+
+    # -------------------------------------------------------------------- units
+
+    def in_unit(self, unit: float) -> "OnlineMethod | None":
+        """The same method for samples divided by ``unit``; None if a part knows no such law.
+
+        Where codes may have any size, they take the unit; where they are bounded, atoms do.
+        """
+        degree = self.loss(1.0).degree
+        if degree is None:
+            return None
+        worth = unit**degree
+        atom_unit = self._atom_unit(unit)
+        codes = self.code_regulariser.in_unit(unit / atom_unit, worth)
+        atoms = self.dictionary_regulariser.in_unit(atom_unit, worth)
+        other = None if self.majorised is None else self.majorised.in_unit(unit)
+        if codes is None or atoms is None:
+            return None
+        loss, dictionary_loss = self.loss, self.dictionary_loss
+        return replace(
+            self,
+            loss=lambda threshold: loss(threshold * unit).in_unit(unit),
+            dictionary_loss=None
+            if dictionary_loss is None
+            else lambda threshold: dictionary_loss(threshold * unit).in_unit(unit),
+            outlier_weight=self.outlier_weight.in_unit(unit),
+            code_regulariser=codes,
+            dictionary_regulariser=atoms,
+            majorised=other,
+            unit=unit,
+        )
+
+    @property
+    def _codes_take_the_size(self) -> bool:
+        """Whether codes may have any size: their set is the same in every unit."""
+        region = self.code_regulariser.region
+        return region.in_unit(2.0) == region
+
+    def _atom_unit(self, unit: float) -> float:
+        return 1.0 if self._codes_take_the_size else unit
+
+    def _units(self, batch: Batch, n_features: int, dtype: np.dtype[Any]) -> dict[str, Any]:
+        """The units of a state that begins with a batch; samples beyond all units are refused."""
+        if self.scale_samples:
+            return {}
+        size = typical_size(batch)
+        if self.own_unit or self.in_unit(1.0) is None:
+            check_size(size, dtype)
+            check_largest(batch, 1.0, dtype)
+            return {}
+        degree = self.loss(1.0).degree
+        assert degree is not None
+        unit = unit_of(size)
+        check_unit(unit, degree, n_features, dtype)
+        check_largest(batch, unit, dtype)
+        return {
+            "unit": unit,
+            "atom_unit": self._atom_unit(unit),
+            "loss_unit": unit**degree,
+            "measured": size > 0,
+        }
+
+    def measure(self, state: StreamState, batch: Batch) -> StreamState:
+        """Measure the unit, if all samples so far were zero: nothing was learned from them."""
+        if state.measured:
+            self.check(state, batch)
+            return state
+        K, F = state.D.shape
+        units = self._units(batch, F, state.D.dtype)
+        if not units.get("measured", True):
+            return state
+        atom_unit = state.D.dtype.type(units["atom_unit"])
+        D, average = state.D / atom_unit, state.average / atom_unit
+        statistics = self.learner.empty(K, F)
+        return replace(state, D=D, average=average, statistics=statistics, **units)
+
+    def check(self, state: StreamState, batch: Batch) -> None:
+        """Refuse entries that cannot be computed with in the unit of a state."""
+        if not self.scale_samples:
+            check_largest(batch, state.unit, state.D.dtype)
 
     # ---------------------------------------------------------------- starting
 
@@ -113,8 +202,20 @@ class OnlineMethod:
         self, batch: Batch, init: str | Array, n_components: int, dtype: np.dtype[Any], seed: int
     ) -> StreamState:
         """A state that has seen nothing; atoms may start from the first batch."""
+        n_features = batch.X.shape[1]
+        units = self._units(batch, n_features, dtype)
+        method = self.in_unit(units["unit"]) if units else self
+        assert method is not None
+        if not isinstance(init, str):
+            init = np.array(init, dtype=np.float64) / units.get("atom_unit", 1.0)
+        state = method._begin(batch, init, n_components, dtype, seed)
+        return replace(state, **units)
+
+    def _begin(
+        self, batch: Batch, init: str | Array, n_components: int, dtype: np.dtype[Any], seed: int
+    ) -> StreamState:
         if self.majorised is not None and self._suits_better(self.majorised.learner, batch):
-            return self.majorised.begin(batch, init, n_components, dtype, seed)
+            return self.majorised._begin(batch, init, n_components, dtype, seed)
         n_features = batch.X.shape[1]
         self.loss(1.0).check_features(n_features)
         if isinstance(self.learner, RatioLearner):
@@ -123,7 +224,7 @@ class OnlineMethod:
             rng = np.random.default_rng([seed, 0])
             D = self._first_atoms(batch, init, n_components, dtype, rng)
         else:
-            D = self.dictionary_regulariser.region.project(np.array(init, dtype=np.float64))
+            D = self.dictionary_regulariser.region.project(init)
             if self.frozen is not None:  # what is frozen stays as the user gave it
                 D[self.frozen] = init[self.frozen]
         D = np.ascontiguousarray(D, dtype=dtype)
@@ -164,17 +265,19 @@ class OnlineMethod:
         given = every(batch.sample_weight, step)
         chosen = np.ones(some.n_samples) if given is None or not given.any() else given
         if init == "medians":
-            some = Batch(without_gaps(some), chosen)
+            some = Batch(without_gaps(some) / self.unit, chosen)
             D = region.project(median_atoms(n_components, some.X, chosen, rng))
             return region.project(positive_atoms(D, sparse_mean(some))) if positive else D
         X, weight, _ = self._load_dense(some, slice(0, some.n_samples), dtype)
-        mean = sparse_mean(batch) if stays_sparse else mean_sample(X, weight, chosen)
-        D = initial_atoms(init, n_components, X, weight, chosen, region, rng, mean)
+        mean = sparse_mean(batch) / self.unit if stays_sparse else mean_sample(X, weight, chosen)
+        length = None if self._codes_take_the_size else sample_length(X, chosen)
+        D = initial_atoms(init, n_components, X, weight, chosen, region, rng, mean, length)
         return region.project(positive_atoms(D, mean)) if positive else D
 
     def going_on(self, state: StreamState) -> "OnlineMethod":
-        """The method that a state began with, which its statistics tell."""
-        for method in (self, self.majorised):
+        """The method that a state began with, which its statistics tell, in the state's unit."""
+        here = self if self.unit == state.unit else self.in_unit(state.unit)
+        for method in (here, None if here is None else here.majorised):
             if method is not None and isinstance(
                 state.statistics, type(method.learner.empty(1, 1))
             ):
@@ -197,7 +300,7 @@ class OnlineMethod:
     ) -> tuple[Any, Array | None, Array | None]:
         """A block of a batch: samples, entry weights, and the maxima they were divided by."""
         if self._stays_sparse(batch):
-            return load_sparse_block(batch.X, rows, dtype), None, None
+            return load_sparse_block(batch.X, rows, dtype, self.unit), None, None
         return self._load_dense(batch, rows, dtype)
 
     def blocks_are_dense(self, X: Any) -> bool:
@@ -215,7 +318,7 @@ class OnlineMethod:
     def _load_dense(
         self, batch: Batch, rows: slice, dtype: np.dtype[Any]
     ) -> tuple[Array, Array | None, Array | None]:
-        X, weight = load_block(batch.X, rows, dtype, batch.entry_weight)
+        X, weight = load_block(batch.X, rows, dtype, batch.entry_weight, self.unit)
         if not self.scale_samples:
             return X, weight, None
         largest = np.abs(X).max(axis=1, keepdims=True)
@@ -345,7 +448,7 @@ class OnlineMethod:
 
         An atom is dead if its share of the predictions, as the learner measures it, is below a
         millionth of the mean. It becomes a random sample of the batch without its outliers, at
-        unit length, and its statistics start anew.
+        unit length (where codes are bounded, at its own), and its statistics start anew.
         """
         usage = self.learner.usage(state.statistics, state.D)
         dead = np.flatnonzero(free & (usage <= _DEAD * usage.mean()))
@@ -365,7 +468,8 @@ class OnlineMethod:
             clean = np.abs(clean * (1 + 0.1 * rng.standard_normal(clean.shape))).astype(D.dtype)
             length = float(np.linalg.norm(clean))
             if length > 0:
-                D[atom] = self.dictionary_regulariser.region.project(clean / length)[0]
+                new = clean / length if self._codes_take_the_size else clean
+                D[atom] = self.dictionary_regulariser.region.project(new)[0]
                 average[atom] = D[atom]
         statistics = state.statistics.without(dead)
         return replace(state, D=D, average=average, statistics=statistics)

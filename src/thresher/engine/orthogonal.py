@@ -8,6 +8,7 @@ import numpy as np
 from scipy.linalg import eigh, solve
 
 from thresher.engine.state import StreamState, Summary
+from thresher.engine.units import check_largest, check_size, typical_size
 from thresher.learning import (
     Forgetting,
     OrthogonalLearner,
@@ -21,6 +22,7 @@ from thresher.linalg import Array, block_slices, load_block, polar
 from thresher.streams import Batch
 
 _DOUBLE = np.dtype(np.float64)
+_HIGHEST_POWER = 4  # of the data, in the gradient of the ℓ4 norm
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,8 @@ class OrthogonalMethod:
         self, batch: Batch, init: str | Array, dtype: np.dtype[Any], seed: int
     ) -> StreamState:
         """A state that has seen nothing; the batch version runs on the first batch."""
+        check_size(typical_size(batch), _DOUBLE, _HIGHEST_POWER)
+        self.check(batch)
         X, mask = load_block(batch.X, slice(0, batch.n_samples), _DOUBLE, batch.entry_weight)
         given = batch.sample_weight
         weight = np.ones(len(X)) if given is None or not given.any() else given
@@ -90,6 +94,15 @@ class OrthogonalMethod:
     def blocks_are_dense(self, X: Any) -> bool:
         """Always: CSR is expanded block by block."""
         return True
+
+    def measure(self, state: StreamState, batch: Batch) -> StreamState:
+        """Nothing: all is computed in double precision, in the unit of the data."""
+        self.check(batch)
+        return state
+
+    def check(self, batch: Batch) -> None:
+        """Refuse entries that cannot be computed with."""
+        check_largest(batch, 1.0, _DOUBLE, _HIGHEST_POWER)
 
     def look(self, state: StreamState, batch: Batch) -> StreamState:
         """Nothing to measure."""

@@ -29,6 +29,10 @@ class StreamState:
         Total weight of the samples seen, without discount.
     scale, scale_weight : float
         Running mean of what the rule for λ measures, and its weight.
+    unit, atom_unit, loss_unit : float
+        What a one stands for in samples, atoms and losses of this state, in the user's units.
+    measured : bool
+        Whether the unit was measured: not before the first sample that is not zero.
     """
 
     D: Array
@@ -40,11 +44,29 @@ class StreamState:
     weight_seen: float = 0.0
     scale: float = 0.0
     scale_weight: float = 0.0
+    unit: float = 1.0
+    atom_unit: float = 1.0
+    loss_unit: float = 1.0
+    measured: bool = True
 
     def __post_init__(self) -> None:
         # Steps make new dictionaries and never change one. That all are read-only from the start
         # also spares kernels a second compilation, for arrays that can be written.
         self.D.flags.writeable = self.average.flags.writeable = False
+
+    @property
+    def atoms(self) -> Array:
+        """The atoms that the model shows, in the user's units."""
+        if self.atom_unit == 1:
+            return self.average
+        shown: Array = self.average * self.average.dtype.type(self.atom_unit)
+        shown.flags.writeable = False
+        return shown
+
+    @property
+    def code_unit(self) -> float:
+        """What a one stands for in codes."""
+        return self.unit / self.atom_unit
 
     def grow(self, n_features: int, atoms: Array, fill: float = 0.0) -> "StreamState":
         """Pad for new features and append atoms.

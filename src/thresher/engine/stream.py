@@ -28,6 +28,9 @@ class Method(Protocol):
     def going_on(self, state: StreamState) -> Self:
         """The method that a state began with, or a sentence why it cannot go on."""
 
+    def measure(self, state: StreamState, batch: Batch) -> StreamState:
+        """Measure the unit of the data, if it is not known yet."""
+
     def look(self, state: StreamState, batch: Batch) -> StreamState:
         """Measure what is needed before coding."""
 
@@ -45,6 +48,7 @@ def advance(
     method: Method, state: StreamState, batch: Batch, pool: Pool
 ) -> tuple[StreamState, Summary]:
     """Learn from one batch."""
+    state = method.measure(state, batch)
     method = method.going_on(state)
     state = method.look(state, batch)
     code_and_summarise = method.reader(state, batch)

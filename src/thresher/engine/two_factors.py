@@ -65,6 +65,7 @@ class TwoFactors:
             batch.X,
             problem.method.code_regulariser,
             problem.dtype,
+            problem.method.unit,
             loss.zero_weight,
             self.square,
             batch.entry_weight,

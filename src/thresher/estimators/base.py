@@ -46,9 +46,10 @@ def _is_plain(X: Any) -> bool:
 
 @dataclass(frozen=True)
 class CodedBlock:
-    """Some samples and their codes, in the units in which they were coded.
+    """Some samples and their codes; what it tells of them is in the user's units.
 
-    ``divisor`` (n, 1) is what samples were divided by before, or None.
+    Samples were divided by the unit of the state, and by ``divisor`` (n, 1), if any, before they
+    were coded.
     """
 
     problem: CodingProblem
@@ -56,26 +57,35 @@ class CodedBlock:
     weight: Array | None
     encoding: Encoding
     divisor: Array | None
+    state: StreamState
+
+    def codes(self) -> Array:
+        """``C``."""
+        return self._times(self.encoding.codes, self.state.code_unit)
 
     def prediction(self) -> Array:
         """``C D``."""
-        samples: Array = self.encoding.codes @ self.problem.D
-        return samples
-
-    def loss(self) -> Array:
-        """Loss of every sample."""
-        return self.problem.fit(self.X, self.encoding.codes, self.weight).values()
-
-    def objective(self) -> Array:
-        """Loss of every sample plus what its codes cost."""
-        return self.loss() + self.problem.regulariser.value(self.encoding.codes)
+        return self._times(self.encoding.codes @ self.problem.D, self.state.unit)
 
     def outliers(self) -> Array:
         """What the loss sets aside."""
-        return self.problem.loss.outliers(self.X, self.prediction(), self.weight)
+        prediction = self.encoding.codes @ self.problem.D
+        outliers = self.problem.loss.outliers(self.X, prediction, self.weight)
+        return self._times(outliers, self.state.unit)
 
-    def in_units(self, values: Array) -> Array:
-        """Codes, predictions or outliers in the units of the user's samples."""
+    def loss(self) -> Array:
+        """Loss of every sample, in double precision; of samples that were divided, of these."""
+        losses = self.problem.fit(self.X, self.encoding.codes, self.weight).values()
+        return losses.astype(np.float64) * self.state.loss_unit
+
+    def objective(self) -> Array:
+        """Loss of every sample plus what its codes cost."""
+        cost = self.problem.regulariser.value(self.encoding.codes).astype(np.float64)
+        return self.loss() + cost * self.state.loss_unit
+
+    def _times(self, values: Array, unit: float) -> Array:
+        if unit != 1:
+            values = values * values.dtype.type(unit)
         return values if self.divisor is None else values * self.divisor
 
 
@@ -171,10 +181,14 @@ class DictionaryModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     # ---------------------------------------------------------------- coding
 
     def _problem(self, dtype: np.dtype[Any]) -> CodingProblem:
-        """The coding problem on the fitted dictionary."""
-        problem = self._method(len(self._state.D)).problem(self._state)
-        D = np.ascontiguousarray(self.components_, dtype=dtype)
+        """The coding problem on the fitted dictionary, in the unit of the state."""
+        problem = self._fitted_method().problem(self._state)
+        D = np.ascontiguousarray(self._state.average, dtype=dtype)
         return CodingProblem(D, problem.loss, problem.regulariser)
+
+    def _fitted_method(self) -> OnlineMethod:
+        """The parts that the fitted dictionary was learned with, in the unit of the state."""
+        return self._method(len(self._state.D)).going_on(self._state)
 
     def _coded(
         self,
@@ -187,14 +201,15 @@ class DictionaryModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         problem, encoder = self._problem(dtype), self._exact_encoder()
         batch = Batch(X, entry_weight=self._checked_entry_weight(X, entry_weight))
         problem.loss.check_weight(batch.entry_weight)
-        method = self._method(len(self._state.D))
+        method, state = self._fitted_method(), self._state
+        method.check(state, batch)
         encoder.prepare(problem)
 
         def work(rows: slice) -> tuple[slice, Result, int]:
             block, weight, divisor = method.load(batch, rows, dtype)
             encoding = encoder.encode(problem, block, weight)
             late = int(np.count_nonzero(encoding.status != Status.CONVERGED))
-            return rows, finish(CodedBlock(problem, block, weight, encoding, divisor)), late
+            return rows, finish(CodedBlock(problem, block, weight, encoding, divisor, state)), late
 
         unfinished = 0
         label = f"{type(self).__name__}: coding"
@@ -231,7 +246,7 @@ class DictionaryModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         X = self._checked(X, known=True)
 
         C = np.empty((X.shape[0], len(self.components_)), dtype=computing_dtype(X))
-        for rows, codes in self._coded(X, entry_weight, lambda b: b.in_units(b.encoding.codes)):
+        for rows, codes in self._coded(X, entry_weight, CodedBlock.codes):
             C[rows] = codes
         return C
 
@@ -247,6 +262,38 @@ class DictionaryModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return samples
 
     # ------------------------------------------------------------------ measures
+
+    def certificates(self, X: Any, C: Any, entry_weight: Any = None) -> Array:
+        """How far codes of samples are from optimal, each: what `transform` brings below ``tol``.
+
+        For a smooth loss it is the residual of a proximal gradient step, for the ℓ1 distance the
+        duality gap, both relative; zero is exact.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n, F)
+        C : array-like of shape (n, K)
+            Codes as `transform` gives them, or anybody else.
+        entry_weight : array-like of shape (n, F), optional
+        """
+        check_is_fitted(self, "components_")
+        X = self._checked(X, known=True)
+        dtype = computing_dtype(X)
+        C = check_array(C, dtype=dtype)
+        if C.shape != (X.shape[0], len(self.components_)):
+            raise ValueError(
+                f"{X.shape[0]} samples have codes of shape "
+                f"({X.shape[0]}, {len(self.components_)}); got {C.shape}."
+            )
+        problem, method = self._problem(dtype), self._fitted_method()
+        batch = Batch(X, entry_weight=self._checked_entry_weight(X, entry_weight))
+        parts = []
+        for rows in method.blocks(batch):
+            block, weight, divisor = method.load(batch, rows, dtype)
+            codes = C[rows] / dtype.type(self._state.code_unit)
+            codes = codes if divisor is None else codes / divisor
+            parts.append(problem.certificate(block, codes, weight))
+        return np.concatenate(parts)
 
     def score_samples(self, X: Any, entry_weight: Any = None) -> Array:
         """Minus the loss of every sample: the lower, the less the dictionary explains it."""
@@ -300,7 +347,7 @@ class DictionaryModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         X = self._checked(X, known=True)
         filled = np.array(X, dtype=computing_dtype(X))
 
-        for rows, samples in self._coded(X, None, lambda b: b.in_units(b.prediction())):
+        for rows, samples in self._coded(X, None, CodedBlock.prediction):
             block = filled[rows]
             missing = np.isnan(block)
             block[missing] = samples[missing]

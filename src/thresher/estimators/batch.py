@@ -1,9 +1,9 @@
 """How batch models learn: all samples in memory, codes and dictionary in turns."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from typing import Any, Self
 
@@ -23,10 +23,10 @@ from thresher.engine import (
     Step,
     StreamState,
     alternate,
-    any_stops,
     stream,
 )
 from thresher.estimators.growing import GrowingModel
+from thresher.estimators.guard import Attempt, unchanged_if_refused
 from thresher.estimators.registry import (
     AVERAGING_SHUFFLED,
     FORGETTING_MAJORISED,
@@ -70,25 +70,26 @@ class BatchModel(GrowingModel):
         method = self._method(len(state.D)).going_on(state)
         state = method.look(state, batch)
         method.problem(state).loss.check_weight(batch.entry_weight)
-        self._learn_features(X)
-        self._forget_everything()
-        self._adopt(state, Position())
-        codes = None
-        with Pool(self.n_jobs) as pool:
-            if self.solver == "auto":
-                self._stream_first(method, batch, pool)
-            if method.outlier_weight.measures == "residuals":
-                for _ in range(_NOISE_LEVELS):
-                    codes, stopped = self._rounds(
-                        method, batch, pool, codes, _ROUNDS_PER_NOISE_LEVEL
-                    )
-                    if stopped:
-                        return self
-                    self._adopt(self._measure_noise(method, batch, codes), self._position)
-            self._rounds(method, batch, pool, codes, self.max_iter)
+        with unchanged_if_refused(self) as attempt, Pool(self.n_jobs) as pool:
+            self._learn_features(X)
+            self._forget_everything()
+            self._adopt(state, Position())
+            self._learn(method, batch, pool, attempt)
         return self
 
     # ------------------------------------------------------------------- details
+
+    def _learn(self, method: OnlineMethod, batch: Batch, pool: Pool, attempt: Attempt) -> None:
+        if self.solver == "auto":
+            self._stream_first(method, batch, pool)
+        levels = _NOISE_LEVELS if method.outlier_weight.measures == "residuals" else 0
+        ask, codes = partial(attempt.stops, list(self.callbacks or ())), None
+        for _ in range(levels):
+            codes, stopped = self._rounds(method, batch, pool, codes, _ROUNDS_PER_NOISE_LEVEL, ask)
+            if stopped:
+                return
+            self._adopt(self._measure_noise(method, batch, codes), self._position)
+        self._rounds(method, batch, pool, codes, self.max_iter, ask)
 
     def _stream_first(self, method: OnlineMethod, batch: Batch, pool: Pool) -> None:
         """A few passes of the online method: a quick way to the neighbourhood of a good optimum.
@@ -148,7 +149,13 @@ class BatchModel(GrowingModel):
         return problem, state.D.copy(), codes
 
     def _rounds(
-        self, method: OnlineMethod, batch: Batch, pool: Pool, codes: Array | None, rounds: int
+        self,
+        method: OnlineMethod,
+        batch: Batch,
+        pool: Pool,
+        codes: Array | None,
+        rounds: int,
+        ask: Callable[[Step], bool],
     ) -> tuple[Array, bool]:
         """Alternate, the model whole after each round; the codes, and if a callback stopped."""
         work = self._alternation(method, batch, pool, codes)
@@ -162,7 +169,7 @@ class BatchModel(GrowingModel):
                 row = self._record(work, batch, objective)
                 bar.update(number, f"objective {objective:.4g}")
                 nonlocal stopped
-                stopped = any_stops(self.callbacks or (), Step(row, self.components_, self))
+                stopped = ask(Step(row, self.components_, self))
                 return stopped
 
             alternate(work, report, rounds, self.tol)
@@ -181,7 +188,8 @@ class BatchModel(GrowingModel):
             n_samples=self._state.n_samples + batch.n_samples,
             n_steps=self._state.n_steps + 1,
         )
-        row = HistoryRow(state.n_samples, self._seconds, objective, work.certificate(), change)
+        loss = objective * state.loss_unit
+        row = HistoryRow(state.n_samples, self._seconds, loss, work.certificate(), change)
         self.history_.append(row)
         self._adopt(state, self._position)
         return row

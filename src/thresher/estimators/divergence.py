@@ -59,6 +59,7 @@ class DivergenceModel(DictionaryModel):
             frozen=frozen_mask(self.frozen_atoms, n_components, atoms.region),
             keep_sparse=solver.sparse and is_plain(codes),
             revive=solver.learner == "auto",
+            own_unit=solver.learner != "auto",
         )
 
     def _identity(self) -> str:
@@ -77,8 +78,8 @@ class DivergenceModel(DictionaryModel):
     @property
     def loss_(self) -> Loss:
         """The loss in use; a Huber threshold that comes from the data is in it."""
-        method = self._method(len(self._state.D))
-        return method.loss(method.threshold(self._state))
+        threshold = self._fitted_method().threshold(self._state) * self._state.unit
+        return self._method(len(self._state.D)).loss(threshold)
 
 
 def quadratic_learner(loss: Loss) -> QuadraticLearner:

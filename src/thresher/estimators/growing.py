@@ -34,7 +34,7 @@ class GrowingModel(LearnedModel):
                 f"grow cannot shrink the {self._state.D.shape[1]} features to {F}; leave "
                 "n_features out, or give a larger number."
             )
-        method = self._method(len(self._state.D))
+        method = self._fitted_method()
         method.loss(1.0).check_features(F)
         if isinstance(atoms, Integral):
             if atoms < 0:
@@ -49,6 +49,7 @@ class GrowingModel(LearnedModel):
                     f"New atoms must be nonnegative rows of {F} columns, all finite; got the shape "
                     f"{new.shape}."
                 )
+            new = new / self._state.atom_unit
         region, loss = method.dictionary_regulariser.region, method.loss(1.0)
         positive = isinstance(loss, SeparableLoss) and loss.positive_prediction
         state = self._state.grow(F, np.zeros((0, F)), _NEW_FEATURE if positive else 0.0)

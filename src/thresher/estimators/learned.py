@@ -108,7 +108,7 @@ class LearnedModel(DictionaryModel):
         """Make a state the model's own; between two steps the model is always whole."""
         self._state = state
         self._position = position
-        self.components_ = state.average
+        self.components_ = state.atoms
         self.n_components_ = len(state.D)
         self.n_samples_seen_ = state.n_samples
         self.n_iter_ = max(1, state.n_steps)

@@ -168,6 +168,7 @@ class ManhattanNMF(BatchModel):
             dictionary_regulariser=atoms,
             frozen=frozen_mask(self.frozen_atoms, n_components, atoms.region),
             keep_sparse=is_plain(codes) and self.square_weight == 0,
+            own_unit=self.solver != "auto",
         )
 
     def _problem(self, dtype: np.dtype[Any]) -> CodingProblem:
@@ -202,6 +203,7 @@ class ManhattanNMF(BatchModel):
         state = self._state
         problem = BatchProblem(method, batch, method.loss(1.0), state.D.dtype)
         solver = named_solver(self.solver, MANHATTAN_SOLVERS)
+        worth = state.code_unit**2 / state.loss_unit  # of squares of codes
         if codes is None:
             # Uniform, as published; the same for every row, so that a sample of weight two is
             # treated exactly like two equal samples.
@@ -213,8 +215,8 @@ class ManhattanNMF(BatchModel):
             codes,
             solver.choose,
             pool,
-            self.square_weight,
-            named_graph(self.graph, self.graph_weight, batch.X),
+            self.square_weight * state.unit,
+            named_graph(self.graph, self.graph_weight * worth, batch.X),
             _BURST_TOL * self.tol if solver.quick_start else 0.0,
         )
 

@@ -18,10 +18,10 @@ from thresher.engine import (
     StreamState,
     Summary,
     advance,
-    any_stops,
     best_start,
     stream,
 )
+from thresher.estimators.guard import Attempt, unchanged_if_refused
 from thresher.estimators.learned import LearnedModel
 from thresher.estimators.robust import is_stream
 from thresher.linalg import Array
@@ -46,6 +46,9 @@ class OnlineModel(LearnedModel):
         self, X: Any, y: Any = None, sample_weight: Any = None, entry_weight: Any = None
     ) -> Self:
         """Learn from an array, in passes, or from a stream, in one.
+
+        What is refused leaves the model as it was; a bad batch in the middle of a stream leaves it
+        as it was before that batch.
 
         Parameters
         ----------
@@ -78,11 +81,12 @@ class OnlineModel(LearnedModel):
         started = time.perf_counter()
         if self.n_starts > 1:
             state = self._best_start(source, state)
-        self._learn_features(X)
-        self._forget_everything()
-        self._seconds = time.perf_counter() - started
-        self._adopt(state, Position(n_rows=source.n_samples, batch_size=self.batch_size))
-        return self._run(source, self._position, in_order=not self.shuffle)
+        with unchanged_if_refused(self) as attempt:
+            self._learn_features(X)
+            self._forget_everything()
+            self._seconds = time.perf_counter() - started
+            self._adopt(state, Position(n_rows=source.n_samples, batch_size=self.batch_size))
+            return self._run(source, self._position, attempt, in_order=not self.shuffle)
 
     def resume(
         self, X: Any, y: Any = None, sample_weight: Any = None, entry_weight: Any = None
@@ -106,7 +110,8 @@ class OnlineModel(LearnedModel):
         batch = self._batch(samples, sample_weight, entry_weight)
         self._check_weights(self._state, batch.entry_weight)
         source = self._source(batch, self._state.seed)
-        return self._run(source, position, in_order=not self.shuffle)
+        with unchanged_if_refused(self) as attempt:
+            return self._run(source, position, attempt, in_order=not self.shuffle)
 
     def partial_fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, entry_weight: Any = None
@@ -148,11 +153,12 @@ class OnlineModel(LearnedModel):
                 yield self._checked(chunk, known=True)
 
         state = self._begin(Batch(first[: self.batch_size]), self._draw_seed())
-        self._learn_features(head)
-        self._forget_everything()
-        self._adopt(state, Position())
-        source = IterableSource(checked(), self.batch_size)
-        return self._run(source, Position(), in_order=True, n_passes=1)
+        with unchanged_if_refused(self) as attempt:
+            self._learn_features(head)
+            self._forget_everything()
+            self._adopt(state, Position())
+            source = IterableSource(checked(), self.batch_size)
+            return self._run(source, Position(), attempt, in_order=True, n_passes=1)
 
     def _best_start(self, source: ArraySource, first: StreamState) -> StreamState:
         """The best of several first dictionaries; all else that is random stays."""
@@ -177,10 +183,15 @@ class OnlineModel(LearnedModel):
         )
 
     def _check_weights(self, state: StreamState, entry_weight: Array | None) -> None:
-        self._method(len(state.D)).problem(state).loss.check_weight(entry_weight)
+        self._method(len(state.D)).going_on(state).problem(state).loss.check_weight(entry_weight)
 
     def _run(
-        self, source: Source, position: Position, in_order: bool, n_passes: int | None = None
+        self,
+        source: Source,
+        position: Position,
+        attempt: Attempt,
+        in_order: bool,
+        n_passes: int | None = None,
     ) -> Self:
         if n_passes is None:
             n_passes = self._n_passes()
@@ -190,6 +201,7 @@ class OnlineModel(LearnedModel):
         total = None if source.n_samples is None else source.n_samples * n_passes
         label = f"{type(self).__name__}: learning"
         seen_before = self._state.n_samples
+        callbacks = list(self.callbacks or ())
 
         with Pool(self.n_jobs) as pool, ProgressBar(label, total, self.verbose > 0) as bar:
 
@@ -203,8 +215,9 @@ class OnlineModel(LearnedModel):
                 self._seconds = already + time.perf_counter() - started
                 row = self._record(before, after, position, batch, summary)
                 bar.update(after.n_samples - seen_before, f"loss {row.loss:.4g}")
-                step = Step(row, self.components_, self)
-                return any_stops(self.callbacks or (), step)
+                # What came before a bad batch of a stream cannot be had again.
+                attempt.keep = source.n_samples is None
+                return attempt.stops(callbacks, Step(row, self.components_, self))
 
             stream(method, self._state, source, pool, report, n_passes, self.tol, position)
         return self
@@ -220,7 +233,7 @@ class OnlineModel(LearnedModel):
         size = float(np.linalg.norm(before.average))
         moved = float(np.linalg.norm(after.average - before.average))
         change = moved / (size if size > 0 else 1.0)
-        loss = summary.loss / batch.weight if batch.weight > 0 else 0.0
+        loss = summary.loss / batch.weight * after.loss_unit if batch.weight > 0 else 0.0
         violation = after.statistics.numbers().get("violation", float("nan"))
         row = HistoryRow(
             after.n_samples, self._seconds, loss, summary.certificate, change, violation

@@ -217,7 +217,9 @@ class OnlineOrthogonalDictionary(OnlineModel):
     ) -> Iterator[tuple[slice, Array, Array]]:
         """Rows, filled samples and all codes, block by block."""
         batch = Batch(X, entry_weight=self._checked_entry_weight(X, entry_weight))
-        code = self._verbs(len(self._state.D)).coder(self._state, batch)
+        method = self._verbs(len(self._state.D))
+        method.check(batch)
+        code = method.coder(self._state, batch)
         for rows in block_slices(X.shape[0], X.shape[1]):
             yield rows, *code(rows)
 
@@ -248,7 +250,7 @@ class OnlineOrthogonalDictionary(OnlineModel):
         method = self._verbs(len(self._state.D))
         atoms, _ = method.atoms(self._state)
         parts = [-method.losses(Y, C, atoms) for _, Y, C in self._coded_blocks(X, entry_weight)]
-        return np.concatenate(parts).astype(computing_dtype(X), copy=False)
+        return np.concatenate(parts)
 
     def objective_samples(self, X: Any, entry_weight: Any = None) -> Array:
         """Half of the squares that the largest codes leave out: codes cost nothing."""

@@ -78,6 +78,7 @@ class RobustModel(DictionaryModel):
             scale_samples=self.scale_samples == "max",
             revive=self.solver == "auto",
             averaging=averaging if self.solver == "auto" else 0.0,
+            own_unit=self.solver != "auto",
         )
 
     def _exact_encoder(self) -> BlockEncoder:
@@ -87,7 +88,7 @@ class RobustModel(DictionaryModel):
     def outlier_weight_(self) -> float:
         """λ in use, in the units in which samples are coded (with ``scale_samples``: of one)."""
         check_is_fitted(self, "components_")
-        return self._method(len(self._state.D)).threshold(self._state)
+        return self._fitted_method().threshold(self._state) * self._state.unit
 
     def separate(
         self, X: Any, *, low_rank: Array | None = None, outliers: Array | None = None
@@ -135,9 +136,7 @@ class RobustModel(DictionaryModel):
         codes = np.empty((X.shape[0], len(self.components_)), dtype=dtype)
 
         def split(block: CodedBlock) -> tuple[Array, Array, Array]:
-            parts = (block.prediction(), block.outliers(), block.encoding.codes)
-            low_rank, outliers, codes = (block.in_units(part) for part in parts)
-            return low_rank, outliers, codes
+            return block.prediction(), block.outliers(), block.codes()
 
         for rows, (prediction, R, C) in self._coded(X, None, split):
             low_rank[rows], outliers[rows], codes[rows] = prediction, R, C

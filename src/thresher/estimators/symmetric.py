@@ -10,8 +10,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, validate_data
 
-from thresher.engine import Callback, History, HistoryRow, ProgressBar, Step, any_stops
+from thresher.engine import Callback, History, HistoryRow, ProgressBar, Step
 from thresher.estimators.base import computing_dtype
+from thresher.estimators.guard import Attempt, unchanged_if_refused
 from thresher.estimators.saving import packed_parameters, unpacked_parameters
 from thresher.learning.symmetric import (
     as_csr,
@@ -134,9 +135,20 @@ class SymmetricManhattanNMF(BaseEstimator):
         self._check_parameters()
         similarity, dtype = self._checked(X)
         H = self._start(similarity)
-        validate_data(self, X, reset=True, skip_check_array=True)
+        with unchanged_if_refused(self) as attempt:
+            validate_data(self, X, reset=True, skip_check_array=True)
+            self._learn(similarity, H, dtype, attempt)
+        return self
 
-        n = len(H)
+    def fit_transform(self, X: Any, y: Any = None) -> Array:
+        """Factorise similarities, and return the embedding."""
+        return self.fit(X).embedding_.copy()
+
+    # ------------------------------------------------------------------- details
+
+    def _learn(self, similarity: Any, H: Array, dtype: np.dtype[Any], attempt: Attempt) -> None:
+        """Sweep until the objective settles."""
+        n, callbacks = len(H), list(self.callbacks or ())
         self.history_ = History()
         self._adopt(H, dtype)
         last, started = manhattan_loss(similarity, H), time.perf_counter()
@@ -153,18 +165,11 @@ class SymmetricManhattanNMF(BaseEstimator):
                 row = HistoryRow(number * n, seconds, now / n, decrease, change)
                 self.history_.append(row)
                 bar.update(number, f"objective {now / n:.4g}")
-                if any_stops(self.callbacks or (), Step(row, self.components_, self)):
+                if attempt.stops(callbacks, Step(row, self.components_, self)):
                     break
                 if decrease <= self.tol:
                     break
                 last = now
-        return self
-
-    def fit_transform(self, X: Any, y: Any = None) -> Array:
-        """Factorise similarities, and return the embedding."""
-        return self.fit(X).embedding_.copy()
-
-    # ------------------------------------------------------------------- details
 
     def _adopt(self, H: Array, dtype: np.dtype[Any]) -> None:
         """Make an embedding the model's own; between two sweeps the model is always whole."""

@@ -17,7 +17,7 @@ from thresher.learning.frank_wolfe import (
     exact_gradient,
     frank_wolfe,
 )
-from thresher.learning.initial import initial_atoms, mean_sample, positive_atoms
+from thresher.learning.initial import initial_atoms, mean_sample, positive_atoms, sample_length
 from thresher.learning.l1_admm import L1DictionaryADMM
 from thresher.learning.medians import median_atoms
 from thresher.learning.oiadmm import DualStatistics, OnlineInexactADMM
@@ -105,5 +105,6 @@ __all__ = [
     "positive_atoms",
     "principal_directions",
     "random_orthogonal",
+    "sample_length",
     "weighted_quantile",
 ]

@@ -16,6 +16,7 @@ def initial_atoms(
     region: ConvexSet,
     rng: np.random.Generator,
     mean: Array | None = None,
+    length: float | None = None,
 ) -> Array:
     """Make ``n_components`` feasible atoms.
 
@@ -35,6 +36,8 @@ def initial_atoms(
         Atoms are projected onto it: the published start is not feasible (errata A.7).
     mean : array of shape (F,), optional
         The mean sample, if it is known of more samples than these.
+    length : float, optional
+        How long atoms are to be, where codes are bounded and cannot take the size of samples.
     """
     F = X.shape[1]
     if kind == "uniform":
@@ -51,7 +54,16 @@ def initial_atoms(
         raise ValueError(
             f"init={kind!r} is not known; use 'samples', 'uniform', 'half-normal' or an array."
         )
+    if length is not None:
+        atoms *= length / np.sqrt(np.mean(np.einsum("kf,kf->k", atoms, atoms)))
     return region.project(atoms)
+
+
+def sample_length(X: Array, sample_weight: Array) -> float:
+    """Root of the mean square length of samples; one if all are zero."""
+    X = X.astype(np.float64)
+    length = np.sqrt(np.average(np.einsum("nf,nf->n", X, X), weights=sample_weight))
+    return float(length) if length > 0 else 1.0
 
 
 def mean_sample(X: Array, weight: Array | None, sample_weight: Array) -> Array:

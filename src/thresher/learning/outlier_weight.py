@@ -1,6 +1,6 @@
 """The weight λ of outliers, in the units of the data: given, from the range, or from noise."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 import numpy as np
@@ -36,6 +36,9 @@ class OutlierWeight(Protocol):
     def weight(self, scale: float, n_features: int) -> float:
         """λ, given the running mean of the scale."""
 
+    def in_unit(self, unit: float) -> "OutlierWeight":
+        """The rule for data that are measured in ``unit``."""
+
 
 @dataclass(frozen=True)
 class FixedWeight:
@@ -51,6 +54,10 @@ class FixedWeight:
     def weight(self, scale: float, n_features: int) -> float:
         """The given number."""
         return self.value
+
+    def in_unit(self, unit: float) -> OutlierWeight:
+        """The number has the unit of the data."""
+        return replace(self, value=self.value / unit)
 
 
 @dataclass(frozen=True)
@@ -75,6 +82,10 @@ class RangeWeight:
         """``range/√F``."""
         return scale / float(np.sqrt(n_features))
 
+    def in_unit(self, unit: float) -> OutlierWeight:
+        """The same: what is measured has the unit already."""
+        return self
+
 
 @dataclass(frozen=True)
 class NoiseWeight:
@@ -93,3 +104,7 @@ class NoiseWeight:
     def weight(self, scale: float, n_features: int) -> float:
         """``factor·σ``."""
         return self.factor * scale
+
+    def in_unit(self, unit: float) -> OutlierWeight:
+        """The same: what is measured has the unit already."""
+        return self

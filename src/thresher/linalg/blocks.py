@@ -39,10 +39,15 @@ def sparse_block_slices(n_rows: int) -> Iterator[slice]:
         yield slice(start, min(start + _SPARSE_BLOCK, n_rows))
 
 
-def load_sparse_block(X: Any, rows: slice, dtype: np.dtype[Any]) -> Any:
-    """Take a block of CSR samples without gaps as CSR, with stored zeros and duplicates cleared."""
+def load_sparse_block(X: Any, rows: slice, dtype: np.dtype[Any], unit: float = 1.0) -> Any:
+    """Take a block of CSR samples without gaps as CSR, with stored zeros and duplicates cleared.
+
+    Entries are divided by ``unit``, a power of two.
+    """
     whole = rows.start == 0 and rows.stop == X.shape[0]  # the user's own memory, then
     part = sparse.csr_array(X if whole else X[rows], dtype=dtype, copy=whole)
+    if unit != 1:
+        part.data = part.data * dtype.type(1 / unit)
     part.sum_duplicates()
     part.eliminate_zeros()
     # A block is never so large; one type of index, so that kernels are compiled once.
@@ -52,7 +57,11 @@ def load_sparse_block(X: Any, rows: slice, dtype: np.dtype[Any]) -> Any:
 
 
 def load_block(
-    X: Any, rows: slice, dtype: np.dtype[Any], entry_weight: Array | None = None
+    X: Any,
+    rows: slice,
+    dtype: np.dtype[Any],
+    entry_weight: Array | None = None,
+    unit: float = 1.0,
 ) -> tuple[Array, Array | None]:
     """Take a block of samples as a dense array and the weights of its entries.
 
@@ -66,6 +75,8 @@ def load_block(
         float32 or float64.
     entry_weight : array of shape (n, F), optional
         Nonnegative weights of the entries; None means that all weigh 1.
+    unit : float
+        A power of two, by which entries are divided.
 
     Returns
     -------
@@ -76,6 +87,8 @@ def load_block(
     """
     part: Any = X[rows]
     block = part.toarray() if sparse.issparse(X) else np.asarray(part)
+    if unit != 1:  # one pass converts and divides
+        block = np.multiply(block, dtype.type(1 / unit), dtype=dtype, order="C", casting="unsafe")
     block = np.ascontiguousarray(block, dtype=dtype)
     weight = None
     if entry_weight is not None:

@@ -25,6 +25,18 @@ class Loss(ABC):
         return True
 
     @property
+    def degree(self) -> float | None:
+        """The p of ``loss(u·x, u·y) = u^p · loss.in_unit(u)(x, y)``, for every ``u > 0``.
+
+        None if the loss knows no such law: data are then computed with in their own unit.
+        """
+        return None
+
+    def in_unit(self, unit: float) -> "Loss":
+        """The loss of data that are measured in ``unit``, but for the factor ``unit^degree``."""
+        return self
+
+    @property
     def coded_like(self) -> "Loss":
         """A simpler loss with the same codes, where codes are nonnegative and not penalised."""
         return self

@@ -1,6 +1,6 @@
 """Distances that grow linearly: ℓ1 entry by entry, ℓ2 sample by sample (paper E, Table III)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,6 +21,11 @@ class L1Distance(SeparableLoss):
     """
 
     zero_weight: float = 1.0
+
+    @property
+    def degree(self) -> float:
+        """One."""
+        return 1.0
 
     def __post_init__(self) -> None:
         if not 0 <= self.zero_weight < np.inf:
@@ -90,6 +95,15 @@ class ElasticDistance(SeparableLoss):
             raise ValueError(f"The weight of squares must be positive, got {self.square}.")
         L1Distance(self.zero_weight)
 
+    @property
+    def degree(self) -> float:
+        """One: the weight of squares takes what is left of theirs."""
+        return 1.0
+
+    def in_unit(self, unit: float) -> Loss:
+        """``α`` is one over a length."""
+        return replace(self, square=self.square * unit)
+
     def entry_value(self, x: Array, y: Array) -> Array:
         """``|e| + α/2 e²``."""
         e = np.abs(x - y)
@@ -114,6 +128,11 @@ class L2Distance(Loss):
     Without a penalty it has the codes of the squared loss; dictionaries see samples reweighted by
     ``1/‖x − y‖`` (errata E.6).
     """
+
+    @property
+    def degree(self) -> float:
+        """One."""
+        return 1.0
 
     @property
     def coded_like(self) -> Loss:

@@ -46,6 +46,17 @@ class Envelope(Loss):
             )
 
     @property
+    def degree(self) -> float | None:
+        """Two, if the penalty knows itself in another unit."""
+        return None if self.penalty.in_unit(1.0, 1.0) is None else 2.0
+
+    def in_unit(self, unit: float) -> Loss:
+        """Outliers have the unit of the data, and their cost that of the square."""
+        penalty = self.penalty.in_unit(unit, unit * unit)
+        assert penalty is not None
+        return Envelope(penalty, self.region.in_unit(unit))
+
+    @property
     def curvature(self) -> float:
         """One: an envelope is never more curved than the square it came from."""
         return 1.0

@@ -73,6 +73,11 @@ class Csiszar(SeparableLoss):
             )
 
     @property
+    def degree(self) -> float:
+        """One: φ sees nothing but ratios."""
+        return 1.0
+
+    @property
     def positive_prediction(self) -> bool:
         """Yes: u divides by it."""
         return True

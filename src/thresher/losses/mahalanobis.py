@@ -45,6 +45,11 @@ class Mahalanobis(Loss):
         return root
 
     @property
+    def degree(self) -> float:
+        """Two."""
+        return 2.0
+
+    @property
     def curvature(self) -> float:
         """``‖M‖₂``."""
         return float(self._spectrum[0][-1])

@@ -77,6 +77,11 @@ class AlphaDivergence(SeparableLoss):
         _check_order("α", self.alpha)
 
     @property
+    def degree(self) -> float:
+        """One."""
+        return 1.0
+
+    @property
     def positive_prediction(self) -> bool:
         """Always."""
         return True
@@ -145,6 +150,11 @@ class BetaDivergence(SeparableLoss):
 
     def __post_init__(self) -> None:
         _check_order("β", self.beta)
+
+    @property
+    def degree(self) -> float:
+        """β."""
+        return float(self.beta)
 
     @property
     def convex(self) -> bool:

@@ -1,10 +1,11 @@
 """The ℓ1 distance with its kinks rounded off: what the dictionary step of ℓ1 works with."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from thresher.linalg import Array
+from thresher.losses.base import Loss
 from thresher.losses.separable import SeparableLoss, weigh_zeros
 
 
@@ -27,6 +28,15 @@ class SmoothedL1(SeparableLoss):
             raise ValueError(
                 f"The weight of zeros must be a finite number, 0 or more; got {self.zero_weight}."
             )
+
+    @property
+    def degree(self) -> float:
+        """One."""
+        return 1.0
+
+    def in_unit(self, unit: float) -> Loss:
+        """The width is a length."""
+        return replace(self, width=self.width / unit)
 
     @property
     def zero_slope(self) -> float:

@@ -11,6 +11,11 @@ class SquaredL2(SeparableLoss):
     """``½‖x − y‖²``: no entry is an outlier. The β-divergence of β = 2."""
 
     @property
+    def degree(self) -> float:
+        """Two."""
+        return 2.0
+
+    @property
     def curvature(self) -> float:
         """One."""
         return 1.0

@@ -29,6 +29,10 @@ class Penalty(ABC):
     def scaled(self, factor: float) -> "Penalty":
         """``factor·φ`` as a penalty of its own."""
 
+    def in_unit(self, unit: float, worth: float) -> "Penalty | None":
+        """``φ(unit·c)/worth`` as a penalty of its own; None if the penalty does not know it."""
+        return None
+
     @property
     @abstractmethod
     def separable(self) -> bool:

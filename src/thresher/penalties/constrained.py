@@ -42,6 +42,11 @@ class Constrained:
         """Whether the set or the penalty ties rows together."""
         return self.region.couples_rows or self.penalty.couples_rows
 
+    def in_unit(self, unit: float, worth: float) -> "Constrained | None":
+        """``φ(unit·c)/worth`` on the set divided by ``unit``; None if one of both knows no such."""
+        penalty, region = self.penalty.in_unit(unit, worth), self.region.in_unit(unit)
+        return None if penalty is None or region is None else Constrained(penalty, region)
+
     def value(self, C: Array) -> Array:
         """``φ(c)`` of every row; membership of the set is not tested."""
         return self.penalty.value(C)

@@ -26,9 +26,10 @@ class ElasticNet(Penalty):
     l2: float = 0.0
 
     def __post_init__(self) -> None:
-        if not (self.l1 >= 0 and self.l2 >= 0):
+        if not (0 <= self.l1 < np.inf and 0 <= self.l2 < np.inf):
             raise ValueError(
-                f"The weights of a penalty must be nonnegative, got l1={self.l1}, l2={self.l2}."
+                f"The weights of a penalty must be nonnegative and finite, got l1={self.l1}, "
+                f"l2={self.l2}."
             )
 
     @property
@@ -39,6 +40,11 @@ class ElasticNet(Penalty):
     def scaled(self, factor: float) -> "ElasticNet":
         """Both weights times ``factor``."""
         return ElasticNet(self.l1 * factor, self.l2 * factor)
+
+    def in_unit(self, unit: float, worth: float) -> "ElasticNet":
+        """``l1·unit/worth`` and ``l2·unit²/worth``."""
+        l1 = self.l1 * (unit / worth) if self.l1 else 0.0
+        return ElasticNet(l1, self.l2 * (unit / worth * unit) if self.l2 else 0.0)
 
     def value(self, C: Array) -> Array:
         """``l1·‖c‖₁ + l2/2·‖c‖²`` of every row."""

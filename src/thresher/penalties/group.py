@@ -41,6 +41,10 @@ class SparseGroupLasso(Penalty):
         """The weight times ``factor``."""
         return replace(self, weight=self.weight * factor)
 
+    def in_unit(self, unit: float, worth: float) -> "SparseGroupLasso":
+        """Norms grow with their argument: the weight times ``unit/worth``."""
+        return self.scaled(unit / worth)
+
     def value(self, C: Array) -> Array:
         """Sum the weighted norms of the groups and the ℓ1 norm."""
         total: Array = self.weight * (1 - self.mix) * np.abs(C).sum(axis=1)
@@ -105,6 +109,10 @@ class GroupNorm(Penalty):
     def scaled(self, factor: float) -> "GroupNorm":
         """The weight times ``factor``."""
         return replace(self, weight=self.weight * factor)
+
+    def in_unit(self, unit: float, worth: float) -> "GroupNorm":
+        """Norms grow with their argument: the weight times ``unit/worth``."""
+        return self.scaled(unit / worth)
 
     def value(self, C: Array) -> Array:
         """Sum the norms of the groups; of groups of rows, every row has the same share."""

@@ -1,6 +1,6 @@
 """Nonnegative parts of the ℓ1, ℓ2 and elastic-net balls; every row lies in a ball of its own."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,6 +20,10 @@ class NonnegativeL2Ball(OracleSet):
 
     def __post_init__(self) -> None:
         check_radius("an ℓ2 ball", self.radius)
+
+    def in_unit(self, unit: float) -> "NonnegativeL2Ball":
+        """The radius divided by ``unit``."""
+        return replace(self, radius=self.radius / unit)
 
     @property
     def nonnegative(self) -> bool:
@@ -53,6 +57,10 @@ class NonnegativeL1Ball(OracleSet):
 
     def __post_init__(self) -> None:
         check_radius("an ℓ1 ball", self.radius)
+
+    def in_unit(self, unit: float) -> "NonnegativeL1Ball":
+        """The radius divided by ``unit``."""
+        return replace(self, radius=self.radius / unit)
 
     @property
     def nonnegative(self) -> bool:
@@ -94,6 +102,10 @@ class NonnegativeElasticNetBall(ConvexSet):
                 "An elastic-net ball needs gamma1 ≥ 0 and gamma2 ≥ 0, not both zero; got "
                 f"gamma1={self.gamma1} and gamma2={self.gamma2}."
             )
+
+    def in_unit(self, unit: float) -> "NonnegativeElasticNetBall":
+        """``γ₁`` is one over a length, ``γ₂`` one over its square."""
+        return NonnegativeElasticNetBall(self.gamma1 * unit, self.gamma2 * unit * unit)
 
     @property
     def nonnegative(self) -> bool:

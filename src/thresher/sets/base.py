@@ -34,6 +34,10 @@ class ConvexSet(ABC):
     def project(self, V: Array) -> Array:
         """Return the nearest member to ``V`` as a new array."""
 
+    def in_unit(self, unit: float) -> "ConvexSet | None":
+        """The members divided by ``unit``, as a set; None if the set does not know it."""
+        return None
+
     def contains(self, V: Array, tol: float = 1e-6) -> bool:
         """Whether ``V`` lies in the set, up to ``tol`` relative to its largest entry."""
         scale = max(1.0, float(np.max(np.abs(V), initial=0.0)))

@@ -1,6 +1,6 @@
 """Sets that bound every entry by itself: the whole space, the nonnegative orthant, boxes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,6 +23,10 @@ class Box(OracleSet):
             raise ValueError(
                 f"A box needs lower < upper, got lower={self.lower} and upper={self.upper}."
             )
+
+    def in_unit(self, unit: float) -> "Box":
+        """Both bounds divided by ``unit``."""
+        return replace(self, lower=self.lower / unit, upper=self.upper / unit)
 
     @property
     def nonnegative(self) -> bool:

@@ -27,6 +27,10 @@ class CoveredBox(ConvexSet):
                 f"upper={self.upper}."
             )
 
+    def in_unit(self, unit: float) -> "CoveredBox":
+        """Both bounds divided by ``unit``."""
+        return CoveredBox(self.least / unit, self.upper / unit)
+
     @property
     def nonnegative(self) -> bool:
         """Always true."""

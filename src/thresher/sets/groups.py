@@ -1,7 +1,7 @@
 """Groups of features or of samples that share a budget: paper C, section 4.3."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -77,6 +77,10 @@ class GroupBall(ConvexSet):
             raise ValueError(f"The radius of a group ball must be positive, got {self.radius}.")
         if self.groups is not None:
             object.__setattr__(self, "groups", tuple(int(g) for g in self.groups))
+
+    def in_unit(self, unit: float) -> "GroupBall":
+        """The radius divided by ``unit``."""
+        return replace(self, radius=self.radius / unit)
 
     @property
     def nonnegative(self) -> bool:

@@ -1,6 +1,6 @@
 """The probability simplex."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -35,6 +35,10 @@ class Simplex(OracleSet):
     def __post_init__(self) -> None:
         if not self.radius > 0:
             raise ValueError(f"The radius of a simplex must be positive, got {self.radius}.")
+
+    def in_unit(self, unit: float) -> "Simplex":
+        """The radius divided by ``unit``."""
+        return replace(self, radius=self.radius / unit)
 
     @property
     def nonnegative(self) -> bool:

@@ -1,0 +1,93 @@
+"""The unit in which data are computed with: measured once, so that nothing depends on theirs.
+
+Squares of very large or very small numbers leave the range of floats, in float32 soon. So samples
+are divided by a power of two near their typical size, which costs no precision, and what users
+see is multiplied back. Published solvers compute with the data as they are.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from thresher.engine.first_look import entries, every
+from thresher.learning import weighted_quantile
+from thresher.linalg import Array, load_block
+from thresher.streams import Batch
+
+_MEASURED_ENTRIES = 4096
+_MEASURED_ROWS = 256
+
+
+def typical_size(batch: Batch) -> float:
+    """Median size of the observed entries that are not zero; zero if there are none."""
+    step = -(-batch.n_samples // _MEASURED_ROWS)
+    sample_weight = every(batch.sample_weight, step)
+    if batch.is_sparse_without_gaps:
+        some = batch.X[::step]
+        values: Array = np.abs(some.data.astype(np.float64))
+        given = np.ones(some.shape[0]) if sample_weight is None else sample_weight
+        weights = np.repeat(given, np.diff(some.indptr))
+    else:
+        X, weight = load_block(
+            batch.X[::step],
+            slice(None),
+            np.dtype(np.float64),
+            every(batch.entry_weight, step),
+        )
+        values, weights = entries(np.abs(X), weight, sample_weight, _MEASURED_ENTRIES)
+    seen = (values > 0) & (weights > 0)
+    return weighted_quantile(values[seen], weights[seen], 0.5)
+
+
+def unit_of(size: float) -> float:
+    """The power of two nearest to a size; one if there is nothing to measure."""
+    return float(2.0 ** np.round(np.log2(size))) if size > 0 else 1.0
+
+
+def check_unit(unit: float, degree: float, n_features: int, dtype: np.dtype[Any]) -> None:
+    """Refuse data whose losses, or codes, no float can hold."""
+    single, double = np.finfo(dtype), np.finfo(np.float64)
+    least, most = float(single.tiny), float(single.max) / max(n_features, 1)
+    exponent = degree * np.log2(unit)
+    if not (least <= unit <= most and np.log2(double.tiny) <= exponent < np.log2(double.max)):
+        raise ValueError(_beyond(unit))
+
+
+def check_size(size: float, dtype: np.dtype[Any], power: int = 2) -> None:
+    """Refuse data whose squares, or other powers, would lose their precision as they are."""
+    least, most = _limits(dtype, power)
+    if size > 0 and not least <= size <= most:
+        raise ValueError(_beyond(size))
+
+
+def check_largest(batch: Batch, unit: float, dtype: np.dtype[Any], power: int = 2) -> None:
+    """Refuse entries whose squares, or other powers, overflow in the unit of the others."""
+    X: Any = batch.X
+    values = X.data if hasattr(X, "indptr") else X
+    if values.dtype.kind != "f" or values.size == 0:
+        return
+    if batch.entry_weight is not None and values is X:
+        values = np.where(batch.entry_weight > 0, values, 0)  # what is missing may be anything
+    largest = max(float(values.max()), -float(values.min()))
+    if np.isnan(largest):  # slower, but it looks past the gaps
+        largest = max(float(np.fmax.reduce(values, None)), -float(np.fmin.reduce(values, None)))
+    if largest / unit > _limits(dtype, power)[1]:
+        raise ValueError(
+            f"An entry of {largest:.0e} is too large or too small to compute with among the "
+            "others: its square overflows. Mark glitches as missing (NaN), clip them, or pass "
+            "float64."
+        )
+
+
+def _limits(dtype: np.dtype[Any], power: int) -> tuple[float, float]:
+    limits = np.finfo(dtype)
+    eps = float(limits.eps)
+    least, most = float(limits.tiny) / eps, float(limits.max) * eps
+    return least ** (1 / power), most ** (1 / power)
+
+
+def _beyond(size: float) -> str:
+    return (
+        f"The samples are of size {size:.0e}, too large or too small to compute with in their "
+        "precision: squares overflow or vanish. Rescale the data, or pass float64."
+    )

@@ -1,0 +1,367 @@
+"""Nothing depends on the unit of the data: what parts know of it, and what users see."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from parts import GROUPS, MATRIX_PENALTIES, MATRIX_SETS, PENALTIES, SETS, WIDTH
+from thresher.engine import History
+from thresher.estimators import (
+    BatchNMF,
+    L1Dictionary,
+    ManhattanNMF,
+    OnlineL1Dictionary,
+    OnlineNMF,
+    OnlineOrthogonalDictionary,
+    OnlineRobustNMF,
+    RobustNMF,
+    SymmetricManhattanNMF,
+    load,
+    save,
+)
+from thresher.losses import (
+    AlphaDivergence,
+    BetaDivergence,
+    Csiszar,
+    ElasticDistance,
+    Envelope,
+    Huber,
+    ItakuraSaito,
+    KullbackLeibler,
+    L1Distance,
+    L2Distance,
+    Mahalanobis,
+    SmoothedL1,
+    SquaredL2,
+)
+from thresher.penalties import ElasticNet, GroupLasso
+from thresher.sets import Box, CoveredBox, Reals
+from thresher.testing.data import planted
+
+# -------------------------------------------------------------------------- parts
+
+LOSSES = [
+    SquaredL2(),
+    L1Distance(0.3),
+    ElasticDistance(0.7, 0.4),
+    L2Distance(),
+    Mahalanobis(np.eye(WIDTH) + 0.2),
+    SmoothedL1(0.4, 0.6),
+    KullbackLeibler(),
+    ItakuraSaito(),
+    AlphaDivergence(-0.5),
+    BetaDivergence(1.5),
+    BetaDivergence(3.0),
+    Csiszar(lambda u: (u - 1) ** 2, lambda u: 2 * (u - 1)),
+    Huber(0.4, bound=0.7, nonnegative=True),
+    Envelope(ElasticNet(0.4, 0.5), Reals()),
+    Envelope(GroupLasso(0.3, GROUPS), Box(-0.6, 0.6)),
+]
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: type(loss).__name__)
+def test_a_loss_knows_itself_in_another_unit(loss):
+    rng = np.random.default_rng(0)
+    X, Y = rng.random((5, WIDTH)), rng.random((5, WIDTH))
+    X[X < 0.2] = 0
+    for unit in (0.03, 40.0):
+        other, worth = loss.in_unit(unit), unit**loss.degree
+        np.testing.assert_allclose(
+            loss.value(unit * X, unit * Y), worth * other.value(X, Y), rtol=1e-9
+        )
+        np.testing.assert_allclose(
+            loss.gradient(unit * X, unit * Y) * unit,
+            worth * other.gradient(X, Y),
+            rtol=1e-9,
+            atol=1e-12 * worth,
+        )
+
+
+@pytest.mark.parametrize("name", [*PENALTIES, *MATRIX_PENALTIES])
+def test_a_penalty_knows_itself_in_another_unit(name):
+    penalty, _ = {**PENALTIES, **MATRIX_PENALTIES}[name]
+    V = np.random.default_rng(1).normal(size=(WIDTH, WIDTH))
+    for unit, worth in ((0.03, 2.0), (40.0, 0.1)):
+        other = penalty.in_unit(unit, worth)
+        np.testing.assert_allclose(other.value(V), penalty.value(unit * V) / worth, rtol=1e-12)
+        for box in (Reals(), Box(-0.2, 0.7)):
+            # ½‖c − v‖² + φ(unit·c)/worth, times unit², in b = unit·c
+            expected = penalty.prox(unit * V, unit**2 / worth, box.in_unit(1 / unit)) / unit
+            np.testing.assert_allclose(other.prox(V, 1.0, box), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", [*(n for n in SETS if "signed" not in n), *MATRIX_SETS, "covered"])
+def test_a_set_knows_itself_in_another_unit(name):
+    region = {**SETS, **MATRIX_SETS, "covered": (CoveredBox(0.2, 0.7), None)}[name][0]
+    V = np.random.default_rng(2).normal(size=(WIDTH, WIDTH))
+    for unit in (0.03, 40.0):
+        expected = region.project(unit * V) / unit
+        np.testing.assert_allclose(region.in_unit(unit).project(V), expected, atol=1e-9)
+
+
+# -------------------------------------------------------------------- estimators
+
+MODELS = [
+    OnlineRobustNMF(),
+    OnlineRobustNMF(outlier_weight="mad"),
+    OnlineRobustNMF(outlier_penalty="samples"),
+    OnlineRobustNMF(code_set="simplex", dictionary_set="nonnegative"),
+    OnlineRobustNMF(scale_samples="max"),
+    RobustNMF(),
+    *(OnlineNMF(divergence=d) for d in ("squared_l2", "kl", "is", "hellinger", "l1", "l2")),
+    OnlineNMF(divergence="huber"),
+    OnlineNMF(divergence="beta", divergence_parameter=1.5),
+    OnlineNMF(divergence="alpha", divergence_parameter=-0.5),
+    BatchNMF(divergence="kl", max_iter=20),
+    BatchNMF(max_iter=20),
+    OnlineL1Dictionary(code_penalty=0.01),
+    L1Dictionary(code_penalty=0.01, max_iter=5),
+    ManhattanNMF(max_iter=20),
+    OnlineOrthogonalDictionary(),
+    OnlineOrthogonalDictionary(whiten=True),
+]
+SCALES = {
+    np.float64: (1e-30, 1e30),
+    np.float32: (1e-25, 1e25),
+}
+
+
+def ready(estimator, **parameters):
+    known = estimator.get_params()
+    wanted = {"n_components": 4, "random_state": 0, "verbose": 0, "batch_size": 64}
+    wanted = {name: value for name, value in wanted.items() if name in known}
+    return type(estimator)(**{**known, **wanted, **parameters})
+
+
+def reduced(values, scale, dtype):
+    """What was computed from data times a scale, divided by it, in double precision."""
+    return np.asarray(values, dtype=np.float64) / float(dtype(scale))
+
+
+@pytest.mark.parametrize("dtype", SCALES, ids=lambda dtype: dtype.__name__)
+@pytest.mark.parametrize("estimator", MODELS, ids=str)
+def test_fits_do_not_depend_on_the_unit(estimator, dtype):
+    X = planted(150)
+    rtol = 1e-6 if dtype == np.float64 else 2e-3
+    atol = 1e-7 if dtype == np.float64 else 1e-3
+    model = ready(estimator).fit(X.astype(dtype))
+    codes = model.transform(X.astype(dtype)).astype(np.float64)
+    samples = model.inverse_transform(codes)
+    for scale in SCALES[dtype]:
+        Y = (X * scale).astype(dtype)
+        other = ready(estimator).fit(Y)
+        C = other.transform(Y)
+        assert C.dtype == other.components_.dtype == dtype
+        reached = reduced(C, scale, dtype) @ other.components_.astype(np.float64)
+        if getattr(estimator, "code_set", None) == "simplex":  # then atoms have the unit
+            reached = C.astype(np.float64) @ reduced(other.components_, scale, dtype)
+        np.testing.assert_allclose(reached, samples, rtol=rtol, atol=atol)
+        ratio = float(np.median(other.score_samples(Y) / model.score_samples(X.astype(dtype))))
+        losses = other.history_.column("loss")[-1] / model.history_.column("loss")[-1]
+        np.testing.assert_allclose(ratio, losses, rtol=5e-2)  # both have the unit of a loss
+
+
+@pytest.mark.parametrize("power", [-40, -3, 5, 60])
+@pytest.mark.parametrize("estimator", MODELS[:6] + MODELS[-6:-2], ids=str)
+def test_powers_of_two_change_no_bit(estimator, power):
+    if estimator.get_params().get("code_penalty"):
+        estimator = ready(estimator, code_penalty=None)
+    X, factor = planted(100).astype(np.float32), np.float32(2.0**power)
+    model, other = ready(estimator).fit(X), ready(estimator).fit(X * factor)
+    bounded = getattr(estimator, "code_set", None) == "simplex"
+    atoms = factor if bounded else np.float32(1)
+    np.testing.assert_array_equal(other.components_, model.components_ * atoms)
+    np.testing.assert_array_equal(other.transform(X * factor), model.transform(X) * factor / atoms)
+
+
+def test_parameters_have_the_units_of_the_data():
+    X = planted(150)
+    for scale in (1e-20, 1e20):
+        given = {
+            "outlier_weight": 0.1,
+            "outlier_bound": 0.5,
+            "code_penalty": ElasticNet(0.02, 0.03),
+        }
+        model = ready(OnlineRobustNMF(**given, dictionary_penalty=0.01)).fit(X)
+        scaled = {
+            "outlier_weight": 0.1 * scale,
+            "outlier_bound": 0.5 * scale,
+            "code_penalty": ElasticNet(0.02 * scale, 0.03),
+            "dictionary_penalty": 0.01 * scale**2,
+        }
+        other = ready(OnlineRobustNMF(**scaled)).fit(X * scale)
+        np.testing.assert_allclose(other.components_, model.components_, rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(other.outlier_weight_, 0.1 * scale)
+        np.testing.assert_allclose(
+            other.objective_samples(X * scale), model.objective_samples(X) * scale**2, rtol=1e-5
+        )
+        R = other.separate(X * scale).outliers
+        np.testing.assert_allclose(R / scale, model.separate(X).outliers, atol=1e-6)
+        assert 0 < np.abs(R).max() <= 0.5 * scale
+        graph = ready(ManhattanNMF(graph=3, graph_weight=0.02, square_weight=0.5, max_iter=5))
+        first = graph.fit(X).history_.column("loss")
+        graph.set_params(graph_weight=0.02 / scale, square_weight=0.5 / scale)
+        again = graph.fit(X * scale).history_.column("loss")
+        np.testing.assert_allclose(again / scale, first, rtol=1e-6)
+
+
+def test_bounded_codes_leave_the_unit_to_the_atoms(tmp_path):
+    X = planted(200) * 1e-20
+    model = ready(OnlineRobustNMF(code_set="simplex", dictionary_set="nonnegative")).fit(X)
+    assert 1e-21 < model.components_.max() < 1e-19
+    codes = model.transform(X)
+    np.testing.assert_allclose(codes.sum(axis=1), 1, rtol=1e-9)
+    residual = np.abs(X - model.separate(X).outliers - codes @ model.components_)
+    assert residual.max() <= model.outlier_weight_ * (1 + 1e-6) < 1e-20
+    init = model.components_ * 2
+    again = ready(model, init=init, n_passes=1, frozen_atoms=[0, 1, 2, 3]).fit(X)
+    np.testing.assert_allclose(again.components_, init, rtol=1e-12)
+    again.grow(atoms=model.components_[:1])
+    np.testing.assert_allclose(again.components_[4], model.components_[0], rtol=1e-12)
+    save(again, tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.transform(X), again.transform(X))
+    np.testing.assert_array_equal(
+        loaded.partial_fit(X[:50]).components_, again.partial_fit(X[:50]).components_
+    )
+
+
+def test_sparse_rows_have_units_too():
+    X = planted(150)
+    X[X < 0.3] = 0
+    for divergence in ("kl", "l1", "squared_l2"):
+        rows = sparse.csr_array(X)
+        model = ready(OnlineNMF(divergence=divergence)).fit(rows)
+        other = ready(OnlineNMF(divergence=divergence)).fit(rows * 2.0**-70)
+        np.testing.assert_array_equal(other.components_, model.components_)
+        np.testing.assert_array_equal(
+            other.transform(rows * 2.0**-70), model.transform(rows) * 2.0**-70
+        )
+
+
+def test_a_stream_that_begins_with_zeros_is_measured_later():
+    X = (planted(256) * 1e-25).astype(np.float32)
+    direct, late = ready(OnlineRobustNMF()), ready(OnlineRobustNMF())
+    late.partial_fit(np.zeros_like(X[:64]))
+    for _ in range(8):
+        for start in range(0, 256, 64):
+            direct.partial_fit(X[start : start + 64])
+            late.partial_fit(X[start : start + 64])
+    scale = np.float32(1e-25)
+    worse = np.mean(np.abs(late.separate(X).low_rank - X) / scale)
+    assert worse < 1.2 * np.mean(np.abs(direct.separate(X).low_rank - X) / scale)
+
+
+def test_similarities_of_any_size():
+    blocks = np.kron(np.eye(2), np.ones((4, 4)))
+    for scale in (1e-30, 1e30):
+        H = SymmetricManhattanNMF(2, random_state=0, verbose=0).fit_transform(blocks * scale)
+        np.testing.assert_allclose(H @ H.T / scale, blocks, atol=1e-9)
+
+
+# ----------------------------------------------------------------------- refusals
+
+
+@pytest.mark.parametrize("scale", [1e-170, 1e170])
+def test_losses_that_no_number_can_hold_are_refused(scale):
+    for estimator in (OnlineRobustNMF(), RobustNMF(), OnlineNMF(), OnlineOrthogonalDictionary()):
+        with pytest.raises(ValueError, match="too large or too small"):
+            ready(estimator).fit(planted(80) * scale)
+
+
+@pytest.mark.parametrize("scale", [1e-25, 1e25])
+def test_published_solvers_refuse_what_they_cannot_compute(scale):
+    X = (planted(80) * scale).astype(np.float32)
+    for estimator in (
+        OnlineRobustNMF(solver="opgd"),
+        OnlineRobustNMF(solver="oadmm"),
+        RobustNMF(solver="bpgd"),
+        OnlineNMF(solver="ol_guan"),
+        BatchNMF(solver="mu"),
+        ManhattanNMF(solver="rri"),
+        OnlineL1Dictionary(solver="oiadmm"),
+    ):
+        with pytest.raises(ValueError, match="too large or too small"):
+            ready(estimator).fit(X)
+
+
+def _state(model):
+    """Everything that a model knows, to compare."""
+    return {
+        name: value.to_array() if isinstance(value, History) else value
+        for name, value in vars(model).items()
+    }
+
+
+def _assert_same(model, before):
+    assert vars(model).keys() == before.keys()
+    for name, value in _state(model).items():
+        if isinstance(value, np.ndarray):
+            np.testing.assert_array_equal(value, before[name])
+        else:
+            assert value is before[name] or value == before[name], name
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        OnlineRobustNMF(),
+        RobustNMF(),
+        OnlineNMF(divergence="kl"),
+        BatchNMF(max_iter=10),
+        OnlineL1Dictionary(),
+        L1Dictionary(max_iter=5),
+        ManhattanNMF(max_iter=10),
+        OnlineOrthogonalDictionary(),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_refused_fit_changes_nothing(estimator, begun):
+    X = planted(200)
+    model = ready(estimator)
+    if begun:
+        model.fit(X).calibrate(X, 0.1)
+    before = _state(model)
+    glitch = X[:, :20].copy()
+    glitch[150, 3] = 1e300
+    with pytest.raises(ValueError, match="too large or too small"):
+        model.fit(glitch)
+    _assert_same(model, before)
+    if begun:
+        glitch = np.hstack([glitch, X[:, 20:]])
+        for call in (model.transform, model.score_samples, getattr(model, "partial_fit", None)):
+            if call is not None:
+                with pytest.raises(ValueError, match="too large or too small"):
+                    call(glitch)
+                _assert_same(model, before)
+
+
+def test_a_bad_batch_ends_a_stream_and_keeps_what_came_before():
+    X = planted(192)
+    bad = X[:64].copy()
+    bad[0, 0] = -1
+    model, whole = ready(OnlineRobustNMF()), ready(OnlineRobustNMF())
+    with pytest.raises(ValueError, match="Negative"):
+        model.fit(iter([X[:64], X[64:128], bad]))
+    for start in (0, 64):
+        whole.partial_fit(X[start : start + 64])
+    np.testing.assert_array_equal(model.components_, whole.components_)
+    assert model.n_samples_seen_ == 128
+    before = _state(model)
+    with pytest.raises(ValueError, match="Negative"):
+        model.fit(iter([bad, X]))
+    _assert_same(model, before)
+
+
+@pytest.mark.parametrize("estimator", [OnlineRobustNMF(), RobustNMF(), ManhattanNMF()], ids=str)
+def test_a_callback_that_fails_loses_nothing(estimator):
+    def full_disk(step):
+        if len(step.model.history_) == 2:
+            raise OSError("No space left on device")
+
+    model = ready(estimator, callbacks=[full_disk], tol=1e-12)
+    with pytest.raises(OSError, match="No space"):
+        model.fit(planted(200))
+    assert len(model.history_) == 2
+    assert model.transform(planted(5)).shape == (5, 4)
