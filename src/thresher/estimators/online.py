@@ -113,9 +113,7 @@ class OnlineModel(LearnedModel):
     ) -> Self:
         """Learn from one batch: one step, whatever its size."""
         begun = hasattr(self, "_state")
-        if begun:
-            self._check_goes_on()
-        else:
+        if not begun:
             self._check_parameters()
         samples = self._checked(X, known=begun)
         batch = self._batch(samples, sample_weight, entry_weight)

@@ -2,16 +2,16 @@
 
 import time
 from collections.abc import Iterable
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array, validate_data
+from sklearn.utils.validation import validate_data
 
 from thresher.engine import Callback, History, HistoryRow, ProgressBar, Step, any_stops
-from thresher.estimators.base import computing_dtype
+from thresher.estimators.inputs import as_matrix, computing_dtype, refuse_mask
+from thresher.estimators.parameters import check_parameters
 from thresher.estimators.saving import packed_parameters, unpacked_parameters
 from thresher.learning.symmetric import (
     as_csr,
@@ -155,7 +155,7 @@ class SymmetricManhattanNMF(BaseEstimator):
                 bar.update(number, f"objective {now / n:.4g}")
                 if any_stops(self.callbacks or (), Step(row, self.components_, self)):
                     break
-                if decrease <= self.tol:
+                if self.tol > 0 and decrease <= self.tol:
                     break
                 last = now
         return self
@@ -191,20 +191,11 @@ class SymmetricManhattanNMF(BaseEstimator):
         return model
 
     def _check_parameters(self) -> None:
-        for name in ("n_components", "max_iter"):
-            value = getattr(self, name)
-            if value is None and name == "n_components":
-                continue
-            if not isinstance(value, Integral) or value < 1:
-                raise ValueError(f"{name}={value!r} must be a positive integer.")
-        if not self.tol >= 0:
-            raise ValueError(f"tol={self.tol!r} must not be negative.")
+        check_parameters(self)
 
     def _checked(self, X: Any) -> tuple[Any, np.dtype[Any]]:
         """Similarities as CSR, and their dtype; a sentence says what is wrong with others."""
-        checked: Any = check_array(
-            X, accept_sparse="csr", ensure_all_finite="allow-nan", estimator=self
-        )
+        checked: Any = as_matrix(X, self, accept_sparse="csr", ensure_all_finite="allow-nan")
         if checked.shape[0] != checked.shape[1]:
             raise ValueError(
                 f"Similarities form a square matrix, but this has the shape {checked.shape}: give "
@@ -224,8 +215,12 @@ class SymmetricManhattanNMF(BaseEstimator):
     def _start(self, X: Any) -> Array:
         n = X.shape[0]
         if not isinstance(self.init, str):
-            H: Array = np.array(self.init, dtype=np.float64, order="C")
-            K = self.n_components or H.shape[-1]
+            refuse_mask("init", self.init)
+            try:
+                H: Array = np.array(self.init, dtype=np.float64, order="C")
+            except (TypeError, ValueError):
+                H = np.zeros(0)
+            K = self.n_components or (H.shape[1] if H.ndim == 2 else 10)
             if H.shape != (n, K) or not np.isfinite(H).all() or (H < 0).any():
                 raise ValueError(
                     f"init must be a nonnegative array of shape ({n}, {K}), one row for each "
