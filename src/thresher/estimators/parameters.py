@@ -142,6 +142,11 @@ def check_parameter(name: str, value: Any, rule: Rule, also: str = "") -> None:
         raise ValueError(f"{name}={value!r} must be {wanted}{also}.")
 
 
+def require_positive(name: str, value: Any) -> None:
+    """Refuse a number of things that is no positive integer."""
+    check_parameter(name, value, _positive_whole)
+
+
 _DEFAULTS: dict[type, dict[str, Any]] = {}
 
 
@@ -195,49 +200,47 @@ class KeepsParameters:
 
     def _identity(self) -> dict[str, Any]:
         """What may not change while a model goes on."""
-        names = _defaults(self).keys() - self._may_change
-        return {name: _remembered(getattr(self, name)) for name in sorted(names)}
+        fixed: dict[str, Any] = {}
+        for name in sorted(_defaults(self).keys() - self._may_change):
+            value = getattr(self, name)
+            fixed[name] = type(value) if _is_estimator(value) else value
+            if _is_estimator(value):  # its own parameters can be set as well
+                inner = value.get_params().items()
+                fixed |= {f"{name}__{key}": given for key, given in inner if self._is_fixed(key)}
+        return fixed
+
+    def _is_fixed(self, name: str) -> bool:
+        return name.rpartition("__")[2] not in self._may_change
 
     def _check_goes_on(self) -> None:
         """Refuse to go on under other parameters, or under such as mean nothing."""
         check_parameters(self)
-        now = self._identity()
-        other = [name for name, value in self._began_as.items() if not _same(value, now[name])]
+        before, now = self._began_as, self._identity()
+        names = [*before, *(now.keys() - before.keys())]
+        other = [name for name in names if not _same(before.get(name), now.get(name))]
         if other:
-            before, after = (
-                ", ".join(f"{name}={_shown(values[name])}" for name in other)
-                for values in (self._began_as, now)
+            was, is_now = (
+                ", ".join(f"{name}={values[name]!r}" for name in other if name in values)
+                for values in (before, now)
             )
             raise ValueError(
-                f"What was learned so far belongs to {before}, and the model now has {after}; set "
-                "it back to go on, or call fit to start anew."
+                f"What was learned so far belongs to {was}, and the model now has {is_now}; set it "
+                "back to go on, or call fit to start anew."
             )
 
 
-def _remembered(value: Any) -> Any:
-    """A value; of an estimator, whose own parameters can be set, also these."""
-    if hasattr(value, "get_params") and not isinstance(value, type):
-        return value, value.get_params()
-    return value
-
-
-def _shown(value: Any) -> str:
-    estimator = isinstance(value, tuple) and len(value) == 2 and hasattr(value[0], "get_params")
-    return repr(value[0] if estimator else value)
+def _is_estimator(value: Any) -> bool:
+    return hasattr(value, "get_params") and not isinstance(value, type)
 
 
 def _same(first: Any, second: Any) -> bool:
     if first is second:
         return True
-    if isinstance(first, dict) and isinstance(second, dict):
-        return first.keys() == second.keys() and all(_same(first[k], second[k]) for k in first)
-    if isinstance(first, tuple) and isinstance(second, tuple):
-        return len(first) == len(second) and all(map(_same, first, second))
     if sparse.issparse(first) or sparse.issparse(second):
         alike = getattr(first, "shape", None) == getattr(second, "shape", None)
         return alike and np.array_equal(sparse.coo_array(first - second).data, [])
     try:
-        if isinstance(first, np.ndarray | list) or isinstance(second, np.ndarray | list):
+        if isinstance(first, np.ndarray | list | tuple) or isinstance(second, np.ndarray):
             return np.array_equal(np.asarray(first), np.asarray(second))
         return bool(first == second)
     except (TypeError, ValueError):  # what cannot be compared is not the same
