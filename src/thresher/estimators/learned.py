@@ -79,6 +79,12 @@ class LearnedModel(DictionaryModel):
                     "An atom of init is all zero, and would never learn; give it some positive "
                     "entries, or leave init out."
                 )
+        flags = np.asarray(getattr(self, "frozen_atoms", None))
+        if flags.dtype == bool and flags.size not in (0, n_components):
+            raise ValueError(
+                f"frozen_atoms has {flags.size} flags for {n_components} atoms; give one for each, "
+                "or the numbers of the atoms."
+            )
         return self._method(n_components, in_order).begin(first, init, n_components, dtype, seed)
 
     def _draw_seed(self) -> int:

@@ -200,7 +200,10 @@ def _robust_divergence(name: str, parameter: Any, l1: L1Distance | None = None) 
 
 def _refuse_parameter(divergence: Any, parameter: Any) -> None:
     if parameter is not None:
-        raise ValueError(f"divergence={divergence!r} takes no parameter; leave it out.")
+        raise ValueError(
+            f"divergence_parameter={parameter!r}: divergence={divergence!r} takes no parameter; "
+            "leave it out."
+        )
 
 
 def named_set(parameter: str, value: str | ConvexSet) -> ConvexSet:
@@ -303,17 +306,19 @@ def named_graph(value: Any, weight: float, X: Any) -> Graph | None:
 
 def frozen_mask(value: Any, n_components: int, region: ConvexSet) -> NDArray[np.bool_] | None:
     """Atoms that never move: indices, or a flag for each atom."""
-    if value is None or np.size(value) == 0:
+    if value is None:
+        return None
+    try:
+        chosen = np.asarray(value)
+    except ValueError:  # ragged lists
+        chosen = np.asarray("ragged")
+    if chosen.size == 0:
         return None
     if isinstance(region, GroupBall):  # what a frozen atom takes would be missing for the others
         raise ValueError(
             "Atoms of a GroupBall share one budget, so none of them can be frozen; leave "
             "frozen_atoms out, or use a set such as 'box'."
         )
-    try:
-        chosen = np.asarray(value)
-    except ValueError:  # ragged lists
-        chosen = np.zeros((0, 0))
     if chosen.dtype == bool and chosen.ndim == 1 and len(chosen) <= n_components:
         # Atoms that grew later are free.
         return np.pad(chosen, (0, n_components - len(chosen)))

@@ -372,7 +372,9 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
                     "An orthogonal dictionary of documents has one atom for each term: leave out "
                     "whiten and n_new_atoms, and give the number of terms as n_components."
                 )
-        elif self.model is not None and not all(hasattr(self.model, name) for name in needed):
+        elif self.model is not None and (
+            isinstance(self.model, type) or not all(hasattr(self.model, name) for name in needed)
+        ):
             raise ValueError(
                 f"model={self.model!r} cannot score documents; give a dictionary model of the "
                 "library, such as OnlineNMF(100, divergence='kl'), or leave it out."
