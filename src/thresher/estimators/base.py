@@ -19,7 +19,7 @@ from sklearn.utils.validation import (
 )
 
 from thresher.encoding import BlockEncoder, CodingProblem, Encoding, Status
-from thresher.engine import OnlineMethod, Pool, ProgressBar, StreamState
+from thresher.engine import OnlineMethod, Pool, ProgressBar, StreamState, told_in_words
 from thresher.estimators.inputs import as_matrix, computing_dtype, refuse_mask
 from thresher.estimators.parameters import RULES, KeepsParameters, check_parameter
 from thresher.linalg import Array
@@ -184,15 +184,17 @@ class DictionaryModel(
     ) -> Iterator[tuple[slice, Result]]:
         """Code all rows, block by block, and yield what ``finish`` makes of each block."""
         dtype = computing_dtype(X)
-        problem, encoder = self._problem(dtype), self._exact_encoder()
         batch = Batch(X, entry_weight=self._checked_entry_weight(X, entry_weight))
-        problem.loss.check_weight(batch.entry_weight)
-        method = self._method(len(self._state.D))
-        encoder.prepare(problem)
+        with told_in_words():
+            problem, encoder = self._problem(dtype), self._exact_encoder()
+            problem.loss.check_weight(batch.entry_weight)
+            method = self._method(len(self._state.D))
+            encoder.prepare(problem)
 
         def work(rows: slice) -> tuple[slice, Result, int]:
             block, weight, divisor = method.load(batch, rows, dtype)
-            encoding = encoder.encode(problem, block, weight)
+            with told_in_words():
+                encoding = encoder.encode(problem, block, weight)
             late = int(np.count_nonzero(encoding.status != Status.CONVERGED))
             return rows, finish(CodedBlock(problem, block, weight, encoding, divisor)), late
 

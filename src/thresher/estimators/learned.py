@@ -1,5 +1,6 @@
 """How any model starts to learn, and what it remembers of it."""
 
+import logging
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from thresher.estimators.parameters import check_parameters
 from thresher.estimators.registry import INITS
 from thresher.linalg import Array
 from thresher.streams import Batch
+
+_log = logging.getLogger(__name__)
 
 
 class LearnedModel(DictionaryModel):
@@ -85,7 +88,19 @@ class LearnedModel(DictionaryModel):
                 f"frozen_atoms has {flags.size} flags for {n_components} atoms; give one for each, "
                 "or the numbers of the atoms."
             )
-        return self._method(n_components, in_order).begin(first, init, n_components, dtype, seed)
+        method = self._method(n_components, in_order)
+        state = method.begin(first, init, n_components, dtype, seed)
+        chosen = method.going_on(state)
+        parts = f"{type(chosen.learner).__name__} with {type(chosen.encoder).__name__}"
+        self._tell_start(state, parts)
+        return state
+
+    def _tell_start(self, state: StreamState, parts: str) -> None:
+        K, F = state.D.shape
+        name = type(self).__name__
+        _log.info(
+            "%s: starts with %d atoms of %d features (%s): %s", name, K, F, state.D.dtype, parts
+        )
 
     def _draw_seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -99,6 +114,10 @@ class LearnedModel(DictionaryModel):
 
     def _adopt(self, state: StreamState, position: Position) -> None:
         """Make a state the model's own; between two steps the model is always whole."""
+        if state.n_steps == 1 and hasattr(self, "outlier_weight"):
+            weight = self._method(len(state.D)).threshold(state)
+            given = self.outlier_weight
+            _log.info("%s: outlier_weight=%r is %g at first", type(self).__name__, given, weight)
         self._state = state
         self._position = position
         self.components_ = state.average

@@ -1,5 +1,6 @@
 """How online models learn: from arrays, streams, single batches, and on from where they stopped."""
 
+import logging
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -21,6 +22,7 @@ from thresher.engine import (
     any_stops,
     best_start,
     stream,
+    told_in_words,
 )
 from thresher.estimators.learned import LearnedModel
 from thresher.estimators.robust import is_stream
@@ -29,6 +31,9 @@ from thresher.streams import ArraySource, Batch, IterableSource, Source
 
 _PASSES_FOR_ARRAYS = 10
 _PASSES_FOR_A_START = 3
+
+
+_log = logging.getLogger(__name__)
 
 
 class OnlineModel(LearnedModel):
@@ -42,6 +47,7 @@ class OnlineModel(LearnedModel):
 
     # ----------------------------------------------------------------- learning
 
+    @told_in_words()
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, entry_weight: Any = None
     ) -> Self:
@@ -84,6 +90,7 @@ class OnlineModel(LearnedModel):
         self._adopt(state, Position(n_rows=source.n_samples, batch_size=self.batch_size))
         return self._run(source, self._position, in_order=not self.shuffle)
 
+    @told_in_words()
     def resume(
         self, X: Any, y: Any = None, sample_weight: Any = None, entry_weight: Any = None
     ) -> Self:
@@ -108,6 +115,7 @@ class OnlineModel(LearnedModel):
         source = self._source(batch, self._state.seed)
         return self._run(source, position, in_order=not self.shuffle)
 
+    @told_in_words()
     def partial_fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, entry_weight: Any = None
     ) -> Self:
@@ -188,6 +196,7 @@ class OnlineModel(LearnedModel):
         total = None if source.n_samples is None else source.n_samples * n_passes
         label = f"{type(self).__name__}: learning"
         seen_before = self._state.n_samples
+        reached, stopped = position, False
 
         with Pool(self.n_jobs) as pool, ProgressBar(label, total, self.verbose > 0) as bar:
 
@@ -198,14 +207,30 @@ class OnlineModel(LearnedModel):
                 batch: Batch,
                 summary: Summary,
             ) -> bool:
+                nonlocal reached, stopped
                 self._seconds = already + time.perf_counter() - started
                 row = self._record(before, after, position, batch, summary)
                 bar.update(after.n_samples - seen_before, f"loss {row.loss:.4g}")
                 step = Step(row, self.components_, self)
-                return any_stops(self.callbacks or (), step)
+                reached, stopped = position, any_stops(self.callbacks or (), step)
+                return stopped
 
-            stream(method, self._state, source, pool, report, n_passes, self.tol, position)
+            try:
+                stream(method, self._state, source, pool, report, n_passes, self.tol, position)
+            except KeyboardInterrupt:
+                self._tell_end("interrupted; what was learned so far is kept")
+                raise
+        if stopped:
+            self._tell_end("a callback said stop")
+        elif reached.pass_index + 1 < n_passes:
+            self._tell_end("the mean loss of a pass has settled")
+        else:
+            self._tell_end("there is no more to read")
         return self
+
+    def _tell_end(self, reason: str) -> None:
+        name, seen, steps = type(self).__name__, self.n_samples_seen_, self.n_iter_
+        _log.info("%s: ends after %d samples in %d steps: %s", name, seen, steps, reason)
 
     def _record(
         self,

@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from thresher.engine import Callback, OrthogonalMethod, StreamState
+from thresher.engine import Callback, OrthogonalMethod, StreamState, told_in_words
 from thresher.estimators.inputs import computing_dtype
 from thresher.estimators.online import OnlineModel
 from thresher.estimators.parameters import check_parameters, is_number
@@ -212,7 +212,9 @@ class OnlineOrthogonalDictionary(OnlineModel):
                     "init is singular, so no orthogonal matrix is nearest to it, and zero has no "
                     "gradient; give N independent rows, or leave init out."
                 )
-        return self._verbs(N).begin(first, init, computing_dtype(first.X), seed)
+        state = self._verbs(N).begin(first, init, computing_dtype(first.X), seed)
+        self._tell_start(state, self.solver_)
+        return state
 
     # -------------------------------------------------------------------- coding
 
@@ -225,6 +227,7 @@ class OnlineOrthogonalDictionary(OnlineModel):
         for rows in block_slices(X.shape[0], X.shape[1]):
             yield rows, *code(rows)
 
+    @told_in_words()
     def transform(self, X: Any, entry_weight: Any = None) -> Array:
         """Codes ``y Dᵀ`` of samples, of which the ``n_nonzero`` largest are kept.
 
@@ -245,6 +248,7 @@ class OnlineOrthogonalDictionary(OnlineModel):
             C[rows] = method.kept(codes, atoms, N if self.n_nonzero is None else self.n_nonzero)
         return C
 
+    @told_in_words()
     def score_samples(self, X: Any, entry_weight: Any = None) -> Array:
         """Minus half of the squares that the largest codes leave out of every sample."""
         check_is_fitted(self, "components_")
@@ -258,6 +262,7 @@ class OnlineOrthogonalDictionary(OnlineModel):
         """Half of the squares that the largest codes leave out: codes cost nothing."""
         return -self.score_samples(X, entry_weight)
 
+    @told_in_words()
     def impute(self, X: Any) -> Array:
         """A copy of the samples with missing entries (NaN) filled from the observed ones."""
         check_is_fitted(self, "components_")

@@ -1,5 +1,6 @@
 """Symmetric Manhattan NMF: paper C, section 4.5."""
 
+import logging
 import time
 from collections.abc import Iterable
 from typing import Any, Self
@@ -22,6 +23,8 @@ from thresher.learning.symmetric import (
     squared_steps,
 )
 from thresher.linalg import Array
+
+_log = logging.getLogger(__name__)
 
 _SQUARED_STEPS = 100
 _ASYMMETRY = 1e-6  # of the largest entry: float32 products are no more symmetric than that
@@ -140,6 +143,7 @@ class SymmetricManhattanNMF(BaseEstimator):
         self.history_ = History()
         self._adopt(H, dtype)
         last, started = manhattan_loss(similarity, H), time.perf_counter()
+        reason = "no more sweeps are allowed"
         with ProgressBar(f"{type(self).__name__}: sweeps", self.max_iter, self.verbose > 0) as bar:
             for number in range(1, self.max_iter + 1):
                 before = H.copy()
@@ -154,10 +158,13 @@ class SymmetricManhattanNMF(BaseEstimator):
                 self.history_.append(row)
                 bar.update(number, f"objective {now / n:.4g}")
                 if any_stops(self.callbacks or (), Step(row, self.components_, self)):
+                    reason = "a callback said stop"
                     break
                 if self.tol > 0 and decrease <= self.tol:
+                    reason = "the objective has settled"
                     break
                 last = now
+        _log.info("%s: ends after %d sweeps: %s", type(self).__name__, self.n_iter_, reason)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:

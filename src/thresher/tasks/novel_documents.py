@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Iterator
 from typing import Any, NamedTuple, Self
@@ -26,6 +27,8 @@ from thresher.tasks.growing_words import GrowingWords
 from thresher.tasks.novelty_file import pack_detector, unpack_detector
 from thresher.tasks.novelty_memory import Memory, learned_from
 from thresher.tasks.novelty_modes import MODES, Wanted, is_square, of_model
+
+_log = logging.getLogger(__name__)
 
 _CALIBRATED = 0.2
 
@@ -224,6 +227,7 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
         memory = learned_from(self._memory, words, counts)
         label = str(self.n_steps_) if name is None else name
         self._adopt(words, memory, alarm, self.n_steps_ + 1)
+        _log.info("Step %s: %d of %d documents are novel", label, len(marked), len(scores))
         return NoveltyStep(label, scores, p_values, novel, topics)
 
     def watch(

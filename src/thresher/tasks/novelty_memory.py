@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import logging
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,6 +15,8 @@ from sklearn.base import clone
 from thresher.linalg import Array
 from thresher.tasks.directions import Directions, unit_rows
 from thresher.tasks.growing_words import GrowingWords
+
+_log = logging.getLogger(__name__)
 
 
 class Memory(ABC):
@@ -225,6 +228,9 @@ def learned_from(memory: Memory, words: GrowingWords, counts: Any) -> Memory:
     kept = words.rarest()
     if kept is None:
         return memory
+    _log.info(
+        "%d words are too many; the %d rarest leave", len(words.words), len(words.words) - len(kept)
+    )
     words.keep(kept)
     return memory.keep(kept)
 

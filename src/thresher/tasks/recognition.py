@@ -17,6 +17,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from thresher.engine import told_in_words
 from thresher.estimators import ManhattanNMF
 from thresher.estimators.inputs import as_matrix
 from thresher.estimators.parameters import KeepsParameters, check_parameters
@@ -103,6 +104,7 @@ class FaceRecognizer(KeepsParameters, ClassifierMixin, BaseEstimator):
         tags.input_tags.allow_nan = self.method == "codes"
         return tags
 
+    @told_in_words()
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from pictures with names.
 
@@ -141,6 +143,7 @@ class FaceRecognizer(KeepsParameters, ClassifierMixin, BaseEstimator):
         self.model_, self.codes_, self.classes_ = model, codes, neighbours.classes_
         return self
 
+    @told_in_words()
     def predict(self, X: Any) -> NDArray[Any]:
         """Names for pictures."""
         check_is_fitted(self, "model_")
