@@ -198,7 +198,7 @@ def test_threshold_is_the_order_statistic_that_was_promised():
         ({"solver": "magic"}, "'auto', 'opgd' or 'oadmm'"),
         ({"n_components": 0}, "positive integer"),
         ({"batch_size": 2.5}, "positive integer"),
-        ({"tol": 0}, "positive"),
+        ({"tol": -1e-4}, "0 or more"),
         ({"init": "nndsvd"}, "'samples'"),
         ({"init": np.ones((3, 2))}, "one row"),
         ({"outlier_weight": -1}, "positive number"),

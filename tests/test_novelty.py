@@ -166,7 +166,7 @@ def test_rare_words_leave_and_everything_follows(model):
     assert len(detector.words_) <= 60
     assert set(TOPICS["sport"]) < set(detector.words_)  # frequent ones stay
     assert detector.components_.shape[1] == len(detector.words_)
-    scores = detector.score_samples(documents)
+    scores = detector.novelty_scores(documents)
     assert np.isfinite(scores).all()
     assert detector.step(documents).scores.shape == (120,)
 
@@ -230,7 +230,7 @@ def test_explanations_name_the_words_and_the_nearest_atoms():
     assert set(told.nearest[0][0]) <= set(TOPICS["weather"]) | set(COMMON)
     known = detector.explain("rain wind storm snow")
     assert known.score < told.score
-    assert known.score == pytest.approx(detector.score_samples(["rain wind storm snow"])[0])
+    assert known.score == pytest.approx(detector.novelty_scores(["rain wind storm snow"])[0])
 
 
 @pytest.mark.parametrize("divergence", ["kl", "squared_l2", "l1"])
@@ -304,7 +304,7 @@ def test_published_modes_score_by_the_optimum_and_find_a_new_topic(mode, unit, e
     known = [text for text, label in zip(news, labels, strict=True) if label != "politics"][:6]
     D = detector.components_.astype(np.float64)
     best = [exact(x, D) for x in scaled(detector, known, unit)]
-    np.testing.assert_allclose(detector.score_samples(known), best, rtol=2e-3)
+    np.testing.assert_allclose(detector.novelty_scores(known), best, rtol=2e-3)
     novel = roc_auc_score(labels == "politics", detector.step(news).scores)
     assert novel > area
     again, labels = texts(["weather", "music", "politics"], 60, seed=3)
@@ -364,17 +364,17 @@ def test_an_orthogonal_dictionary_sees_the_terms_that_it_began_with():
     assert detector.components_.shape == (40, len(detector.words_))
     np.testing.assert_allclose(detector.components_ @ detector.components_.T, np.eye(40), atol=1e-9)
     news, labels = texts(["weather", "music", "politics"], 200, seed=2)
-    scores = detector.score_samples(news)
+    scores = detector.novelty_scores(news)
     assert roc_auc_score(labels == "politics", scores) > 0.99
     assert scores.min() >= 0
     assert scores.max() <= 1 + 1e-6
     free = model.set_params(random_state=None)  # then the seed of the detector is taken
     seeded = [NovelDocumentDetector(40, model=free, random_state=0, verbose=0) for _ in range(2)]
-    one, two = (each.fit(start).score_samples(news) for each in seeded)
+    one, two = (each.fit(start).novelty_scores(news) for each in seeded)
     np.testing.assert_array_equal(one, two)
     told = detector.explain("parliament budget minister rain")
     assert {word for word, _ in told.unexplained[:3]} == {"parliament", "budget", "minister"}
-    np.testing.assert_array_equal(detector.score_samples(["hitherto unheard"]), [0.0])
+    np.testing.assert_array_equal(detector.novelty_scores(["hitherto unheard"]), [0.0])
     for wrong in ({"model": model, "n_new_atoms": 3}, {"model": model.set_params(whiten=True)}):
         with pytest.raises(ValueError, match="number of terms"):
             NovelDocumentDetector(40, verbose=0, **wrong).fit(start)
@@ -392,13 +392,13 @@ def test_scoring_is_pure_and_steps_are_repeatable():
     start, _ = texts(["weather", "music"], 100)
     news, _ = texts(list(TOPICS), 50, seed=1)
     one, two = (NovelDocumentDetector(5, random_state=0, verbose=0).fit(start) for _ in range(2))
-    scores = one.score_samples(news)
-    np.testing.assert_array_equal(scores, one.score_samples(news))
+    scores = one.novelty_scores(news)
+    np.testing.assert_array_equal(scores, one.novelty_scores(news))
     np.testing.assert_array_equal(one.step(news).scores, two.step(news).scores)
     np.testing.assert_array_equal(scores, NovelDocumentDetector(
-        5, random_state=0, verbose=0).fit(start).score_samples(news))  # fmt: skip
-    single = np.concatenate([two.score_samples([text]) for text in news])
-    np.testing.assert_allclose(two.score_samples(news), single, rtol=1e-6, atol=1e-7)
+        5, random_state=0, verbose=0).fit(start).novelty_scores(news))  # fmt: skip
+    single = np.concatenate([two.novelty_scores([text]) for text in news])
+    np.testing.assert_allclose(two.novelty_scores(news), single, rtol=1e-6, atol=1e-7)
 
 
 def test_memory_does_not_grow():

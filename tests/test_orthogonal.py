@@ -441,7 +441,7 @@ def test_saved_models_go_on(parameters, tmp_path):
         ({"init": np.ones((24, 24))}, "singular"),
         ({"n_nonzero": 0}, "positive integer"),
         ({"batch_size": 0}, "positive integer"),
-        ({"tol": 0}, "positive"),
+        ({"tol": -1e-4}, "0 or more"),
         ({"forgetting": PlainAverage()}, "half-life in samples"),
         ({"forgetting": -3.0}, "half-life"),
         ({"callbacks": print}, "brackets"),

@@ -5,6 +5,7 @@ scikit-learn nor the compiled kernels.
 """
 
 import importlib
+import logging
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from thresher.tasks.topics import TopicModel
 
 __version__ = "0.1.0"
+
+logging.getLogger("thresher").addHandler(logging.NullHandler())  # silent until asked
 
 _HOMES = {
     "BatchNMF": "thresher.estimators",

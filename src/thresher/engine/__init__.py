@@ -16,6 +16,7 @@ from thresher.engine.rank_one import RankOneSweeps
 from thresher.engine.starts import best_start
 from thresher.engine.state import StreamState, Summary
 from thresher.engine.stream import OVERFLOW, Method, Position, advance, stream
+from thresher.engine.trouble import told_in_words
 from thresher.engine.two_factors import TwoFactors, is_bare
 
 __all__ = [
@@ -54,4 +55,5 @@ __all__ = [
     "nearest_neighbours",
     "similarities",
     "stream",
+    "told_in_words",
 ]

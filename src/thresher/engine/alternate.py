@@ -39,14 +39,14 @@ Report = Callable[[int, float, float], bool]
 
 
 def alternate(method: Alternation, report: Report, max_rounds: int, tol: float) -> int:
-    """Alternate until the objective settles; return the number of rounds."""
+    """Alternate until the objective settles (never if ``tol`` is 0); the number of rounds."""
     last = method.objective()
     for number in range(1, max_rounds + 1):
         method.improve_codes()
         after_codes = method.objective()
         method.improve_dictionary()
         now = method.objective()
-        settled = last < float("inf") and abs(last - now) <= tol * abs(last)
+        settled = tol > 0 and last < float("inf") and abs(last - now) <= tol * abs(last)
         if report(number, after_codes, now) or settled:
             return number
         last = now

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.linalg import eigh, solve
 
 from thresher.engine.state import StreamState, Summary
+from thresher.engine.stream import OVERFLOW
 from thresher.engine.units import check_largest, check_size, typical_size
 from thresher.learning import (
     Forgetting,
@@ -163,7 +164,8 @@ class OrthogonalMethod:
         M = moments(state.statistics) if self.whiten else None
         if M is None:
             return D, None
-        root, whitener = _roots(M * (len(M) / np.trace(M)))  # codes have the unit of the data
+        trace = float(np.trace(M))  # codes have the unit of the data
+        root, whitener = _roots(M * (len(M) / trace) if trace > 0 else np.eye(len(M)))
         return D @ root, whitener
 
     def coder(self, state: StreamState, batch: Batch) -> Callable[[slice], tuple[Array, Array]]:
@@ -207,6 +209,8 @@ def shrunk_moments(S: Array, weight: float) -> Array:
 
 
 def _roots(M: Array) -> tuple[Array, Array]:
+    if not np.isfinite(M).all():
+        raise ValueError(OVERFLOW)
     values, V = eigh(M)
     top = float(values[-1])
     roots = np.sqrt(np.maximum(values, 1e-12 * top if top > 0 else 1.0))

@@ -34,6 +34,6 @@ def best_start(
             return False
 
         # Never settled: all starts are judged after the same number of samples.
-        stream(method, start, source, pool, remember, n_passes, tol=-float("inf"))
+        stream(method, start, source, pool, remember, n_passes, tol=0.0)
         losses.append(reached.next_pass().last_mean)
     return starts[losses.index(min(losses))]

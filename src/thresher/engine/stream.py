@@ -125,5 +125,7 @@ def stream(
                 return
         last_mean = position.last_mean
         position = position.next_pass()
-        if last_mean < float("inf") and last_mean - position.last_mean <= tol * last_mean:
+        # A tolerance of 0 never ends a fit, as in scikit-learn.
+        known = tol > 0 and last_mean < float("inf")
+        if known and last_mean - position.last_mean <= tol * last_mean:
             return

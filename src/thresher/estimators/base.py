@@ -19,18 +19,13 @@ from sklearn.utils.validation import (
 )
 
 from thresher.encoding import BlockEncoder, CodingProblem, Encoding, Status
-from thresher.engine import OnlineMethod, Pool, ProgressBar, StreamState
+from thresher.engine import OnlineMethod, Pool, ProgressBar, StreamState, told_in_words
+from thresher.estimators.inputs import as_matrix, computing_dtype, refuse_mask
+from thresher.estimators.parameters import RULES, KeepsParameters, check_parameter
 from thresher.linalg import Array
 from thresher.streams import Batch
 
 Result = TypeVar("Result")
-
-_SMALL_TYPES = ("float32", "float16", "uint8", "int8", "uint16", "int16", "bool")
-
-
-def computing_dtype(X: Any) -> np.dtype[Any]:
-    """float32 for data that fit into it without loss, else float64."""
-    return np.dtype(np.float32 if X.dtype.name in _SMALL_TYPES else np.float64)
 
 
 def _is_plain(X: Any) -> bool:
@@ -89,7 +84,9 @@ class CodedBlock:
         return values if self.divisor is None else values * self.divisor
 
 
-class DictionaryModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class DictionaryModel(
+    KeepsParameters, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
     """A dictionary in `components_` and everything that follows from coding samples on it."""
 
     # Set by subclasses in their constructors.
@@ -129,13 +126,14 @@ class DictionaryModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def _checked(self, X: Any, known: bool) -> Any:
         """Samples as an array or CSR of numbers; a sentence says what is wrong with others.
 
-        ``known`` compares width and names of the features with those that were learned. Nothing
-        is changed: bad input leaves the model as it was.
+        ``known`` compares width and names of the features, and the parameters, with those that
+        were learned. Nothing is changed: bad input leaves the model as it was.
         """
+        if known:
+            self._check_goes_on()
         checks: dict[str, Any] = {"accept_sparse": "csr", "ensure_all_finite": "allow-nan"}
-        checks["estimator"] = self
         plain = _is_plain(X)
-        checked: Any = X if plain else check_array(X, **checks)
+        checked: Any = X if plain else as_matrix(X, self, **checks)
         named = hasattr(self, "feature_names_in_")
         if known and (not plain or named or X.shape[1] != self.n_features_in_):
             validate_data(self, X, reset=False, skip_check_array=True)
@@ -158,6 +156,7 @@ class DictionaryModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     def _batch(self, X: Any, sample_weight: Any, entry_weight: Any) -> Batch:
         """Samples and checked weights."""
+        refuse_mask("sample_weight", sample_weight)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
         self._check_gaps(X)
@@ -170,6 +169,7 @@ class DictionaryModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def _checked_entry_weight(self, X: Any, entry_weight: Any) -> Array | None:
         if entry_weight is None:
             return None
+        refuse_mask("entry_weight", entry_weight)
         weight: Array = check_array(entry_weight, dtype=[np.float64, np.float32])
         if weight.shape != X.shape or (weight < 0).any():
             raise ValueError(
@@ -198,16 +198,18 @@ class DictionaryModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     ) -> Iterator[tuple[slice, Result]]:
         """Code all rows, block by block, and yield what ``finish`` makes of each block."""
         dtype = computing_dtype(X)
-        problem, encoder = self._problem(dtype), self._exact_encoder()
         batch = Batch(X, entry_weight=self._checked_entry_weight(X, entry_weight))
-        problem.loss.check_weight(batch.entry_weight)
-        method, state = self._fitted_method(), self._state
-        method.check(state, batch)
-        encoder.prepare(problem)
+        with told_in_words():
+            problem, encoder = self._problem(dtype), self._exact_encoder()
+            problem.loss.check_weight(batch.entry_weight)
+            method, state = self._fitted_method(), self._state
+            method.check(state, batch)
+            encoder.prepare(problem)
 
         def work(rows: slice) -> tuple[slice, Result, int]:
             block, weight, divisor = method.load(batch, rows, dtype)
-            encoding = encoder.encode(problem, block, weight)
+            with told_in_words():
+                encoding = encoder.encode(problem, block, weight)
             late = int(np.count_nonzero(encoding.status != Status.CONVERGED))
             return rows, finish(CodedBlock(problem, block, weight, encoding, divisor, state)), late
 
@@ -218,7 +220,7 @@ class DictionaryModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
                 unfinished += late
                 bar.update(rows.stop)
                 yield rows, result
-        if unfinished:
+        if unfinished and self.tol > 0:
             warnings.warn(
                 f"{unfinished} of {X.shape[0]} codes did not reach tol={self.tol:g} within "
                 f"max_iter={self.max_iter} iterations; raise max_iter, or tol if the codes are "
@@ -253,7 +255,8 @@ class DictionaryModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def inverse_transform(self, C: Any) -> Array:
         """Samples that codes stand for: ``C @ components_``."""
         check_is_fitted(self, "components_")
-        C = check_array(C, dtype=[np.float64, np.float32])
+        refuse_mask("C", C)
+        C = as_matrix(C, self, dtype=[np.float64, np.float32])
         if C.shape[1] != len(self.components_):
             raise ValueError(
                 f"Codes have {len(self.components_)} columns, one for each atom; got {C.shape[1]}."
@@ -320,8 +323,7 @@ class DictionaryModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         these are normal and a new sample is exchangeable with them, it is flagged with at most
         that probability, whatever the data's distribution. Use samples that `fit` has not seen.
         """
-        if not 0 < false_alarm_rate < 1:
-            raise ValueError(f"false_alarm_rate must lie between 0 and 1, got {false_alarm_rate}.")
+        check_parameter("false_alarm_rate", false_alarm_rate, RULES["false_alarm_rate"])
         losses = np.sort(-self.score_samples(X))
         place = int(np.ceil((len(losses) + 1) * (1 - false_alarm_rate)))
         if place > len(losses):

@@ -1,5 +1,6 @@
 """How batch models learn: all samples in memory, codes and dictionary in turns."""
 
+import logging
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -24,6 +25,7 @@ from thresher.engine import (
     StreamState,
     alternate,
     stream,
+    told_in_words,
 )
 from thresher.estimators.growing import GrowingModel
 from thresher.estimators.guard import Attempt, unchanged_if_refused
@@ -41,6 +43,9 @@ _ROUNDS_PER_NOISE_LEVEL = 5
 _NOISE_LEVELS = 3
 
 
+_log = logging.getLogger(__name__)
+
+
 class BatchModel(GrowingModel):
     """`fit` on the engine's second loop."""
 
@@ -50,6 +55,7 @@ class BatchModel(GrowingModel):
     _stream_batch = 256
     _stream_passes = 3
 
+    @told_in_words()
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, entry_weight: Any = None
     ) -> Self:
@@ -172,7 +178,10 @@ class BatchModel(GrowingModel):
                 stopped = ask(Step(row, self.components_, self))
                 return stopped
 
-            alternate(work, report, rounds, self.tol)
+            done = alternate(work, report, rounds, self.tol)
+        reason = "the objective has settled" if done < rounds else "no more rounds are allowed"
+        reason = "a callback said stop" if stopped else reason
+        _log.info("%s: ends after %d rounds: %s", type(self).__name__, done, reason)
         return work.C, stopped
 
     def _record(self, work: Alternation, batch: Batch, objective: float) -> HistoryRow:

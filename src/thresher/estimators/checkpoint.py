@@ -1,11 +1,14 @@
 """A callback that saves the model now and then, so that a run which is killed can go on."""
 
+import logging
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from thresher.engine import Step
 from thresher.estimators.saving import save
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -32,4 +35,5 @@ class Checkpoint:
         far = self.samples is not None and step.row.samples - self._last_samples >= self.samples
         if late or far:
             save(step.model, self.path)
+            _log.info("Checkpoint after %d samples: %s", step.row.samples, self.path)
             self._last_time, self._last_samples = now, step.row.samples

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from thresher.encoding import AutoEncoder, BlockEncoder
 from thresher.engine import OnlineMethod
@@ -62,10 +63,6 @@ class DivergenceModel(DictionaryModel):
             own_unit=solver.learner != "auto",
         )
 
-    def _identity(self) -> str:
-        given = "" if self.divergence_parameter is None else f"({self.divergence_parameter!r})"
-        return f"divergence={self.divergence!r}{given}"
-
     def _check_gaps(self, X: Any) -> None:
         loss = named_divergence(self.divergence, self.divergence_parameter).loss(1.0)
         values = X.data if hasattr(X, "indptr") else X
@@ -78,6 +75,8 @@ class DivergenceModel(DictionaryModel):
     @property
     def loss_(self) -> Loss:
         """The loss in use; a Huber threshold that comes from the data is in it."""
+        check_is_fitted(self, "components_")
+        self._check_goes_on()
         threshold = self._fitted_method().threshold(self._state) * self._state.unit
         return self._method(len(self._state.D)).loss(threshold)
 

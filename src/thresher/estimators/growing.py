@@ -28,6 +28,7 @@ class GrowingModel(LearnedModel):
             New atoms, or how many: then they start random and the next batches shape them.
         """
         self._check_is_begun()
+        self._check_goes_on()
         F = self._state.D.shape[1] if n_features is None else int(n_features)
         if self._state.D.shape[1] > F:
             raise ValueError(
@@ -73,6 +74,7 @@ class GrowingModel(LearnedModel):
             The features to keep, in their new order.
         """
         self._check_is_begun()
+        self._check_goes_on()
         places = np.asarray(columns, dtype=np.intp)
         F = self._state.D.shape[1]
         if places.ndim != 1 or not places.size or places.min() < 0 or places.max() >= F:

@@ -1,16 +1,20 @@
 """How any model starts to learn, and what it remembers of it."""
 
-from collections.abc import Iterable
-from numbers import Integral
+import logging
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from thresher.engine import History, Position, StreamState
-from thresher.estimators.base import DictionaryModel, computing_dtype
+from thresher.estimators.base import DictionaryModel
+from thresher.estimators.inputs import computing_dtype, refuse_mask
+from thresher.estimators.parameters import check_parameters
 from thresher.estimators.registry import INITS
+from thresher.linalg import Array
 from thresher.streams import Batch
+
+_log = logging.getLogger(__name__)
 
 
 class LearnedModel(DictionaryModel):
@@ -26,7 +30,6 @@ class LearnedModel(DictionaryModel):
     feature_names_in_: Any
     _position: Position
     _seconds: float
-    _began_as: str
 
     def _check_is_begun(self) -> None:
         if not hasattr(self, "_state"):
@@ -36,27 +39,25 @@ class LearnedModel(DictionaryModel):
             )
 
     def _check_parameters(self) -> None:
-        self._check_numbers()
-        given = self.init if self.n_components is None and not isinstance(self.init, str) else ()
+        check_parameters(self)
+        if not isinstance(self.init, str) and getattr(self, "n_starts", 1) > 1:
+            raise ValueError("An array as init is the only start; leave n_starts or init out.")
+        given = () if isinstance(self.init, str) else self._given_init()
         self._method(self.n_components or len(given) or 10)
 
-    def _check_numbers(self) -> None:
-        """What the parameters that models share may be."""
-        for name in ("batch_size", "max_iter", "n_starts"):
-            value = getattr(self, name, 1)
-            if not isinstance(value, Integral) or value < 1:
-                raise ValueError(f"{name}={value!r} must be a positive integer.")
-        for name in ("n_components", "n_nonzero", "n_passes"):
-            value = getattr(self, name, None)
-            if value is not None and (not isinstance(value, Integral) or value < 1):
-                raise ValueError(f"{name}={value!r} must be a positive integer or None.")
-        if getattr(self, "n_starts", 1) > 1 and not isinstance(self.init, str):
-            raise ValueError("An array as init is the only start; leave n_starts or init out.")
-        callbacks = getattr(self, "callbacks", None)
-        if callbacks is not None and not isinstance(callbacks, Iterable):
-            raise ValueError("callbacks must be a list of functions; put brackets around one.")
-        if not self.tol > 0:
-            raise ValueError(f"tol={self.tol!r} must be positive.")
+    def _given_init(self) -> Array:
+        """``init`` as an array of numbers with a row for each atom."""
+        refuse_mask("init", self.init)
+        try:
+            init = np.array(self.init, dtype=np.float64, order="C")
+        except (TypeError, ValueError):
+            init = np.zeros(0)
+        if init.ndim != 2:
+            raise ValueError(
+                f"init={self.init!r} is neither a name such as 'samples' nor an array of numbers "
+                "with a row for each atom."
+            )
+        return init
 
     def _begin(self, first: Batch, seed: int, in_order: bool = True) -> StreamState:
         F = first.X.shape[1]
@@ -69,33 +70,40 @@ class LearnedModel(DictionaryModel):
                 raise ValueError(f"init={init!r} is not known; use one of {names}, or an array.")
             init = INITS[init]
         else:
-            init = np.array(init, dtype=np.float64, order="C")
+            init = self._given_init()
             n_components = self.n_components or len(init)
             if init.shape != (n_components, F) or not np.isfinite(init).all() or (init < 0).any():
                 raise ValueError(
-                    f"init must be a nonnegative array of shape ({n_components}, {F}), one row "
-                    f"for each atom; got the shape {init.shape}."
+                    f"init must be a nonnegative, finite array of shape ({n_components}, {F}), one "
+                    f"row for each atom; got the shape {init.shape}."
                 )
             if not init.any(axis=1).all():
                 raise ValueError(
                     "An atom of init is all zero, and would never learn; give it some positive "
                     "entries, or leave init out."
                 )
-        return self._method(n_components, in_order).begin(first, init, n_components, dtype, seed)
+        flags = np.asarray(getattr(self, "frozen_atoms", None))
+        if flags.dtype == bool and flags.size not in (0, n_components):
+            raise ValueError(
+                f"frozen_atoms has {flags.size} flags for {n_components} atoms; give one for each, "
+                "or the numbers of the atoms."
+            )
+        method = self._method(n_components, in_order)
+        state = method.begin(first, init, n_components, dtype, seed)
+        chosen = method.going_on(state)
+        parts = f"{type(chosen.learner).__name__} with {type(chosen.encoder).__name__}"
+        self._tell_start(state, parts)
+        return state
+
+    def _tell_start(self, state: StreamState, parts: str) -> None:
+        K, F = state.D.shape
+        name = type(self).__name__
+        _log.info(
+            "%s: starts with %d atoms of %d features (%s): %s", name, K, F, state.D.dtype, parts
+        )
 
     def _draw_seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
-
-    def _identity(self) -> str:
-        """What may not change while a model goes on learning."""
-        return ""
-
-    def _check_goes_on(self) -> None:
-        if self._identity() != self._began_as:
-            raise ValueError(
-                f"What was learned so far belongs to {self._began_as}, and the model now has "
-                f"{self._identity()}; set it back to go on, or call fit to start anew."
-            )
 
     def _forget_everything(self) -> None:
         self._began_as = self._identity()
@@ -106,6 +114,10 @@ class LearnedModel(DictionaryModel):
 
     def _adopt(self, state: StreamState, position: Position) -> None:
         """Make a state the model's own; between two steps the model is always whole."""
+        if state.n_steps == 1 and hasattr(self, "outlier_weight"):
+            weight = self._method(len(state.D)).threshold(state)
+            given = self.outlier_weight
+            _log.info("%s: outlier_weight=%r is %g at first", type(self).__name__, given, weight)
         self._state = state
         self._position = position
         self.components_ = state.atoms

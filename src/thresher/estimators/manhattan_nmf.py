@@ -35,6 +35,7 @@ from thresher.sets import Box
 from thresher.streams import Batch
 
 _BURST_TOL = 5.0
+_TOL = 1e-4  # for the switch from bursts to sweeps, where the user's is 0
 _SETTLED = 1e-3
 
 
@@ -217,7 +218,7 @@ class ManhattanNMF(BatchModel):
             pool,
             self.square_weight * state.unit,
             named_graph(self.graph, self.graph_weight * worth, batch.X),
-            _BURST_TOL * self.tol if solver.quick_start else 0.0,
+            _BURST_TOL * (self.tol or _TOL) if solver.quick_start else 0.0,
         )
 
 

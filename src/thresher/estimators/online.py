@@ -1,5 +1,6 @@
 """How online models learn: from arrays, streams, single batches, and on from where they stopped."""
 
+import logging
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -20,6 +21,7 @@ from thresher.engine import (
     advance,
     best_start,
     stream,
+    told_in_words,
 )
 from thresher.estimators.guard import Attempt, unchanged_if_refused
 from thresher.estimators.learned import LearnedModel
@@ -29,6 +31,9 @@ from thresher.streams import ArraySource, Batch, IterableSource, Source
 
 _PASSES_FOR_ARRAYS = 10
 _PASSES_FOR_A_START = 3
+
+
+_log = logging.getLogger(__name__)
 
 
 class OnlineModel(LearnedModel):
@@ -42,6 +47,7 @@ class OnlineModel(LearnedModel):
 
     # ----------------------------------------------------------------- learning
 
+    @told_in_words()
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, entry_weight: Any = None
     ) -> Self:
@@ -88,6 +94,7 @@ class OnlineModel(LearnedModel):
             self._adopt(state, Position(n_rows=source.n_samples, batch_size=self.batch_size))
             return self._run(source, self._position, attempt, in_order=not self.shuffle)
 
+    @told_in_words()
     def resume(
         self, X: Any, y: Any = None, sample_weight: Any = None, entry_weight: Any = None
     ) -> Self:
@@ -113,14 +120,13 @@ class OnlineModel(LearnedModel):
         with unchanged_if_refused(self) as attempt:
             return self._run(source, position, attempt, in_order=not self.shuffle)
 
+    @told_in_words()
     def partial_fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, entry_weight: Any = None
     ) -> Self:
         """Learn from one batch: one step, whatever its size."""
         begun = hasattr(self, "_state")
-        if begun:
-            self._check_goes_on()
-        else:
+        if not begun:
             self._check_parameters()
         samples = self._checked(X, known=begun)
         batch = self._batch(samples, sample_weight, entry_weight)
@@ -202,6 +208,7 @@ class OnlineModel(LearnedModel):
         label = f"{type(self).__name__}: learning"
         seen_before = self._state.n_samples
         callbacks = list(self.callbacks or ())
+        reached, stopped = position, False
 
         with Pool(self.n_jobs) as pool, ProgressBar(label, total, self.verbose > 0) as bar:
 
@@ -212,15 +219,32 @@ class OnlineModel(LearnedModel):
                 batch: Batch,
                 summary: Summary,
             ) -> bool:
+                nonlocal reached, stopped
                 self._seconds = already + time.perf_counter() - started
                 row = self._record(before, after, position, batch, summary)
                 bar.update(after.n_samples - seen_before, f"loss {row.loss:.4g}")
                 # What came before a bad batch of a stream cannot be had again.
                 attempt.keep = source.n_samples is None
-                return attempt.stops(callbacks, Step(row, self.components_, self))
+                step = Step(row, self.components_, self)
+                reached, stopped = position, attempt.stops(callbacks, step)
+                return stopped
 
-            stream(method, self._state, source, pool, report, n_passes, self.tol, position)
+            try:
+                stream(method, self._state, source, pool, report, n_passes, self.tol, position)
+            except KeyboardInterrupt:
+                self._tell_end("interrupted; what was learned so far is kept")
+                raise
+        if stopped:
+            self._tell_end("a callback said stop")
+        elif reached.pass_index + 1 < n_passes:
+            self._tell_end("the mean loss of a pass has settled")
+        else:
+            self._tell_end("there is no more to read")
         return self
+
+    def _tell_end(self, reason: str) -> None:
+        name, seen, steps = type(self).__name__, self.n_samples_seen_, self.n_iter_
+        _log.info("%s: ends after %d samples in %d steps: %s", name, seen, steps, reason)
 
     def _record(
         self,

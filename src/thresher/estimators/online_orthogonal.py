@@ -1,16 +1,16 @@
 """Online orthogonal dictionary learning: paper D."""
 
 from collections.abc import Iterable, Iterator
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from thresher.engine import Callback, OrthogonalMethod, StreamState
-from thresher.estimators.base import computing_dtype
+from thresher.engine import Callback, OrthogonalMethod, StreamState, told_in_words
+from thresher.estimators.inputs import computing_dtype
 from thresher.estimators.online import OnlineModel
+from thresher.estimators.parameters import check_parameters, is_number
 from thresher.estimators.solvers import ORTHOGONAL_SOLVERS, named_solver
 from thresher.learning import (
     HalfLife,
@@ -134,6 +134,7 @@ class OnlineOrthogonalDictionary(OnlineModel):
     def energies_(self) -> Array:
         """Mean square of the codes on every atom, over the stream as far as it is remembered."""
         check_is_fitted(self, "components_")
+        self._check_goes_on()
         statistics: Any = self._state.statistics
         S, weight = statistics.S, statistics.weight
         _, whitener = self._verbs(len(S)).atoms(self._state)
@@ -149,11 +150,11 @@ class OnlineOrthogonalDictionary(OnlineModel):
             return None
         if isinstance(value, HalfLife):
             return value
-        if isinstance(value, Real) and not isinstance(value, bool):
+        if is_number(value) and value > 0:
             return HalfLife(float(value))
         raise ValueError(
             f"forgetting={value!r} is not known; use 'auto' or None for streams that do not "
-            "change, or a half-life in samples."
+            "change, or a positive half-life in samples."
         )
 
     def _learner(self) -> OrthogonalLearner:
@@ -169,14 +170,17 @@ class OnlineOrthogonalDictionary(OnlineModel):
         forgetting = self._half_life() or PlainAverage()
         return OrthogonalMethod(self._learner(), n_scored, forgetting, bool(self.whiten))
 
-    def _identity(self) -> str:
-        return f"solver={self.solver!r}, whiten={self.whiten!r} and {self.solver_!r}"
+    def _identity(self) -> dict[str, Any]:
+        # One half-life may take the place of another, but those that drift have their own learner.
+        return {**super()._identity(), "solver_": self.solver_}
 
     # ---------------------------------------------------------------- validation
 
     def _check_parameters(self) -> None:
-        self._check_numbers()
-        if isinstance(self.init, str) and self.init not in _STARTS:
+        check_parameters(self)
+        if not isinstance(self.init, str):
+            self._given_init()
+        elif self.init not in _STARTS:
             names = ", ".join(map(repr, _STARTS))
             raise ValueError(f"init={self.init!r} is not known; use one of {names}, or an array.")
         self._verbs(1)
@@ -197,7 +201,7 @@ class OnlineOrthogonalDictionary(OnlineModel):
         N = first.X.shape[1]
         init = self.init
         if not isinstance(init, str):
-            init = np.array(init, dtype=np.float64)
+            init = self._given_init()
             if init.shape != (N, N) or not np.isfinite(init).all():
                 raise ValueError(
                     f"init must be a finite array of shape ({N}, {N}), one row for each atom; got "
@@ -208,7 +212,9 @@ class OnlineOrthogonalDictionary(OnlineModel):
                     "init is singular, so no orthogonal matrix is nearest to it, and zero has no "
                     "gradient; give N independent rows, or leave init out."
                 )
-        return self._verbs(N).begin(first, init, computing_dtype(first.X), seed)
+        state = self._verbs(N).begin(first, init, computing_dtype(first.X), seed)
+        self._tell_start(state, self.solver_)
+        return state
 
     # -------------------------------------------------------------------- coding
 
@@ -223,6 +229,7 @@ class OnlineOrthogonalDictionary(OnlineModel):
         for rows in block_slices(X.shape[0], X.shape[1]):
             yield rows, *code(rows)
 
+    @told_in_words()
     def transform(self, X: Any, entry_weight: Any = None) -> Array:
         """Codes ``y Dᵀ`` of samples, of which the ``n_nonzero`` largest are kept.
 
@@ -243,6 +250,7 @@ class OnlineOrthogonalDictionary(OnlineModel):
             C[rows] = method.kept(codes, atoms, N if self.n_nonzero is None else self.n_nonzero)
         return C
 
+    @told_in_words()
     def score_samples(self, X: Any, entry_weight: Any = None) -> Array:
         """Minus half of the squares that the largest codes leave out of every sample."""
         check_is_fitted(self, "components_")
@@ -256,6 +264,7 @@ class OnlineOrthogonalDictionary(OnlineModel):
         """Half of the squares that the largest codes leave out: codes cost nothing."""
         return -self.score_samples(X, entry_weight)
 
+    @told_in_words()
     def impute(self, X: Any) -> Array:
         """A copy of the samples with missing entries (NaN) filled from the observed ones."""
         check_is_fitted(self, "components_")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from thresher.engine import (
     nearest_neighbours,
     similarities,
 )
+from thresher.estimators.parameters import is_number
 from thresher.learning import (
     FixedWeight,
     Forgetting,
@@ -20,6 +21,7 @@ from thresher.learning import (
     NoiseWeight,
     OnlineInexactADMM,
     OutlierWeight,
+    OwnForgetting,
     PlainAverage,
     PowerForgetting,
     RangeWeight,
@@ -187,9 +189,10 @@ def _robust_divergence(name: str, parameter: Any, l1: L1Distance | None = None) 
             return SmoothedL1(width, loss.zero_weight)
 
         return Divergence(lambda _: loss, NoiseWeight(_L1_WIDTH), smoothed)
-    if parameter is not None and not isinstance(parameter, Real):
+    if parameter is not None and not (is_number(parameter) and parameter > 0):
         raise ValueError(
-            f"The threshold of 'huber' must be a number in units of the data, got {parameter!r}."
+            f"divergence_parameter={parameter!r}: the threshold of 'huber' must be a positive "
+            "number, in units of the data."
         )
     rule = NoiseWeight() if parameter is None else FixedWeight(float(parameter))
     return Divergence(Huber, rule)
@@ -197,7 +200,10 @@ def _robust_divergence(name: str, parameter: Any, l1: L1Distance | None = None) 
 
 def _refuse_parameter(divergence: Any, parameter: Any) -> None:
     if parameter is not None:
-        raise ValueError(f"divergence={divergence!r} takes no parameter; leave it out.")
+        raise ValueError(
+            f"divergence_parameter={parameter!r}: divergence={divergence!r} takes no parameter; "
+            "leave it out."
+        )
 
 
 def named_set(parameter: str, value: str | ConvexSet) -> ConvexSet:
@@ -215,11 +221,11 @@ def named_penalty(parameter: str, value: float | Penalty | None) -> Penalty:
         return ElasticNet()
     if isinstance(value, Penalty):
         return value
-    if isinstance(value, Real) and not isinstance(value, bool):
+    if is_number(value) and value >= 0:
         return L1(float(value))
     raise ValueError(
-        f"{parameter}={value!r} is not a penalty; use None, a number (the weight of an ℓ1 "
-        "penalty), or a part such as thresher.penalties.ElasticNet(0.1, 0.1)."
+        f"{parameter}={value!r} is not a penalty; use None, a number of at least 0 (the weight of "
+        "an ℓ1 penalty), or a part such as thresher.penalties.ElasticNet(0.1, 0.1)."
     )
 
 
@@ -238,13 +244,15 @@ def named_forgetting(
         return FORGETTING_IN_ORDER if in_order else shuffled
     if value is None:
         return PlainAverage()
-    if isinstance(value, Real) and not isinstance(value, bool):
+    if is_number(value) and value > 0:
         return HalfLife(float(value))
-    if callable(value):
+    if isinstance(value, PlainAverage | PowerForgetting | HalfLife):
         return value
+    if callable(value) and not isinstance(value, type):
+        return OwnForgetting(value)
     raise ValueError(
-        f"forgetting={value!r} is not known; use 'auto', None for the plain average, a half-life "
-        "in samples, or a function of (samples in the batch, samples seen)."
+        f"forgetting={value!r} is not known; use 'auto', None for the plain average, a positive "
+        "half-life in samples, or a function of (samples in the batch, samples seen)."
     )
 
 
@@ -254,7 +262,7 @@ def named_outlier_weight(value: Any) -> OutlierWeight:
         return RangeWeight()
     if isinstance(value, str) and value == "mad":
         return NoiseWeight()
-    if isinstance(value, Real) and not isinstance(value, bool) and float(value) > 0:
+    if is_number(value) and value > 0:
         return FixedWeight(float(value))
     raise ValueError(
         f"outlier_weight={value!r} is not known; use 'auto', 'mad', or a positive number in the "
@@ -270,11 +278,9 @@ def named_loss(penalty: Any, sign: str, bound: float | None) -> Callable[[float]
         shape = penalty
     else:
         raise _unknown("outlier_penalty", penalty, OUTLIER_PENALTIES)
-    if sign not in ("free", "nonnegative"):
+    if not isinstance(sign, str) or sign not in ("free", "nonnegative"):
         raise _unknown("outlier_sign", sign, ("free", "nonnegative"))
     limit = np.inf if bound is None else float(bound)
-    if not limit > 0:
-        raise ValueError(f"outlier_bound={bound!r} must be positive, or None for no bound.")
     box = Box(0.0 if sign == "nonnegative" else -limit, limit)
     return lambda weight: Envelope(shape.scaled(weight), box)
 
@@ -283,10 +289,8 @@ def named_graph(value: Any, weight: float, X: Any) -> Graph | None:
     """A graph from its similarities, or of so many nearest neighbours."""
     if value is None:
         return None
-    if not isinstance(weight, Real) or not weight >= 0:
-        raise ValueError(f"graph_weight={weight!r} must be a number, 0 or more.")
     if isinstance(value, Integral) and not isinstance(value, bool):
-        if not 1 <= value < X.shape[0]:
+        if not 1 <= int(value) < X.shape[0]:
             raise ValueError(
                 f"graph={value!r} asks for that many neighbours; give a number from 1 to "
                 f"{X.shape[0] - 1}, one less than there are samples."
@@ -302,14 +306,19 @@ def named_graph(value: Any, weight: float, X: Any) -> Graph | None:
 
 def frozen_mask(value: Any, n_components: int, region: ConvexSet) -> NDArray[np.bool_] | None:
     """Atoms that never move: indices, or a flag for each atom."""
-    if value is None or np.size(value) == 0:
+    if value is None:
+        return None
+    try:
+        chosen = np.asarray(value)
+    except ValueError:  # ragged lists
+        chosen = np.asarray("ragged")
+    if chosen.size == 0:
         return None
     if isinstance(region, GroupBall):  # what a frozen atom takes would be missing for the others
         raise ValueError(
             "Atoms of a GroupBall share one budget, so none of them can be frozen; leave "
             "frozen_atoms out, or use a set such as 'box'."
         )
-    chosen = np.asarray(value)
     if chosen.dtype == bool and chosen.ndim == 1 and len(chosen) <= n_components:
         # Atoms that grew later are free.
         return np.pad(chosen, (0, n_components - len(chosen)))

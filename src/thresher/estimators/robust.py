@@ -9,7 +9,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from thresher.encoding import AutoEncoder, BlockEncoder
 from thresher.engine import OnlineMethod
-from thresher.estimators.base import CodedBlock, DictionaryModel, computing_dtype
+from thresher.estimators.base import CodedBlock, DictionaryModel
+from thresher.estimators.inputs import computing_dtype
 from thresher.estimators.registry import (
     frozen_mask,
     named_loss,
@@ -88,6 +89,7 @@ class RobustModel(DictionaryModel):
     def outlier_weight_(self) -> float:
         """λ in use, in the units in which samples are coded (with ``scale_samples``: of one)."""
         check_is_fitted(self, "components_")
+        self._check_goes_on()
         return self._fitted_method().threshold(self._state) * self._state.unit
 
     def separate(

@@ -30,6 +30,7 @@ def packed(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Everything that a fitted model knows, as arrays and a JSON document."""
     if not hasattr(model, "_state"):
         raise ValueError("This model has not been fitted; there is nothing to save.")
+    model._check_goes_on()  # or the file would tie what was learned to other parameters
     state: StreamState = model._state
     arrays = {
         "dictionary": state.D,

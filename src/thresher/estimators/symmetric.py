@@ -1,18 +1,19 @@
 """Symmetric Manhattan NMF: paper C, section 4.5."""
 
+import logging
 import time
 from collections.abc import Iterable
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array, validate_data
+from sklearn.utils.validation import validate_data
 
 from thresher.engine import Callback, History, HistoryRow, ProgressBar, Step
-from thresher.estimators.base import computing_dtype
 from thresher.estimators.guard import Attempt, unchanged_if_refused
+from thresher.estimators.inputs import as_matrix, computing_dtype, refuse_mask
+from thresher.estimators.parameters import check_parameters
 from thresher.estimators.saving import packed_parameters, unpacked_parameters
 from thresher.learning.symmetric import (
     as_csr,
@@ -23,6 +24,8 @@ from thresher.learning.symmetric import (
     squared_steps,
 )
 from thresher.linalg import Array
+
+_log = logging.getLogger(__name__)
 
 _SQUARED_STEPS = 100
 _ASYMMETRY = 1e-6  # of the largest entry: float32 products are no more symmetric than that
@@ -152,6 +155,7 @@ class SymmetricManhattanNMF(BaseEstimator):
         self.history_ = History()
         self._adopt(H, dtype)
         last, started = manhattan_loss(similarity, H), time.perf_counter()
+        reason = "no more sweeps are allowed"
         with ProgressBar(f"{type(self).__name__}: sweeps", self.max_iter, self.verbose > 0) as bar:
             for number in range(1, self.max_iter + 1):
                 before = H.copy()
@@ -166,10 +170,13 @@ class SymmetricManhattanNMF(BaseEstimator):
                 self.history_.append(row)
                 bar.update(number, f"objective {now / n:.4g}")
                 if attempt.stops(callbacks, Step(row, self.components_, self)):
+                    reason = "a callback said stop"
                     break
-                if decrease <= self.tol:
+                if self.tol > 0 and decrease <= self.tol:
+                    reason = "the objective has settled"
                     break
                 last = now
+        _log.info("%s: ends after %d sweeps: %s", type(self).__name__, self.n_iter_, reason)
 
     def _adopt(self, H: Array, dtype: np.dtype[Any]) -> None:
         """Make an embedding the model's own; between two sweeps the model is always whole."""
@@ -196,20 +203,11 @@ class SymmetricManhattanNMF(BaseEstimator):
         return model
 
     def _check_parameters(self) -> None:
-        for name in ("n_components", "max_iter"):
-            value = getattr(self, name)
-            if value is None and name == "n_components":
-                continue
-            if not isinstance(value, Integral) or value < 1:
-                raise ValueError(f"{name}={value!r} must be a positive integer.")
-        if not self.tol >= 0:
-            raise ValueError(f"tol={self.tol!r} must not be negative.")
+        check_parameters(self)
 
     def _checked(self, X: Any) -> tuple[Any, np.dtype[Any]]:
         """Similarities as CSR, and their dtype; a sentence says what is wrong with others."""
-        checked: Any = check_array(
-            X, accept_sparse="csr", ensure_all_finite="allow-nan", estimator=self
-        )
+        checked: Any = as_matrix(X, self, accept_sparse="csr", ensure_all_finite="allow-nan")
         if checked.shape[0] != checked.shape[1]:
             raise ValueError(
                 f"Similarities form a square matrix, but this has the shape {checked.shape}: give "
@@ -229,8 +227,12 @@ class SymmetricManhattanNMF(BaseEstimator):
     def _start(self, X: Any) -> Array:
         n = X.shape[0]
         if not isinstance(self.init, str):
-            H: Array = np.array(self.init, dtype=np.float64, order="C")
-            K = self.n_components or H.shape[-1]
+            refuse_mask("init", self.init)
+            try:
+                H: Array = np.array(self.init, dtype=np.float64, order="C")
+            except (TypeError, ValueError):
+                H = np.zeros(0)
+            K = self.n_components or (H.shape[1] if H.ndim == 2 else 10)
             if H.shape != (n, K) or not np.isfinite(H).all() or (H < 0).any():
                 raise ValueError(
                     f"init must be a nonnegative array of shape ({n}, {K}), one row for each "

@@ -4,7 +4,13 @@ from thresher.learning.block_descent import BlockDescent
 from thresher.learning.coded_samples import CodedSamples, linearised_step
 from thresher.learning.diagonal import DiagonalLearner, DiagonalStatistics
 from thresher.learning.dictionary_admm import DictionaryADMM
-from thresher.learning.forgetting import Forgetting, HalfLife, PlainAverage, PowerForgetting
+from thresher.learning.forgetting import (
+    Forgetting,
+    HalfLife,
+    OwnForgetting,
+    PlainAverage,
+    PowerForgetting,
+)
 from thresher.learning.frank_wolfe import (
     CONVEX_AVERAGING,
     CONVEX_STEP,
@@ -78,6 +84,7 @@ __all__ = [
     "OnlineInexactADMM",
     "OrthogonalLearner",
     "OutlierWeight",
+    "OwnForgetting",
     "PlainAverage",
     "PowerForgetting",
     "PowerSchedule",

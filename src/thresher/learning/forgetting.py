@@ -4,8 +4,10 @@ Everything is measured in samples, so cutting the same stream into other batches
 `partial_fit`, means the same.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from numbers import Real
+from typing import Any, Protocol
 
 
 class Forgetting(Protocol):
@@ -35,6 +37,10 @@ class PowerForgetting:
 
     omega: float = 10.0
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.omega, Real) or not 0 <= self.omega < float("inf"):
+            raise ValueError(f"omega={self.omega!r} must be a finite number, 0 or more.")
+
     def __call__(self, n_batch: float, n_seen: float) -> float:
         """``(1 − b/n)^ω``."""
         return float(max(0.0, 1.0 - n_batch / n_seen) ** self.omega) if n_seen > 0 else 1.0
@@ -47,9 +53,29 @@ class HalfLife:
     samples: float
 
     def __post_init__(self) -> None:
-        if not self.samples > 0:
-            raise ValueError(f"A half-life must be a positive number of samples: {self.samples}.")
+        if not isinstance(self.samples, Real) or not self.samples > 0:
+            raise ValueError(
+                f"A half-life must be a positive number of samples; got {self.samples!r}."
+            )
 
     def __call__(self, n_batch: float, n_seen: float) -> float:
         """``2^(−b/half-life)``."""
         return float(2.0 ** (-n_batch / self.samples))
+
+
+@dataclass(frozen=True)
+class OwnForgetting:
+    """A function of one's own, whose factors are looked at: the past counts from 0 to 1."""
+
+    function: Callable[[float, float], Any]
+
+    def __call__(self, n_batch: float, n_seen: float) -> float:
+        """What the function says."""
+        factor = self.function(n_batch, n_seen)
+        if not isinstance(factor, Real) or not 0 <= float(factor) <= 1:
+            raise ValueError(
+                f"The function given as forgetting returned {factor!r} for a batch of {n_batch:g} "
+                f"of {n_seen:g} samples; it must return how much the past still counts, from 0 to "
+                "1."
+            )
+        return float(factor)

@@ -124,7 +124,7 @@ def frank_wolfe(
     tol: float = 0.0,
     callback: Callable[[FrankWolfeState], bool | None] | None = None,
 ) -> FrankWolfeState:
-    """Run `StochasticFrankWolfe` for ``n_steps`` steps, or until the gap is at most ``tol``.
+    """Run `StochasticFrankWolfe` for ``n_steps`` steps, or until the gap falls to ``tol``.
 
     Parameters
     ----------
@@ -135,7 +135,8 @@ def frank_wolfe(
     start : array
         A member of the set.
     n_steps, tol : int, float
-        When to stop. The gap of an averaged stochastic gradient is an estimate.
+        When to stop; a tolerance of 0 never does. The gap of an averaged stochastic gradient is
+        an estimate.
     callback : callable, optional
         Told of every state; returning True ends the run.
 
@@ -168,11 +169,13 @@ def frank_wolfe(
     method = StochasticFrankWolfe(region, averaging, step, improve)
     state = method.begin(np.asarray(start, dtype=np.float64))
     for t in range(1, n_steps + 1):
-        state = method.advance(state, gradient(state.X, t))
-        if not (np.isfinite(state.G).all() and np.isfinite(state.X).all()):
+        slope = gradient(state.X, t)
+        if np.isfinite(slope).all():  # or oracles would fail in their own words
+            state = method.advance(state, slope)
+        if not (np.isfinite(slope).all() and np.isfinite(state.X).all()):
             raise ValueError(
                 f"The gradient of step {t} is not finite; check the loss, or rescale the data."
             )
-        if state.gap <= tol or (callback is not None and callback(state)):
+        if (tol > 0 and state.gap <= tol) or (callback is not None and callback(state)):
             break
     return state

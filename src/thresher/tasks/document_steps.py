@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from thresher.estimators.parameters import require_positive
 from thresher.tasks.documents import is_table
 
 EVERY = ("day", "week", "month")
@@ -46,8 +47,7 @@ def document_steps(
     every : {"day", "week", "month"}
         How long a step is.
     """
-    if size < 1:
-        raise ValueError(f"size={size!r} must be a positive number of documents.")
+    require_positive("size", size)
     if every not in EVERY:
         raise ValueError(f"every={every!r} is not known; use one of {', '.join(EVERY)}.")
     if is_table(source) and not (hasattr(source, "columns") and text in source.columns):

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from thresher.estimators.inputs import unmasked
+
 
 def is_table(documents: Any) -> bool:
     """Whether documents come as a matrix or data frame of counts."""
@@ -117,7 +119,7 @@ def _texts(documents: Iterable[Any], first: int) -> list[Any]:
 
 def _csr(table: Any) -> Any:
     try:
-        plain: Any = table if sparse.issparse(table) else np.asarray(table)
+        plain: Any = table if sparse.issparse(table) else np.asarray(unmasked(table))
         counts: Any = sparse.csr_array(plain)
         if counts.dtype.kind not in "buif":
             raise TypeError

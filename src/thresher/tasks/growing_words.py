@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,14 +47,18 @@ class GrowingWords:
     n_documents: int = 0
 
     def __post_init__(self) -> None:
-        splitter = default_vectorizer() if self.vectorizer is None else self.vectorizer
-        if not hasattr(splitter, "build_analyzer"):
-            raise ValueError(
-                f"vectorizer={splitter!r} cannot cut texts into words; use scikit-learn's "
-                "CountVectorizer, or leave it out."
-            )
-        self._words_of = splitter.build_analyzer()
+        self._words_of = _analyser(self.vectorizer)
         self._columns = {word: column for column, word in enumerate(self.words)}
+
+    def copy(self, vectorizer: Any) -> Self:
+        """One that can learn while this one stays as it is; it cuts texts by the given vectoriser.
+
+        Vectorisers are not part of a file, and come back by hand after it is loaded.
+        """
+        other = copy.copy(self)
+        other.vectorizer, other._words_of = vectorizer, _analyser(vectorizer)
+        other.words, other._columns = list(self.words), dict(self._columns)
+        return other
 
     def counts(self, documents: Any) -> tuple[Any, list[str]]:
         """Counts as CSR, and the new words, whose columns come after the known ones."""
@@ -103,7 +108,10 @@ class GrowingWords:
         weighted.sum_duplicates()
         weighted.eliminate_zeros()
         if weighted.data.size and not weighted.data.min() > 0:
-            raise ValueError("Counts of words must not be negative.")
+            raise ValueError(
+                "Counts of words are 0 or more, and never missing; put 0 where a document lacks a "
+                "word."
+            )
         weighted.data = (1 + np.log(np.maximum(weighted.data, 1))) * idf[weighted.indices]
         weighted.eliminate_zeros()  # words that all documents have
         return weighted
@@ -117,7 +125,8 @@ class GrowingWords:
 
     def learn(self, counts: Any) -> None:
         """Count the documents that have each word."""
-        self.frequency += np.bincount(counts.indices[counts.data > 0], minlength=len(self.words))
+        had = np.bincount(counts.indices[counts.data > 0], minlength=len(self.words))
+        self.frequency = self.frequency + had
         self.n_documents += counts.shape[0]
 
     def rarest(self) -> NDArray[np.intp] | None:
@@ -137,3 +146,13 @@ class GrowingWords:
         self.words = [self.words[column] for column in columns]
         self.frequency = self.frequency[columns]
         self._columns = {word: column for column, word in enumerate(self.words)}
+
+
+def _analyser(vectorizer: Any) -> Any:
+    splitter = default_vectorizer() if vectorizer is None else vectorizer
+    if isinstance(splitter, type) or not hasattr(splitter, "build_analyzer"):
+        raise ValueError(
+            f"vectorizer={splitter!r} cannot cut texts into words; use scikit-learn's "
+            "CountVectorizer(), or leave it out."
+        )
+    return splitter.build_analyzer()

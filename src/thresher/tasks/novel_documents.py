@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+from collections import deque
 from collections.abc import Iterator
-from numbers import Integral
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -12,14 +13,22 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from thresher.engine.progress import ProgressBar
+from thresher.estimators.parameters import (
+    MAY_CHANGE,
+    KeepsParameters,
+    check_parameters,
+    require_positive,
+)
 from thresher.linalg import Array
 from thresher.tasks.alarm import Alarm
 from thresher.tasks.document_steps import document_steps
 from thresher.tasks.emerging import EmergingTopic, emerging_topics
 from thresher.tasks.growing_words import GrowingWords
 from thresher.tasks.novelty_file import pack_detector, unpack_detector
-from thresher.tasks.novelty_memory import Memory
+from thresher.tasks.novelty_memory import Memory, learned_from
 from thresher.tasks.novelty_modes import MODES, Wanted, is_square, of_model
+
+_log = logging.getLogger(__name__)
 
 _CALIBRATED = 0.2
 
@@ -66,7 +75,7 @@ class Explanation(NamedTuple):
     nearest: list[tuple[list[str], float]]
 
 
-class NovelDocumentDetector(BaseEstimator):
+class NovelDocumentDetector(KeepsParameters, BaseEstimator):
     r"""Tell which documents of a stream are about something that has not come up before.
 
     At each time step all documents are scored against what came before, the novel ones are marked,
@@ -130,6 +139,8 @@ class NovelDocumentDetector(BaseEstimator):
     [False, False, False, True]
     """
 
+    _may_change = MAY_CHANGE | {"vectorizer"}
+
     def __init__(
         self,
         n_components: int = 100,
@@ -173,7 +184,7 @@ class NovelDocumentDetector(BaseEstimator):
         y : ignored
         """
         self._check_parameters()
-        alarm = Alarm(self.threshold, self.top_share, self.false_alarm_rate)
+        alarm = self._new_alarm()
         words = GrowingWords(self.vectorizer, self.max_words)
         counts, new = words.counts(documents)
         words.enter(new)
@@ -190,12 +201,10 @@ class NovelDocumentDetector(BaseEstimator):
                 "or other ones."
             )
         memory = self._new_memory(weights.shape[1]).learned(weights)
-        self._words, self._memory, self._alarm = words, memory, alarm
-        self.n_steps_ = 0
         if held_out:
             alarm.learn(memory.scores(words.weights(last)))
-            self._learn(last)
-        return self
+            memory = learned_from(memory, words, last)
+        return self._adopt(words, memory, alarm, 0)
 
     def step(self, documents: Any, name: str | None = None) -> NoveltyStep:
         """Score the documents of a time step, mark the novel ones, then learn from all.
@@ -206,20 +215,19 @@ class NovelDocumentDetector(BaseEstimator):
         name : str, optional
             By default the number of the step.
         """
-        self._check_fitted()
-        counts, new = self._words.counts(documents)
-        weights = self._words.weights(counts)
+        words, alarm = self._words_now(), self._new_alarm(self._alarm)
+        counts, new = words.counts(documents)
+        weights = words.weights(counts)
         scores = self._memory.scores(weights)
-        p_values, novel = self._alarm.p_values(scores), self._alarm.marks(scores)
+        p_values, novel = alarm.p_values(scores), alarm.marks(scores)
+        words.enter(new)
         marked = np.flatnonzero(novel)
-        topics = emerging_topics(
-            weights[marked], marked, [*self._words.words, *new], scores[marked]
-        )
-        self._words.enter(new)
-        self._alarm.learn(scores)
-        self._learn(counts)
+        topics = emerging_topics(weights[marked], marked, words.words, scores[marked])
+        alarm.learn(scores)
+        memory = learned_from(self._memory, words, counts)
         label = str(self.n_steps_) if name is None else name
-        self.n_steps_ += 1
+        self._adopt(words, memory, alarm, self.n_steps_ + 1)
+        _log.info("Step %s: %d of %d documents are novel", label, len(marked), len(scores))
         return NoveltyStep(label, scores, p_values, novel, topics)
 
     def watch(
@@ -243,6 +251,7 @@ class NovelDocumentDetector(BaseEstimator):
             Fields of the text and of the date; with a date, steps are days, weeks or months.
         every : {"day", "week", "month"}
         """
+        check_parameters(self)
         label = f"{type(self).__name__}: documents"
         with ProgressBar(label, None, self.verbose > 0) as bar:
             seen = 0
@@ -259,11 +268,11 @@ class NovelDocumentDetector(BaseEstimator):
 
     # --------------------------------------------------------------- what was found
 
-    def score_samples(self, documents: Any) -> Array:
+    def novelty_scores(self, documents: Any) -> Array:
         """Scores of some documents, which are not learned from; the larger, the more novel."""
-        self._check_fitted()
-        counts, _ = self._words.counts(documents)
-        return self._memory.scores(self._words.weights(counts))
+        words = self._words_now()
+        counts, _ = words.counts(documents)
+        return self._memory.scores(words.weights(counts))
 
     def explain(self, document: Any, n_words: int = 10, n_atoms: int = 3) -> Explanation:
         """Which words of a document nothing explains, and what is nearest to it.
@@ -274,13 +283,15 @@ class NovelDocumentDetector(BaseEstimator):
         n_words, n_atoms : int
             How many of each are told.
         """
-        self._check_fitted()
-        counts, new = self._words.counts([document] if isinstance(document, str) else document)
+        require_positive("n_words", n_words)
+        require_positive("n_atoms", n_atoms)
+        words = self._words_now()
+        counts, new = words.counts([document] if isinstance(document, str) else document)
         if counts.shape[0] != 1:
             raise ValueError(f"explain takes one document at a time; got {counts.shape[0]}.")
-        weights = self._words.weights(counts)
+        weights = words.weights(counts)
         score = float(self._memory.scores(weights)[0])
-        names = [*self._words.words, *new]
+        names = [*words.words, *new]
         total = float(weights.sum())
         left = (weights.toarray() - self._memory.explained(weights))[0]
         order = np.argsort(-left, kind="stable")[:n_words]
@@ -317,21 +328,33 @@ class NovelDocumentDetector(BaseEstimator):
     @classmethod
     def _unpacked(cls, arrays: dict[str, Any], document: dict[str, Any]) -> Self:
         """For `thresher.load`."""
-        return unpack_detector(cls, arrays, document)
+        detector = unpack_detector(cls, arrays, document)
+        detector._began_as = detector._identity()
+        return detector
 
-    def _learn(self, counts: Any) -> None:
-        """Learn from documents whose words are known, with weights of the time before them."""
-        weights = self._words.weights(counts)
-        memory = self._memory
-        if memory.width < weights.shape[1]:
-            memory = memory.grow(weights.shape[1])
-        memory = memory.learned(weights)
-        self._words.learn(counts)
-        kept = self._words.rarest()
-        if kept is not None:
-            memory = memory.keep(kept)
-            self._words.keep(kept)
-        self._memory = memory
+    def _adopt(self, words: GrowingWords, memory: Memory, alarm: Alarm, n_steps: int) -> Self:
+        """Make all of it the detector's own in one go: an interrupt finds the old or the new."""
+        self.__dict__.update(
+            _words=words,
+            _memory=memory,
+            _alarm=alarm,
+            n_steps_=n_steps,
+            _began_as=self._identity(),
+        )
+        return self
+
+    def _words_now(self) -> GrowingWords:
+        """A copy of the words, for texts as the vectoriser of now cuts them."""
+        self._check_fitted()
+        self._check_goes_on()
+        return self._words.copy(self.vectorizer)
+
+    def _new_alarm(self, before: Alarm | None = None) -> Alarm:
+        """The rule of now, with a copy of the scores before."""
+        alarm = Alarm(self.threshold, self.top_share, self.false_alarm_rate)
+        if before is not None:
+            alarm.past = deque(before.past, maxlen=before.past.maxlen)
+        return alarm
 
     def _top_words(self, atom: int, n: int = 5) -> list[str]:
         row = self._memory.atoms[atom]
@@ -343,11 +366,8 @@ class NovelDocumentDetector(BaseEstimator):
         return MODES[self.mode](wanted) if self.model is None else of_model(self.model, wanted)
 
     def _check_parameters(self) -> None:
-        for name in ("n_components", "max_words"):
-            value = getattr(self, name)
-            if not isinstance(value, Integral) or value < 1:
-                raise ValueError(f"{name}={value!r} must be a positive integer.")
-        if self.mode not in MODES:
+        check_parameters(self)
+        if not isinstance(self.mode, str) or self.mode not in MODES:
             raise ValueError(f"mode={self.mode!r} is not known; use one of {', '.join(MODES)}.")
         needed = ("fit", "transform", "objective_samples", "grow")
         if is_square(self.model):
@@ -356,7 +376,9 @@ class NovelDocumentDetector(BaseEstimator):
                     "An orthogonal dictionary of documents has one atom for each term: leave out "
                     "whiten and n_new_atoms, and give the number of terms as n_components."
                 )
-        elif self.model is not None and not all(hasattr(self.model, name) for name in needed):
+        elif self.model is not None and (
+            isinstance(self.model, type) or not all(hasattr(self.model, name) for name in needed)
+        ):
             raise ValueError(
                 f"model={self.model!r} cannot score documents; give a dictionary model of the "
                 "library, such as OnlineNMF(100, divergence='kl'), or leave it out."

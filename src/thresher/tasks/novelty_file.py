@@ -37,6 +37,7 @@ def pack_detector(detector: NovelDocumentDetector) -> tuple[dict[str, Any], dict
     """Words with their frequencies, scores seen, and the memory."""
     if not hasattr(detector, "_memory"):
         raise ValueError("This detector has not seen a document; there is nothing to save.")
+    detector._check_goes_on()
     if detector.vectorizer is not None:
         raise ValueError(
             "A vectoriser of one's own cannot be saved; set vectorizer=None before saving, and "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import logging
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,6 +14,9 @@ from sklearn.base import clone
 
 from thresher.linalg import Array
 from thresher.tasks.directions import Directions, unit_rows
+from thresher.tasks.growing_words import GrowingWords
+
+_log = logging.getLogger(__name__)
 
 
 class Memory(ABC):
@@ -153,7 +157,7 @@ class DictionaryMemory(Memory):
         """The prediction, at most the weight itself."""
         model = self._as_wide_as(X)
         rows = self._scaled(X)
-        prediction = model.inverse_transform(model.transform(rows))
+        prediction = model.inverse_transform(np.asarray(model.transform(rows)))
         sizes = np.asarray(X.sum(axis=1)).ravel() / np.maximum(
             np.asarray(rows.sum(axis=1)).ravel(), 1e-300
         )
@@ -162,7 +166,7 @@ class DictionaryMemory(Memory):
     def nearness(self, X: Any) -> Array:
         """Shares of the atoms in the prediction."""
         model = self._as_wide_as(X)
-        parts = model.transform(self._scaled(X)) * model.components_.sum(axis=1)
+        parts = np.asarray(model.transform(self._scaled(X))) * model.components_.sum(axis=1)
         total = parts.sum(axis=1, keepdims=True)
         shares: Array = parts / np.where(total > 0, total, 1)
         return shares
@@ -209,6 +213,26 @@ class DictionaryMemory(Memory):
         sums = np.asarray(rows.sum(axis=1)).ravel()
         rows.data /= np.repeat(np.where(sums > 0, sums, 1), np.diff(rows.indptr))
         return rows.astype(dtype)
+
+
+def learned_from(memory: Memory, words: GrowingWords, counts: Any) -> Memory:
+    """The memory after documents whose words are known, with weights of the time before them.
+
+    ``words`` learns on the way, and the rarest leave both.
+    """
+    weights = words.weights(counts)
+    if memory.width < weights.shape[1]:
+        memory = memory.grow(weights.shape[1])
+    memory = memory.learned(weights)
+    words.learn(counts)
+    kept = words.rarest()
+    if kept is None:
+        return memory
+    _log.info(
+        "%d words are too many; the %d rarest leave", len(words.words), len(words.words) - len(kept)
+    )
+    words.keep(kept)
+    return memory.keep(kept)
 
 
 def _wider(model: Any, n_features: int) -> Any:

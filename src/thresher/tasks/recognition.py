@@ -9,15 +9,24 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import (
+    check_array,
+    check_is_fitted,
+    check_X_y,
+    column_or_1d,
+    validate_data,
+)
 
+from thresher.engine import told_in_words
 from thresher.estimators import ManhattanNMF
+from thresher.estimators.inputs import as_matrix
+from thresher.estimators.parameters import KeepsParameters, check_parameters
 from thresher.linalg import Array
 
 _METRICS = {"codes": "cosine", "projection": "euclidean"}
 
 
-class FaceRecognizer(ClassifierMixin, BaseEstimator):
+class FaceRecognizer(KeepsParameters, ClassifierMixin, BaseEstimator):
     r"""Give a picture the name of the known picture whose parts are mixed most alike.
 
     A dictionary :math:`D` is learned from the known pictures. Then, by ``method``,
@@ -95,6 +104,7 @@ class FaceRecognizer(ClassifierMixin, BaseEstimator):
         tags.input_tags.allow_nan = self.method == "codes"
         return tags
 
+    @told_in_words()
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from pictures with names.
 
@@ -105,11 +115,18 @@ class FaceRecognizer(ClassifierMixin, BaseEstimator):
         y : array-like of shape (n,)
             Who is in each.
         """
-        if self.method not in _METRICS:
+        check_parameters(self)
+        if not isinstance(self.method, str) or self.method not in _METRICS:
             names = " or ".join(map(repr, _METRICS))
             raise ValueError(f"method={self.method!r} is not known; use {names}.")
-        pictures, names = validate_data(
-            self, X, y, ensure_all_finite=self._finite(), ensure_min_samples=2
+        self._check_model()
+        finite = self._finite()
+        pictures, names = check_X_y(
+            as_matrix(X, self, ensure_all_finite=finite),
+            y,
+            ensure_all_finite=finite,
+            ensure_min_samples=2,
+            estimator=self,
         )
         check_classification_targets(names)
         names = column_or_1d(names)
@@ -120,17 +137,31 @@ class FaceRecognizer(ClassifierMixin, BaseEstimator):
         model = self._dictionary_model(pictures).fit(pictures)
         codes = self._codes(model, pictures)
         neighbours = KNeighborsClassifier(self.n_neighbors, metric=_METRICS[self.method])
-        self._neighbours = neighbours.fit(codes, names)
+        neighbours.fit(codes, names)
+        validate_data(self, X, reset=True, skip_check_array=True)  # nothing can fail any more
+        self._began_as, self._neighbours = self._identity(), neighbours
         self.model_, self.codes_, self.classes_ = model, codes, neighbours.classes_
         return self
 
+    @told_in_words()
     def predict(self, X: Any) -> NDArray[Any]:
         """Names for pictures."""
         check_is_fitted(self, "model_")
-        pictures = validate_data(self, X, reset=False, ensure_all_finite=self._finite())
+        self._check_goes_on()
+        pictures = as_matrix(X, self, ensure_all_finite=self._finite())
+        validate_data(self, X, reset=False, skip_check_array=True)
         return np.asarray(self._neighbours.predict(self._codes(self.model_, pictures)))
 
     # ------------------------------------------------------------------- details
+
+    def _check_model(self) -> None:
+        needed = ("fit", "transform", "get_params")
+        usable = not isinstance(self.model, type) and all(hasattr(self.model, n) for n in needed)
+        if self.model is not None and not usable:
+            raise ValueError(
+                f"model={self.model!r} cannot learn a dictionary: it needs fit, transform and "
+                "components_, like ManhattanNMF(50). Or leave it out."
+            )
 
     def _finite(self) -> str | bool:
         return "allow-nan" if self.method == "codes" else True

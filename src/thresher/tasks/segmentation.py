@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +12,7 @@ from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
 
 from thresher.estimators import SymmetricManhattanNMF
+from thresher.estimators.parameters import check_parameters
 from thresher.linalg import Array
 from thresher.tasks.superpixels import checked_image, superpixels
 
@@ -180,7 +180,7 @@ class ImageSegmenter(ClusterMixin, BaseEstimator):
         )
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         model = self._factoriser(n, seed)
-        H = model.fit_transform(normalised(W))
+        H = np.asarray(model.fit_transform(normalised(W)))  # not as a frame
         found = cluster_rows(H, self.n_segments, seed)
 
         self.model_, self.similarity_, self.embedding_ = model, W, H
@@ -202,19 +202,18 @@ class ImageSegmenter(ClusterMixin, BaseEstimator):
         )
 
     def _check_parameters(self) -> None:
-        for name in ("n_segments", "n_components", "n_superpixels"):
-            value = getattr(self, name)
-            if not isinstance(value, Integral) or value < 1:
-                raise ValueError(f"{name}={value!r} must be a positive integer.")
+        check_parameters(self)
+        unfit = isinstance(self.model, type) or not hasattr(self.model, "fit_transform")
+        if self.model is not None and unfit:
+            raise ValueError(
+                f"model={self.model!r} cannot factorise: it needs fit_transform, like "
+                "SymmetricManhattanNMF(5). Or leave it out."
+            )
         if self.n_superpixels > _MOST_SUPERPIXELS:
             raise ValueError(
                 f"n_superpixels={self.n_superpixels} is more than {_MOST_SUPERPIXELS}: every pair "
                 "of patches has a similarity, and finer patches hardly change the segments."
             )
-        for name in ("feature_scale", "location_scale", "radius"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise ValueError(f"{name}={value!r} must be positive.")
 
 
 def cluster_rows(H: Array, n_clusters: int, seed: int) -> NDArray[np.int64]:

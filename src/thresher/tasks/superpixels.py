@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.estimators.inputs import unmasked
 from thresher.linalg import Array
 
 FEATURES = ("brightness", "colour")
@@ -59,7 +60,7 @@ def superpixels(image: NDArray[Any], n_superpixels: int, features: str) -> Super
 
 def checked_image(image: Any) -> NDArray[Any]:
     """An image in [0, 1], grey (height, width) or in colour (height, width, 3)."""
-    pixels = np.asarray(image)
+    pixels = np.asarray(unmasked(image))
     if pixels.dtype.kind not in "buif":
         raise TypeError(f"An image is an array of numbers, not of {pixels.dtype}.")
     if pixels.ndim not in (2, 3) or pixels.shape[2:] not in ((), (3,)) or pixels.size == 0:
@@ -84,7 +85,7 @@ def checked_image(image: Any) -> NDArray[Any]:
 
 
 def _features(image: NDArray[Any], features: str) -> Array:
-    if features not in FEATURES:
+    if not isinstance(features, str) or features not in FEATURES:
         raise ValueError(
             f"features={features!r} is not known; use {' or '.join(map(repr, FEATURES))}."
         )

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from thresher.estimators.inputs import as_matrix
+from thresher.estimators.parameters import KeepsParameters, check_parameters
 from thresher.linalg import Array
 
 
-class TfIdf(TransformerMixin, BaseEstimator):
+class TfIdf(KeepsParameters, TransformerMixin, BaseEstimator):
     r"""Weight counts of words by term frequency and inverse document frequency.
 
     The count :math:`v_{ij} > 0` of word j in document i becomes
@@ -90,7 +91,12 @@ class TfIdf(TransformerMixin, BaseEstimator):
 
     def transform(self, X: Any) -> Any:
         """Weights of the words that are kept, as CSR."""
+        return self._weights(X)
+
+    def _weights(self, X: Any) -> Any:
+        """What `transform` gives, whatever `set_output` says."""
         check_is_fitted(self, "idf_")
+        self._check_goes_on()
         counts = self._checked(X)
         validate_data(self, X, reset=False, skip_check_array=True)
         if len(self.selected_) < counts.shape[1]:
@@ -112,11 +118,12 @@ class TfIdf(TransformerMixin, BaseEstimator):
         return np.asarray(input_features, dtype=object)[self.selected_]
 
     def _learn(self, X: Any, first: bool) -> Self:
-        wanted = self.n_words
-        if wanted is not None and (not isinstance(wanted, Integral) or wanted < 1):
-            raise ValueError(f"n_words={wanted!r} must be a positive integer or None.")
+        check_parameters(self)
+        if not first:
+            self._check_goes_on()
         counts = self._checked(X)
         validate_data(self, X, reset=first, skip_check_array=True)
+        self._began_as = self._identity()
         n_features = counts.shape[1]
         frequency = np.bincount(counts.indices, minlength=n_features).astype(np.float64)
         self.n_documents_ = counts.shape[0] + (0 if first else self.n_documents_)
@@ -130,17 +137,17 @@ class TfIdf(TransformerMixin, BaseEstimator):
             )
             # Stable: of words of equal weight, those that come first are kept.
             falling = np.argsort(-damped * self.idf_, kind="stable")
-            self.selected_ = np.sort(falling[:wanted])
+            self.selected_ = np.sort(falling[: self.n_words])
         return self
 
     def _checked(self, X: Any) -> Any:
         """Counts as CSR without stored zeros or double entries; the input is left alone."""
-        checked = check_array(
+        checked = as_matrix(
             X,
+            self,
             accept_sparse="csr",
             dtype=[np.float64, np.float32],
             ensure_all_finite=False,
-            estimator=self,
         )
         counts: Any = sparse.csr_array(checked)
         if not np.isfinite(counts.data).all():

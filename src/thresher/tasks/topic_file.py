@@ -25,6 +25,7 @@ def pack_topics(model: TopicModel) -> tuple[dict[str, Any], dict[str, Any]]:
     """Words, document frequencies, and the factorisation."""
     if not hasattr(model, "model_"):
         raise ValueError("This model has not been fitted; there is nothing to save.")
+    model._check_goes_on()
     if model.vectorizer is not None or not isinstance(model.model_, DictionaryModel):
         raise ValueError(
             "Only what this library made can be saved: the default vectoriser (or counts), and a "
@@ -73,4 +74,5 @@ def unpack_topics(kind: type[Model], arrays: dict[str, Any], document: dict[str,
         tfidf.n_documents_, tfidf.n_features_in_ = document["n_documents"], len(words)
         tfidf.document_frequency_, tfidf.idf_ = arrays["frequency"], arrays["idf"]
         tfidf.selected_ = arrays["selected"]
+        tfidf._began_as = tfidf._identity()
     return model._adopt(WordCounter(words, vectorizer), tfidf, factoriser)

@@ -39,7 +39,7 @@ def topic_report(model: TopicModel, documents: Any = None) -> Report:
     shares = None
     if documents is not None:
         documents = documents if is_table(documents) else as_texts(documents)
-        shares = np.asarray(model.transform(documents))  # not as a frame, whatever set_output says
+        shares = model._shares_of(documents)
         order = np.argsort(-shares.mean(axis=0), kind="stable").tolist()
 
     read = "" if shares is None else f" in {len(shares):,} documents"

@@ -10,7 +10,7 @@ from thresher.tasks.tfidf import TfIdf
 
 def weighted(tfidf: TfIdf | None, counts: Any) -> Any:
     """What a model learns from: tf-idf, or the counts themselves."""
-    return counts.astype(np.float64) if tfidf is None else tfidf.transform(counts)
+    return counts.astype(np.float64) if tfidf is None else tfidf._weights(counts)
 
 
 def first_weights(tfidf: TfIdf | None, counts: Any) -> Any:

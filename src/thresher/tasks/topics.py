@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable
-from numbers import Integral
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -14,6 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from thresher.estimators import OnlineNMF
+from thresher.estimators.parameters import KeepsParameters, check_parameters, require_positive
 from thresher.estimators.robust import is_stream
 from thresher.linalg import Array
 from thresher.metrics import TopicCoherence, topic_coherence
@@ -37,7 +37,7 @@ class Topic(NamedTuple):
     weights: list[float]
 
 
-class TopicModel(TransformerMixin, BaseEstimator):
+class TopicModel(KeepsParameters, TransformerMixin, BaseEstimator):
     r"""Find the topics of documents, from a list, a table of counts, or a stream without end.
 
     Documents become tf-idf weights :math:`x`, which are nonnegative mixtures of topics,
@@ -184,6 +184,7 @@ class TopicModel(TransformerMixin, BaseEstimator):
             model = self._new_model()
             model.partial_fit(first_weights(tfidf, counts))
         else:
+            self._check_goes_on()
             self._check_learns_in_batches()
             counter, model = self._counter, self.model_
             counts = counter.counts(documents)
@@ -208,7 +209,7 @@ class TopicModel(TransformerMixin, BaseEstimator):
     def top_words(self, n: int = 8) -> list[list[str]]:
         """The words that weigh most in each topic, best first; words of no weight are left out."""
         check_is_fitted(self, "components_")
-        _require_positive("n", n)
+        require_positive("n", n)
         tops = []
         for row in self.components_:
             order = np.argsort(-row, kind="stable")[:n]
@@ -228,7 +229,12 @@ class TopicModel(TransformerMixin, BaseEstimator):
         shares : array of shape (n, K)
             Rows sum to one. A document without a known word has equal shares of all topics.
         """
+        return self._shares_of(documents)
+
+    def _shares_of(self, documents: Any) -> Array:
+        """What `transform` gives, as an array, whatever `set_output` says."""
         check_is_fitted(self, "components_")
+        self._check_goes_on()
         if is_stream(documents):
             batches = batches_of_stream(documents, self.batch_size, self.batch_size)
             blocks = [self._shares(batch) for batch in batches]
@@ -237,11 +243,11 @@ class TopicModel(TransformerMixin, BaseEstimator):
 
     def document_topics(self, documents: Any, n: int = 3) -> list[list[tuple[str, float]]]:
         """Names and shares of the largest topics of each document, largest first."""
-        _require_positive("n", n)
+        require_positive("n", n)
         names = self._names()
         return [
             [(names[topic], float(row[topic])) for topic in np.argsort(-row, kind="stable")[:n]]
-            for row in self.transform(documents)
+            for row in self._shares_of(documents)
         ]
 
     def coherence(self, documents: Any, n_words: int = 10) -> TopicCoherence:
@@ -291,8 +297,7 @@ class TopicModel(TransformerMixin, BaseEstimator):
     # -------------------------------------------------------------------- details
 
     def _check_parameters(self) -> None:
-        for name in ("n_components", "batch_size", "warm_up"):
-            _require_positive(name, getattr(self, name))
+        check_parameters(self)
         if self.weighting not in ("tfidf", None):
             raise ValueError(f"weighting={self.weighting!r} is not known; use 'tfidf' or None.")
         if self.weighting is None and self.n_words is not None:
@@ -358,6 +363,7 @@ class TopicModel(TransformerMixin, BaseEstimator):
         words = counter.words if tfidf is None else counter.words[tfidf.selected_]
         atoms = atoms_of(model, len(words))
         self._counter, self.tfidf_, self.model_, self.words_ = counter, tfidf, model, words
+        self._began_as = self._identity()
         mass = atoms.sum(axis=1, keepdims=True)
         self.components_ = np.divide(atoms, mass, out=np.zeros_like(atoms), where=mass > 0)
         return self
@@ -391,8 +397,3 @@ class TopicModel(TransformerMixin, BaseEstimator):
             name = ", ".join(words[:length]) or "no words"
             names.append(f"{name} ({number + 1})" if name in names else name)
         return names
-
-
-def _require_positive(name: str, value: Any) -> None:
-    if not isinstance(value, Integral) or value < 1:
-        raise ValueError(f"{name}={value!r} must be a positive integer.")

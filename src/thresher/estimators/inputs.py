@@ -1,0 +1,82 @@
+"""Samples as users have them, made a matrix: masks become gaps, other shapes get a sentence."""
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_array
+
+_SMALL_TYPES = ("float32", "float16", "uint8", "int8", "uint16", "int16", "bool")
+
+
+def computing_dtype(X: Any) -> np.dtype[Any]:
+    """float32 for data that fit into it without loss, else float64."""
+    return np.dtype(np.float32 if X.dtype.name in _SMALL_TYPES else np.float64)
+
+
+def as_matrix(X: Any, estimator: Any, **checks: Any) -> Any:
+    """An array of two dimensions, or CSR if ``checks`` accept it; NaN where an entry is masked.
+
+    Parameters
+    ----------
+    X : array-like, data frame or sparse matrix
+    estimator : estimator
+        Whose name the sentences bear.
+    **checks
+        For scikit-learn's `check_array`.
+    """
+    X = unmasked(X)
+    name = type(estimator).__name__
+    if isinstance(X, list | tuple):
+        X = _from_lists(X, name)
+    _check_dimensions(X, name)
+    return check_array(X, estimator=estimator, **checks)
+
+
+def unmasked(X: Any) -> Any:
+    """Masked arrays with NaN in place of what is masked; anything else as it is."""
+    if isinstance(X, list | tuple) and any(isinstance(row, np.ma.MaskedArray) for row in X):
+        X = np.ma.stack(X)
+    if not isinstance(X, np.ma.MaskedArray):
+        return X
+    hidden = np.ma.getmaskarray(X)
+    if not hidden.any() or X.dtype.kind not in "buif":
+        return X.data
+    plain = np.array(X.data, dtype=computing_dtype(X))
+    plain[hidden] = np.nan
+    return plain
+
+
+def refuse_mask(name: str, value: Any) -> None:
+    """Refuse a mask where a gap has no meaning."""
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise ValueError(f"{name} has masked entries; fill them first, with {name}.filled(...).")
+
+
+def _from_lists(X: Any, name: str) -> Any:
+    try:
+        return np.asarray(X)
+    except ValueError:
+        raise ValueError(
+            f"{name} takes one row for each sample, all of one length; these lists are ragged."
+        ) from None
+
+
+def _check_dimensions(X: Any, name: str) -> None:
+    n_dimensions = getattr(X, "ndim", 2)
+    if n_dimensions > 2:
+        raise ValueError(
+            f"Found array with dim {n_dimensions}, of the shape {X.shape}, while {name} takes one "
+            "row for each sample. Reshape your data with X.reshape(len(X), -1): each frame, "
+            "picture or block is then a row."
+        )
+    if n_dimensions == 1:
+        raise ValueError(
+            f"Expected 2D array, got 1D array instead, of the shape {X.shape}. Reshape your data "
+            "with X.reshape(1, -1) if it is one sample, or with X.reshape(-1, 1) if it is one "
+            "feature."
+        )
+    if n_dimensions == 0:
+        raise ValueError(
+            f"Expected 2D array, got scalar array instead: {name} takes one row for each sample. "
+            "Reshape your data with numpy.reshape(X, (1, 1)) if it is one number."
+        )

@@ -1,0 +1,247 @@
+"""What parameters may be, by their names, and which of them may change while a model goes on.
+
+One table for all estimators and tasks, since the same name means the same everywhere. None is fine
+wherever it is the default.
+"""
+
+import inspect
+import math
+from collections.abc import Callable, Iterable, Iterator
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+Rule = Callable[[Any], str | None]
+"""Tells what a value should be instead, or None if it is fine."""
+
+_LARGEST_SEED = 2**32 - 1
+
+
+def is_whole(value: Any, least: int = 1) -> bool:
+    """Whether a value is a whole number; True and 2.0 are none."""
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a finite real number; True is none."""
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _positive_whole(value: Any) -> str | None:
+    return None if is_whole(value) else "a positive integer"
+
+
+def _whole(value: Any) -> str | None:
+    return None if is_whole(value, 0) else "a whole number, 0 or more"
+
+
+def _positive(value: Any) -> str | None:
+    return None if is_number(value) and value > 0 else "a positive number"
+
+
+def _not_negative(value: Any) -> str | None:
+    return None if is_number(value) and value >= 0 else "a finite number, 0 or more"
+
+
+def _tolerance(value: Any) -> str | None:
+    good = is_number(value) and value >= 0
+    return None if good else "a finite number, 0 or more (0 never stops by it)"
+
+
+def _number(value: Any) -> str | None:
+    return None if is_number(value) else "a finite number"
+
+
+def _share(value: Any) -> str | None:
+    return None if is_number(value) and 0 < value < 1 else "a number between 0 and 1"
+
+
+def _bound(value: Any) -> str | None:
+    good = isinstance(value, Real) and not isinstance(value, bool) and float(value) > 0
+    return None if good else "a positive number"
+
+
+def _flag(value: Any) -> str | None:
+    return None if isinstance(value, bool | np.bool_) else "True or False"
+
+
+def _verbosity(value: Any) -> str | None:
+    good = isinstance(value, bool | np.bool_) or is_whole(value, 0)
+    return None if good else "0 (silent) or 1 (a progress bar)"
+
+
+def _threads(value: Any) -> str | None:
+    good = is_whole(value) or (is_whole(value, -1) and value == -1)
+    return None if good else "a positive number of threads, or -1 or None for all cores"
+
+
+def _seed(value: Any) -> str | None:
+    good = isinstance(value, np.random.RandomState) or value is np.random
+    good = good or (is_whole(value, 0) and value <= _LARGEST_SEED)
+    return None if good else f"an integer from 0 to {_LARGEST_SEED}, a RandomState, or None"
+
+
+def _callbacks(value: Any) -> str | None:
+    wanted = "a list of functions; put brackets around a single one"
+    if not isinstance(value, Iterable):
+        return wanted
+    if isinstance(value, Iterator):  # reading it here would use it up
+        return None
+    return None if all(callable(each) for each in value) else wanted
+
+
+RULES: dict[str, Rule] = {
+    "batch_size": _positive_whole,
+    "callbacks": _callbacks,
+    "false_alarm_rate": _share,
+    "feature_scale": _positive,
+    "graph_weight": _not_negative,
+    "location_scale": _positive,
+    "max_iter": _positive_whole,
+    "max_words": _positive_whole,
+    "n_components": _positive_whole,
+    "n_jobs": _threads,
+    "n_neighbors": _positive_whole,
+    "n_new_atoms": _whole,
+    "n_nonzero": _positive_whole,
+    "n_passes": _positive_whole,
+    "n_segments": _positive_whole,
+    "n_starts": _positive_whole,
+    "n_superpixels": _positive_whole,
+    "n_words": _positive_whole,
+    "outlier_bound": _bound,
+    "radius": _positive,
+    "random_state": _seed,
+    "shuffle": _flag,
+    "square_weight": _not_negative,
+    "threshold": _number,
+    "tol": _tolerance,
+    "top_share": _share,
+    "verbose": _verbosity,
+    "warm_up": _positive_whole,
+    "whiten": _flag,
+    "zero_weight": _not_negative,
+}
+
+
+def check_parameters(model: Any) -> None:
+    """Refuse parameters that are not what their names promise."""
+    for name, default in _defaults(model).items():
+        value = getattr(model, name)
+        if name in RULES and not (value is None and default is None):
+            check_parameter(name, value, RULES[name], " or None" if default is None else "")
+
+
+def check_parameter(name: str, value: Any, rule: Rule, also: str = "") -> None:
+    """Refuse one value, with a sentence."""
+    wanted = rule(value)
+    if wanted is not None:
+        also = "" if "None" in wanted else also
+        raise ValueError(f"{name}={value!r} must be {wanted}{also}.")
+
+
+def require_positive(name: str, value: Any) -> None:
+    """Refuse a number of things that is no positive integer."""
+    check_parameter(name, value, _positive_whole)
+
+
+_DEFAULTS: dict[type, dict[str, Any]] = {}
+
+
+def _defaults(model: Any) -> dict[str, Any]:
+    """Names and defaults of a model's parameters; looked up once, for it takes a while."""
+    kind = type(model)
+    if kind not in _DEFAULTS:
+        parameters = inspect.signature(kind).parameters
+        _DEFAULTS[kind] = {name: parameter.default for name, parameter in parameters.items()}
+    return _DEFAULTS[kind]
+
+
+# ------------------------------------------------------------------ what may change
+
+MAY_CHANGE = frozenset(
+    {
+        # How exactly, how fast and how loudly: the next call does as it is told.
+        "tol",
+        "max_iter",
+        "n_jobs",
+        "verbose",
+        "callbacks",
+        # How much the past counts from now on, and what is read out of what was learned.
+        "forgetting",
+        "n_nonzero",
+        "threshold",
+        "top_share",
+        "false_alarm_rate",
+        # How the next `fit` reads its data, and where it starts.
+        "batch_size",
+        "n_passes",
+        "n_starts",
+        "shuffle",
+        "warm_up",
+        "random_state",
+    }
+)
+"""Parameters that may change between two calls, and are honoured at once.
+
+All others are part of what was learned: statistics were summed up under them, and codes mean
+something only with them. If one of these changes, `partial_fit`, `resume`, `transform`, scores and
+`save` refuse, until it is set back or `fit` starts anew.
+"""
+
+
+class KeepsParameters:
+    """An estimator that remembers the parameters it began to learn with."""
+
+    _may_change = MAY_CHANGE
+    _began_as: dict[str, Any]
+
+    def _identity(self) -> dict[str, Any]:
+        """What may not change while a model goes on."""
+        fixed: dict[str, Any] = {}
+        for name in sorted(_defaults(self).keys() - self._may_change):
+            value = getattr(self, name)
+            fixed[name] = type(value) if _is_estimator(value) else value
+            if _is_estimator(value):  # its own parameters can be set as well
+                inner = value.get_params().items()
+                fixed |= {f"{name}__{key}": given for key, given in inner if self._is_fixed(key)}
+        return fixed
+
+    def _is_fixed(self, name: str) -> bool:
+        return name.rpartition("__")[2] not in self._may_change
+
+    def _check_goes_on(self) -> None:
+        """Refuse to go on under other parameters, or under such as mean nothing."""
+        check_parameters(self)
+        before, now = self._began_as, self._identity()
+        names = [*before, *(now.keys() - before.keys())]
+        other = [name for name in names if not _same(before.get(name), now.get(name))]
+        if other:
+            was, is_now = (
+                ", ".join(f"{name}={values[name]!r}" for name in other if name in values)
+                for values in (before, now)
+            )
+            raise ValueError(
+                f"What was learned so far belongs to {was}, and the model now has {is_now}; set it "
+                "back to go on, or call fit to start anew."
+            )
+
+
+def _is_estimator(value: Any) -> bool:
+    return hasattr(value, "get_params") and not isinstance(value, type)
+
+
+def _same(first: Any, second: Any) -> bool:
+    if first is second:
+        return True
+    if sparse.issparse(first) or sparse.issparse(second):
+        alike = getattr(first, "shape", None) == getattr(second, "shape", None)
+        return alike and np.array_equal(sparse.coo_array(first - second).data, [])
+    try:
+        if isinstance(first, np.ndarray | list | tuple) or isinstance(second, np.ndarray):
+            return np.array_equal(np.asarray(first), np.asarray(second))
+        return bool(first == second)
+    except (TypeError, ValueError):  # what cannot be compared is not the same
+        return False
