@@ -259,6 +259,37 @@ def test_similarities_of_any_size():
         np.testing.assert_allclose(H @ H.T / scale, blocks, atol=1e-9)
 
 
+@pytest.mark.parametrize("divergence", ["kl", "is", "hellinger", 0.5, 1.5, 3.0])
+def test_a_sample_of_nothing_costs_nothing(divergence):
+    given = {"divergence": divergence}
+    if not isinstance(divergence, str):
+        given = {"divergence": "beta", "divergence_parameter": divergence}
+    for dtype in (np.float64, np.float32):
+        X = planted(100).astype(dtype) * dtype(1e3)
+        model = ready(OnlineNMF(**given)).fit(X)
+        typical = -np.median(model.score_samples(X))
+        for size in (0, np.finfo(dtype).tiny, 1e-30):
+            nothing = np.full((2, X.shape[1]), size, dtype=dtype)
+            if divergence == "is" and size > np.finfo(np.float64).tiny:
+                continue  # which it can tell from nothing: it knows no scale
+            assert 0 <= -model.score_samples(nothing).min() < 1e-2 * typical
+            assert np.abs(model.transform(nothing)).max() < 1e-4
+
+
+def test_single_precision_codes_samples_far_below_the_others():
+    X = planted(100).astype(np.float32)
+    model = ready(OnlineNMF(divergence="kl")).fit(X)
+    small = model.transform(X * np.float32(2.0**-80)) * np.float32(2.0**80)
+    np.testing.assert_allclose(small, model.transform(X), rtol=1e-3, atol=1e-4)
+    rows = sparse.csr_array(np.vstack([X[:3], X[3:6] * np.float32(2.0**-80)]))
+    np.testing.assert_allclose(
+        model.transform(rows)[3:] * np.float32(2.0**80),
+        model.transform(X[3:6]),
+        rtol=1e-3,
+        atol=1e-4,
+    )
+
+
 # ----------------------------------------------------------------------- refusals
 
 

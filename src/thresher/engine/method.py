@@ -19,7 +19,14 @@ from thresher.engine.first_look import (
     without_gaps,
 )
 from thresher.engine.state import StreamState, Summary
-from thresher.engine.units import check_largest, check_size, check_unit, typical_size, unit_of
+from thresher.engine.units import (
+    check_largest,
+    check_size,
+    check_unit,
+    needs_double,
+    typical_size,
+    unit_of,
+)
 from thresher.learning import (
     DiagonalLearner,
     FixedWeight,
@@ -36,7 +43,14 @@ from thresher.learning import (
     positive_atoms,
     sample_length,
 )
-from thresher.linalg import Array, block_slices, load_block, load_sparse_block, sparse_block_slices
+from thresher.linalg import (
+    Array,
+    block_slices,
+    load_block,
+    load_sparse_block,
+    sparse_block_slices,
+    without_traces,
+)
 from thresher.losses import L1Distance, Loss, SeparableLoss, can_stay_sparse
 from thresher.penalties import Constrained
 from thresher.sets import NonnegativeL2Ball
@@ -196,6 +210,11 @@ class OnlineMethod:
         if not self.scale_samples:
             check_largest(batch, state.unit, state.D.dtype)
 
+    def computing_dtype(self, state: StreamState, batch: Batch, dtype: np.dtype[Any]) -> Any:
+        """The precision that codes of samples need: double, where some are traces in single."""
+        single = dtype == np.float32 and not self.scale_samples
+        return np.dtype(np.float64) if single and needs_double(batch, state.unit) else dtype
+
     # ---------------------------------------------------------------- starting
 
     def begin(
@@ -300,7 +319,8 @@ class OnlineMethod:
     ) -> tuple[Any, Array | None, Array | None]:
         """A block of a batch: samples, entry weights, and the maxima they were divided by."""
         if self._stays_sparse(batch):
-            return load_sparse_block(batch.X, rows, dtype, self.unit), None, None
+            block = load_sparse_block(batch.X, rows, dtype, self.unit)
+            return without_traces(block), None, None
         return self._load_dense(batch, rows, dtype)
 
     def blocks_are_dense(self, X: Any) -> bool:
@@ -320,7 +340,7 @@ class OnlineMethod:
     ) -> tuple[Array, Array | None, Array | None]:
         X, weight = load_block(batch.X, rows, dtype, batch.entry_weight, self.unit)
         if not self.scale_samples:
-            return X, weight, None
+            return without_traces(X), weight, None
         largest = np.abs(X).max(axis=1, keepdims=True)
         largest[largest == 0] = 1
         return X / largest, weight, largest

@@ -11,7 +11,7 @@ import numpy as np
 
 from thresher.engine.first_look import entries, every
 from thresher.learning import weighted_quantile
-from thresher.linalg import Array, load_block
+from thresher.linalg import Array, load_block, range_of_powers
 from thresher.streams import Batch
 
 _MEASURED_ENTRIES = 4096
@@ -53,9 +53,20 @@ def check_unit(unit: float, degree: float, n_features: int, dtype: np.dtype[Any]
         raise ValueError(_beyond(unit))
 
 
+def needs_double(batch: Batch, unit: float) -> bool:
+    """Whether some samples are so small beside the unit that single precision loses them."""
+    X: Any = batch.X
+    least = range_of_powers(np.dtype(np.float32))[0] * unit
+    if hasattr(X, "indptr"):
+        largest = abs(X).max(axis=1).toarray()
+    else:
+        largest = np.fmax.reduce(np.abs(X), axis=1)  # which looks past the gaps
+    return bool(((largest > 0) & (largest < least)).any())
+
+
 def check_size(size: float, dtype: np.dtype[Any], power: int = 2) -> None:
     """Refuse data whose squares, or other powers, would lose their precision as they are."""
-    least, most = _limits(dtype, power)
+    least, most = range_of_powers(dtype, power)
     if size > 0 and not least <= size <= most:
         raise ValueError(_beyond(size))
 
@@ -71,19 +82,12 @@ def check_largest(batch: Batch, unit: float, dtype: np.dtype[Any], power: int = 
     largest = max(float(values.max()), -float(values.min()))
     if np.isnan(largest):  # slower, but it looks past the gaps
         largest = max(float(np.fmax.reduce(values, None)), -float(np.fmin.reduce(values, None)))
-    if largest / unit > _limits(dtype, power)[1]:
+    if largest / unit > range_of_powers(dtype, power)[1]:
         raise ValueError(
             f"An entry of {largest:.0e} is too large or too small to compute with among the "
             "others: its square overflows. Mark glitches as missing (NaN), clip them, or pass "
             "float64."
         )
-
-
-def _limits(dtype: np.dtype[Any], power: int) -> tuple[float, float]:
-    limits = np.finfo(dtype)
-    eps = float(limits.eps)
-    least, most = float(limits.tiny) / eps, float(limits.max) * eps
-    return least ** (1 / power), most ** (1 / power)
 
 
 def _beyond(size: float) -> str:

@@ -197,13 +197,13 @@ class DictionaryModel(
         finish: Callable[[CodedBlock], Result],
     ) -> Iterator[tuple[slice, Result]]:
         """Code all rows, block by block, and yield what ``finish`` makes of each block."""
-        dtype = computing_dtype(X)
         batch = Batch(X, entry_weight=self._checked_entry_weight(X, entry_weight))
         with told_in_words():
-            problem, encoder = self._problem(dtype), self._exact_encoder()
-            problem.loss.check_weight(batch.entry_weight)
             method, state = self._fitted_method(), self._state
             method.check(state, batch)
+            dtype = method.computing_dtype(state, batch, computing_dtype(X))
+            problem, encoder = self._problem(dtype), self._exact_encoder()
+            problem.loss.check_weight(batch.entry_weight)
             encoder.prepare(problem)
 
         def work(rows: slice) -> tuple[slice, Result, int]:

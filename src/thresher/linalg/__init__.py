@@ -1,12 +1,13 @@
 """Dense, sparse and masked access to samples, written once; polar factors, rotations."""
 
-from thresher.linalg.arrays import Array
+from thresher.linalg.arrays import Array, range_of_powers
 from thresher.linalg.blocks import (
     block_slices,
     load_block,
     load_sparse_block,
     rows_per_block,
     sparse_block_slices,
+    without_traces,
 )
 from thresher.linalg.givens import (
     from_givens,
@@ -29,7 +30,9 @@ __all__ = [
     "n_givens_angles",
     "newton_schulz",
     "polar",
+    "range_of_powers",
     "rows_per_block",
     "sparse_block_slices",
     "thinned",
+    "without_traces",
 ]

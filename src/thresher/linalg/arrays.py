@@ -1,4 +1,4 @@
-"""The array type that every numerical function of the library takes and returns."""
+"""Names for array types, and what numbers of a type can be computed with."""
 
 from typing import Any
 
@@ -6,4 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.floating[Any]]
-"""A float32 or float64 array; results keep the dtype of their input."""
+"""A float32 or float64 array; which of the two is decided by the data and kept throughout."""
+
+
+def range_of_powers(dtype: np.dtype[Any], power: int = 2) -> tuple[float, float]:
+    """Between which sizes squares, or other powers, of numbers keep their precision."""
+    limits = np.finfo(dtype)
+    eps = float(limits.eps)
+    least, most = float(limits.tiny) / eps, float(limits.max) * eps
+    return least ** (1 / power), most ** (1 / power)

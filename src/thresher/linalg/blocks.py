@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from thresher.linalg.arrays import Array
+from thresher.linalg.arrays import Array, range_of_powers
 
 # A block's rows, times the features, stay below this: large enough that a matrix product runs at
 # full speed, small enough that a few such blocks fit in a core's cache.
@@ -100,3 +100,21 @@ def load_block(
             weight = np.ones_like(block)
         weight[missing] = 0
     return block, weight
+
+
+def without_traces(block: Any) -> Any:
+    """A block, dense or CSR, with zeros in the rows that are too small to compute with.
+
+    Beside samples of size one, what is so small that its square vanishes is nothing.
+    """
+    least, _ = range_of_powers(block.dtype)
+    if hasattr(block, "indptr"):
+        if block.data.min(initial=least) < least:
+            largest = abs(block).max(axis=1).toarray().ravel()
+            block.data[np.repeat(largest < least, np.diff(block.indptr))] = 0
+            block.eliminate_zeros()
+        return block
+    if block.max(axis=1, initial=0).min(initial=least) < least:
+        traces = np.abs(block).max(axis=1, initial=0, keepdims=True) < least
+        return np.where(traces, block.dtype.type(0), block)
+    return block

@@ -72,8 +72,10 @@ class SeparableLoss(Loss):
             return np.zeros((len(X), 1), dtype=X.dtype)
         seen = X if weight is None else np.where(weight > 0, X, 0)
         largest: Array = seen.max(axis=1, keepdims=True, initial=0)
-        # A row of zeros has no scale; any floor serves.
-        floor = np.where(largest > 0, largest * X.dtype.type(FLOOR), X.dtype.type(1))
+        # Zero, and what is so small that its square vanishes, has no scale of its own. What is
+        # small beside other samples, whose unit is one, then costs such a row nothing either.
+        least = np.sqrt(np.finfo(X.dtype).tiny)
+        floor = np.where(largest > least, largest, 1).astype(X.dtype) * X.dtype.type(FLOOR)
         return floor if self.zero_slope is None else floor * (X > 0)
 
     def within(self, X: Array, Y: Array, weight: Array | None) -> tuple[Array, Array]:
