@@ -70,7 +70,7 @@ class DivergenceModel(DictionaryModel):
             loss.check_weight(np.zeros((1, 1)))
 
     def _exact_encoder(self) -> BlockEncoder:
-        return AutoEncoder(self.tol, self.max_iter)
+        return AutoEncoder(float(self.tol), self.max_iter)
 
     @property
     def loss_(self) -> Loss:

@@ -187,7 +187,7 @@ class ManhattanNMF(BatchModel):
         codes = named_regulariser("code", self.code_set, self.code_penalty)
         problem = CodingProblem(np.zeros((1, 1)), self._loss(), codes)
         if codes.couples_rows or LeastAbsolute.applies(problem):
-            return AutoEncoder(self.tol, self.max_iter)
+            return AutoEncoder(float(self.tol), self.max_iter)
         return Encoder(BlockADMM(), SmallChange(_SETTLED * self.tol), self.max_iter, certify=False)
 
     def _loss(self) -> Loss:

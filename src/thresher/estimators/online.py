@@ -104,7 +104,6 @@ class OnlineModel(LearnedModel):
         gives the same bits as the run would have given.
         """
         self._check_is_begun()
-        self._check_parameters()
         self._check_goes_on()
         position = self._position
         samples = self._checked(X, known=True)

@@ -172,7 +172,7 @@ class OnlineOrthogonalDictionary(OnlineModel):
 
     def _identity(self) -> dict[str, Any]:
         # One half-life may take the place of another, but those that drift have their own learner.
-        return {**super()._identity(), "solver_": self.solver_}
+        return {**super()._identity(), "forgetting": f"for {self.solver_}"}
 
     # ---------------------------------------------------------------- validation
 

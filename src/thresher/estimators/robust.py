@@ -83,7 +83,7 @@ class RobustModel(DictionaryModel):
         )
 
     def _exact_encoder(self) -> BlockEncoder:
-        return AutoEncoder(self.tol, self.max_iter)
+        return AutoEncoder(float(self.tol), self.max_iter)
 
     @property
     def outlier_weight_(self) -> float:
