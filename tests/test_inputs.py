@@ -138,8 +138,8 @@ def test_masks_where_a_gap_means_nothing_are_refused():
 def test_nullable_columns_are_gaps():
     pd = pytest.importorskip("pandas")
     gaps, _ = with_gaps()
-    frame = pd.DataFrame(gaps).convert_dtypes(convert_integer=False)
-    assert {str(kind) for kind in frame.dtypes} == {"Float64"}
+    frame = pd.DataFrame(gaps).astype("Float64")
+    assert frame.iloc[:, 0].isna().any()
     one, two = ready(OnlineRobustNMF()).fit(gaps), ready(OnlineRobustNMF()).fit(frame)
     np.testing.assert_array_equal(one.components_, two.components_)
 
@@ -242,9 +242,9 @@ def test_what_was_learned_keeps_its_parameters(estimator, tmp_path):
         before = getattr(fitted, name)
         fitted.set_params(**{name: value})
         for verb in verbs:
-            with pytest.raises(ValueError, match=rf"belongs to .*\b{name}.*set it back"):
+            with pytest.raises(ValueError, match=rf"belongs to .*\b{name}=|^{name}="):
                 getattr(fitted, verb)(X)
-        with pytest.raises(ValueError, match="belongs to"):
+        with pytest.raises(ValueError, match=rf"belongs to .*\b{name}=|^{name}="):
             thresher.save(fitted, tmp_path / "model")
         fitted.set_params(**{name: before})
         np.testing.assert_array_equal(fitted.transform(X), codes)

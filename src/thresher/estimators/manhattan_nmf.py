@@ -76,8 +76,8 @@ class ManhattanNMF(BatchModel):
     frozen_atoms : list of int or of bool, optional
         Atoms that never move.
     tol : float
-        Relative improvement of the objective in a round at which `fit` ends, and the certificate
-        that codes of `transform` meet.
+        Relative improvement of the objective in a round at which `fit` ends (0: it never does),
+        and the certificate that codes of `transform` meet.
     max_iter : int
         Bound on the rounds, and on the iterations of a code in `transform`.
     n_jobs : int, optional
@@ -204,7 +204,7 @@ class ManhattanNMF(BatchModel):
         state = self._state
         problem = BatchProblem(method, batch, method.loss(1.0), state.D.dtype)
         solver = named_solver(self.solver, MANHATTAN_SOLVERS)
-        worth = state.code_unit**2 / state.loss_unit  # of squares of codes
+        worth = state.code_unit * (state.code_unit / state.loss_unit)  # of squares of codes
         if codes is None:
             # Uniform, as published; the same for every row, so that a sample of weight two is
             # treated exactly like two equal samples.

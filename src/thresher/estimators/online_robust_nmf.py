@@ -36,8 +36,9 @@ class OnlineRobustNMF(RobustModel, GrowingModel, OnlineModel):
         λ, in the units of the data. ``auto`` is the paper's ``1/√F`` times the range of the data;
         ``mad`` is 2.5 standard deviations of the noise, measured on the residuals of the stream.
     outlier_penalty : {"l1", "samples"} or Penalty
-        ``l1`` sets single entries aside, ``samples`` whole samples. A part such as
-        ``SparseGroupLasso(1.0, 0.5, groups)`` is multiplied by λ.
+        ``l1`` sets single entries aside at the price ``λ‖r‖₁``, ``samples`` whole samples at
+        ``λ√F‖r‖₂``: for the same λ an outlier that is spread evenly costs the same. A part such
+        as ``SparseGroupLasso(1.0, 0.5, groups)`` is multiplied by λ.
     outlier_sign : {"free", "nonnegative"}
         Whether outliers may be negative.
     outlier_bound : float, optional
@@ -70,7 +71,8 @@ class OnlineRobustNMF(RobustModel, GrowingModel, OnlineModel):
         and separations are in the original units all the same.
     tol : float
         Codes of `transform` have a certificate (relative proximal gradient residual) of at most
-        this; `fit` ends when the mean loss of a pass improves by less than this, relatively.
+        this; `fit` ends when the mean loss of a pass improves by less than this, relatively. 0
+        never ends anything: all passes, and all iterations of a code.
     max_iter : int
         Bound on the iterations of a code.
     n_jobs : int, optional

@@ -32,8 +32,8 @@ class RobustNMF(RobustModel, BatchModel):
     max_iter : int
         Bound on the rounds of the alternation and on the iterations of a code in `transform`.
     tol : float
-        Relative improvement of the objective in a round at which `fit` ends, and the certificate
-        that codes of `transform` meet.
+        Relative improvement of the objective in a round at which `fit` ends (0: it never does),
+        and the certificate that codes of `transform` meet.
 
     All other parameters are those of `OnlineRobustNMF`.
 

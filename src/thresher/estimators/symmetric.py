@@ -50,7 +50,7 @@ class SymmetricManhattanNMF(BaseEstimator):
         (entry by entry, ℓ1 stops at kinks, and the squared loss has none); the uniform numbers
         themselves; or an embedding.
     tol : float
-        Relative decrease of the objective in a sweep at which `fit` ends.
+        Relative decrease of the objective in a sweep at which `fit` ends; 0 never ends it.
     max_iter : int
         Bound on the sweeps.
     random_state : int, RandomState or None
