@@ -13,6 +13,12 @@ def hangs(rng: np.random.Generator) -> str:
     return "right"
 
 
+def turns_in_circles(rng: np.random.Generator) -> str:
+    while rng.random() < 2:
+        pass
+    return "right"
+
+
 def compiles_for_long(rng: np.random.Generator) -> str:
     with event.trigger_event("numba:compile"), event.trigger_event("numba:compile"):
         time.sleep(2)

@@ -58,6 +58,17 @@ def limited_memory(limit: int) -> Any:
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
 
+def told(error: BaseException) -> str:
+    """The traceback, and the models that the family had in its hands."""
+    lines = traceback.format_exception(error)
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        model = frame.f_locals.get("model")
+        if "/fuzz/" in frame.f_code.co_filename and model is not None:
+            lines.insert(0, f"model = {model!r}\n")
+            break
+    return "".join(lines)
+
+
 def outcome_of(family: Any, seed: int, limit: int) -> tuple[str, str, int]:
     """What became of a case: its outcome or the kind of failure, details, peak of memory."""
     before = kilobytes("VmRSS")
@@ -71,12 +82,12 @@ def outcome_of(family: Any, seed: int, limit: int) -> tuple[str, str, int]:
             outcome = family(np.random.default_rng(seed))
         assert outcome in ("right", "refused"), f"The outcome {outcome!r} is not known."
         kind, detail = outcome, ""
-    except MemoryError:
-        kind, detail = "memory", traceback.format_exc()
-    except AssertionError:
-        kind, detail = "wrong", traceback.format_exc()
-    except BaseException:
-        kind, detail = "crash", traceback.format_exc()
+    except MemoryError as error:
+        kind, detail = "memory", told(error)
+    except AssertionError as error:
+        kind, detail = "wrong", told(error)
+    except BaseException as error:
+        kind, detail = "crash", told(error)
     growth = max(0, kilobytes("VmHWM") - before)
     if growth > limit and kind in ("right", "refused"):
         kind, detail = "memory", f"{growth >> 20} MB were in use at the peak."
