@@ -59,9 +59,10 @@ class Result:
 
     def line(self) -> str:
         """How to repeat the case."""
-        reason = self.detail.strip().splitlines()[-1][:200] if self.detail.strip() else ""
+        lines = [line for line in self.detail.splitlines() if line[:1].strip()]
+        reason = next((line for line in reversed(lines) if "Error:" in line), "".join(lines[-1:]))
         command = f"python tests/fuzz/harness.py {self.family} {self.seed}"
-        return f"{self.kind}: {command}  # {reason}"
+        return f"{self.kind}: {command}  # {reason[:200]}"
 
 
 class Worker:
