@@ -1,0 +1,23 @@
+"""The first cases of every family; `benchmarks/fuzz.py` runs many more."""
+
+import pytest
+
+pytest.importorskip("resource", reason="Limits on memory need a POSIX system.")
+
+from fuzz.harness import GOOD, Workers, families
+
+CASES = 10
+
+
+@pytest.fixture(scope="module")
+def workers():
+    with Workers(jobs=2) as workers:
+        yield workers
+
+
+@pytest.mark.parametrize("family", families())
+def test_no_case_fails(workers, family):
+    results = list(workers.run((family, seed) for seed in range(CASES)))
+    failures = [result for result in results if result.kind not in GOOD]
+    assert not failures, "\n".join(f"{f.line()}\n{f.detail}" for f in failures)
+    assert any(result.kind == "right" for result in results), "No case was checked."
