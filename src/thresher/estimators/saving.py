@@ -144,7 +144,8 @@ def unpacked_model(contents: Contents) -> Any:
         else:
             given[name] = unpacked_value(value, contents)
     hints = get_type_hints(kind.__init__)
-    hints = {name: hints.get(name, Any) for name in kind._get_param_names()}
+    known = [name for name in kind._get_param_names() if name not in _NOT_SAVED]
+    hints = {name: hints.get(name, Any) for name in known}
     model = made(kind, given, hints, contents)
     try:
         model._check_parameters()

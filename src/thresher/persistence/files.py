@@ -26,7 +26,7 @@ STORABLE += ("float16", "float32", "float64")
 """Types of numbers that a file holds."""
 
 _LONGEST_HEADER = 1 << 24  # names and parameters; all that grows with a model is in arrays
-_NO_CHECKSUM = b"0" * 64
+_NO_CHECKSUM = "0" * 64
 
 
 def write_file(path: str | Path, arrays: dict[str, NDArray[Any]], document: dict[str, Any]) -> None:
@@ -40,7 +40,7 @@ def file_bytes(arrays: dict[str, NDArray[Any]], document: dict[str, Any]) -> byt
         "format": "thresher",
         "version": str(FORMAT_VERSION),
         "document": json.dumps(document, sort_keys=True),
-        "checksum": _NO_CHECKSUM.decode(),
+        "checksum": _NO_CHECKSUM,
     }
     content = save({name: np.asarray(V, order="C") for name, V in arrays.items()}, metadata)
     if int.from_bytes(content[:8], "little") > _LONGEST_HEADER:
@@ -52,9 +52,10 @@ def file_bytes(arrays: dict[str, NDArray[Any]], document: dict[str, Any]) -> byt
 
 def sealed(content: bytes) -> bytes:
     """A file with the checksum that belongs to it, in the place that is kept for it."""
-    digest = hashlib.sha256(content).hexdigest().encode()
     header = 8 + int.from_bytes(content[:8], "little")
-    return content[:header].replace(_NO_CHECKSUM, digest, 1) + content[header:]
+    place = _place(content, header, _NO_CHECKSUM)
+    digest = hashlib.sha256(content).hexdigest().encode()
+    return content[:place] + digest + content[place + len(digest) :]
 
 
 def read_file(path: str | Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
@@ -71,6 +72,7 @@ def read_file(path: str | Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]
     except (SafetensorError, KeyError, ValueError, OverflowError) as error:
         raise _not_ours(path, error) from error
     checksum = metadata["checksum"]
+    found: str | None
     if metadata["version"] == "1":
         found = _old_checksum(arrays, metadata["document"])
     else:
@@ -116,13 +118,20 @@ def _not_ours(path: str | Path, why: object) -> FileError:
     )
 
 
-def _checksum(content: bytes, header: int, written: str) -> str:
-    """Of the file as it was before the checksum was put in its place."""
-    place = content.find(written.encode(), 0, header)
+def _place(content: bytes, header: int, checksum: str) -> int:
+    """Where the checksum stands: quotes that are not escaped are found nowhere else."""
+    key = b'"checksum":"'
+    place = content.find(key + checksum.encode() + b'"', 0, header)
+    return place if place < 0 else place + len(key)
+
+
+def _checksum(content: bytes, header: int, written: str) -> str | None:
+    """Of the file as it was before the checksum was put in its place; None if it has no place."""
+    place = _place(content, header, written)
     if len(written) != len(_NO_CHECKSUM) or place < 0:
-        return "none"
+        return None
     digest = hashlib.sha256(content[:place])
-    digest.update(_NO_CHECKSUM)
+    digest.update(_NO_CHECKSUM.encode())
     digest.update(memoryview(content)[place + len(_NO_CHECKSUM) :])
     return digest.hexdigest()
 
