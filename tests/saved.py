@@ -24,7 +24,7 @@ from thresher.persistence import read_file, write_file
 from thresher.testing.data import planted
 
 QUIET = {"random_state": 3, "verbose": 0}
-BATCH = {**QUIET, "max_iter": 4}
+BATCH = {**QUIET, "tol": 1e-2}
 STREAM = {**QUIET, "batch_size": 16, "n_passes": 1}
 TEXTS = [
     "rain falls on hills", "wind and rain north", "snow on northern hills", "dogs bark loud",

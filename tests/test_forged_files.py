@@ -191,16 +191,9 @@ def test_forged_models_do_not_load(change, says, files, tmp_path):
 
 def test_statistics_must_suit_the_dictionary(files, tmp_path):
     """Each array of each kind of statistics: wrong shapes, types and numbers."""
-    for name in (
-        "OnlineRobustNMF",
-        "OnlineNMF",
-        "OnlineL1Dictionary",
-        "OnlineOrthogonalDictionary",
-    ):
-        path = tmp_path / name
-        path.write_bytes((files / name).read_bytes())
-        kept = [field for field in load(path)._state.statistics.AXES]
-        for field in kept:
+    online = [name for name in MAKERS if name.startswith("Online")]
+    for name in online:
+        for field in load(files / name)._state.statistics.AXES:
             place = f"statistics.{field}"
             for change, says in (
                 (lose(place), "is missing"),

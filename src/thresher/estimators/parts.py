@@ -127,7 +127,7 @@ def _packed_list(name: str, value: Any, arrays: dict[str, Any]) -> Any:
     except ValueError:  # rows of several lengths
         numbers = np.array(None)
     # Long lists are shorter as arrays, if they come back as they were.
-    if numbers.dtype.name in STORABLE and kind == "list" and numbers.tolist() == value:
+    if numbers.dtype.name in STORABLE and repr(numbers.tolist()) == repr(value):
         arrays[name] = numbers
         return {"array": name, "list": True}
     items = [packed_value(f"{name}.{n}", item, arrays) for n, item in enumerate(value)]

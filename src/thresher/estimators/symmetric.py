@@ -178,13 +178,13 @@ class SymmetricManhattanNMF(BaseEstimator):
                 before = H.copy()
                 manhattan_sweep(similarity, H)
                 now = manhattan_loss(similarity, H)
-                self._adopt(H, dtype)
                 size = float(np.linalg.norm(before)) or 1.0
                 change = float(np.linalg.norm(H - before)) / size
                 seconds = time.perf_counter() - started
                 decrease = (last - now) / last if last > 0 else 0.0
                 row = HistoryRow(number * n, seconds, now / n, decrease, change)
                 self.history_.append(row)
+                self._adopt(H, dtype)
                 bar.update(number, f"objective {now / n:.4g}")
                 if attempt.stops(callbacks, Step(row, self.components_, self)):
                     reason = "a callback said stop"
