@@ -1,8 +1,10 @@
 """A small fitted model of every public class, and how to write false files of them."""
 
+import dataclasses
 from functools import cache
 
 import numpy as np
+from scipy import sparse
 
 import thresher
 from thresher import (
@@ -19,6 +21,8 @@ from thresher import (
     RobustNMF,
     SymmetricManhattanNMF,
     TopicModel,
+    load,
+    save,
 )
 from thresher.persistence import read_file, write_file
 from thresher.testing.data import planted
@@ -86,6 +90,31 @@ def public_models():
     """Every class that the library shows and that has parameters."""
     kinds = (getattr(thresher, name) for name in thresher.__all__)
     return [kind for kind in kinds if isinstance(kind, type) and hasattr(kind, "get_params")]
+
+
+def same(a, b):
+    """Equal in type and in value, all the way down."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, np.ndarray):
+        return a.dtype == b.dtype and a.shape == b.shape and bool((a == b).all())
+    if sparse.issparse(a):
+        return a.shape == b.shape and (a != b).nnz == 0
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(same(a[key], b[key]) for key in a)
+    if hasattr(a, "get_params"):
+        return same(a.get_params(deep=False), b.get_params(deep=False))
+    if dataclasses.is_dataclass(a) and not isinstance(a, type):
+        return all(same(getattr(a, f.name), getattr(b, f.name)) for f in dataclasses.fields(a))
+    return a == b
+
+
+def back(model, tmp_path):
+    """A model that was a file in between."""
+    save(model, tmp_path / "model")
+    return load(tmp_path / "model")
 
 
 def forge(path, change):

@@ -1,16 +1,26 @@
-"""What was saved comes back: every parameter of every class, every part, old files too."""
+"""What was saved comes back: every parameter of every class, every part."""
 
 import dataclasses
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from safetensors import safe_open
 from scipy import sparse
 from sklearn.decomposition import NMF
 
-from saved import BATCH, MAKERS, QUIET, STREAM, TEXTS, answers, image, public_models, samples
+from saved import (
+    BATCH,
+    MAKERS,
+    QUIET,
+    STREAM,
+    TEXTS,
+    answers,
+    back,
+    image,
+    public_models,
+    same,
+    samples,
+)
 from thresher import (
     BatchNMF,
     Checkpoint,
@@ -36,36 +46,10 @@ from thresher.estimators.solvers import (
     spsgd,
 )
 from thresher.learning import HalfLife, OnlineInexactADMM, PowerForgetting
-from thresher.losses import Bregman, Csiszar, Envelope, Huber, L1Distance, Mahalanobis, SmoothedL1
+from thresher.losses import Bregman, Csiszar, Envelope, Huber, Mahalanobis, SmoothedL1
 from thresher.penalties import L1, ElasticNet, GroupLasso, GroupNorm
 from thresher.persistence import Contents
-from thresher.sets import Box, GroupBall, NonnegativeL1Ball, Reals, Simplex
-
-OLD = Path(__file__).parent / "data" / "version_1"
-
-
-def same(a, b):
-    """Equal in type and in value, all the way down."""
-    if type(a) is not type(b):
-        return False
-    if isinstance(a, np.ndarray):
-        return a.dtype == b.dtype and a.shape == b.shape and bool((a == b).all())
-    if sparse.issparse(a):
-        return a.shape == b.shape and (a != b).nnz == 0
-    if isinstance(a, list | tuple):
-        return len(a) == len(b) and all(map(same, a, b))
-    if isinstance(a, dict):
-        return list(a) == list(b) and all(same(a[key], b[key]) for key in a)
-    if hasattr(a, "get_params"):
-        return same(a.get_params(deep=False), b.get_params(deep=False))
-    if dataclasses.is_dataclass(a) and not isinstance(a, type):
-        return all(same(getattr(a, f.name), getattr(b, f.name)) for f in dataclasses.fields(a))
-    return a == b
-
-
-def back(model, tmp_path):
-    save(model, tmp_path / "model")
-    return load(tmp_path / "model")
+from thresher.sets import Box, GroupBall, Reals, Simplex
 
 
 def check_comes_back(model, tmp_path):
@@ -386,51 +370,3 @@ def test_models_of_other_libraries_inside_are_refused_with_a_sentence(tmp_path):
     model = FaceRecognizer(NMF(2, tol=0.1), **QUIET).fit(samples(), np.arange(48) % 2)
     with pytest.raises(ValueError, match=r"NMF is not a model of Thresher.*joblib"):
         save(model, tmp_path / "model")
-
-
-# ----------------------------------------------------------------------------- version 1
-
-
-@pytest.mark.parametrize("path", sorted(OLD.iterdir()), ids=lambda path: path.name)
-def test_files_of_version_1_still_load(path, tmp_path):
-    model = load(path)
-    with safe_open(path, framework="numpy") as file:
-        names = {"average", "model.average", "embedding", "sums"} & set(file.keys())
-        atoms = file.get_tensor(min(names))
-    if path.name == "symmetric":
-        atoms = atoms.T
-    shown = model.components_
-    if path.name == "novelty":
-        atoms = atoms.T
-    if path.name.startswith("topics"):
-        atoms = atoms / atoms.sum(axis=1, keepdims=True)
-    if path.name == "novelty_of_terms":
-        shown, atoms = np.sort(np.abs(shown[shown != 0])), np.sort(np.abs(atoms[atoms != 0]))
-    np.testing.assert_allclose(shown, atoms, rtol=1e-12)
-    again = back(model, tmp_path)  # as a file of today
-    assert same(again, model)
-    np.testing.assert_array_equal(again.components_, model.components_)
-
-
-def test_parameters_of_version_1():
-    model = load(OLD / "robust")
-    assert model.feature_names_in_.tolist() == [f"sensor {i}" for i in range(5)]
-    assert model.dictionary_set == NonnegativeL1Ball(2.0)
-    assert model.code_penalty == ElasticNet(0.01, 0.1)
-    assert (model.forgetting, list(model.frozen_atoms), model.random_state) == (500, [1], 0)
-    assert model.threshold_ > 0
-    assert load(OLD / "oiadmm").solver == "oiadmm"
-    topics = load(OLD / "topics_of_words")
-    assert topics.vocabulary == ["rain", "hills", "dogs", "cats"]
-    assert topics.model.divergence == "hellinger"
-    assert load(OLD / "novelty_of_model").model.divergence == "kl"
-    assert L1Distance() == load(OLD / "oiadmm").divergence
-
-
-def test_an_interrupted_fit_of_version_1_resumes():
-    """It does not tell of which array it is, and so any of its shape is believed."""
-    rng = np.random.default_rng(0)
-    X = rng.random((60, 2)) @ rng.random((2, 5))
-    resumed = load(OLD / "interrupted").resume(X)
-    assert resumed.n_samples_seen_ == 240
-    assert resumed.score(X) > load(OLD / "interrupted").score(X)

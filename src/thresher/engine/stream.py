@@ -104,7 +104,7 @@ class Position:
 
 def check_origin(then: dict[str, str], now: dict[str, str]) -> None:
     """Refuse to go on with other data than a fit began with; old files do not tell which."""
-    other = [name for name, value in then.items() if now.get(name) != value]
+    other = [name for name, value in now.items() if then.get(name, value) != value]
     if other:
         raise ValueError(
             f"resume goes on with what fit was given, but {' and '.join(other)} changed since; "
