@@ -159,7 +159,6 @@ MODEL = [
     (put("seconds", float("nan")), "'seconds' must be a number"),
     (drop("threshold"), "'threshold' is missing"),
     (put("threshold", "high"), "'threshold' must be a number"),
-    (put("began_as", 7), "'began_as' is no text"),
     (lose("dictionary"), "the array 'dictionary' is missing"),
     (lose("average"), "the array 'average' is missing"),
     (lose("history"), "the array 'history' is missing"),
@@ -239,7 +238,7 @@ INSIDE = [
     ("NovelDocumentDetector", array("past", spoiled(np.nan)), "not finite"),
     ("NovelDocumentDetector", drop("directions.seed"), "'seed' is missing"),
     ("NovelDocumentDetector", put("n_words", 3), "instead of"),
-    ("NovelDocumentDetector", put("parameters.top_share", 3.0), "must lie between 0 and 1"),
+    ("NovelDocumentDetector", put("parameters.top_share", 3.0), "a number between 0 and 1"),
     ("NovelDocumentDetector", put("parameters.mode", "fast"), "do not work"),
     ("NovelDocumentDetector", drop("directions"), "'model' is missing"),
     ("FaceRecognizer", array("codes", lambda V: V[:, :-1]), "instead of"),
@@ -294,9 +293,7 @@ def test_a_model_that_would_not_load_is_not_saved(tmp_path):
     model = MAKERS["OnlineNMF"]()
     save(model, path)
     before = path.read_bytes()
-    with pytest.raises(ValueError, match=r"This model is not whole: n_components=7"):
-        save(model.set_params(n_components=7), path)
-    model.set_params(n_components=3)._state.D.flags.writeable = True
+    model._state.D.flags.writeable = True
     model._state.D[0, 0] = np.nan
     with pytest.raises(ValueError, match=r"This model is not whole.*finite"):
         save(model, path)

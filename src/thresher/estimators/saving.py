@@ -150,7 +150,7 @@ def unpacked_model(contents: Contents) -> Any:
     try:
         model._check_parameters()
     except (TypeError, ValueError, OverflowError) as error:
-        raise contents.error(f"its parameters do not work ({error})") from error
+        raise contents.error(f"its parameters do not work: {error}") from error
     return model
 
 

@@ -33,7 +33,7 @@ class Contents:
 
     def error(self, what: object) -> FileError:
         """The sentence for something that is wrong."""
-        return FileError(f"{self.name} is not whole: {what}.")
+        return FileError(f"{self.name} is not whole: {str(what).rstrip('.')}.")
 
     def inner(self, name: str) -> "Contents":
         """What belongs to a model inside: its document, and the arrays under its name."""
