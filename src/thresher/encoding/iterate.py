@@ -9,7 +9,7 @@ import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,6 +104,7 @@ class RowSolver(ABC):
         return block.objective(self.codes(block, state))
 
 
+@runtime_checkable
 class BlockEncoder(Protocol):
     """What finds the codes of a block: a solver with its stop, or a combination of several."""
 

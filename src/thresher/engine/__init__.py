@@ -2,7 +2,14 @@
 
 from thresher.engine.alternate import Alternation, alternate
 from thresher.engine.batch import BatchADMM, BatchProblem, ExactAlternation
-from thresher.engine.callbacks import Callback, Step, StopAfter, any_stops
+from thresher.engine.callbacks import (
+    Callback,
+    Step,
+    StopAfter,
+    any_stops,
+    begin_callbacks,
+    list_callbacks,
+)
 from thresher.engine.exact_half import ExactRows
 from thresher.engine.graph import Graph, nearest_neighbours, similarities
 from thresher.engine.half import Half, HalfSolver
@@ -15,7 +22,7 @@ from thresher.engine.progress import ProgressBar
 from thresher.engine.rank_one import RankOneSweeps
 from thresher.engine.starts import best_start
 from thresher.engine.state import StreamState, Summary
-from thresher.engine.stream import OVERFLOW, Method, Position, advance, stream
+from thresher.engine.stream import OVERFLOW, Method, Position, advance, check_origin, stream
 from thresher.engine.trouble import told_in_words
 from thresher.engine.two_factors import TwoFactors, is_bare
 
@@ -49,9 +56,12 @@ __all__ = [
     "advance",
     "alternate",
     "any_stops",
+    "begin_callbacks",
     "best_start",
     "box_gap",
+    "check_origin",
     "is_bare",
+    "list_callbacks",
     "nearest_neighbours",
     "similarities",
     "stream",

@@ -1,6 +1,6 @@
 """What a user may do between two steps: watch, stop, save."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +30,24 @@ class Step:
 
 
 Callback = Callable[[Step], bool | None]
-"""Called after each step; returning True ends the fit."""
+"""Called after each step; returning True ends the fit. It may have a method `begin`, too."""
+
+
+def list_callbacks(model: Any) -> None:
+    """Put a list in the place of a generator, which could be read once, and so called once."""
+    if isinstance(model.callbacks, Iterator):
+        model.callbacks = list(model.callbacks)
+
+
+def begin_callbacks(model: Any, n_seen: int = 0) -> None:
+    """Tell the callbacks of a model that a fit begins, or goes on after so many samples.
+
+    Those with a method ``begin(model, n_seen)`` may refuse the model before anything is done.
+    """
+    for callback in model.callbacks or ():
+        begin = getattr(callback, "begin", None)
+        if callable(begin):
+            begin(model, n_seen)
 
 
 def any_stops(callbacks: Iterable[Callback], step: Step) -> bool:

@@ -64,7 +64,11 @@ class History:
 
     @classmethod
     def from_array(cls, values: Array) -> "History":
-        """Undo `to_array`."""
+        """Undo `to_array`; ValueError if that never gives such an array."""
+        width = len(HistoryRow._fields)
+        good = len(values) <= LONGEST and values.shape[1] in (width - 1, width)
+        if not good or not ((values[:, 0] >= 0) & (values[:, 0] < 2**53)).all():
+            raise ValueError(f"an array of the shape {values.shape} is no history")
         history = cls()
         history._rows = [HistoryRow(int(row[0]), *map(float, row[1:])) for row in values]
         return history

@@ -83,7 +83,12 @@ class OrthogonalMethod:
         return StreamState(D, D, statistics, seed)
 
     def going_on(self, state: StreamState) -> "OrthogonalMethod":
-        """The method itself; parameters that a state depends on are compared before."""
+        """The method itself, if the state began with its learner."""
+        if not isinstance(state.statistics, self.learner.statistics):
+            raise ValueError(
+                "What was learned so far belongs to another solver; set it back to go on, or call "
+                "fit to start anew."
+            )
         return self
 
     # ------------------------------------------------------------------- verbs

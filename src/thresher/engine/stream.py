@@ -5,7 +5,7 @@ have a fixed size and are merged in order, so the bits do not depend on where th
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import add
 from typing import Protocol, Self
@@ -67,7 +67,8 @@ def advance(
 class Position:
     """Where a fit stands: which pass, which batch of it, and the losses that decide the end.
 
-    ``n_rows`` and ``batch_size`` tell of which array it is the place; zero for streams.
+    ``n_rows`` and ``batch_size`` tell of which array it is the place; zero for streams. ``origin``
+    is the array's `thresher.streams.ArraySource.origin`.
     """
 
     pass_index: int = 0
@@ -77,6 +78,7 @@ class Position:
     last_mean: float = float("inf")
     n_rows: int = 0
     batch_size: int = 0
+    origin: dict[str, str] = field(default_factory=dict)
 
     def after(self, summary: Summary, batch: Batch) -> "Position":
         """One batch further."""
@@ -97,6 +99,16 @@ class Position:
             pass_loss=0.0,
             pass_weight=0.0,
             last_mean=mean,
+        )
+
+
+def check_origin(then: dict[str, str], now: dict[str, str]) -> None:
+    """Refuse to go on with other data than a fit began with; old files do not tell which."""
+    other = [name for name, value in now.items() if then.get(name, value) != value]
+    if other:
+        raise ValueError(
+            f"resume goes on with what fit was given, but {' and '.join(other)} changed since; "
+            "give the same again, or call partial_fit to learn from other data."
         )
 
 

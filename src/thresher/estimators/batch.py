@@ -24,6 +24,8 @@ from thresher.engine import (
     Step,
     StreamState,
     alternate,
+    begin_callbacks,
+    list_callbacks,
     stream,
     told_in_words,
 )
@@ -69,7 +71,9 @@ class BatchModel(GrowingModel):
         sample_weight : array-like of shape (n,), optional
         entry_weight : array-like of shape (n, F), optional
         """
+        list_callbacks(self)
         self._check_parameters()
+        begin_callbacks(self)
         samples = self._checked(X, known=False)
         batch = self._batch(samples, sample_weight, entry_weight)
         state = self._begin(batch, self._draw_seed())

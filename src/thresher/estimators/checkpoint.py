@@ -4,9 +4,11 @@ import logging
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from thresher.engine import Step
-from thresher.estimators.saving import save
+from thresher.estimators.saving import check_savable, save
+from thresher.persistence import checked_target
 
 _log = logging.getLogger(__name__)
 
@@ -17,7 +19,8 @@ class Checkpoint:
 
     Each write is atomic: kill the run at any time and the file is the last complete checkpoint.
     For an online model ``thresher.load(path).resume(X)`` then gives the same bits as the
-    uninterrupted run.
+    uninterrupted run. A model that cannot be saved, and a path that cannot be written to, are
+    refused before the run.
     """
 
     path: str | Path
@@ -26,11 +29,19 @@ class Checkpoint:
     _last_time: float = field(default_factory=time.monotonic, init=False, repr=False)
     _last_samples: int = field(default=0, init=False, repr=False)
 
+    def __post_init__(self) -> None:
+        if self.seconds is None and self.samples is None:
+            raise ValueError("A checkpoint needs seconds or samples; without them it never saves.")
+
+    def begin(self, model: Any, n_seen: int) -> None:
+        """A fit begins, or goes on after so many samples."""
+        check_savable(model)
+        checked_target(self.path)
+        self._last_time, self._last_samples = time.monotonic(), n_seen
+
     def __call__(self, step: Step) -> None:
         """Save if it is time."""
         now = time.monotonic()
-        if step.row.samples < self._last_samples:  # another fit has begun
-            self._last_samples = 0
         late = self.seconds is not None and now - self._last_time >= self.seconds
         far = self.samples is not None and step.row.samples - self._last_samples >= self.samples
         if late or far:

@@ -105,6 +105,15 @@ class LearnedModel(DictionaryModel):
     def _draw_seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
+    def _check_learned(self, state: StreamState) -> None:
+        """Refuse a state that these parameters cannot have come to, such as a forged one."""
+        K, F = state.D.shape
+        method = self._method(K)
+        method.loss(1.0).check_features(F)
+        signed = min(float(state.D.min()), float(state.average.min())) < 0
+        if signed and method.dictionary_regulariser.region.nonnegative:
+            raise ValueError("the dictionary has negative entries, which its set does not allow")
+
     def _forget_everything(self) -> None:
         self._began_as = self._identity()
         self.history_ = History()

@@ -19,7 +19,10 @@ from thresher.engine import (
     StreamState,
     Summary,
     advance,
+    begin_callbacks,
     best_start,
+    check_origin,
+    list_callbacks,
     stream,
     told_in_words,
 )
@@ -66,7 +69,9 @@ class OnlineModel(LearnedModel):
         entry_weight : array-like of shape (n, F), optional
             Weights of the entries, such as inverse variances.
         """
+        list_callbacks(self)
         self._check_parameters()
+        begin_callbacks(self)
         if is_stream(X):
             if sample_weight is not None or entry_weight is not None:
                 raise ValueError(
@@ -91,7 +96,8 @@ class OnlineModel(LearnedModel):
             self._learn_features(X)
             self._forget_everything()
             self._seconds = time.perf_counter() - started
-            self._adopt(state, Position(n_rows=source.n_samples, batch_size=self.batch_size))
+            place = {"n_rows": source.n_samples, "batch_size": self.batch_size}
+            self._adopt(state, Position(**place, origin=source.origin()))
             return self._run(source, self._position, attempt, in_order=not self.shuffle)
 
     @told_in_words()
@@ -104,7 +110,9 @@ class OnlineModel(LearnedModel):
         gives the same bits as the run would have given.
         """
         self._check_is_begun()
+        list_callbacks(self)
         self._check_goes_on()
+        begin_callbacks(self, self._state.n_samples)
         position = self._position
         samples = self._checked(X, known=True)
         if (samples.shape[0], self.batch_size) != (position.n_rows, position.batch_size):
@@ -116,6 +124,7 @@ class OnlineModel(LearnedModel):
         batch = self._batch(samples, sample_weight, entry_weight)
         self._check_weights(self._state, batch.entry_weight)
         source = self._source(batch, self._state.seed)
+        check_origin(position.origin, source.origin())
         with unchanged_if_refused(self) as attempt:
             return self._run(source, position, attempt, in_order=not self.shuffle)
 

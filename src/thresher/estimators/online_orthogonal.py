@@ -216,6 +216,11 @@ class OnlineOrthogonalDictionary(OnlineModel):
         self._tell_start(state, self.solver_)
         return state
 
+    def _check_learned(self, state: StreamState) -> None:
+        K, F = state.D.shape
+        if K != F or "S" not in state.statistics.AXES:
+            raise ValueError(f"a dictionary of the shape {(K, F)} with its sums is not orthogonal")
+
     # -------------------------------------------------------------------- coding
 
     def _coded_blocks(

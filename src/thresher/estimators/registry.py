@@ -19,7 +19,6 @@ from thresher.learning import (
     Forgetting,
     HalfLife,
     NoiseWeight,
-    OnlineInexactADMM,
     OutlierWeight,
     OwnForgetting,
     PlainAverage,
@@ -29,7 +28,6 @@ from thresher.learning import (
 from thresher.losses import (
     AlphaDivergence,
     BetaDivergence,
-    ElasticDistance,
     Envelope,
     Hellinger,
     Huber,
@@ -42,7 +40,7 @@ from thresher.losses import (
     SmoothedL1,
     SquaredL2,
 )
-from thresher.penalties import L1, Constrained, ElasticNet, GroupLasso, GroupNorm, Penalty
+from thresher.penalties import L1, Constrained, ElasticNet, GroupLasso, Penalty
 from thresher.sets import (
     Box,
     ConvexSet,
@@ -112,36 +110,6 @@ INITS = {
     "uniform": "uniform",
     "half-normal": "half-normal",
 }
-
-PARTS: dict[str, type] = {
-    part.__name__: part
-    for part in (
-        Box,
-        NonnegativeOrthant,
-        NonnegativeL2Ball,
-        NonnegativeL1Ball,
-        NonnegativeElasticNetBall,
-        Simplex,
-        CoveredBox,
-        SquaredL2,
-        AlphaDivergence,
-        BetaDivergence,
-        L1Distance,
-        ElasticDistance,
-        L2Distance,
-        Mahalanobis,
-        Envelope,
-        ElasticNet,
-        type(GroupLasso(1.0)),
-        GroupNorm,
-        GroupBall,
-        PlainAverage,
-        PowerForgetting,
-        HalfLife,
-        OnlineInexactADMM,
-    )
-}
-"""Parts that a saved model may contain as parameters."""
 
 # Chosen by measurement, see docs/learner.md. In random order old samples only hold back, as they
 # were coded with poorer dictionaries; in the order of time they are what the model must remember.

@@ -1,36 +1,166 @@
-"""Models as files: save, load, go on."""
+"""Models as files: save, load, go on.
+
+What `save` packs, it unpacks again before it writes, so that nothing is written that `load` would
+refuse; and `load` believes nothing of a file before it has been checked.
+"""
 
 import dataclasses
 import importlib
+import json
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from thresher.engine import History, Position, StreamState
 from thresher.estimators.base import DictionaryModel
-from thresher.estimators.registry import PARTS
+from thresher.estimators.parts import NotSavableError, made, packed_value, unpacked_value
 from thresher.learning import Statistics
-from thresher.persistence import read_file, write_file
+from thresher.persistence import Contents, FileError, put_strings, read_file, write_file
 
 _NOT_SAVED = ("callbacks",)
+_FLOATS = ("float32", "float64")
+_STATE_ARRAYS = ("D", "average", "statistics")
 
 
 def save(model: Any, path: str | Path) -> None:
     """Write a fitted model to one file: arrays and JSON, a version and a checksum, no pickle.
 
-    The write is atomic. Callbacks are not saved, nor is a ``random_state`` that is not a number:
-    the seed that was drawn from it is part of the model.
+    The write is atomic, goes through links, and keeps the mode of a file that is there. Callbacks
+    are not saved, nor is a ``random_state`` that is not a number: the seed that was drawn from it
+    is part of the model.
     """
-    pack = getattr(model, "_packed", None)  # models around a model pack themselves
-    write_file(path, *(packed(model) if pack is None else pack()))
+    arrays, document = pack(model)
+    as_read = json.loads(json.dumps(document))
+    unpack(Contents(arrays, as_read, "This model"))
+    write_file(path, arrays, document)
+
+
+def load(path: str | Path) -> Any:
+    """Read a model that `save` or a checkpoint wrote; it goes on as if it had never stopped.
+
+    A `thresher.persistence.FileError` (a ValueError) says what is wrong with a file that is
+    damaged, forged, or not ours. No code from the file is run, whoever wrote it (SECURITY.md).
+    """
+    arrays, document = read_file(path)
+    return unpack(Contents(arrays, document, str(path)))
+
+
+def check_savable(model: Any) -> None:
+    """Refuse, before a run, a model that could not be saved after it."""
+    arrays: dict[str, Any] = {}
+    document = {"class": _name_of(model), "parameters": packed_parameters(model, arrays)}
+    unpacked_model(Contents(arrays, json.loads(json.dumps(document)), "This model"))
+
+
+# ------------------------------------------------------------------------- any model
+
+
+def pack(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Everything that a fitted model knows, as arrays and a JSON document."""
+    name = _name_of(model)
+    if hasattr(model, "_began_as"):
+        model._check_goes_on()  # or the file would tie what was learned to other parameters
+    arrays, document = packed(model) if isinstance(model, DictionaryModel) else model._packed()
+    return arrays, {"class": name, **document}
+
+
+def unpack(contents: Contents) -> Any:
+    """A model from what `pack` gave."""
+    kind = _kind(contents)
+    return unpacked(contents) if issubclass(kind, DictionaryModel) else kind._unpacked(contents)
+
+
+def _name_of(model: Any) -> str:
+    kind = type(model)
+    if _known_kind(kind.__name__) is not kind:
+        raise NotSavableError(
+            f"{kind.__name__} is not a model of Thresher, or not the only one of this name, so no "
+            "file could tell what it is; save the model of Thresher inside it, or use joblib."
+        )
+    return kind.__name__
+
+
+def _kind(contents: Contents) -> Any:
+    name = contents.text("class")
+    kind = _known_kind(name)
+    if kind is None:
+        raise FileError(
+            f"{contents.name} holds a {name[:60]!r}, which this Thresher does not have; install a "
+            "newer one, or import the class first if it is your own."
+        )
+    return kind
+
+
+def _known_kind(name: str) -> Any:
+    """A public class of the library, or a user's own that extends one; None for anything else."""
+    library = importlib.import_module("thresher")  # it also names what stands above this layer
+    if name in library.__all__:
+        kind = getattr(library, name)
+        savable = isinstance(kind, type) and issubclass(kind, BaseEstimator)
+        return kind if savable else None
+    own = [
+        kind
+        for kind in _subclasses(DictionaryModel)
+        if kind.__name__ == name and not kind.__module__.startswith("thresher.")
+    ]
+    return own[0] if len(own) == 1 else None
+
+
+def _subclasses(kind: type) -> set[type]:
+    below: set[type] = set(kind.__subclasses__())
+    return below.union(*(_subclasses(each) for each in below))
+
+
+# ------------------------------------------------------------------------ parameters
+
+
+def packed_parameters(
+    model: Any, arrays: dict[str, Any], prefix: str = "parameter"
+) -> dict[str, Any]:
+    """Parameters of a model for a JSON document; those that are arrays go to ``arrays``."""
+    packed: dict[str, Any] = {}
+    for name, value in model.get_params(deep=False).items():
+        place = f"{prefix}.{name}"
+        if name == "random_state" and not isinstance(value, int | np.integer):
+            packed[name] = None
+        elif isinstance(value, BaseEstimator):
+            inside = packed_parameters(value, arrays, place)
+            packed[name] = {"estimator": _name_of(value), "parameters": inside}
+        elif name not in _NOT_SAVED:
+            packed[name] = packed_value(place, value, arrays)
+    return packed
+
+
+def unpacked_model(contents: Contents) -> Any:
+    """A model with the parameters that a file gives it, before it has learned anything."""
+    kind = _kind(contents)
+    given = {}
+    for name, value in contents.record("parameters").items():
+        if isinstance(value, dict) and "estimator" in value:
+            inside = {"class": value["estimator"], "parameters": value.get("parameters")}
+            given[name] = unpacked_model(Contents(contents.arrays, inside, contents.name))
+        else:
+            given[name] = unpacked_value(value, contents)
+    hints = get_type_hints(kind.__init__)
+    known = [name for name in kind._get_param_names() if name not in _NOT_SAVED]
+    hints = {name: hints.get(name, Any) for name in known}
+    model = made(kind, given, hints, contents)
+    try:
+        model._check_parameters()
+    except (TypeError, ValueError, OverflowError) as error:
+        raise contents.error(f"its parameters do not work: {error}") from error
+    return model
+
+
+# -------------------------------------------------------------------- what was learned
 
 
 def packed(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Everything that a fitted model knows, as arrays and a JSON document."""
+    """A dictionary model: its state, its history, and where it stands."""
     if not hasattr(model, "_state"):
         raise ValueError("This model has not been fitted; there is nothing to save.")
-    model._check_goes_on()  # or the file would tie what was learned to other parameters
     state: StreamState = model._state
     arrays = {
         "dictionary": state.D,
@@ -39,16 +169,13 @@ def packed(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     }
     for name, values in state.statistics.arrays().items():
         arrays[f"statistics.{name}"] = values
-    if hasattr(model, "feature_names_in_"):
-        names = "\0".join(model.feature_names_in_).encode()
-        arrays["feature_names"] = np.frombuffer(names, dtype=np.uint8)
+    pack_features(model, arrays)
     numbers = {
         field.name: getattr(state, field.name)
         for field in dataclasses.fields(state)
-        if field.name not in ("D", "average", "statistics")
+        if field.name not in _STATE_ARRAYS
     }
     document = {
-        "class": type(model).__name__,
         "parameters": packed_parameters(model, arrays),
         "state": numbers,
         "statistics": type(state.statistics).__name__,
@@ -60,96 +187,120 @@ def packed(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     return arrays, document
 
 
-def load(path: str | Path) -> Any:
-    """Read a model that `save` or a checkpoint wrote; it goes on as if it had never stopped."""
-    arrays, document = read_file(path)
-    # What stands above this layer is found by its public name.
-    kind = getattr(importlib.import_module("thresher"), document["class"], None)
-    unpack = getattr(kind, "_unpacked", None)
-    return unpacked(arrays, document, path) if unpack is None else unpack(arrays, document)
-
-
-def unpacked(arrays: dict[str, Any], document: dict[str, Any], path: str | Path) -> Any:
-    """A model from what `packed` gave."""
-    models = {kind.__name__: kind for kind in _subclasses(DictionaryModel)}
-    kind = models.get(document["class"])
-    if kind is None:
-        raise ValueError(
-            f"{path} holds a {document['class']}, which this Thresher does not have; install a "
-            "newer one."
-        )
-    model = kind(**unpacked_parameters(arrays, document["parameters"]))
-    statistics_kind = {kind.__name__: kind for kind in _subclasses(Statistics)}
-    sums = {name: arrays[f"statistics.{name}"] for name in _names(arrays, "statistics.")}
-    statistics = statistics_kind[document["statistics"]](**sums, **document["sums"])
-    state = StreamState(
-        D=arrays["dictionary"],
-        average=arrays["average"],
-        statistics=statistics,
-        **document["state"],
-    )
-    model.history_ = History.from_array(arrays["history"])
-    model._seconds = document["seconds"]
+def unpacked(contents: Contents) -> Any:
+    """A dictionary model from what `packed` gave."""
+    model = unpacked_model(contents)
+    state = _state(contents)
+    model.history_ = unpacked_history(contents)
+    model._seconds = contents.number("seconds")
     model._began_as = model._identity()
-    model.n_features_in_ = state.D.shape[1]
-    if "feature_names" in arrays:
-        names = arrays["feature_names"].tobytes().decode().split("\0")
-        model.feature_names_in_ = np.array(names, dtype=object)
-    if document["threshold"] is not None:
-        model.threshold_ = document["threshold"]
-    model._adopt(state, Position(**document["position"]))
+    unpack_features(model, contents, state.D.shape[1])
+    if contents.value("threshold") is not None:
+        model.threshold_ = contents.number("threshold", finite=False)
+    position = _position(Contents({}, contents.record("position"), contents.name))
+    if (model_size := getattr(model, "n_components", None)) and model_size > len(state.D):
+        raise contents.error(f"n_components={model_size}, and the dictionary has {len(state.D)}")
+    try:
+        model._check_learned(state)
+        model._adopt(state, position)
+    except ValueError as error:
+        raise contents.error(error) from error
+    if not np.isfinite(model.components_).all():
+        raise contents.error("the dictionary is too large for its type")
     return model
 
 
-def packed_parameters(model: Any, arrays: dict[str, Any]) -> dict[str, Any]:
-    """Parameters of a model for a JSON document; those that are arrays go to ``arrays``."""
-    return {
-        name: _to_json(f"parameter.{name}", value, arrays)
-        for name, value in model.get_params(deep=False).items()
-        if name not in _NOT_SAVED
-    }
+def _state(contents: Contents) -> StreamState:
+    D = contents.array("dictionary", (None, None), _FLOATS)
+    if not D.size:
+        raise contents.error("the dictionary is empty")
+    average = contents.array("average", D.shape, (D.dtype.name,))
+    record = Contents({}, contents.record("state"), contents.name)
+    hints = get_type_hints(StreamState)
+    fields = {f.name: f for f in dataclasses.fields(StreamState) if f.name not in _STATE_ARRAYS}
+    numbers: dict[str, Any] = {}
+    for name in record.document:
+        if name not in fields:
+            raise contents.error(f"its state has a {name[:40]!r}, which this Thresher lacks")
+        if hints[name] is not float:
+            numbers[name] = record.flag(name) if hints[name] is bool else record.integer(name)
+            continue
+        value = numbers[name] = record.number(name)
+        if value < 0 or (value == 0 and fields[name].default):
+            raise contents.error(f"{name!r} is {value}, which it never is")
+    if "seed" not in numbers:
+        raise contents.error("'seed' is missing")
+    return StreamState(D=D, average=average, statistics=_statistics(contents, D.shape), **numbers)
 
 
-def unpacked_parameters(arrays: dict[str, Any], parameters: dict[str, Any]) -> dict[str, Any]:
-    """Parameters from what `packed_parameters` gave."""
-    return {name: _from_json(value, arrays) for name, value in parameters.items()}
+def _statistics(contents: Contents, shape: tuple[int, int]) -> Statistics:
+    name = contents.text("statistics")
+    kind: Any = {kind.__name__: kind for kind in _subclasses(Statistics)}.get(name)
+    if kind is None:
+        raise contents.error(f"it has statistics named {name[:40]!r}, which nobody knows")
+    lengths = {"K": shape[0], "F": shape[1], "f": shape[1]}
+    given: dict[str, Any] = {}
+    for field, letters in kind.AXES.items():
+        values = contents.array(f"statistics.{field}", (None,) * len(letters))
+        for letter, have in zip(letters, values.shape, strict=True):
+            want = lengths.setdefault(letter, have)
+            if have != want and not (letter == "f" and have == 1):
+                raise contents.error(
+                    f"the statistics {field!r} have the shape {values.shape}, which does not suit "
+                    f"a dictionary of the shape {shape}"
+                )
+        given[field] = values
+    sums = Contents({}, contents.record("sums"), contents.name)
+    numbers = {f.name: f for f in dataclasses.fields(kind) if f.name not in kind.AXES}
+    for field in {*sums.document, *(n for n, f in numbers.items() if _required(f))}:
+        if field not in numbers:
+            raise contents.error(f"{name} have no {field[:40]!r}")
+        given[field] = sums.number(field)
+    return kind(**given)
 
 
-def _names(arrays: dict[str, Any], prefix: str) -> list[str]:
-    return [name.removeprefix(prefix) for name in arrays if name.startswith(prefix)]
+def _required(field: Any) -> bool:
+    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
 
 
-def _to_json(name: str, value: Any, arrays: dict[str, Any]) -> Any:
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, np.integer | np.floating | np.bool_):
-        return value.item()
-    if type(value).__name__ in PARTS:
-        fields = {
-            f.name: _to_json(f"{name}.{f.name}", getattr(value, f.name), arrays)
-            for f in dataclasses.fields(value)
-        }
-        return {"part": type(value).__name__, "fields": fields}
-    if isinstance(value, np.ndarray | list | tuple):
-        arrays[name] = np.asarray(value)
-        return {"array": name}
-    if name == "parameter.random_state":
-        return None
-    raise ValueError(
-        f"{name.removeprefix('parameter.')}={value!r} cannot be saved; use a part of the library "
-        "or a number, or set it to None before saving and again after loading."
-    )
+def _position(record: Contents) -> Position:
+    given: dict[str, Any] = {}
+    for name, hint in get_type_hints(Position).items():
+        if name not in record.document:
+            continue  # older files know less
+        if hint is int:
+            given[name] = record.integer(name)
+        elif hint is float:
+            given[name] = record.number(name, finite=False)
+        else:
+            origin = record.record(name)
+            given[name] = {str(key): str(value) for key, value in origin.items()}
+    return Position(**given)
 
 
-def _from_json(value: Any, arrays: dict[str, Any]) -> Any:
-    if isinstance(value, dict) and "array" in value:
-        return arrays[value["array"]]
-    if isinstance(value, dict):
-        fields = {name: _from_json(field, arrays) for name, field in value["fields"].items()}
-        return PARTS[value["part"]](**fields)
-    return value
+# ------------------------------------------------------------- what several models have
 
 
-def _subclasses(kind: type) -> set[type]:
-    below: set[type] = set(kind.__subclasses__())
-    return below.union(*(_subclasses(each) for each in below))
+def unpacked_history(contents: Contents) -> History:
+    """The steps of a fit."""
+    values = contents.array("history", (None, None), finite=False)
+    try:
+        return History.from_array(values)
+    except ValueError as error:
+        raise contents.error(error) from error
+
+
+def pack_features(model: Any, arrays: dict[str, Any]) -> None:
+    """Names of the features, if they have any."""
+    if hasattr(model, "feature_names_in_"):
+        put_strings(arrays, "feature_names", model.feature_names_in_)
+
+
+def unpack_features(model: Any, contents: Contents, n_features: int) -> None:
+    """Width and names of the features."""
+    model.n_features_in_ = n_features
+    if "feature_names" in contents.arrays:
+        names = contents.strings("feature_names")
+        if len(names) != n_features:
+            raise contents.error(f"{len(names)} names do not suit {n_features} features")
+        model.feature_names_in_ = np.array(names, dtype=object)

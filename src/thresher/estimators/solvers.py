@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from thresher.encoding import (
     AutoEncoder,
@@ -120,7 +120,7 @@ class DivergenceSolver:
 
     description: str
     encoder: BlockEncoder
-    learner: Learner | str = "auto"
+    learner: Learner | Literal["auto", "multiplicative"] = "auto"
     kind: Loss | type | None = None
     covered: bool = False
     sparse: bool = False
@@ -220,14 +220,25 @@ def _rri(half: Half) -> HalfSolver:
     return solver
 
 
+@dataclass(frozen=True)
+class Smoothing:
+    """Makes `NesterovSmoothing`, which counts rounds, anew for each half."""
+
+    smoothing: float = 2.0
+    monotone: bool = False
+
+    def __call__(self, half: Half) -> HalfSolver:
+        """The same for every half."""
+        return NesterovSmoothing(self.smoothing, self.monotone)
+
+
 def ogm(smoothing: float = 2.0, monotone: bool = False) -> FactorSolver:
     """The smoothing method of paper C; see `thresher.engine.NesterovSmoothing`.
 
     Give it to ``ManhattanNMF(solver=ogm(monotone=True))``.
     """
     return FactorSolver(
-        "Nesterov's smoothing method (paper C, OGM)",
-        lambda half: NesterovSmoothing(smoothing, monotone),
+        "Nesterov's smoothing method (paper C, OGM)", Smoothing(smoothing, monotone)
     )
 
 

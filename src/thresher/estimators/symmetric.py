@@ -10,11 +10,25 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from thresher.engine import Callback, History, HistoryRow, ProgressBar, Step
+from thresher.engine import (
+    Callback,
+    History,
+    HistoryRow,
+    ProgressBar,
+    Step,
+    begin_callbacks,
+    list_callbacks,
+)
 from thresher.estimators.guard import Attempt, unchanged_if_refused
 from thresher.estimators.inputs import as_matrix, computing_dtype, refuse_mask
 from thresher.estimators.parameters import check_parameters
-from thresher.estimators.saving import packed_parameters, unpacked_parameters
+from thresher.estimators.saving import (
+    pack_features,
+    packed_parameters,
+    unpack_features,
+    unpacked_history,
+    unpacked_model,
+)
 from thresher.learning.symmetric import (
     as_csr,
     asymmetry,
@@ -24,6 +38,7 @@ from thresher.learning.symmetric import (
     squared_steps,
 )
 from thresher.linalg import Array
+from thresher.persistence import Contents
 
 _log = logging.getLogger(__name__)
 
@@ -135,7 +150,9 @@ class SymmetricManhattanNMF(BaseEstimator):
             known is filled from it.
         y : ignored
         """
+        list_callbacks(self)
         self._check_parameters()
+        begin_callbacks(self)
         similarity, dtype = self._checked(X)
         H = self._start(similarity)
         with unchanged_if_refused(self) as attempt:
@@ -190,15 +207,17 @@ class SymmetricManhattanNMF(BaseEstimator):
         if not hasattr(self, "embedding_"):
             raise ValueError("This model has not been fitted; there is nothing to save.")
         arrays = {"embedding": self.embedding_, "history": self.history_.to_array()}
-        parameters = packed_parameters(self, arrays)
-        return arrays, {"class": type(self).__name__, "parameters": parameters}
+        pack_features(self, arrays)
+        return arrays, {"parameters": packed_parameters(self, arrays)}
 
     @classmethod
-    def _unpacked(cls, arrays: dict[str, Any], document: dict[str, Any]) -> Self:
-        model = cls(**unpacked_parameters(arrays, document["parameters"]))
-        H = arrays["embedding"]
-        model.history_ = History.from_array(arrays["history"])
-        model.n_features_in_ = len(H)
+    def _unpacked(cls, contents: Contents) -> Self:
+        model: Self = unpacked_model(contents)
+        H = contents.array("embedding", (None, None), ("float32", "float64"))
+        if not H.size or H.min() < 0 or (model.n_components or H.shape[1]) != H.shape[1]:
+            raise contents.error(f"an embedding of the shape {H.shape} is not what it learns")
+        model.history_ = unpacked_history(contents)
+        unpack_features(model, contents, len(H))
         model._adopt(H, H.dtype)
         return model
 

@@ -37,6 +37,10 @@ class OrthogonalLearner(Protocol):
     """
 
     @property
+    def statistics(self) -> type[Statistics]:
+        """What `begin` and `learn` give."""
+
+    @property
     def description(self) -> str:
         """What it does, in a few words."""
 
@@ -93,6 +97,8 @@ class FrankWolfeLearner:
     the oracle ``polar(−G)`` and, in NoncvxSFW, ``polar`` again as the improving map (Lemma 4). Each
     step takes an SVD or two.
     """
+
+    statistics: ClassVar[type[Statistics]] = GradientStatistics
 
     averaging: PowerSchedule
     step: PowerSchedule

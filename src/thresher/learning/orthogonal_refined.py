@@ -88,6 +88,8 @@ class RefinedLearner:
     or a 128th of the stream; sums take every batch.
     """
 
+    statistics: ClassVar[type[Statistics]] = RefinedStatistics
+
     first_memory: float = 6.0
     memory: float = 8.0
     settled: float = 100.0

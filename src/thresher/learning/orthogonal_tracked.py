@@ -65,6 +65,8 @@ class TrackedLearner:
     Waiting longer would save most of the time, but already costs accuracy.
     """
 
+    statistics: ClassVar[type[Statistics]] = TrackedStatistics
+
     turned_share: float = 0.25
     orthogonal: bool = field(default=True, init=False)
 

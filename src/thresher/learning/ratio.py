@@ -56,7 +56,7 @@ class RatioStatistics(Statistics):
         Number of nonzeros that the margins come from, and total weight of the samples.
     """
 
-    AXES: ClassVar[dict[str, str]] = {"N": "KF", "P": "KF", "margin": "F"}
+    AXES: ClassVar[dict[str, str]] = {"N": "KF", "P": "Kf", "margin": "F"}
 
     N: Array
     P: Array

@@ -1,7 +1,7 @@
 """What a stream leaves behind: sums of fixed size, whatever they are sums of."""
 
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ class Statistics:
     """Sums over weighted samples; they add up, so batches, threads and machines can be merged.
 
     Subclasses are dataclasses of arrays and numbers. ``AXES`` names the arrays, with a letter for
-    each axis: K for atoms, F for features (of which an axis of length one stands for all); others,
+    each axis: K for atoms, F for features, f for features of which one may stand for all; others,
     such as samples, are neither.
     """
 
@@ -50,11 +50,11 @@ class Statistics:
 
     def grow(self, n_features: int, n_components: int) -> Self:
         """Pad with zeros for features and atoms that have not been seen yet."""
-        lengths = {"K": n_components, "F": n_features}
+        lengths = {"K": n_components, "F": n_features, "f": n_features}
 
         def padded(name: str, values: Array) -> Array:
             more = [
-                (0, 0 if letter == "F" and have == 1 else lengths.get(letter, have) - have)
+                (0, 0 if letter == "f" and have == 1 else lengths.get(letter, have) - have)
                 for letter, have in zip(self.AXES[name], values.shape, strict=True)
             ]
             return np.pad(values, more)
@@ -66,7 +66,7 @@ class Statistics:
 
         def kept(name: str, values: Array) -> Array:
             for axis, letter in enumerate(self.AXES[name]):
-                if letter == "F" and values.shape[axis] > 1:
+                if letter == "F" or (letter == "f" and values.shape[axis] > 1):
                     values = np.take(values, columns, axis=axis)
             return values
 
@@ -80,6 +80,7 @@ class Sums(Protocol):
         """Merge two sums."""
 
 
+@runtime_checkable
 class Learner(Protocol):
     """How a dictionary is learned from coded samples: what is summed up, and what follows."""
 

@@ -1,86 +1,142 @@
-"""One file: named arrays (safetensors), a JSON document, a version and a checksum."""
+"""One file: named arrays (safetensors), a JSON document, a version and a checksum.
+
+The checksum is the SHA-256 of the whole file, with zeros in its own place: damage anywhere is
+noticed. In version 1 it covered the document and the arrays, without the header around them.
+"""
 
 import hashlib
 import json
 import os
-import tempfile
+import stat
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
 
-FORMAT_VERSION = 1
+from thresher.persistence.atomic import write_atomically
+from thresher.persistence.contents import FileError
+
+FORMAT_VERSION = 2
+
+STORABLE = ("bool", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)))
+STORABLE += ("float16", "float32", "float64")
+"""Types of numbers that a file holds."""
+
+_LONGEST_HEADER = 1 << 24  # names and parameters; all that grows with a model is in arrays
+_NO_CHECKSUM = "0" * 64
 
 
 def write_file(path: str | Path, arrays: dict[str, NDArray[Any]], document: dict[str, Any]) -> None:
     """Write atomically: a reader sees the old file or the new one, never a part."""
-    arrays = {name: np.ascontiguousarray(values) for name, values in arrays.items()}
-    text = json.dumps(document, sort_keys=True)
+    write_atomically(path, file_bytes(arrays, document))
+
+
+def file_bytes(arrays: dict[str, NDArray[Any]], document: dict[str, Any]) -> bytes:
+    """What a file of these consists of."""
     metadata = {
         "format": "thresher",
         "version": str(FORMAT_VERSION),
-        "document": text,
-        "checksum": _checksum(arrays, text),
+        "document": json.dumps(document, sort_keys=True),
+        "checksum": _NO_CHECKSUM,
     }
-    write_atomically(path, save(arrays, metadata))
+    content = save({name: np.asarray(V, order="C") for name, V in arrays.items()}, metadata)
+    if int.from_bytes(content[:8], "little") > _LONGEST_HEADER:
+        raise ValueError(
+            "The parameters of this model are too many for a file; give long lists as arrays."
+        )
+    return sealed(content)
 
 
-def write_atomically(path: str | Path, content: bytes) -> None:
-    """Replace a file by other bytes: a reader sees the old file or the new one, never a part.
-
-    The bytes go to a temporary file beside the target, reach the disk (fsync), and take its name;
-    then the folder is synchronised too, so that the name survives a power cut.
-    """
-    path = Path(path)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        # Others may read the file as they may any new file, not as a private temporary one.
-        usual = os.umask(0o077)
-        os.umask(usual)
-        os.chmod(name, 0o666 & ~usual)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+def sealed(content: bytes) -> bytes:
+    """A file with the checksum that belongs to it, in the place that is kept for it."""
+    header = 8 + int.from_bytes(content[:8], "little")
+    place = _place(content, header, _NO_CHECKSUM)
+    digest = hashlib.sha256(content).hexdigest().encode()
+    return content[:place] + digest + content[place + len(digest) :]
 
 
 def read_file(path: str | Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """Read a file back; a ValueError says what is wrong with one that is not whole."""
-    path = Path(path)
+    """Read a file back; a `FileError` says what is wrong with one that is not whole.
+
+    Nothing larger than the file itself is ever allocated.
+    """
+    if not stat.S_ISREG(os.stat(path).st_mode):  # a pipe or device might never end
+        raise FileError(f"{path} is not a file; give the name of one that save wrote.")
+    content = Path(path).read_bytes()
+    header, metadata = _header(path, content)
     try:
-        with safe_open(path, framework="numpy") as file:
-            metadata = file.metadata() or {}
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except SafetensorError as error:
-        raise ValueError(
-            f"{path} is not a Thresher file, or it is damaged ({error}); use another copy."
-        ) from error
-    if metadata.get("format") != "thresher":
-        raise ValueError(f"{path} was not written by Thresher.")
-    if int(metadata["version"]) > FORMAT_VERSION:
-        raise ValueError(
-            f"{path} has format version {metadata['version']}, this Thresher reads up to "
-            f"{FORMAT_VERSION}; install a newer Thresher to read it."
-        )
-    if _checksum(arrays, metadata["document"]) != metadata["checksum"]:
-        raise ValueError(f"{path} is damaged: its checksum does not match; use another copy.")
-    document: dict[str, Any] = json.loads(metadata["document"])
+        arrays = load(content)
+    except (SafetensorError, KeyError, ValueError, OverflowError) as error:
+        raise _not_ours(path, error) from error
+    checksum = metadata["checksum"]
+    found: str | None
+    if metadata["version"] == "1":
+        found = _old_checksum(arrays, metadata["document"])
+    else:
+        found = _checksum(content, header, checksum)
+    if found != checksum:
+        raise FileError(f"{path} is damaged: its checksum does not match; use another copy.")
+    try:
+        document = json.loads(metadata["document"])
+    except (ValueError, RecursionError) as error:
+        raise _not_ours(path, error) from error
+    if not isinstance(document, dict):
+        raise _not_ours(path, "its document is no object")
     return arrays, document
 
 
-def _checksum(arrays: dict[str, NDArray[Any]], text: str) -> str:
+def _header(path: str | Path, content: bytes) -> tuple[int, dict[str, str]]:
+    """Where the arrays begin, and what the file says of itself."""
+    length = int.from_bytes(content[:8], "little")
+    if len(content) < 8 or length > min(len(content) - 8, _LONGEST_HEADER):
+        raise _not_ours(path, "its header is cut off or too long")
+    try:
+        header = json.loads(content[8 : 8 + length])
+    except (ValueError, RecursionError) as error:
+        raise _not_ours(path, error) from error
+    metadata = header.get("__metadata__") if isinstance(header, dict) else None
+    if not isinstance(metadata, dict) or metadata.get("format") != "thresher":
+        raise FileError(f"{path} was not written by Thresher.")
+    names = ("format", "version", "document", "checksum")
+    if sorted(metadata) != sorted(names) or not all(isinstance(metadata[n], str) for n in names):
+        raise FileError(f"{path} is damaged: its header is not whole; use another copy.")
+    version = metadata["version"]
+    if version not in [str(known + 1) for known in range(FORMAT_VERSION)]:
+        raise FileError(
+            f"{path} has format version {version[:20]!r}, this Thresher reads up to "
+            f"{FORMAT_VERSION}; install a newer Thresher to read it."
+        )
+    return 8 + length, metadata
+
+
+def _not_ours(path: str | Path, why: object) -> FileError:
+    return FileError(
+        f"{path} is not a Thresher file, or it is damaged ({str(why)[:200]}); use another copy."
+    )
+
+
+def _place(content: bytes, header: int, checksum: str) -> int:
+    """Where the checksum stands: quotes that are not escaped are found nowhere else."""
+    key = b'"checksum":"'
+    place = content.find(key + checksum.encode() + b'"', 0, header)
+    return place if place < 0 else place + len(key)
+
+
+def _checksum(content: bytes, header: int, written: str) -> str | None:
+    """Of the file as it was before the checksum was put in its place; None if it has no place."""
+    place = _place(content, header, written)
+    if len(written) != len(_NO_CHECKSUM) or place < 0:
+        return None
+    digest = hashlib.sha256(content[:place])
+    digest.update(_NO_CHECKSUM.encode())
+    digest.update(memoryview(content)[place + len(_NO_CHECKSUM) :])
+    return digest.hexdigest()
+
+
+def _old_checksum(arrays: dict[str, NDArray[Any]], text: str) -> str:
     digest = hashlib.sha256(text.encode())
     for name in sorted(arrays):
         values = arrays[name]

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from thresher.linalg import Array
+from thresher.streams.fingerprint import fingerprint
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,15 @@ class ArraySource:
     def n_samples(self) -> int:
         """Number of rows."""
         return int(self.X.shape[0])
+
+    def origin(self) -> dict[str, str]:
+        """What the batches depend on besides their size and seed, each as a short text."""
+        return {
+            "the array": fingerprint(self.X),
+            "sample_weight": fingerprint(self.sample_weight),
+            "entry_weight": fingerprint(self.entry_weight),
+            "shuffle": str(bool(self.shuffle)),
+        }
 
     def batches(self, pass_index: int, skip: int) -> Iterator[Batch]:
         """Cut the rows into batches; the last may be smaller."""

@@ -20,6 +20,7 @@ from thresher.estimators.parameters import (
     require_positive,
 )
 from thresher.linalg import Array
+from thresher.persistence import Contents
 from thresher.tasks.alarm import Alarm
 from thresher.tasks.document_steps import document_steps
 from thresher.tasks.emerging import EmergingTopic, emerging_topics
@@ -326,11 +327,9 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
         return pack_detector(self)
 
     @classmethod
-    def _unpacked(cls, arrays: dict[str, Any], document: dict[str, Any]) -> Self:
+    def _unpacked(cls, contents: Contents) -> Self:
         """For `thresher.load`."""
-        detector = unpack_detector(cls, arrays, document)
-        detector._began_as = detector._identity()
-        return detector
+        return unpack_detector(contents)
 
     def _adopt(self, words: GrowingWords, memory: Memory, alarm: Alarm, n_steps: int) -> Self:
         """Make all of it the detector's own in one go: an interrupt finds the old or the new."""

@@ -21,7 +21,17 @@ from thresher.engine import told_in_words
 from thresher.estimators import ManhattanNMF
 from thresher.estimators.inputs import as_matrix
 from thresher.estimators.parameters import KeepsParameters, check_parameters
+from thresher.estimators.parts import packed_value, unpacked_value
+from thresher.estimators.saving import (
+    pack,
+    pack_features,
+    packed_parameters,
+    unpack,
+    unpack_features,
+    unpacked_model,
+)
 from thresher.linalg import Array
+from thresher.persistence import Contents
 
 _METRICS = {"codes": "cosine", "projection": "euclidean"}
 
@@ -82,6 +92,7 @@ class FaceRecognizer(KeepsParameters, ClassifierMixin, BaseEstimator):
     codes_: Array
     classes_: NDArray[Any]
     _neighbours: Any
+    _labels: NDArray[np.int64]
 
     def __init__(
         self,
@@ -115,11 +126,7 @@ class FaceRecognizer(KeepsParameters, ClassifierMixin, BaseEstimator):
         y : array-like of shape (n,)
             Who is in each.
         """
-        check_parameters(self)
-        if not isinstance(self.method, str) or self.method not in _METRICS:
-            names = " or ".join(map(repr, _METRICS))
-            raise ValueError(f"method={self.method!r} is not known; use {names}.")
-        self._check_model()
+        self._check_parameters()
         finite = self._finite()
         pictures, names = check_X_y(
             as_matrix(X, self, ensure_all_finite=finite),
@@ -136,11 +143,9 @@ class FaceRecognizer(KeepsParameters, ClassifierMixin, BaseEstimator):
             )
         model = self._dictionary_model(pictures).fit(pictures)
         codes = self._codes(model, pictures)
-        neighbours = KNeighborsClassifier(self.n_neighbors, metric=_METRICS[self.method])
-        neighbours.fit(codes, names)
-        validate_data(self, X, reset=True, skip_check_array=True)  # nothing can fail any more
-        self._began_as, self._neighbours = self._identity(), neighbours
-        self.model_, self.codes_, self.classes_ = model, codes, neighbours.classes_
+        classes, labels = np.unique(names, return_inverse=True)
+        self._adopt(model, codes, classes, labels.astype(np.int64))
+        validate_data(self, X, reset=True, skip_check_array=True)
         return self
 
     @told_in_words()
@@ -150,11 +155,15 @@ class FaceRecognizer(KeepsParameters, ClassifierMixin, BaseEstimator):
         self._check_goes_on()
         pictures = as_matrix(X, self, ensure_all_finite=self._finite())
         validate_data(self, X, reset=False, skip_check_array=True)
-        return np.asarray(self._neighbours.predict(self._codes(self.model_, pictures)))
+        return self.classes_[self._neighbours.predict(self._codes(self.model_, pictures))]
 
     # ------------------------------------------------------------------- details
 
-    def _check_model(self) -> None:
+    def _check_parameters(self) -> None:
+        check_parameters(self)
+        if not isinstance(self.method, str) or self.method not in _METRICS:
+            names = " or ".join(map(repr, _METRICS))
+            raise ValueError(f"method={self.method!r} is not known; use {names}.")
         needed = ("fit", "transform", "get_params")
         usable = not isinstance(self.model, type) and all(hasattr(self.model, n) for n in needed)
         if self.model is not None and not usable:
@@ -162,6 +171,43 @@ class FaceRecognizer(KeepsParameters, ClassifierMixin, BaseEstimator):
                 f"model={self.model!r} cannot learn a dictionary: it needs fit, transform and "
                 "components_, like ManhattanNMF(50). Or leave it out."
             )
+
+    def _adopt(
+        self, model: Any, codes: Array, classes: NDArray[Any], labels: NDArray[np.int64]
+    ) -> Self:
+        """Make a dictionary, known codes and their names the recogniser's own."""
+        neighbours = KNeighborsClassifier(self.n_neighbors, metric=_METRICS[self.method])
+        self._neighbours = neighbours.fit(codes, labels)
+        self.model_, self.codes_, self.classes_, self._labels = model, codes, classes, labels
+        self._began_as = self._identity()
+        return self
+
+    def _packed(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """For `thresher.save`."""
+        if not hasattr(self, "model_"):
+            raise ValueError("This recogniser has not been fitted; there is nothing to save.")
+        inner, document = pack(self.model_)
+        arrays = {f"model.{name}": values for name, values in inner.items()}
+        arrays |= {"codes": self.codes_, "labels": self._labels}
+        pack_features(self, arrays)
+        parameters = packed_parameters(self, arrays)
+        classes = packed_value("classes", self.classes_, arrays)
+        return arrays, {"parameters": parameters, "classes": classes, "model": document}
+
+    @classmethod
+    def _unpacked(cls, contents: Contents) -> Self:
+        """For `thresher.load`."""
+        recogniser: Self = unpacked_model(contents)
+        model = unpack(contents.inner("model"))
+        atoms, classes = model.components_, unpacked_value(contents.value("classes"), contents)
+        if not isinstance(classes, np.ndarray) or classes.ndim != 1:
+            raise contents.error("its names are no list of names")
+        codes = contents.array("codes", (None, len(atoms)), ("float32", "float64"))
+        labels = contents.places("labels", len(codes), len(classes)).astype(np.int64)
+        if len(codes) < max(2, recogniser.n_neighbors):
+            raise contents.error(f"{len(codes)} known pictures are too few")
+        unpack_features(recogniser, contents, atoms.shape[1])
+        return recogniser._adopt(model, codes, classes, labels)
 
     def _finite(self) -> str | bool:
         return "allow-nan" if self.method == "codes" else True

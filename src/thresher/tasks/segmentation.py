@@ -13,10 +13,13 @@ from sklearn.utils import check_random_state
 
 from thresher.estimators import SymmetricManhattanNMF
 from thresher.estimators.parameters import check_parameters
+from thresher.estimators.saving import pack, packed_parameters, unpack, unpacked_model
 from thresher.linalg import Array
+from thresher.persistence import Contents
 from thresher.tasks.superpixels import checked_image, superpixels
 
 _MOST_SUPERPIXELS = 2000
+_LEARNED = ("labels", "superpixels", "similarity", "embedding")
 
 
 def image_similarity(
@@ -193,6 +196,32 @@ class ImageSegmenter(ClusterMixin, BaseEstimator):
         return self.fit(image).labels_.copy()
 
     # ------------------------------------------------------------------- details
+
+    def _packed(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """For `thresher.save`."""
+        if not hasattr(self, "model_"):
+            raise ValueError("This segmenter has not been fitted; there is nothing to save.")
+        inner, document = pack(self.model_)
+        arrays = {f"model.{name}": values for name, values in inner.items()}
+        arrays |= {name: np.asarray(getattr(self, f"{name}_")) for name in _LEARNED}
+        return arrays, {"parameters": packed_parameters(self, arrays), "model": document}
+
+    @classmethod
+    def _unpacked(cls, contents: Contents) -> Self:
+        """For `thresher.load`."""
+        segmenter: Self = unpacked_model(contents)
+        segmenter.model_ = unpack(contents.inner("model"))
+        H = contents.array("embedding", (None, None), ("float32", "float64"))
+        n = len(H)
+        segmenter.embedding_, segmenter.similarity_ = H, contents.array("similarity", (n, n))
+        patches = contents.array("superpixels", (None, None), ("int64",))
+        labels = contents.array("labels", patches.shape, ("int64",))
+        limits = (patches, n), (labels, segmenter.n_segments)
+        if not patches.size or any(V.min() < 0 or V.max() >= most for V, most in limits):
+            raise contents.error("its patches or segments have numbers that are none")
+        segmenter.superpixels_, segmenter.labels_ = patches, labels
+        segmenter.n_features_in_ = patches.shape[1]
+        return segmenter
 
     def _factoriser(self, n: int, seed: int) -> Any:
         if self.model is not None:

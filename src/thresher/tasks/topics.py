@@ -17,6 +17,7 @@ from thresher.estimators.parameters import KeepsParameters, check_parameters, re
 from thresher.estimators.robust import is_stream
 from thresher.linalg import Array
 from thresher.metrics import TopicCoherence, topic_coherence
+from thresher.persistence import Contents
 from thresher.tasks.documents import batches_of, batches_of_stream
 from thresher.tasks.tfidf import TfIdf
 from thresher.tasks.topic_file import pack_topics, unpack_topics
@@ -382,9 +383,9 @@ class TopicModel(KeepsParameters, TransformerMixin, BaseEstimator):
         return pack_topics(self)
 
     @classmethod
-    def _unpacked(cls, arrays: dict[str, Any], document: dict[str, Any]) -> Self:
+    def _unpacked(cls, contents: Contents) -> Self:
         """For `thresher.load`."""
-        return unpack_topics(cls, arrays, document)
+        return unpack_topics(contents)
 
     def _names(self) -> list[str]:
         """Each topic by its first words; as many more as it takes to tell two topics apart."""

@@ -1,0 +1,322 @@
+"""Fits that go on: resume knows its data, callbacks are called in every step and every fit."""
+
+import time
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from saved import BATCH, QUIET, STREAM, samples
+from thresher import (
+    BatchNMF,
+    Checkpoint,
+    ManhattanNMF,
+    OnlineL1Dictionary,
+    OnlineNMF,
+    OnlineOrthogonalDictionary,
+    OnlineRobustNMF,
+    RobustNMF,
+    StopAfter,
+    SymmetricManhattanNMF,
+    load,
+    save,
+)
+from thresher.engine import HistoryRow, Step
+from thresher.streams.fingerprint import fingerprint
+
+X = samples(64)
+WEIGHT = np.random.default_rng(1).integers(1, 5, 64).astype(float)
+ENTRY = np.random.default_rng(2).random(X.shape)
+
+
+class Interrupt:
+    """Presses Ctrl-C after some steps."""
+
+    def __init__(self, after):
+        self.left = after
+
+    def __call__(self, step):
+        self.left -= 1
+        if self.left == 0:
+            raise KeyboardInterrupt
+
+
+def interrupted(model, X=X, after=5, **weights):
+    model.set_params(callbacks=[Interrupt(after)])
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, **weights)
+    return model.set_params(callbacks=None)
+
+
+def online(**parameters):
+    return OnlineRobustNMF(3, **{**STREAM, "n_passes": 3, **parameters})
+
+
+# ----------------------------------------------------------------------------- resume
+
+WEIGHTS = [{}, {"sample_weight": WEIGHT}, {"entry_weight": ENTRY}]
+
+
+@pytest.mark.parametrize("weights", [*WEIGHTS, WEIGHTS[1] | WEIGHTS[2]], ids=str)
+@pytest.mark.parametrize("X", [X, sparse.csr_array(X), np.asfortranarray(X)], ids=type)
+def test_resume_uses_the_weights_of_the_fit(X, weights, tmp_path):
+    whole = online().fit(X, **weights)
+    model = interrupted(online(), X, **weights)
+    save(model, tmp_path / "model")
+    for again in (model, load(tmp_path / "model")):
+        again.resume(X, **weights)
+        np.testing.assert_array_equal(again.components_, whole.components_)
+        np.testing.assert_array_equal(again._state.statistics.B, whole._state.statistics.B)
+    if weights:
+        other = online().fit(X)
+        assert not np.allclose(other.components_, whole.components_, rtol=1e-6)
+
+
+def changed(X, row, column):
+    other = X.copy()
+    other[row, column] = np.nextafter(other[row, column], 2)
+    return other
+
+
+OTHERS = [
+    ("the array", {"X": samples(64, seed=1)}),
+    ("the array", {"X": X[::-1]}),
+    ("the array", {"X": changed(X, 63, 5)}),
+    ("the array", {"X": changed(X, 17, 2)}),
+    ("the array", {"X": X.astype(np.float32)}),
+    ("the array", {"X": sparse.csr_array(X)}),
+    ("sample_weight", {"sample_weight": None}),
+    ("sample_weight", {"sample_weight": WEIGHT[::-1]}),
+    ("sample_weight", {"sample_weight": np.ones(64)}),
+    ("entry_weight", {"entry_weight": None}),
+    ("entry_weight", {"entry_weight": changed(ENTRY, 3, 3)}),
+    ("sample_weight and entry_weight", {"sample_weight": None, "entry_weight": None}),
+]
+
+
+@pytest.mark.parametrize(("what", "other"), OTHERS, ids=[f"{n}" for n in range(len(OTHERS))])
+def test_resume_refuses_other_data_than_the_fit_had(what, other, tmp_path):
+    given = {"X": X, "sample_weight": WEIGHT, "entry_weight": ENTRY}
+    model = interrupted(online(), **given)
+    save(model, tmp_path / "model")
+    for again in (model, load(tmp_path / "model")):
+        before = again.components_
+        with pytest.raises(ValueError, match=f"{what} changed since.*partial_fit"):
+            again.resume(**{**given, **other})
+        assert again.components_ is before
+        again.resume(**given)
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_resume_refuses_another_order(shuffle):
+    model = interrupted(online(shuffle=shuffle))
+    with pytest.raises(ValueError, match="shuffle changed since"):
+        model.set_params(shuffle=not shuffle).resume(X)
+    model.set_params(shuffle=shuffle).resume(X)
+
+
+def test_equal_data_from_elsewhere_are_the_same_data(tmp_path):
+    """Lists, maps of files, other memory: what counts is what is in them."""
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    for same in (X.tolist(), mapped, np.asfortranarray(X), np.repeat(X, 2, axis=0)[::2]):
+        whole = online().fit(X)
+        model = interrupted(online()).resume(same)
+        np.testing.assert_array_equal(model.components_, whole.components_)
+    rows = sparse.csr_array(X)
+    wide = sparse.csr_array(X)
+    wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
+    assert fingerprint(rows) == fingerprint(wide)
+
+
+def test_fingerprints_differ_where_anything_differs():
+    rng = np.random.default_rng(0)
+    A = rng.random((5000, 3))
+    seen = {fingerprint(A), fingerprint(A.T), fingerprint(A.reshape(3, 5000)), fingerprint(None)}
+    for place in rng.choice(A.size, 200, replace=False):
+        other = A.copy()
+        other.flat[place] *= -1
+        seen.add(fingerprint(other))
+    swapped = A.copy()
+    swapped[[1, 4999]] = swapped[[4999, 1]]
+    seen.add(fingerprint(swapped))
+    assert len(seen) == 4 + 200 + 1
+
+
+# --------------------------------------------------------------------------- callbacks
+
+
+def models():
+    return [
+        (OnlineRobustNMF(3, **STREAM), X),
+        (OnlineNMF(3, **STREAM), X),
+        (OnlineNMF(3, **STREAM), "stream"),
+        (OnlineL1Dictionary(3, **STREAM), X),
+        (OnlineOrthogonalDictionary(**STREAM), X),
+        (RobustNMF(3, **BATCH), X),
+        (BatchNMF(3, **BATCH), X),
+        (ManhattanNMF(3, **BATCH), X),
+        (SymmetricManhattanNMF(3, **BATCH), X @ X.T),
+    ]
+
+
+@pytest.mark.parametrize(("model", "data"), models(), ids=lambda value: str(value)[:20])
+def test_callbacks_from_a_generator_are_called_after_every_step(model, data):
+    def array():
+        return (X[i : i + 16] for i in range(0, 64, 16)) if isinstance(data, str) else data
+
+    calls = []
+    model.set_params(callbacks=(step for step in [lambda step: calls.append(step.row.samples)]))
+    model.fit(array())
+    first = len(model.history_)
+    assert first > 1
+    assert calls == [row.samples for row in model.history_]
+    model.fit(array())
+    assert len(calls) == first + len(model.history_)
+
+
+def test_resume_calls_callbacks_from_a_generator():
+    calls = []
+    model = online(callbacks=iter([calls.append, Interrupt(5)]))
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X)
+    assert len(calls) == 5
+    model.resume(X)
+    assert len(calls) == 12 == len(model.history_)
+
+
+def test_callbacks_are_told_when_a_fit_begins():
+    told = []
+
+    class Watch:
+        def begin(self, model, n_seen):
+            told.append((type(model).__name__, n_seen))
+
+        def __call__(self, step):
+            return step.row.samples == 80  # the end of this fit
+
+    model = online(callbacks=[Watch(), lambda step: None]).fit(X)
+    model.resume(X)
+    model.fit(X)
+    assert told == [("OnlineRobustNMF", 0), ("OnlineRobustNMF", 80), ("OnlineRobustNMF", 0)]
+
+
+# -------------------------------------------------------------------------- checkpoints
+
+
+@pytest.mark.parametrize("size", [16, 20])
+def test_checkpoints_by_samples_are_so_far_apart(size, tmp_path, monkeypatch):
+    """Every 32 samples at least, counted anew in every fit; the last ones need not be saved."""
+    saved = []
+    monkeypatch.setattr(
+        "thresher.estimators.checkpoint.save", lambda m, path: saved.append(m.n_samples_seen_)
+    )
+    checkpoint = Checkpoint(tmp_path / "model", seconds=None, samples=32)
+    model = online(callbacks=[checkpoint], batch_size=size, n_passes=1)
+    expected = [32, 64] if size == 16 else [40]
+    for _ in range(3):
+        saved.clear()
+        model.fit(X)
+        assert saved == expected
+
+
+def test_a_second_fit_checkpoints_again_by_samples(tmp_path):
+    path = tmp_path / "model"
+    checkpoint = Checkpoint(path, seconds=None, samples=64)
+    first = online(callbacks=[checkpoint], n_passes=1).fit(X)
+    np.testing.assert_array_equal(load(path).components_, first.components_)
+    second = online(callbacks=[checkpoint], n_passes=1, batch_size=64, random_state=9).fit(X)
+    np.testing.assert_array_equal(load(path).components_, second.components_)
+
+
+def test_a_second_fit_checkpoints_again_by_seconds(tmp_path, monkeypatch):
+    """Time is counted from the start of a fit, not from when the callback was made."""
+    clock = [0.0]
+    monkeypatch.setattr("thresher.estimators.checkpoint.time.monotonic", lambda: clock[0])
+    path = tmp_path / "model"
+    checkpoint = Checkpoint(path, seconds=25.0)
+
+    def tick(step):
+        clock[0] += 10.0
+
+    clock[0] = 1000.0  # long after it was made
+    for _ in range(2):
+        model = online(callbacks=[checkpoint, tick], n_passes=1).fit(X)  # at 0, 10, 20 and 30 s
+        assert load(path).n_samples_seen_ == model.n_samples_seen_ == 64
+        path.unlink()
+        clock[0] += 500.0
+    online(callbacks=[checkpoint, tick], n_passes=1).fit(X[:48])
+    assert not path.exists()
+
+
+def test_a_checkpoint_goes_on_counting_when_a_fit_resumes(tmp_path, monkeypatch):
+    saved = []
+    monkeypatch.setattr(
+        "thresher.estimators.checkpoint.save", lambda m, path: saved.append(m.n_samples_seen_)
+    )
+    model = interrupted(online(), after=5)  # 80 samples
+    checkpoint = Checkpoint(tmp_path / "model", seconds=None, samples=32)
+    model.set_params(callbacks=[checkpoint]).resume(X)
+    assert saved == [112, 144, 176]
+
+
+@pytest.mark.parametrize(("model", "data"), models(), ids=lambda value: str(value)[:20])
+def test_every_estimator_can_be_checkpointed(model, data, tmp_path):
+    if isinstance(data, str):
+        data = iter([X])
+    checkpoint = Checkpoint(tmp_path / "model", seconds=0.0)
+    model.set_params(callbacks=[checkpoint]).fit(data)
+    again = load(tmp_path / "model")
+    np.testing.assert_array_equal(again.components_, model.components_)
+    np.testing.assert_array_equal(again.history_.to_array(), model.history_.to_array())
+
+
+# ----------------------------------------------------------------------------- stopping
+
+
+def step(samples=100, seconds=2.0, change=0.5):
+    return Step(HistoryRow(samples, seconds, 1.0, 0.0, change), np.zeros((1, 1)), None)
+
+
+@pytest.mark.parametrize(
+    ("limit", "at", "before", "after"),
+    [
+        ({"samples": 100}, {"samples": 100}, {"samples": 99}, {"samples": 101}),
+        ({"seconds": 2.0}, {"seconds": 2.0}, {"seconds": 1.999}, {"seconds": 2.001}),
+        ({"change": 0.5}, {"change": 0.5}, {"change": 0.501}, {"change": 0.499}),
+    ],
+    ids=["samples", "seconds", "change"],
+)
+def test_limits_are_reached_at_their_value(limit, at, before, after):
+    stop = StopAfter(**limit)
+    assert stop(step(**at))
+    assert not stop(step(**before))
+    assert stop(step(**after))
+    assert not StopAfter()(step(**at))
+
+
+def test_any_of_several_limits_stops():
+    stop = StopAfter(samples=100, seconds=2.0, change=0.5)
+    assert not stop(step(99, 1.0, 0.6))
+    for one in (step(100, 1.0, 0.6), step(99, 2.0, 0.6), step(99, 1.0, 0.5)):
+        assert stop(one)
+    assert StopAfter(samples=0)(step(0))
+    assert StopAfter(seconds=0.0)(step(seconds=0.0))
+    assert StopAfter(change=0.0)(step(change=0.0))
+
+
+def test_a_fit_stops_in_the_step_that_reaches_the_limit():
+    for limit, seen in ((64, 64), (65, 80), (1, 16)):
+        model = online(callbacks=[StopAfter(samples=limit)]).fit(X)
+        assert model.n_samples_seen_ == seen
+    whole = online().fit(X)
+    reached = int(np.flatnonzero(whole.history_.column("change") <= 0.05)[0])
+    exact = float(whole.history_.column("change")[reached])
+    model = online(callbacks=[StopAfter(change=exact)]).fit(X)
+    assert len(model.history_) == reached + 1
+    started = time.perf_counter()
+    timed = OnlineNMF(3, n_passes=10**6, callbacks=[StopAfter(seconds=0.2)], tol=1e-300, **QUIET)
+    timed.fit(X)
+    assert timed.history_[-1].seconds >= 0.2
+    assert all(row.seconds < 0.2 for row in list(timed.history_)[:-1])
+    assert time.perf_counter() - started < 5
