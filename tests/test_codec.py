@@ -201,7 +201,7 @@ def test_sides_stay_bit_identical_over_long_streams(error):
     packets, edge = sent(SensorCodec(error=error), Y, size=250)
     cloud = Cloud()
     decoded(packets, cloud)
-    ours, theirs = edge._state, cloud._state
+    ours, theirs = edge._state, cloud.streams_[edge.stream_]._state
     for part in ("mask", "lattice", "transform"):
         for a, b in zip(getattr(ours, part), getattr(theirs, part), strict=True):
             np.testing.assert_array_equal(a, b)
@@ -349,6 +349,10 @@ def test_a_packet_of_another_stream_is_refused():
     cloud = Cloud()
     decoded(packets[:3], cloud)
     result = cloud.receive(others[3])
+    assert result.values is None
+    assert "not known here" in result.problem
+    renamed = packed(unpacked(others[3])._replace(stream=unpacked(packets[0]).stream))
+    result = cloud.receive(renamed)
     assert result.values is None
     assert "another state" in result.problem
 
