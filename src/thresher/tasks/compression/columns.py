@@ -2,8 +2,9 @@
 
 Only measurements may come back with an error. A column is a label if any of its cells is not a
 number; if a number has zeros in front, or more digits than a double; if its name says so (a time, a
-date, an id); or if it is the first one and its numbers only rise, or only fall: times and row
-numbers do. To keep a measurement as text costs bytes, to round an id destroys it: in doubt, text.
+date, an id); if it is the first one and its numbers only rise, or only fall: times and row numbers
+do; or if all its numbers are alike, which costs little. To keep a measurement as text costs
+bytes, to round an id destroys it: in doubt, text.
 """
 
 import re
@@ -72,7 +73,11 @@ def label_columns(records: Records, numeric: list[bool]) -> list[bool]:
     ]
     if not labels[0] and not all(labels[1:]):
         labels[0] = _only_rises_or_falls(columns[0], records.dialect.decimal)
-    return labels
+    kept = [
+        label or len({cell for cell in column if not is_missing(cell)}) < 2
+        for label, column in zip(labels, columns, strict=True)
+    ]
+    return labels if all(kept) else kept  # something has to be measured
 
 
 def value_of(cell: str, decimal: str) -> float:

@@ -101,7 +101,7 @@ def _split(path: Path, text: str) -> tuple[str, Numbered]:
         widths = [len(cells) for _, cells in records if "".join(cells).strip() or len(cells) > 1]
         if widths and widths[0] > 1 and set(widths) == {widths[0]}:
             return delimiter, records
-        if widths and (widths[0] > widest):
+        if widths and widths[0] >= widest:
             widest, best = widths[0], (delimiter, records)
     if not widest:
         line = broken.line if broken else 1
