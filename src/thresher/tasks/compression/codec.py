@@ -21,6 +21,7 @@ from thresher.tasks.compression.limits import MOST_BYTES, check_memory, file_byt
 from thresher.tasks.compression.packet import PacketError
 
 _LARGEST_FILE_BATCH = 2**21  # values
+_FINEST = 1e-9
 
 
 @dataclass(frozen=True)
@@ -71,10 +72,12 @@ class SensorCodec:
     angle_bits: int = 7
 
     def __post_init__(self) -> None:
-        if not isinstance(self.error, Real) or not 0 <= float(self.error) < 1:
+        if not isinstance(self.error, Real) or not (
+            self.error == 0 or _FINEST <= float(self.error) < 1
+        ):
             raise ValueError(
                 f"error={self.error!r} must be a share of the size of the data, such as 0.02 for "
-                "2 %; or 0 for no loss at all."
+                f"2 %, and {_FINEST:g} at least; or 0 for no loss at all."
             )
         for name, most in (("n_nonzero", 2**31), ("batch_size", LARGEST_BATCH)):
             value = getattr(self, name)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from thresher.tasks.compression.codec import SensorCodec
 
 _LARGEST = 1e15
+_SMALLEST = 1e-100
 
 
 class Edge:
@@ -216,4 +217,6 @@ def checked_rows(Y: Any, n_sensors: int) -> Array:
         raise ValueError("Some values are infinite; put NaN where a sensor failed.")
     if (np.abs(Y) > _LARGEST).any():
         raise ValueError(f"Some values are beyond {_LARGEST:g}; put NaN where a sensor failed.")
+    if 0 < np.abs(Y).max(initial=0.0, where=~np.isnan(Y)) < _SMALLEST:
+        raise ValueError(f"All values are below {_SMALLEST:g}; give them in a smaller unit.")
     return Y
