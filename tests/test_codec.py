@@ -2,55 +2,22 @@
 
 import copy
 import zlib
-from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
+from sensors import decoded, made_stream, relative_error, sent
 from thresher import SensorCodec
-from thresher.cli import app
 from thresher.linalg import from_givens, givens_angles, n_givens_angles
 from thresher.tasks.compression import Cloud, PacketError, VersionError
 from thresher.tasks.compression.batch import Mode, Quantiser, coded, written
 from thresher.tasks.compression.dictionary import read_dictionary, turn_towards
 from thresher.tasks.compression.entropy import BitReader, BitWriter
 from thresher.tasks.compression.grid import GRIDS, Grid, grid_of
-from thresher.tasks.compression.labels import packed_labels, unpacked_labels
 from thresher.tasks.compression.learners import Learners
 from thresher.tasks.compression.packet import Kind, packed, unpacked
 from thresher.tasks.compression.state import CodecState
 from thresher.testing import damaged
-
-
-@cache
-def made_stream(n=600, N=8, decimals=1, missing=0.1, seed=0):
-    """A few common causes, noise of each sensor, and silence that lasts."""
-    rng = np.random.default_rng(seed)
-    causes = np.cumsum(rng.normal(size=(n, 2)), axis=0) @ rng.normal(size=(2, N))
-    Y = 20 + causes + np.cumsum(0.2 * rng.normal(size=(n, N)), axis=0)
-    Y = np.round(Y, decimals)
-    silent = np.cumsum(rng.random((n, N)) < 0.02, axis=0) % round(1 / missing) == 0
-    Y[silent] = np.nan
-    return Y
-
-
-def relative_error(decoded, Y):
-    return np.sqrt(np.nansum((decoded - Y) ** 2) / np.nansum(Y**2))
-
-
-def sent(codec, Y, size=100):
-    edge = codec.edge(Y.shape[1])
-    return [packet for i in range(0, len(Y), size) for packet in edge.send(Y[i : i + size])], edge
-
-
-def decoded(packets, cloud=None):
-    cloud = Cloud() if cloud is None else cloud
-    results = [cloud.receive(packet) for packet in packets]
-    assert all(result.problem is None for result in results)
-    return np.vstack([result.values for result in results if result.values is not None])
-
 
 # ------------------------------------------------------------------- round trips
 
@@ -201,7 +168,7 @@ def test_sides_stay_bit_identical_over_long_streams(error):
     packets, edge = sent(SensorCodec(error=error), Y, size=250)
     cloud = Cloud()
     decoded(packets, cloud)
-    ours, theirs = edge._state, cloud._state
+    ours, theirs = edge._state, cloud.streams_[edge.stream_]._state
     for part in ("mask", "lattice", "transform"):
         for a, b in zip(getattr(ours, part), getattr(theirs, part), strict=True):
             np.testing.assert_array_equal(a, b)
@@ -350,6 +317,10 @@ def test_a_packet_of_another_stream_is_refused():
     decoded(packets[:3], cloud)
     result = cloud.receive(others[3])
     assert result.values is None
+    assert "not known here" in result.problem
+    renamed = packed(unpacked(others[3])._replace(stream=unpacked(packets[0]).stream))
+    result = cloud.receive(renamed)
+    assert result.values is None
     assert "another state" in result.problem
 
 
@@ -446,91 +417,3 @@ def test_bad_rows():
     np.testing.assert_array_equal(decoded(lossless.send([[1.0], [2.0]])), [[1.0], [2.0]])
     with pytest.raises(ValueError, match="groups"):
         SensorCodec().edge(10**6)
-
-
-@pytest.mark.parametrize("at", [0, 3, 10, 60, -1])
-def test_damaged_files(at):
-    data = bytearray(SensorCodec(batch_size=100).compress(made_stream())[0])
-    data[at] ^= 64
-    with pytest.raises(PacketError):
-        SensorCodec.decompress(bytes(data))
-
-
-def test_files_that_are_cut():
-    data, _ = SensorCodec(batch_size=100).compress(made_stream())
-    for end in range(0, len(data), max(1, len(data) // 20)):
-        with pytest.raises(PacketError):
-            SensorCodec.decompress(data[:end])
-
-
-@pytest.mark.parametrize(
-    "labels",
-    [
-        ["2017-01-01 00:00", "2017-01-01 01:00", "2017-01-01 02:00"],
-        ["2017-01-01T00:00:00", "2017-01-01T00:00:10", "2017-01-01T00:00:20"],
-        ["3", "5", "7"],
-        ["3", "5", "8"],
-        ["2017-01-01", "2017-01-02"],
-        ["a", "b", ""],
-        ["7"],
-    ],
-)
-def test_labels(labels):
-    packed = packed_labels(labels)
-    assert unpacked_labels(packed) == labels
-    assert ("labels" in packed) == (labels[-1] in ("8", "2017-01-02", ""))
-
-
-def write_csv(path: Path, Y):
-    lines = ["time," + ",".join(f"s{j}" for j in range(Y.shape[1]))]
-    for t, row in enumerate(Y):
-        cells = ["" if np.isnan(v) else f"{v:.1f}" for v in row]
-        lines.append(f"2024-05-{1 + t // 24:02d} {t % 24:02d}:00," + ",".join(cells))
-    path.write_text("\n".join(lines) + "\n")
-
-
-def test_command_line(tmp_path):
-    source, target, back = tmp_path / "a.csv", tmp_path / "a.thr", tmp_path / "b.csv"
-    write_csv(source, made_stream()[:300])
-    run = CliRunner().invoke
-    result = run(app, ["compress", str(source), str(target), "--error", "0"])
-    assert result.exit_code == 0, result.output
-    assert "times smaller" in result.output
-    assert "s7" in result.output
-    result = run(app, ["decompress", str(target), str(back)])
-    assert result.exit_code == 0, result.output
-    assert back.read_text() == source.read_text()
-    assert target.stat().st_size < source.stat().st_size / 5
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("time,a,b\n1,2,x\n2,3,4\n", "'b'"),
-        ("time,a\n", "no rows"),
-        ("1,2\n3,4\n", "name the columns"),
-        ("time,a\n1,2,3\n", "Line 2"),
-        ("time\n1\n", "no column of numbers"),
-        ("time,a\n1,inf\n", "infinite"),
-    ],
-)
-def test_command_line_says_what_to_change(tmp_path, text, message):
-    source, target = tmp_path / "a.csv", tmp_path / "a.thr"
-    source.write_text(text)
-    result = CliRunner().invoke(app, ["compress", str(source), str(target)])
-    assert result.exit_code == 1
-    assert message in result.output
-    assert list(tmp_path.iterdir()) == [source]
-
-
-def test_an_interrupt_leaves_no_file(tmp_path, monkeypatch):
-    source, target = tmp_path / "a.csv", tmp_path / "a.thr"
-    write_csv(source, made_stream()[:50])
-
-    def interrupted(*args, **kwargs):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(SensorCodec, "compress", interrupted)
-    result = CliRunner().invoke(app, ["compress", str(source), str(target)])
-    assert result.exit_code == 130
-    assert list(tmp_path.iterdir()) == [source]

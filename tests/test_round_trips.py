@@ -286,7 +286,7 @@ def test_thresholds_survive(name, tmp_path):
 
 
 def test_parameters_changed_after_the_fit_are_not_saved(tmp_path):
-    """A file would tie what was learned to other parameters: of models, and of tasks around them."""
+    """A file would tie what was learned to other parameters, of models and of tasks."""
     changes = [
         ("OnlineNMF", {"divergence": "hellinger"}),
         ("OnlineNMF", {"n_components": 7}),

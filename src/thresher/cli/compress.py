@@ -6,11 +6,14 @@ from pathlib import Path
 
 import numpy as np
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from thresher.cli.progress import stages
 from thresher.tasks.compression import SensorCodec
-from thresher.tasks.compression.files import CompressionReport, compress_file, decompress_file
+from thresher.tasks.compression.files import compress_file, decompress_file
+from thresher.tasks.compression.limits import MOST_BYTES
+from thresher.tasks.compression.report import CompressionReport
 
 _MOST_SENSORS = 60
 
@@ -30,15 +33,21 @@ def show_compress(source: Path, target: Path, codec: SensorCodec) -> None:
             f"By the count of the paper, without positions and dictionaries: {report.paper_ratio}."
         )
     console.print(
-        f"Relative error {report.error:.3%}; {report.packets['dictionary']} dictionaries sent."
+        f"Relative error {report.errors.relative:.3%} of all values; "
+        f"{report.packets['dictionary']} dictionaries sent."
     )
+    if report.labels:
+        kept = ", ".join(map(repr, report.labels))
+        console.print(f"Kept as text, letter by letter: {kept}.", markup=False)
+    if report.memory > MOST_BYTES:
+        console.print(f"To read the file: thresher decompress --max-bytes {report.memory} …")
 
 
-def show_decompress(source: Path, target: Path) -> None:
+def show_decompress(source: Path, target: Path, max_bytes: int) -> None:
     """Write the CSV file again."""
     console = Console()
     with stages(console, "rows") as tell:
-        n_rows, n_sensors = decompress_file(source, target, tell)
+        n_rows, n_sensors = decompress_file(source, target, tell, max_bytes=max_bytes)
     console.print(f"{n_rows:,} rows of {n_sensors} sensors.")
 
 
@@ -47,17 +56,17 @@ def _sensors(report: CompressionReport) -> Table:
     shown = np.arange(len(report.names))
     title = "Error of each sensor"
     if len(shown) > _MOST_SENSORS:
-        shown = np.sort(np.argsort(-report.relative)[:_MOST_SENSORS])
+        shown = np.sort(np.argsort(-report.errors.own)[:_MOST_SENSORS])
         title = f"The {_MOST_SENSORS} sensors of {len(report.names)} with the largest error"
     table = Table("Sensor", title=title, title_justify="left")
-    for column in ("missing", "relative error", "root mean square", "largest"):
+    for column in ("missing", "of its own size", "root mean square", "largest"):
         table.add_column(column, justify="right")
     for j in shown:
         table.add_row(
-            report.names[j],
+            escape(report.names[j]),
             f"{report.missing[j]:.1%}",
-            f"{report.relative[j]:.3%}",
-            f"{report.rms[j]:.3g}",
-            f"{report.largest[j]:.3g}",
+            f"{report.errors.own[j]:.3%}",
+            f"{report.errors.rms[j]:.3g}",
+            f"{report.errors.largest[j]:.3g}",
         )
     return table

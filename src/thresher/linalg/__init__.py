@@ -11,9 +11,9 @@ from thresher.linalg.blocks import (
 )
 from thresher.linalg.givens import (
     from_givens,
-    from_whole_givens,
     givens_angles,
     n_givens_angles,
+    turned_by_whole_givens,
 )
 from thresher.linalg.polar import approach, newton_schulz, polar
 from thresher.linalg.thin import thinned
@@ -23,7 +23,6 @@ __all__ = [
     "approach",
     "block_slices",
     "from_givens",
-    "from_whole_givens",
     "givens_angles",
     "load_block",
     "load_sparse_block",
@@ -34,5 +33,6 @@ __all__ = [
     "rows_per_block",
     "sparse_block_slices",
     "thinned",
+    "turned_by_whole_givens",
     "without_traces",
 ]

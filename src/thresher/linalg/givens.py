@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 
-from thresher.kernels.givens import eliminate, turn_back
+from thresher.kernels.givens import eliminate, turn_back, turn_rows
 from thresher.linalg.arrays import Array
 
 
@@ -29,28 +29,27 @@ def givens_angles(Q: Array) -> tuple[Array, int]:
 
 def from_givens(angles: Array, sign: int, N: int) -> Array:
     """The orthogonal matrix with these angles and this sign; angles missing at the end are zero."""
-    return _turned_back(np.cos(angles), np.sin(angles), sign, N)
+    Q = np.eye(N)
+    Q[-1, -1] = sign
+    turn_back(Q, np.cos(angles), np.sin(angles))
+    return Q
 
 
-def from_whole_givens(numbers: Array, sign: int, N: int, n_levels: int) -> Array:
-    """`from_givens` for whole multiples of ``2π / n_levels``, the same on every machine.
+def turned_by_whole_givens(D: Array, numbers: Array, sign: int, n_levels: int) -> Array:
+    """``from_givens(2π numbers / n_levels, sign, N) @ D``, the same on every machine.
 
     Cosines come from a table rounded to 2⁻³⁰, beyond which libraries may differ, and no sum is
-    reordered.
+    reordered. Only the rows that turn are touched, so that few angles cost little.
     """
     table = _cosines(n_levels)
     sines = table[(numbers - n_levels // 4) % n_levels]
-    return _turned_back(table[numbers % n_levels], sines, sign, N)
+    turned = D.copy()
+    turn_rows(turned, table[numbers % n_levels], sines)
+    turned[-1] *= sign
+    return turned
 
 
 @cache
 def _cosines(n_levels: int) -> Array:
     table: Array = np.round(np.cos(2 * np.pi * np.arange(n_levels) / n_levels) * 2**30) / 2**30
     return table
-
-
-def _turned_back(cosines: Array, sines: Array, sign: int, N: int) -> Array:
-    Q = np.eye(N)
-    Q[-1, -1] = sign
-    turn_back(Q, cosines, sines)
-    return Q

@@ -12,10 +12,12 @@ from thresher.kernels.transform_codec import transform_encode, transform_next, v
 from thresher.linalg import Array
 from thresher.tasks.compression.entropy import BitReader, BitWriter
 from thresher.tasks.compression.grid import GRIDS
+from thresher.tasks.compression.limits import check_claim, padded
 from thresher.tasks.compression.packet import PacketError
 from thresher.tasks.compression.state import CodecState
 
-_HEAD = struct.Struct("<HBBd")
+_HEAD = struct.Struct("<HBBI")  # rows, flags, grid, step
+_DOUBLE, _WORDS = struct.Struct("<d"), struct.Struct("<II")
 LARGEST_BATCH = 65535
 
 
@@ -38,6 +40,24 @@ class Quantiser(NamedTuple):
     weight: float = np.inf
     n_nonzero: int = 2**31
 
+    @property
+    def unit(self) -> float:
+        """What steps are told in: the spacing of the grid, if there is one."""
+        return GRIDS[self.grid].spacing or 1.0
+
+    def head(self) -> int:
+        """The step for a packet: the upper half of a double, which has 20 bits of fraction."""
+        low, high = _WORDS.unpack(_DOUBLE.pack(self.step / self.unit))
+        return int(high + (low >> 31))
+
+    def told(self) -> "Quantiser":
+        """With the step that the cloud is told."""
+        return self._replace(step=_step(self.head()) * self.unit)
+
+
+def _step(head: int) -> float:
+    return float(_DOUBLE.unpack(_WORDS.pack(0, head))[0])
+
 
 class Coded(NamedTuple):
     """A batch as numbers under chances, and what comes of it."""
@@ -53,7 +73,7 @@ class Coded(NamedTuple):
 
 def coded(before: CodecState, Y: Array, present: Array, quantiser: Quantiser) -> Coded:
     """Code rows from a state, which is left as it was."""
-    state = before.copy()
+    state, quantiser = before.copy(), quantiser.told()
     grid = GRIDS[quantiser.grid]
     result: tuple[Array, Array, Array, float, float]
     if quantiser.mode == Mode.LATTICE:
@@ -78,7 +98,7 @@ def written(batch: Coded, present: Array) -> bytes:
     mask = batch.state.mask
     whole = bool(present.all() and mask.present.all())
     q = batch.quantiser
-    head = _HEAD.pack(len(present), q.mode | whole << 1, q.grid, q.step)
+    head = _HEAD.pack(len(present), q.mode | whole << 1, q.grid, q.head())
     writer = BitWriter()
     if not whole:
         changes, chances = np.empty(present.shape, np.int32), np.empty(present.shape, np.int32)
@@ -88,26 +108,40 @@ def written(batch: Coded, present: Array) -> bytes:
             mask_learn(mask, row)
         writer.bits(changes, chances)
     writer.numbers(batch.numbers, batch.chances)
-    return head + writer.getvalue()
+    return padded(head + writer.getvalue(), present.size, present.shape[1])
+
+
+def n_rows_in(payload: bytes, n_sensors: int) -> int:
+    """How many rows a payload has; `PacketError` if it cannot."""
+    if len(payload) < _HEAD.size:
+        raise PacketError("The packet does not decode: its header is cut.")
+    n = int(_HEAD.unpack_from(payload)[0])
+    check_claim(n * n_sensors, n_sensors, len(payload))
+    return n
 
 
 def read(state: CodecState, payload: bytes) -> Array:
     """The values in a payload, NaN where missing; moves the state on."""
-    if len(payload) < _HEAD.size:
-        raise PacketError("The packet does not decode: its header is cut.")
-    n, flags, grid, step = _HEAD.unpack_from(payload)
-    if not (flags < 4 and grid < len(GRIDS) and 0 < step < np.inf):
+    n = n_rows_in(payload, state.n_sensors)
+    _, flags, grid, head = _HEAD.unpack_from(payload)
+    if not (n and flags < 4 and grid < len(GRIDS)):
         raise PacketError("The packet does not decode: its header makes no sense.")
+    step = _step(head) * (GRIDS[grid].spacing or 1.0)
+    if not 0 < step < np.inf:
+        raise PacketError("The packet does not decode: its step makes no sense.")
     reader = BitReader(payload[_HEAD.size :])
-    present = np.ones((n, state.n_sensors), np.bool_)
+    present: Array = np.ones((n, state.n_sensors), np.bool_)
     if not flags >> 1:
         chances = np.empty(state.n_sensors, np.int32)
         for row in present:
             mask_chances(state.mask, chances)
             row[:] = state.mask.present ^ reader.bits(chances).astype(np.bool_)
             mask_learn(state.mask, row)
-    values = _read_lattice if flags & 1 == Mode.LATTICE else _read_transform
-    return values(state, reader, present, grid, step)
+    decode = _read_lattice if flags & 1 == Mode.LATTICE else _read_transform
+    values = decode(state, reader, present, grid, step)
+    if not np.isfinite(values[present]).all():
+        raise PacketError("The packet does not decode: some values are not numbers.")
+    return values
 
 
 def _read_lattice(

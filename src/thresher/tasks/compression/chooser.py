@@ -14,6 +14,7 @@ from thresher.tasks.compression.dictionary import Turn, take_turn
 from thresher.tasks.compression.grid import grid_of
 from thresher.tasks.compression.learners import Account, Learners
 from thresher.tasks.compression.search import (
+    Fit,
     bits_at_error,
     lattice_at,
     least_slope,
@@ -130,12 +131,13 @@ class Chooser:
         """Find the slope that spends the bound, by lattice and by the likeliest dictionary."""
         allowed, turn = budget.bound - budget.spent, None
         at: At = partial(lattice_at, rows.after(state), rows.grid)
-        fit = least_slope(at, allowed, rows.n_values)
+        fit = _found(least_slope(at, allowed, rows.n_values))
         tried = [] if self._N < 2 else self._tried(state, rows, fit.slope)
         if tried:
             likeliest = min(tried, key=lambda t: bits_at_error(t.batch, allowed) + 8 * t.cost)
             other = least_slope(likeliest.at, allowed, rows.n_values)
-            if (fit.batch.bits - other.batch.bits) * (1 + left) > 8 * likeliest.cost:
+            saved = 0.0 if other is None else (fit.batch.bits - other.batch.bits) * (1 + left)
+            if other is not None and saved > 8 * likeliest.cost:
                 fit, turn = other, likeliest.turn
         self._slope = fit.slope
         n_over = rows_over(fit, np.where(rows.present, rows.Y, np.nan), allowed)
@@ -152,9 +154,13 @@ class Chooser:
         spent = (budget.spent + choice.coded.error) / budget.bound
         self._slope = slope * 2.0 ** float(np.clip(4 * (spent - _SPEND), -0.5, 0.5))
         allowed = budget.bound - budget.spent
-        if choice.coded.error > allowed:
-            return choice._replace(coded=least_slope(at, allowed, rows.n_values).batch)
-        return choice
+        if choice.coded.error <= allowed:
+            return choice
+        fit = least_slope(at, allowed, rows.n_values)
+        if fit is None:
+            lattice = partial(lattice_at, rows.after(state), rows.grid)
+            return Choice(rows, _found(least_slope(lattice, allowed, rows.n_values)).batch)
+        return choice._replace(coded=fit.batch)
 
     def _cheapest(
         self, state: CodecState, rows: Rows, slope: float, left: float
@@ -208,3 +214,10 @@ class Chooser:
             if merit < best:
                 best, choice = merit, Choice(rows, found, candidate.turn)
         return choice
+
+
+def _found(fit: Fit | None) -> Fit:
+    """What the lattice has, which is as exact as doubles are."""
+    if fit is None:
+        raise ValueError("The error asked is finer than doubles can tell; ask for more.")
+    return fit

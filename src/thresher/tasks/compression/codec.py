@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
@@ -12,12 +13,15 @@ import numpy as np
 from thresher.linalg import Array
 from thresher.tasks.compression.batch import LARGEST_BATCH
 from thresher.tasks.compression.cloud import Cloud
-from thresher.tasks.compression.container import read_container, written_container
-from thresher.tasks.compression.edge import MOST_SENSORS, Edge, checked_rows
+from thresher.tasks.compression.container import Container, read_container, written_container
+from thresher.tasks.compression.edge import Edge, checked_rows
+from thresher.tasks.compression.keyframe import MOST_SENSORS
 from thresher.tasks.compression.learners import HALF_LIVES
+from thresher.tasks.compression.limits import MOST_BYTES, check_memory, file_bytes
 from thresher.tasks.compression.packet import PacketError
 
 _LARGEST_FILE_BATCH = 2**21  # values
+_FINEST = 1e-9
 
 
 @dataclass(frozen=True)
@@ -68,10 +72,12 @@ class SensorCodec:
     angle_bits: int = 7
 
     def __post_init__(self) -> None:
-        if not isinstance(self.error, Real) or not 0 <= float(self.error) < 1:
+        if not isinstance(self.error, Real) or not (
+            self.error == 0 or _FINEST <= float(self.error) < 1
+        ):
             raise ValueError(
                 f"error={self.error!r} must be a share of the size of the data, such as 0.02 for "
-                "2 %; or 0 for no loss at all."
+                f"2 %, and {_FINEST:g} at least; or 0 for no loss at all."
             )
         for name, most in (("n_nonzero", 2**31), ("batch_size", LARGEST_BATCH)):
             value = getattr(self, name)
@@ -124,9 +130,15 @@ class SensorCodec:
             raise ValueError(f"reference={reference!r} must be a positive number, or None.")
         return Edge(self, int(n_sensors), reference, expected_rows)
 
-    def cloud(self) -> Cloud:
-        """The side that wants the rows; it needs no settings."""
-        return Cloud()
+    def cloud(self, *, max_bytes: int = MOST_BYTES) -> Cloud:
+        """The side that wants the rows.
+
+        Parameters
+        ----------
+        max_bytes : int
+            Memory that it may take, whatever packets claim.
+        """
+        return Cloud(max_bytes)
 
     def compress(
         self,
@@ -152,41 +164,62 @@ class SensorCodec:
         Y = checked_rows(Y, Y.shape[1])
         whole = self if self.batch_size else replace(self, batch_size=_file_batch(Y.shape[1]))
         size = np.sqrt(np.nanmean(np.square(Y, dtype=np.float64))) if np.isfinite(Y).any() else 0.0
-        edge = whole.edge(Y.shape[1], reference=float(size) or None, expected_rows=len(Y))
+        # The same rows give the same file, so the stream is named by what is in it.
+        name = zlib.crc32(Y.tobytes()) or 1
+        edge = Edge(whole, Y.shape[1], float(size) or None, len(Y), name)
         packets: list[bytes] = []
         for start in range(0, len(Y), whole.rows_per_packet):
             packets += edge.send(Y[start : start + whole.rows_per_packet])
             if progress is not None:
                 progress(edge.n_rows_, len(Y))
-        return written_container(packets, len(Y), Y.shape[1], about or {}), edge
+        return written_container(Container(packets, len(Y), Y.shape[1], about or {})), edge
 
     @staticmethod
     def decompress(
-        data: bytes, *, progress: Callable[[int, int], None] | None = None
+        data: bytes,
+        *,
+        max_bytes: int = MOST_BYTES,
+        progress: Callable[[int, int], None] | None = None,
     ) -> tuple[Array, dict[str, Any]]:
         """The rows in the bytes of a file, and what was kept about them.
+
+        Parameters
+        ----------
+        data : bytes
+            As `compress` made them. Those of strangers are safe to read, within ``max_bytes``.
+        max_bytes : int
+            Memory that values and models may take, whatever the file claims.
+        progress : function of (rows done, rows in all), optional
+            Told after every packet.
 
         Raises
         ------
         PacketError
-            If the bytes are not such a file, or not a whole one.
+            If the bytes are not such a file, or not a whole one, or take more memory.
         """
-        packets, n_rows, n_sensors, about = read_container(data)
-        cloud = Cloud()
-        parts: list[Array] = [np.empty((0, n_sensors))]
-        for packet in packets:
+        file = read_container(data, max_bytes)
+        check_memory(file_bytes(file.n_rows, file.n_sensors), max_bytes)
+        values = np.empty((file.n_rows, file.n_sensors))
+        cloud = Cloud(max_bytes - values.nbytes)
+        for packet in file.packets:
             received = cloud.receive(packet)
-            if received.problem is not None:
-                raise PacketError(
-                    f"The file is damaged after row {cloud.n_rows_}: {received.problem}"
-                )
-            if received.values is not None:
-                parts.append(received.values)
+            rows, start = received.values, received.start
+            problem = received.problem
+            if len(cloud.streams_) > 1 or cloud.gaps_:
+                problem = "Its packets do not belong together."
+            if problem is not None:
+                raise PacketError(f"The file is damaged after row {start}: {problem}")
+            if rows is not None:
+                if rows.shape[1] != file.n_sensors or start + len(rows) > file.n_rows:
+                    raise PacketError("The file has other rows than its head tells; get it again.")
+                values[start : start + len(rows)] = rows
                 if progress is not None:
-                    progress(cloud.n_rows_, n_rows)
-        if cloud.n_rows_ != n_rows:
-            raise PacketError(f"The file has {cloud.n_rows_} of its {n_rows} rows; get it again.")
-        return np.concatenate(parts), about
+                    progress(cloud.n_rows_, file.n_rows)
+        if cloud.n_rows_ != file.n_rows:
+            raise PacketError(
+                f"The file has {cloud.n_rows_} of its {file.n_rows} rows; get it again."
+            )
+        return values, file.about
 
 
 def _file_batch(n_sensors: int) -> int:

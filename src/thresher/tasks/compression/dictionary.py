@@ -12,8 +12,9 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from thresher.kernels.adaptive_bits import chances_of_scale, first_chances
-from thresher.linalg import Array, from_whole_givens, givens_angles, n_givens_angles
+from thresher.linalg import Array, givens_angles, n_givens_angles, turned_by_whole_givens
 from thresher.tasks.compression.entropy import BitReader, BitWriter
+from thresher.tasks.compression.limits import check_claim, padded
 from thresher.tasks.compression.packet import PacketError
 from thresher.tasks.compression.state import CodecState
 
@@ -30,12 +31,8 @@ class Turn(NamedTuple):
     bits: int
 
     def applied(self, D: Array) -> Array:
-        """The dictionary after the turn; products are summed row after row, on any machine."""
-        Q = from_whole_givens(self.numbers, self.sign, len(D), 2**self.bits)
-        turned = np.zeros(D.shape)
-        for k in range(len(D)):
-            turned += Q[:, k : k + 1] * D[k]
-        return turned
+        """The dictionary after the turn, the same on any machine."""
+        return turned_by_whole_givens(D, self.numbers, self.sign, 2**self.bits)
 
     def written(self) -> bytes:
         """The payload: rows, sign and bits; then for each row the mean size and the angles."""
@@ -44,7 +41,8 @@ class Turn(NamedTuple):
         for row, size in zip(rows, sizes, strict=True):
             writer.numbers(row, np.tile(_chances(size), (len(row), 1)))
         head = _HEAD.pack(self.n_rows, self.sign, self.bits)
-        return head + bytes(sizes) + writer.getvalue()
+        payload = head + bytes(sizes) + writer.getvalue()
+        return padded(payload, len(self.numbers), _order(len(self.numbers), self.n_rows))
 
     def _by_row(self) -> list[Array]:
         N = _order(len(self.numbers), self.n_rows)
@@ -81,6 +79,7 @@ def read_dictionary(state: CodecState, payload: bytes) -> None:
     N, start = state.n_sensors, _HEAD.size + n_rows
     if not (0 < n_rows < N and sign in (-1, 1) and 2 <= bits <= _FINEST and len(payload) >= start):
         raise PacketError("The packet does not decode: its header makes no sense.")
+    check_claim(n_givens_angles(N, n_rows), N, len(payload))
     reader, numbers = BitReader(payload[start:]), []
     for r, size in enumerate(payload[_HEAD.size : start]):
         chances = _chances(size).tolist()

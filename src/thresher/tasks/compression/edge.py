@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import struct
-import zlib
+import secrets
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,24 +11,35 @@ from thresher.linalg import Array
 from thresher.tasks.compression.batch import written
 from thresher.tasks.compression.chooser import Budget, Choice, Chooser, Rows
 from thresher.tasks.compression.dictionary import Turn, take_turn, turn_towards
-from thresher.tasks.compression.packet import Kind, Packet, PacketError, packed, unpacked
+from thresher.tasks.compression.keyframe import Keyframe, keyframe_digest
+from thresher.tasks.compression.packet import (
+    ANY_STREAM,
+    Kind,
+    Packet,
+    PacketError,
+    packed,
+    unpacked,
+)
 from thresher.tasks.compression.state import CodecState
 
 if TYPE_CHECKING:
     from thresher.tasks.compression.codec import SensorCodec
 
 _LARGEST = 1e15
-
-KEYFRAME = struct.Struct("<HQ")
-MOST_SENSORS = 4096
-"""Second moments of twice as many variables are kept."""
+_SMALLEST = 1e-100
 
 
 class Edge:
     """Codes what sensors report into packets for a `Cloud`; made by `SensorCodec.edge`.
 
+    An edge draws a number when it starts, which names its stream in every packet. One that was
+    pickled or copied goes on as a stream of its own, since nobody knows what the other one has sent
+    since: it keeps what it has learned and counts its rows on, and begins with a keyframe.
+
     Attributes
     ----------
+    stream_ : int
+        The number of the stream.
     n_bytes_ : dict
         Bytes sent so far, by kind of packet.
     n_packets_ : dict
@@ -46,13 +56,16 @@ class Edge:
         n_sensors: int,
         reference: float | None,
         expected_rows: int | None,
+        stream: int | None = None,
     ) -> None:
+        self.stream_ = _drawn() if stream is None else stream
         self._codec = codec
         self._reference = reference
         self._expected_rows = expected_rows
         self._N = n_sensors
         self._state: CodecState | None = None
         self._sequence = 0
+        self._is_copy = False
         self._chooser = Chooser(codec, n_sensors)
         self._squares = self._error = 0.0
         self._n_values = 0
@@ -60,6 +73,10 @@ class Edge:
         self.n_rows_ = 0
         self.n_bytes_ = {kind.name.lower(): 0 for kind in Kind if kind != Kind.REQUEST}
         self.n_packets_ = {"keyframe": 0, "lattice": 0, "transform": 0, "dictionary": 0}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.stream_, self._sequence, self._is_copy = _drawn(), 0, True
 
     @property
     def relative_error_(self) -> float:
@@ -89,10 +106,17 @@ class Edge:
     def handle(self, request: bytes) -> list[bytes]:
         """Answer a request of the cloud: all that it needs to follow again.
 
-        A keyframe with the last values, in which models start anew, and the dictionary.
+        A keyframe with the last values, in which models start anew, and the dictionary. Requests
+        for other streams are not answered.
         """
-        if unpacked(request).kind != Kind.REQUEST:
+        found = unpacked(request)
+        if found.kind != Kind.REQUEST:
             raise PacketError("This is not a request of a cloud; hand its answer on unchanged.")
+        return self._anew() if found.stream in (ANY_STREAM, self.stream_) else []
+
+    def _anew(self) -> list[bytes]:
+        """All that a cloud needs to follow from here."""
+        self._is_copy = False
         if self._state is None:
             return []
         D = self._state.D.copy()
@@ -103,7 +127,7 @@ class Edge:
 
     def _batch(self, rows: Rows) -> list[bytes]:
         """The packets of a batch; the first begins with a keyframe."""
-        packets = []
+        packets = self._anew() if self._is_copy else []
         if self._state is None:
             known = rows.Y[rows.present]
             packets.append(self._keyframe(np.array([np.median(known) if known.size else 0.0])))
@@ -142,7 +166,7 @@ class Edge:
             digest = keyframe_digest(payload, self._sequence)
         else:
             digest = self._known().digest(self.n_rows_, self._sequence)
-        data = packed(Packet(kind, self._sequence, digest, payload))
+        data = packed(Packet(kind, self.stream_, self._sequence, digest, payload))
         self._sequence += 1
         self.n_bytes_[kind.name.lower()] += len(data)
         return data
@@ -161,10 +185,10 @@ class Edge:
 
     def _keyframe(self, level: Array) -> bytes:
         """Start anew from given values, one for all sensors or one each."""
-        level = level.astype(np.float32)
-        self._state = CodecState.starting_at(keyframe_level(level, self._N))
+        keyframe = Keyframe(self._N, self.n_rows_, level.astype(np.float32))
+        self._state = keyframe.state()
         self.n_packets_["keyframe"] += 1
-        return self._packet(Kind.KEYFRAME, KEYFRAME.pack(self._N, self.n_rows_) + level.tobytes())
+        return self._packet(Kind.KEYFRAME, keyframe.written())
 
     def _dictionary(self, turn: Turn) -> bytes:
         take_turn(self._known(), turn)
@@ -172,16 +196,9 @@ class Edge:
         return self._packet(Kind.DICTIONARY, turn.written())
 
 
-def keyframe_digest(payload: bytes, sequence: int) -> int:
-    """What stands for the state after a keyframe, and can be checked before there is one."""
-    return zlib.crc32(payload, sequence)
-
-
-def keyframe_level(level: Array, n_sensors: int) -> Array:
-    """The values that a keyframe tells, for all sensors."""
-    whole = np.empty(n_sensors)
-    whole[:] = level
-    return whole
+def _drawn() -> int:
+    """The number of a stream; any but that of no stream."""
+    return secrets.randbelow(2**32 - 1) + 1
 
 
 def checked_rows(Y: Any, n_sensors: int) -> Array:
@@ -200,4 +217,6 @@ def checked_rows(Y: Any, n_sensors: int) -> Array:
         raise ValueError("Some values are infinite; put NaN where a sensor failed.")
     if (np.abs(Y) > _LARGEST).any():
         raise ValueError(f"Some values are beyond {_LARGEST:g}; put NaN where a sensor failed.")
+    if 0 < np.abs(Y).max(initial=0.0, where=~np.isnan(Y)) < _SMALLEST:
+        raise ValueError(f"All values are below {_SMALLEST:g}; give them in a smaller unit.")
     return Y

@@ -1,91 +1,97 @@
-"""CSV files to ``.thr`` and back, and what came of it."""
+"""CSV files to ``.thr`` and back."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from thresher.linalg import Array
 from thresher.persistence import write_atomically
 from thresher.tasks.compression.codec import SensorCodec
+from thresher.tasks.compression.edge import Edge
+from thresher.tasks.compression.limits import MOST_BYTES, file_bytes
+from thresher.tasks.compression.report import CompressionReport, Errors
 from thresher.tasks.compression.table import SensorTable, read_table
 
 Tell = Callable[[str, int, int], None]
-
-
-@dataclass(frozen=True)
-class CompressionReport:
-    """Sizes and errors, as measured on the decoded file.
-
-    Attributes
-    ----------
-    n_bytes, csv_bytes, raw_bytes : int
-        Of the file, of the CSV file, and of the values as 32-bit numbers.
-    paper_ratio : int or None
-        The paper's ⌊N/η₀⌋, which counts neither positions nor dictionaries.
-    error : float
-        Relative, over all sensors.
-    names : list of str
-    missing, relative, rms, largest : array of shape (N)
-        For each sensor: the share of missing values; the relative error; the root mean square and
-        the largest error in the units of the data.
-    packets : dict
-        How many of each kind.
-    """
-
-    n_bytes: int
-    csv_bytes: int
-    raw_bytes: int
-    paper_ratio: int | None
-    error: float
-    names: list[str]
-    missing: Array
-    relative: Array
-    rms: Array
-    largest: Array
-    packets: dict[str, int]
 
 
 def compress_file(
     source: Path, target: Path, codec: SensorCodec, tell: Tell | None = None
 ) -> CompressionReport:
     """Compress a CSV file, decode what comes of it as a check, then write it at once."""
+    _check_target(source, target)
     table = read_table(source)
-    say = tell or (lambda stage, done, total: None)
-    say("compress", 0, len(table.values))
-    data, edge = codec.compress(
-        table.values, about=table.about(), progress=lambda n, of: say("compress", n, of)
-    )
-    decoded, _ = SensorCodec.decompress(data, progress=lambda n, of: say("check", n, of))
-    if not np.array_equal(np.isnan(decoded), np.isnan(table.values)):
-        raise RuntimeError("The file does not decode to what was compressed; please report this.")
+    data, edge, errors = _coded(table, codec, tell or _silent)
+    names = [column.name for column in table.measured]
+    errors.check_columns(names, codec.error)
     write_atomically(target, data)
-    Y, E = table.values, decoded - table.values
-    observed = np.maximum(np.count_nonzero(~np.isnan(Y), axis=0), 1)
-    squares, errors = np.nansum(Y**2, axis=0), np.nansum(E**2, axis=0)
+    n, N = table.values.shape
     return CompressionReport(
         n_bytes=len(data),
         csv_bytes=source.stat().st_size,
-        raw_bytes=4 * Y.size,
-        paper_ratio=None if codec.n_nonzero is None else Y.shape[1] // codec.n_nonzero,
-        error=float(np.sqrt(errors.sum() / max(squares.sum(), 1e-300))),
-        names=table.names,
-        missing=np.isnan(Y).mean(axis=0),
-        relative=np.sqrt(errors / np.maximum(squares, 1e-300)),
-        rms=np.sqrt(errors / observed),
-        largest=np.abs(np.nan_to_num(E)).max(axis=0),
+        raw_bytes=4 * n * N,
+        memory=file_bytes(n, N),
+        paper_ratio=None if codec.n_nonzero is None else N // codec.n_nonzero,
+        errors=errors,
+        names=names,
+        labels=table.labels,
+        missing=np.isnan(table.values).mean(axis=0),
         packets=edge.n_packets_,
     )
 
 
-def decompress_file(source: Path, target: Path, tell: Tell | None = None) -> tuple[int, int]:
+def decompress_file(
+    source: Path, target: Path, tell: Tell | None = None, *, max_bytes: int = MOST_BYTES
+) -> tuple[int, int]:
     """Write the CSV file again; the number of rows and of sensors."""
-    say = tell or (lambda stage, done, total: None)
+    _check_target(source, target)
+    say = tell or _silent
     values, about = SensorCodec.decompress(
-        source.read_bytes(), progress=lambda n, of: say("decompress", n, of)
+        source.read_bytes(),
+        max_bytes=max_bytes,
+        progress=lambda n, of: say("decompress", n, of),
     )
     write_atomically(target, SensorTable.from_about(values, about).csv())
     return values.shape
+
+
+def _coded(table: SensorTable, codec: SensorCodec, say: Tell) -> tuple[bytes, Edge, Errors]:
+    """The bytes of a file whose table, digits cut as they will be, is within the error asked."""
+    allowed, about = codec.error, table.about()
+    say("compress", 0, len(table.values))
+    while True:
+        data, edge = codec.compress(
+            table.values, about=about, progress=lambda n, of: say("compress", n, of)
+        )
+        decoded, _ = SensorCodec.decompress(
+            data, max_bytes=sys.maxsize, progress=lambda n, of: say("check", n, of)
+        )
+        if not np.array_equal(np.isnan(decoded), np.isnan(table.values)):
+            raise RuntimeError("The file does not decode to what was compressed; please report it.")
+        errors = Errors.of(table.as_written(decoded), table.values)
+        if codec.n_nonzero is not None or errors.relative <= allowed * (1 + 1e-12):
+            return data, edge, errors
+        if not codec.error:
+            column = table.measured[int(np.argmax(errors.own))].name
+            raise ValueError(
+                f"error=0 is for values on a grid, such as whole numbers or tenths; column "
+                f"{column!r} has more digits. Set an error above zero."
+            )
+        # Columns of whole numbers among others with decimals: what rounding adds has to be saved.
+        codec = replace(codec, error=0.9 * codec.error * allowed / errors.relative)
+
+
+def _silent(stage: str, done: int, total: int) -> None:
+    """Tell nobody."""
+
+
+def _check_target(source: Path, target: Path) -> None:
+    """Refuse a target that is the source, by whatever name, or that is in no folder."""
+    if not target.parent.is_dir():
+        raise ValueError(f"There is no folder {target.parent}; make it first.")
+    if target.exists() and target.samefile(source):
+        raise ValueError(f"{target} is the file to read; write to another one.")

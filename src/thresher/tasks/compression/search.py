@@ -19,6 +19,7 @@ from thresher.tasks.compression.grid import GRIDS
 _WEIGHT = 6.0
 _OCTAVES = 16
 _HALVINGS = 9
+_FINEST = 64  # octaves
 
 Try = Callable[[Quantiser], Coded]
 
@@ -57,8 +58,13 @@ class Fit(NamedTuple):
     over: Coded | None
 
 
-def least_slope(at: Callable[[float], Coded], allowed: float, n_values: int) -> Fit:
-    """The smallest slope whose squared error is at most ``allowed``."""
+def least_slope(at: Callable[[float], Coded], allowed: float, n_values: int) -> Fit | None:
+    """The smallest slope whose squared error is at most ``allowed``; None if there is none.
+
+    A dictionary is orthogonal to some nine digits only, and doubles have sixteen.
+    """
+    if allowed <= 0:
+        return None
     middle = 0.5 * max(n_values, 1) / allowed  # rounding evenly: squared step / 12 = allowed / n
     low, high = -float(_OCTAVES), float(_OCTAVES)
     found = over = None
@@ -69,10 +75,12 @@ def least_slope(at: Callable[[float], Coded], allowed: float, n_values: int) -> 
             high, found = octave, batch
         else:
             low, over = octave, batch
-    while found is None:
+    while found is None and high < _FINEST:
         high += 4
         batch = at(middle * 2.0**high)
         found = batch if batch.error <= allowed else None
+    if found is None:
+        return None
     return Fit(float(middle * 2.0**high), found, float(middle * 2.0**low), over)
 
 

@@ -1,128 +1,157 @@
 """Tables of sensor values in CSV files: a name above each column, a time in each row."""
 
-import csv
-import io
-from dataclasses import dataclass
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from thresher.linalg import Array
+from thresher.tasks.compression.columns import (
+    cell_of,
+    decimal_marks,
+    decimals_of,
+    is_number,
+    label_columns,
+    value_of,
+)
+from thresher.tasks.compression.dialect import DELIMITERS, NEWLINES, Dialect, read_records
 from thresher.tasks.compression.labels import packed_labels, unpacked_labels
+from thresher.tasks.compression.packet import PacketError
 
-_MISSING = {"", "na", "nan", "null", "none"}
-_TIME_NAMES = {"time", "date", "datetime", "timestamp", "hour", "day", "index", ""}
+_BLOCK = 4096  # rows
+
+
+@dataclass(frozen=True)
+class Column:
+    """A name; the cells of a label; or the digits after the point of a measurement."""
+
+    name: str
+    cells: list[str] | None = None
+    decimals: int | None = None
 
 
 @dataclass(frozen=True)
 class SensorTable:
-    """Values, NaN where missing; names; digits after the point; what names the rows, if any."""
+    """Measurements, NaN where missing; all columns in their order; how the file is written."""
 
     values: Array
-    names: list[str]
-    decimals: list[int | None]
-    label_name: str | None = None
-    labels: list[str] | None = None
+    columns: list[Column]
+    dialect: Dialect = field(default_factory=Dialect)
+    blank: list[int] = field(default_factory=list)
+
+    @property
+    def measured(self) -> list[Column]:
+        """The columns of ``values``."""
+        return [column for column in self.columns if column.cells is None]
+
+    @property
+    def labels(self) -> list[str]:
+        """Names of the columns that are kept letter by letter."""
+        return [column.name for column in self.columns if column.cells is not None]
 
     def about(self) -> dict[str, Any]:
         """All but the values, for a file."""
-        about: dict[str, Any] = {"names": self.names, "decimals": self.decimals}
-        if self.labels is not None:
-            about |= {"label_name": self.label_name, "rows": packed_labels(self.labels)}
-        return about
+        kinds = [c.decimals if c.cells is None else packed_labels(c.cells) for c in self.columns]
+        about: dict[str, Any] = {"names": [c.name for c in self.columns], "kinds": kinds}
+        usual = asdict(Dialect())
+        about |= {k: v for k, v in asdict(self.dialect).items() if v != usual[k]}
+        return {"table": about | ({"blank": self.blank} if self.blank else {})}
 
     @classmethod
-    def from_about(cls, values: Array, about: dict[str, Any]) -> "SensorTable":
-        """The table again."""
-        N = values.shape[1]
-        names = about.get("names", [f"sensor {j + 1}" for j in range(N)])
-        labels = unpacked_labels(about["rows"]) if "rows" in about else None
-        decimals = about.get("decimals", [None] * N)
-        return cls(values, names, decimals, about.get("label_name"), labels)
+    def from_about(cls, values: Array, about: dict[str, Any]) -> SensorTable:
+        """The table again; what is not from a CSV file gets names of its own."""
+        n, N = values.shape
+        table = about.get("table")
+        if table is None:
+            return cls(values, [Column(f"sensor {j + 1}") for j in range(N)])
+        if not isinstance(table, dict) or not _makes_sense(table, n, N):
+            raise PacketError("The head of the file does not tell how its table was written.")
+        dialect = Dialect(**{key: table[key] for key in asdict(Dialect()) if key in table})
+        columns = [
+            Column(name, unpacked_labels(kind, n))
+            if isinstance(kind, dict)
+            else Column(name, decimals=kind)
+            for name, kind in zip(table["names"], table["kinds"], strict=True)
+        ]
+        return cls(values, columns, dialect, table.get("blank", []))
+
+    def as_written(self, values: Array) -> Array:
+        """Other values in place of these, as they are read from the file that they make."""
+        written = np.empty(values.shape)
+        for j, column in enumerate(self.measured):
+            cells = (cell_of(v, column.decimals, ".") for v in values[:, j].tolist())
+            written[:, j] = [value_of(cell, ".") for cell in cells]
+        return written
 
     def csv(self) -> bytes:
         """The table as a CSV file; cells of missing values are empty."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        first = [] if self.labels is None else [self.label_name or ""]
-        writer.writerow([*first, *self.names])
-        columns = [
-            [_cell(value, decimals) for value in column]
-            for column, decimals in zip(self.values.T.tolist(), self.decimals, strict=True)
-        ]
-        if self.labels is not None:
-            columns.insert(0, self.labels)
-        writer.writerows(zip(*columns, strict=True))
-        return text.getvalue().encode()
+        lines, blank = self._lines(), set(self.blank)
+        total = 1 + len(self.values) + len(blank)
+        return self.dialect.file("" if i in blank else next(lines) for i in range(total))
+
+    def _lines(self) -> Iterator[str]:
+        yield self.dialect.line(column.name for column in self.columns) or '""'
+        for start in range(0, len(self.values), _BLOCK):
+            rows = slice(start, start + _BLOCK)
+            values = iter(self.values[rows].T.tolist())
+            cells = [
+                [cell_of(v, column.decimals, self.dialect.decimal) for v in next(values)]
+                if column.cells is None
+                else column.cells[rows]
+                for column in self.columns
+            ]
+            yield from map(self.dialect.line, zip(*cells, strict=True))
+
+
+def _makes_sense(table: dict[str, Any], n: int, N: int) -> bool:
+    """Whether what a file tells about its table is of the right kinds and sizes."""
+    told = {"names": None, "kinds": None, "blank": [], **asdict(Dialect()), **table}
+    names, kinds, blank = told["names"], told["kinds"], told["blank"]
+    return (
+        all(isinstance(part, list) for part in (names, kinds, blank))
+        and len(names) == len(kinds)
+        and all(isinstance(name, str) for name in names)
+        and sum(not isinstance(kind, dict) for kind in kinds) == N
+        and all(
+            isinstance(kind, dict) or kind is None or (type(kind) is int and 0 <= kind <= 15)
+            for kind in kinds
+        )
+        and told["delimiter"] in tuple(DELIMITERS)
+        and told["newline"] in NEWLINES
+        and told["decimal"] in (".", ",")
+        and type(told["bom"]) is type(told["ended"]) is bool
+        and all(type(i) is int and 0 <= i < 1 + n + len(blank) for i in blank)
+        and len(set(blank)) == len(blank)
+    )
 
 
 def read_table(path: Path) -> SensorTable:
     """Read a CSV file; a ValueError says what to change in one that does not fit."""
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            lines = [line for line in csv.reader(file) if line]
-    except UnicodeDecodeError:
-        raise ValueError(f"{path} is not a text file in UTF-8; save it as CSV in UTF-8.") from None
-    if len(lines) < 2:
-        raise ValueError(f"{path} has no rows below its header; nothing to compress.")
-    header, rows = lines[0], lines[1:]
-    if all(_number(cell) is not None for cell in header):
+    records = read_records(path)
+    decimal, numeric = decimal_marks(records)
+    dialect = replace(records.dialect, decimal=decimal)
+    records = records._replace(dialect=dialect)
+    if all(map(is_number, records.header)):
         raise ValueError(f"The first line of {path} must name the columns; it has numbers only.")
-    for at, row in enumerate(rows, 2):
-        if len(row) != len(header):
-            raise ValueError(
-                f"Line {at} of {path} has {len(row)} cells, the header has {len(header)}: make "
-                "them as many."
-            )
-    columns = [list(column) for column in zip(*rows, strict=True)]
-    label_name, labels = None, None
-    if header[0].strip().lower() in _TIME_NAMES or not _is_numeric(columns[0]):
-        label_name, labels, header, columns = header[0], columns[0], header[1:], columns[1:]
-    text = [name for name, column in zip(header, columns, strict=True) if not _is_numeric(column)]
-    if text:
-        names = ", ".join(map(repr, text))
+    columns, values = [], []
+    kept = label_columns(records, numeric)
+    for name, cells, is_label in zip(
+        records.header, zip(*records.rows, strict=True), kept, strict=True
+    ):
+        if is_label:
+            columns.append(Column(name, list(cells)))
+        else:
+            columns.append(Column(name, decimals=decimals_of(list(cells), decimal)))
+            values.append([value_of(cell, decimal) for cell in cells])
+    if not values:
         raise ValueError(
-            f"These columns of {path} have text in them: {names}. Leave them out, or empty the "
-            "cells that are not numbers. Only the first column may name the rows."
+            f"{path} has no column of numbers to compress: all are text, or times and ids by name."
         )
-    if not columns:
-        raise ValueError(f"{path} has no column of numbers; nothing to compress.")
-    values = np.array([[_value(cell) for cell in column] for column in columns]).T
-    if np.isinf(values).any():
+    Y = np.array(values).T
+    if np.isinf(Y).any():
         raise ValueError(f"{path} has infinite values; empty these cells.")
-    decimals = [_decimals(column) for column in columns]
-    return SensorTable(values, header, decimals, label_name, labels)
-
-
-def _number(cell: str) -> float | None:
-    try:
-        return float(cell)
-    except ValueError:
-        return None
-
-
-def _is_missing(cell: str) -> bool:
-    return cell.strip().lower() in _MISSING
-
-
-def _is_numeric(column: list[str]) -> bool:
-    return all(_is_missing(cell) or _number(cell) is not None for cell in column)
-
-
-def _value(cell: str) -> float:
-    return np.nan if _is_missing(cell) else float(cell)
-
-
-def _decimals(column: list[str]) -> int | None:
-    """The most digits after the point; None if some number has an exponent."""
-    cells = [cell.strip().lower() for cell in column if not _is_missing(cell)]
-    if any("e" in cell for cell in cells):
-        return None
-    return max((len(cell.partition(".")[2]) for cell in cells), default=0)
-
-
-def _cell(value: float, decimals: int | None) -> str:
-    if value != value:
-        return ""
-    return repr(value) if decimals is None else f"{value:.{decimals}f}"
+    return SensorTable(Y, columns, dialect, records.blank)

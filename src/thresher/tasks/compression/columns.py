@@ -1,0 +1,135 @@
+"""Which columns of a table are measurements, and which are labels, to be kept letter by letter.
+
+Only measurements may come back with an error. A column is a label if any of its cells is not a
+number; if a number has zeros in front, or more digits than a double; if its name says so (a time, a
+date, an id); if it is the first one and its numbers only rise, or only fall: times and row numbers
+do; or if all its numbers are alike, which costs little. To keep a measurement as text costs
+bytes, to round an id destroys it: in doubt, text.
+"""
+
+import re
+from itertools import pairwise
+
+from thresher.tasks.compression.dialect import Records
+
+_MISSING = {"", "na", "nan", "null", "none"}
+_DIGITS = 15
+_FORMS = {
+    mark: re.compile(rf"[+-]?([0-9]+{mark}?[0-9]*|{mark}[0-9]+)(e[+-]?[0-9]+)?|[+-]?inf(inity)?")
+    for mark in (r"\.", ",")
+}
+_GROUPS = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")
+
+# In any name, such as "Start time" or "sensor_id".
+_WORDS = {"time", "date", "datetime", "timestamp", "epoch", "id", "uid", "uuid", "guid"}
+_WORDS |= {"datum", "zeit", "uhrzeit", "zeitstempel", "fecha", "heure", "czas"}
+# As a whole name: "station" names stations, "station 7" has what it measured.
+_NAMES = {"", "index", "row", "key", "code", "name", "number", "no", "nr", "serial", "ts", "unix"}
+_NAMES |= {"utc", "year", "month", "day", "hour", "minute", "second", "hora", "stunde", "jahr"}
+_NAMES |= {"station", "sensor", "device", "node", "site", "zip", "postcode", "plz"}
+
+
+def is_missing(cell: str) -> bool:
+    """Whether a cell says that there is no value."""
+    return cell.strip().lower() in _MISSING
+
+
+def is_number(cell: str) -> bool:
+    """Whether a cell is a number, with a point or a comma."""
+    return any(form.fullmatch(_plain(cell)) for form in _FORMS.values())
+
+
+def decimal_marks(records: Records) -> tuple[str, list[bool]]:
+    """The decimal mark of the file, and for each column whether it has numbers alone.
+
+    In a file with decimal commas a point may separate thousands, and in one without, so may a
+    comma: such columns are taken as text.
+    """
+    columns = [
+        [_plain(c) for c in column if not is_missing(c)]
+        for column in zip(*records.rows, strict=True)
+    ]
+    points = [all(_FORMS[r"\."].fullmatch(c) for c in column) for column in columns]
+    commas = [
+        not has_points
+        and all(_FORMS[","].fullmatch(c) for c in column)
+        and (records.dialect.delimiter == ";" or not all(map(_may_be_thousands, column)))
+        for column, has_points in zip(columns, points, strict=True)
+    ]
+    if not any(commas):
+        return ".", points
+    whole = [p and not any("." in c for c in col) for col, p in zip(columns, points, strict=True)]
+    return ",", [comma or p for comma, p in zip(commas, whole, strict=True)]
+
+
+def label_columns(records: Records, numeric: list[bool]) -> list[bool]:
+    """Which columns are labels."""
+    columns = list(zip(*records.rows, strict=True))
+    labels = [
+        not number or _is_spelled(column) or _is_named(name, column, first=j == 0)
+        for j, (name, column, number) in enumerate(
+            zip(records.header, columns, numeric, strict=True)
+        )
+    ]
+    if not labels[0] and not all(labels[1:]):
+        labels[0] = _only_rises_or_falls(columns[0], records.dialect.decimal)
+    kept = [
+        label or len({cell for cell in column if not is_missing(cell)}) < 2
+        for label, column in zip(labels, columns, strict=True)
+    ]
+    return labels if all(kept) else kept  # something has to be measured
+
+
+def value_of(cell: str, decimal: str) -> float:
+    """The number in a cell, NaN if there is none."""
+    return float("nan") if is_missing(cell) else float(cell.strip().replace(decimal, "."))
+
+
+def decimals_of(column: list[str], decimal: str) -> int | None:
+    """The most digits after the mark; None if some number has an exponent, or very many digits."""
+    cells = [_plain(cell) for cell in column if not is_missing(cell)]
+    most = max((len(cell.partition(decimal)[2]) for cell in cells), default=0)
+    return None if most > _DIGITS or any("e" in cell for cell in cells) else most
+
+
+def cell_of(value: float, decimals: int | None, decimal: str) -> str:
+    """A number as a cell; a missing one is empty."""
+    if value != value:
+        return ""
+    text = repr(value) if decimals is None else f"{value:.{decimals}f}"
+    if text.startswith("-") and not text.strip("-0."):
+        text = text[1:]
+    return text if decimal == "." else text.replace(".", decimal)
+
+
+def _plain(cell: str) -> str:
+    return cell.strip().lower()
+
+
+def _may_be_thousands(cell: str) -> bool:
+    return "," not in cell or _GROUPS.fullmatch(cell) is not None
+
+
+def _is_spelled(column: tuple[str, ...]) -> bool:
+    """Zeros in front, or digits that a double does not hold: a spelling, not a size."""
+    for cell in map(_plain, column):
+        whole = re.match("[0-9]*", cell.lstrip("+-"))
+        digits = whole[0] if whole else ""
+        if (len(digits) > 1 and digits[0] == "0") or len(digits) > _DIGITS:
+            return True
+    return False
+
+
+def _is_named(name: str, column: tuple[str, ...], *, first: bool) -> bool:
+    """Times and ids by name; beyond the first column, only if all numbers are whole."""
+    words = re.findall(r"[^\W\d_]+", re.sub("(?<=[a-z])(?=[A-Z])", " ", name).lower())
+    if not (_WORDS & set(words) or name.strip().lower() in _NAMES):
+        return False
+    return first or all(is_missing(cell) or cell.strip().lstrip("+-").isdigit() for cell in column)
+
+
+def _only_rises_or_falls(column: tuple[str, ...], decimal: str) -> bool:
+    if any(map(is_missing, column)):
+        return False
+    values = [value_of(cell, decimal) for cell in column]
+    return all(a < b for a, b in pairwise(values)) or all(a > b for a, b in pairwise(values))

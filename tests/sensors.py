@@ -1,0 +1,35 @@
+"""Streams of sensors for tests, sent and decoded."""
+
+from functools import cache
+
+import numpy as np
+
+from thresher.tasks.compression import Cloud
+
+
+@cache
+def made_stream(n=600, N=8, decimals=1, missing=0.1, seed=0):
+    """A few common causes, noise of each sensor, and silence that lasts."""
+    rng = np.random.default_rng(seed)
+    causes = np.cumsum(rng.normal(size=(n, 2)), axis=0) @ rng.normal(size=(2, N))
+    Y = 20 + causes + np.cumsum(0.2 * rng.normal(size=(n, N)), axis=0)
+    Y = np.round(Y, decimals)
+    silent = np.cumsum(rng.random((n, N)) < 0.02, axis=0) % round(1 / missing) == 0
+    Y[silent] = np.nan
+    return Y
+
+
+def relative_error(decoded, Y):
+    return np.sqrt(np.nansum((decoded - Y) ** 2) / np.nansum(Y**2))
+
+
+def sent(codec, Y, size=100):
+    edge = codec.edge(Y.shape[1])
+    return [packet for i in range(0, len(Y), size) for packet in edge.send(Y[i : i + size])], edge
+
+
+def decoded(packets, cloud=None):
+    cloud = Cloud() if cloud is None else cloud
+    results = [cloud.receive(packet) for packet in packets]
+    assert all(result.problem is None for result in results)
+    return np.vstack([result.values for result in results if result.values is not None])

@@ -1,0 +1,400 @@
+"""Streams that know themselves: restarts, two edges, and bytes that claim too much."""
+
+import json
+import pickle
+import struct
+import tracemalloc
+import zlib
+
+import numpy as np
+import pytest
+
+from sensors import decoded, made_stream, relative_error, sent
+from thresher import SensorCodec
+from thresher.linalg import from_givens, n_givens_angles, turned_by_whole_givens
+from thresher.tasks.compression import Cloud, PacketError
+from thresher.tasks.compression.batch import Mode, Quantiser, coded, read, written
+from thresher.tasks.compression.container import Container, read_container, written_container
+from thresher.tasks.compression.keyframe import Keyframe, keyframe_digest
+from thresher.tasks.compression.limits import VALUES_PER_BYTE, file_bytes, least_bytes
+from thresher.tasks.compression.packet import Kind, Packet, packed, unpacked
+from thresher.tasks.compression.state import CodecState
+
+# ----------------------------------------------------------- restarts and two edges
+
+
+def test_an_edge_that_restarts_is_heard_again():
+    Y, codec, cloud = made_stream(), SensorCodec(error=0.02), Cloud()
+    first = codec.edge(8)
+    decoded(first.send(Y[:300]), cloud)
+    again = codec.edge(8)  # with nothing kept
+    values = decoded(again.send(Y[300:]), cloud)
+    assert relative_error(values, Y[300:]) <= 0.02
+    assert list(cloud.streams_) == [first.stream_, again.stream_]
+    assert cloud.streams_[first.stream_].n_rows_ == cloud.n_rows_ == 300
+    assert cloud.gaps_ == []
+
+
+def test_a_restart_whose_keyframe_is_lost_is_asked_for_and_counted():
+    Y, codec, cloud = made_stream(), SensorCodec(error=0.02, batch_size=50), Cloud()
+    decoded(codec.edge(8).send(Y[:300]), cloud)
+    again = codec.edge(8)
+    _, *rest = again.send(Y[300:450])  # without its keyframe
+    results = [cloud.receive(packet) for packet in rest]
+    assert all(r.values is None and "not known here" in r.problem for r in results)
+    assert all(r.stream == again.stream_ for r in results)
+    values = decoded([*again.handle(results[-1].request), *again.send(Y[450:])], cloud)
+    assert cloud.gaps_ == [(0, 150)]
+    assert cloud.n_rows_ == 300
+    assert relative_error(values, Y[450:]) < 0.03
+
+
+def test_what_an_old_stream_sent_before_a_restart_stays_its_own():
+    Y, codec, cloud = made_stream(), SensorCodec(error=0.02, batch_size=50), Cloud()
+    old, new = codec.edge(8), codec.edge(8)
+    packets = old.send(Y[:150])
+    decoded(packets[:3], cloud)
+    late = cloud.receive(new.send(Y[150:200])[0])
+    assert late.problem is None
+    again = cloud.receive(packets[1])  # a copy: left out, and nothing is asked for
+    assert again.values is None
+    assert again.request is None
+    behind = cloud.receive(packets[3])  # in time after all
+    assert (behind.stream, behind.start) == (old.stream_, 100)
+    assert relative_error(behind.values, Y[100:150]) < 0.03
+    assert cloud.n_rows_ == 0  # of the stream that began last
+
+
+def test_two_edges_are_kept_apart():
+    """Their keyframes too, at whatever place in the other's sequence."""
+    codec, cloud = SensorCodec(error=0.02, batch_size=30), Cloud()
+    Y = [made_stream(seed=seed)[:300] for seed in (0, 1)]
+    edges, rows = [codec.edge(8) for _ in Y], {}
+    for i in range(0, 300, 30):
+        for edge, truth in zip(edges, Y, strict=True):
+            for packet in edge.send(truth[i : i + 30]):
+                result = cloud.receive(packet)
+                assert result.problem is None
+                if result.values is not None:
+                    assert i <= result.start < i + 30
+                    rows.setdefault(result.stream, []).append(result.values)
+        if i == 90:  # a keyframe in the middle of a stream
+            decoded_none = [cloud.receive(p) for p in edges[1].handle(_request(edges[1].stream_))]
+            assert all(r.problem is None for r in decoded_none)
+    for edge, truth in zip(edges, Y, strict=True):
+        assert relative_error(np.vstack(rows[edge.stream_]), truth) <= 0.02
+        assert cloud.streams_[edge.stream_].gaps_ == []
+
+
+def _request(stream):
+    return packed(Packet(Kind.REQUEST, stream, 0, 0, b""))
+
+
+def test_an_edge_answers_its_own_requests_and_those_for_anybody():
+    Y = made_stream()
+    _, edge = sent(SensorCodec(), Y)
+    assert edge.handle(_request(edge.stream_ ^ 1)) == []
+    assert len(edge.handle(_request(edge.stream_))) == 1
+    assert len(edge.handle(Cloud().receive(b"noise").request)) == 1
+
+
+def test_an_edge_that_was_saved_goes_on_as_another_stream():
+    """It counts on, so that what was lost in between is known, and keeps its dictionary."""
+    rng = np.random.default_rng(0)
+    Y = np.cumsum(rng.normal(size=(400, 1)) * np.ones(10) + 0.01 * rng.normal(size=(400, 10)), 0)
+    edge, cloud = SensorCodec(error=0.05, n_nonzero=2).edge(10), Cloud()
+    decoded(edge.send(Y[:200]), cloud)
+    assert edge.n_packets_["dictionary"] >= 1
+    saved = pickle.dumps(edge)
+    decoded(edge.send(Y[200:250]), cloud)  # after the save, before the crash
+    again = pickle.loads(saved)
+    assert again.stream_ != edge.stream_
+    packets = again.send(Y[250:])
+    assert [unpacked(p).kind for p in packets[:2]] == [Kind.KEYFRAME, Kind.DICTIONARY]
+    values = decoded(packets, cloud)
+    assert relative_error(values, Y[250:]) < 0.055
+    assert cloud.gaps_ == [(0, 200)]
+    assert cloud.n_rows_ == 350
+    assert cloud.streams_[edge.stream_].n_rows_ == 250
+
+
+def test_a_cloud_that_restarts_asks_and_knows_what_it_missed():
+    Y, codec = made_stream(), SensorCodec(error=0.02)
+    edge, cloud = codec.edge(8), Cloud()
+    edge.send(Y[:200])
+    result = cloud.receive(edge.send(Y[200:300])[0])
+    decoded([*edge.handle(result.request), *edge.send(Y[300:])], cloud)
+    assert cloud.gaps_ == [(0, 300)]
+
+
+def test_memory_of_a_cloud_is_bounded_and_streams_that_were_forgotten_come_back():
+    codec, cloud = SensorCodec(error=0.02), SensorCodec().cloud(max_bytes=400_000)
+    Y = made_stream()[:100]
+    edges = [codec.edge(8) for _ in range(30)]
+    for edge in edges:
+        decoded(edge.send(Y[:50]), cloud)
+    assert len(cloud.streams_) < 20
+    assert edges[-1].stream_ in cloud.streams_
+    result = cloud.receive(edges[0].send(Y[50:60])[0])
+    assert result.values is None
+    values = decoded([*edges[0].handle(result.request), *edges[0].send(Y[60:])], cloud)
+    assert relative_error(values, Y[60:]) < 0.03
+    with pytest.raises(AssertionError):
+        decoded(codec.edge(60).send(np.zeros((3, 60))), cloud)
+
+
+# ----------------------------------------------------------------- claims and bombs
+
+
+def keyframe(N, start=0, sequence=0, stream=7, level=(0.0,)):
+    payload = Keyframe(N, start, np.array(level, np.float32)).written()
+    return packed(
+        Packet(Kind.KEYFRAME, stream, sequence, keyframe_digest(payload, sequence), payload)
+    )
+
+
+def data_packet(n_rows, payload=b"", flags=2):
+    head = struct.pack("<HBBI", n_rows, flags, 1, 0x3FF00000)
+    return packed(Packet(Kind.DATA, 7, 1, 0, head + payload))
+
+
+def container(text, packets=()):
+    head = zlib.compress(text, 9)
+    parts = [b"THR\x02", struct.pack("<I", len(head)), head, struct.pack("<I", zlib.crc32(head))]
+    return b"".join([*parts, *(struct.pack("<I", len(p)) + p for p in packets), bytes(4)])
+
+
+def document(rows=1, sensors=1, **rest):
+    return json.dumps({"rows": rows, "sensors": sensors, "about": {}, **rest}).encode()
+
+
+BOMBS = {
+    "rows in the head": container(document(10**12, 56)),
+    "rows in a packet": container(document(65535, 56), [keyframe(56), data_packet(65535)]),
+    "sensors": container(document(1, 4096), [keyframe(4096), data_packet(1)]),
+    "zeros in the head": container(b" " * 300_000_000),
+    "lists in the head": container(b"[" + b"[]," * 20_000_000 + b"[]]"),
+    "rows that start late": container(document(2**62, 1), [keyframe(1, start=2**62)]),
+    "a keyframe of many sensors": keyframe(4096),
+}
+
+
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_claims_are_checked_before_memory_is_taken(bomb):
+    data = BOMBS[bomb]
+    tracemalloc.start()
+    try:
+        if data[:2] == b"Ts":
+            assert "max_bytes" in Cloud().receive(data).problem
+        else:
+            with pytest.raises(PacketError, match=r".{20}"):
+                SensorCodec.decompress(data)
+        assert tracemalloc.get_traced_memory()[1] < 400e6
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("bomb", ["rows in the head", "rows in a packet", "sensors"])
+def test_small_claims_take_no_memory_at_all(bomb):
+    tracemalloc.start()
+    try:
+        with pytest.raises(PacketError, match=r"claim|takes"):
+            SensorCodec.decompress(BOMBS[bomb])
+        assert tracemalloc.get_traced_memory()[1] < 2e6
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"{}",
+        b"[]",
+        b"7",
+        b"null",
+        b"{",
+        b"\xff",
+        b"",
+        b"[" * 100_000,
+        b'{"a":' * 100_000,
+        b"9" * 10_000,
+        document(-1),
+        document(None),
+        document("3"),
+        document(True),
+        document(1.0),
+        document(1, 0),
+        document(1, 5000),
+        document(1, 1, about=[]),
+        document(1, 1, more=1),
+    ],
+)
+def test_every_malformed_head_is_a_packet_error(text):
+    with pytest.raises(PacketError, match=r"head|cannot have"):
+        SensorCodec.decompress(container(text))
+
+
+def test_heads_that_do_not_inflate():
+    whole = SensorCodec().compress(np.ones((3, 2)))[0]
+    for head in (b"", b"no deflate", zlib.compress(document()) + b"more", zlib.compress(b"1")[:-3]):
+        (length,) = struct.unpack("<I", whole[4:8])
+        data = b"".join(
+            [
+                whole[:4],
+                struct.pack("<I", len(head)),
+                head,
+                struct.pack("<I", zlib.crc32(head)),
+                whole[12 + length :],
+            ]
+        )
+        with pytest.raises(PacketError, match="does not inflate"):
+            SensorCodec.decompress(data)
+
+
+def test_the_checksum_of_a_head_is_looked_at():
+    """A head that inflates to another one, under the old checksum."""
+    data, _ = SensorCodec().compress(np.ones((3, 2)), about={"station": "roof"})
+    (length,) = struct.unpack("<I", data[4:8])
+    head = zlib.compress(zlib.decompress(data[8 : 8 + length]).replace(b"roof", b"yard"), 9)
+    mixed = data[:4] + struct.pack("<I", len(head)) + head + data[8 + length :]
+    with pytest.raises(PacketError, match="head of the file is damaged"):
+        SensorCodec.decompress(mixed)
+
+
+@pytest.mark.parametrize("codec", [SensorCodec(batch_size=20), SensorCodec(n_nonzero=1, error=0.1)])
+def test_damage_at_every_byte_of_a_file(codec):
+    rng = np.random.default_rng(0)
+    data, _ = codec.compress(made_stream(missing=0.02)[:50, :3], about={"station": "roof"})
+    assert SensorCodec.decompress(data)[0].shape == (50, 3)
+    for at in range(len(data)):
+        hurt = bytearray(data)
+        hurt[at] ^= 1 << rng.integers(8)
+        with pytest.raises(PacketError, match=r".{20}"):
+            SensorCodec.decompress(bytes(hurt))
+        with pytest.raises(PacketError, match=r".{20}"):
+            SensorCodec.decompress(data[:at])
+
+
+def test_packets_that_do_not_belong_together():
+    Y = made_stream()[:60]
+    ours, theirs = (
+        read_container(SensorCodec(batch_size=20).compress(A)[0], 2**30) for A in (Y, -Y)
+    )
+    for packets in (
+        [*ours.packets, theirs.packets[0]],
+        [*ours.packets[:2], *ours.packets],
+        [ours.packets[0], ours.packets[2], ours.packets[1], ours.packets[3]],
+        ours.packets[:-1],
+        [ours.packets[0], *theirs.packets[1:]],
+    ):
+        with pytest.raises(PacketError, match=r"damaged after row|of its 60 rows"):
+            SensorCodec.decompress(written_container(ours._replace(packets=packets)))
+    with pytest.raises(PacketError, match="than its head tells"):
+        SensorCodec.decompress(written_container(ours._replace(n_sensors=7)))
+
+
+@pytest.mark.parametrize("value", [0.0, 5.0, np.nan])
+def test_a_few_bytes_may_stand_for_many_rows(value):
+    """As long as the sender pays the least that a claim costs."""
+    Y = np.full((20_000, 8), value)
+    data, _ = SensorCodec().compress(Y)
+    np.testing.assert_allclose(SensorCodec.decompress(data)[0], Y, rtol=0.02)
+    assert Y.size / VALUES_PER_BYTE < len(data) < 1.1 * least_bytes(Y.size, 8) + 150
+
+
+def test_more_memory_is_allowed_on_demand():
+    Y = made_stream()
+    data, _ = SensorCodec().compress(Y)
+    needed = file_bytes(*Y.shape)
+    with pytest.raises(PacketError, match=f"max_bytes={needed}"):
+        SensorCodec.decompress(data, max_bytes=needed - 1)
+    assert SensorCodec.decompress(data, max_bytes=needed)[0].shape == Y.shape
+
+
+@pytest.mark.parametrize("level", [np.nan, np.inf])
+def test_keyframes_of_no_numbers(level):
+    result = Cloud().receive(keyframe(1, level=[level]))
+    assert "not numbers" in result.problem
+
+
+def test_requests_of_streams_at_the_end_of_their_numbers():
+    cloud = Cloud()
+    assert cloud.receive(keyframe(1, sequence=2**32 - 1)).problem is None
+    result = cloud.receive(keyframe(2, sequence=2**32 - 1))
+    assert result.values is None
+    assert "came again" in result.problem
+
+
+def test_what_is_no_packet_at_all():
+    with pytest.raises(TypeError, match=r"bytes, as Edge\.send"):
+        Cloud().receive(10**12)
+
+
+# -------------------------------------------------------------------- small and wide
+
+
+@pytest.mark.parametrize("n_nonzero", [None, 2])
+@pytest.mark.parametrize("size", [1, 7, 33])
+def test_a_last_block_of_one_row(n_nonzero, size):
+    Y = made_stream(missing=0.02)[100 : 101 + 2 * size]
+    codec = SensorCodec(error=0.02, n_nonzero=n_nonzero, batch_size=size)
+    values, edge = decoded(codec.edge(8).send(Y)), codec.edge(8)
+    blocks = [p for i in range(0, len(Y), size) for p in edge.send(Y[i : i + size])]
+    np.testing.assert_array_equal(values, decoded(blocks))
+    assert len(values) == len(Y)
+    np.testing.assert_array_equal(np.isnan(values[-1]), np.isnan(Y[-1]))
+    if n_nonzero is None:
+        assert relative_error(values, Y) <= 0.02
+    assert relative_error(values[-1:], Y[-1:]) < 0.2
+
+
+def test_wide_streams():
+    Y = made_stream(n=100, N=140, missing=0.02)
+    values = decoded(sent(SensorCodec(error=0.02), Y, size=50)[0])
+    assert relative_error(values, Y) <= 0.02
+
+
+@pytest.mark.parametrize("grid", [0, 20])
+@pytest.mark.parametrize("step", [1e-9, 0.3, np.pi, 1e6])
+def test_the_cloud_decodes_with_the_step_that_it_is_told(grid, step):
+    Y = made_stream(missing=0.02)[:40]
+    present, start = ~np.isnan(Y), CodecState.starting_at(np.full(8, 20.0))
+    for mode in Mode:
+        batch = coded(start, np.nan_to_num(Y), present, Quantiser(mode, grid, step, 6.0))
+        np.testing.assert_allclose(batch.quantiser.step, step, rtol=2**-20)
+        state = start.copy()
+        values = read(state, written(batch, present))
+        np.testing.assert_array_equal(values[present], batch.values[present])
+
+
+@pytest.mark.parametrize("n_rows", [1, 4, 9])
+def test_turns_by_whole_angles(n_rows):
+    rng = np.random.default_rng(n_rows)
+    D = np.linalg.qr(rng.normal(size=(10, 10)))[0]
+    numbers = rng.integers(-500, 500, size=n_givens_angles(10, n_rows))
+    expected = from_givens(2 * np.pi * numbers / 1024, -1, 10) @ D
+    np.testing.assert_allclose(turned_by_whole_givens(D, numbers, -1, 1024), expected, atol=1e-7)
+
+
+@pytest.mark.parametrize("scale", [1e-90, 1e-30, 1e12])
+@pytest.mark.parametrize("error", [1e-9, 0.02])
+def test_any_unit_and_any_error(scale, error):
+    Y = scale * made_stream(decimals=12)[:150]
+    values, _ = SensorCodec.decompress(SensorCodec(error=error, batch_size=40).compress(Y)[0])
+    assert relative_error(values / scale, Y / scale) <= error * (1 + 1e-12)
+
+
+def test_what_is_too_small_or_too_exact_is_refused():
+    Y = made_stream(decimals=12)[:50]
+    with pytest.raises(ValueError, match="smaller unit"):
+        SensorCodec().compress(1e-150 * Y)
+    with pytest.raises(ValueError, match="1e-09 at least"):
+        SensorCodec(error=1e-12)
+
+
+def test_the_same_rows_give_the_same_file():
+    Y = made_stream()
+    assert SensorCodec().compress(Y)[0] == SensorCodec().compress(Y)[0]
+    file = read_container(SensorCodec().compress(Y)[0], 2**30)
+    assert isinstance(file, Container)
+    assert len({unpacked(packet).stream for packet in file.packets}) == 1
