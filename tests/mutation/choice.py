@@ -1,0 +1,146 @@
+"""Which tests can notice a mutant: those that run its line, as recorded by `coverage`.
+
+Lines are remembered by their function and text, not by number, so that a record outlives changes
+elsewhere. Compiled lines are not seen by `coverage`: theirs are the tests of the Python lines that
+call the kernel. What runs at import is noticed by the tests of the functions that use it.
+"""
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from mutation.draw import Mutant
+from mutation.imports import Imports
+from mutation.source import Source
+
+Key = tuple[str, str, int]
+
+
+def _digest(path: Path) -> str:
+    files = sorted(path.rglob("*.py")) if path.is_dir() else [path]
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+
+
+class Coverage:
+    """Which test runs which line, and for how long; one record for each file of tests."""
+
+    def __init__(self, root: Path, folder: Path) -> None:
+        self.root = root
+        self.folder = folder
+        self.seconds: dict[str, float] = {}
+        self.lines: dict[str, dict[Key, set[str]]] = defaultdict(lambda: defaultdict(set))
+        for path in sorted(folder.glob("*.json")):
+            record = json.loads(path.read_text())
+            self.seconds |= record["seconds"]
+            for file, lines in record["lines"].items():
+                for scope, text, number, tests in lines:
+                    self.lines[file][scope, text, number] |= {
+                        record["names"][k] for k in tests if record["names"][k] in self.seconds
+                    }
+
+    def record(self, jobs: int) -> None:
+        """Run every file of tests that changed since it was recorded, and the doctests."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        targets = [*sorted(self.root.glob("tests/test_*.py")), self.root / "src"]
+        stale = [target for target in targets if not self._is_fresh(target)]
+        with ThreadPoolExecutor(jobs) as pool:
+            for name in pool.map(self._record, stale):
+                print(f"recorded {name}", flush=True)
+
+    def _place(self, target: Path) -> Path:
+        return self.folder / f"{target.stem}.json"
+
+    def _is_fresh(self, target: Path) -> bool:
+        place = self._place(target)
+        # Doctests run again only if there is no record: the whole library would be their digest.
+        return place.exists() and (
+            target.is_dir() or json.loads(place.read_text())["digest"] == _digest(target)
+        )
+
+    def _record(self, target: Path) -> str:
+        raw = self._place(target).with_suffix(".raw")
+        environment = os.environ | {
+            "PYTHONPATH": f"{self.root / 'src'}{os.pathsep}{self.root / 'tests'}",
+            "MUTANT_ROOT": str(self.root),
+            "MUTANT_RECORD": str(raw),
+        }
+        command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "mutation.plugin"]
+        run = subprocess.run(
+            [*command, "-p", "no:cacheprovider", str(target)],
+            cwd=self.root, env=environment, capture_output=True, text=True,
+        )  # fmt: skip
+        if not raw.exists():
+            raise SystemExit(f"{target} could not be recorded:\n{run.stdout}{run.stderr}")
+        record = json.loads(raw.read_text())
+        raw.unlink()
+        place = self._place(target)
+        place.write_text(json.dumps(self._compact(record) | {"digest": _digest(target)}))
+        return f"{target.name}: {len(record['seconds'])} tests, {run.stdout.splitlines()[-1]}"
+
+    def _compact(self, record: dict[str, Any]) -> dict[str, Any]:
+        names: dict[str, int] = {}
+        lines = {}
+        for file, found in record["lines"].items():
+            keys = Source((self.root / file).read_text(encoding="utf-8")).keys
+            lines[file] = [
+                (*keys[int(line)], [names.setdefault(test, len(names)) for test in tests])
+                for line, tests in found.items()
+                if tests
+            ]
+        return {"seconds": record["seconds"], "lines": lines, "names": list(names)}
+
+
+class Choice:
+    """The tests that can notice a mutant, fastest first."""
+
+    def __init__(self, root: Path, coverage: Coverage) -> None:
+        self.coverage = coverage
+        self.imports = Imports(root)
+
+    def tests(self, mutant: Mutant) -> dict[str, float]:
+        """Names and usual seconds of the tests that run a mutant's line."""
+        file = f"src/thresher/{mutant.file}"
+        found = self._of_line(file, mutant.line)
+        seconds = self.coverage.seconds
+        return {test: seconds[test] for test in sorted(found, key=seconds.__getitem__)}
+
+    def _of_line(self, file: str, line: int) -> set[str]:
+        code = self.imports.files[file]
+        scope = code.scopes[line]
+        lines = self.coverage.lines[file]
+        if found := lines.get(code.keys[line]):
+            return found
+        if scope and (found := _of_scope(lines, scope)):
+            return found
+        if file.startswith("src/thresher/kernels/") and scope:
+            calls = self.imports.lines_that_call(file, scope.split(".")[0])
+            return {t for name, at in calls for t in self._of_key(name, at)}
+        names = re.findall(r"^\s*(\w+)", code.lines[line - 1])
+        users = {
+            test
+            for name in names
+            for other in self.coverage.lines.values()
+            for key, tests in other.items()
+            if re.search(rf"\b{name}\b", key[1])
+            for test in tests
+        }
+        return users | {test for tests in lines.values() for test in tests}
+
+    def _of_key(self, file: str, line: int) -> set[str]:
+        return self.coverage.lines[file].get(self.imports.files[file].keys[line], set())
+
+
+def _of_scope(lines: dict[Key, set[str]], scope: str) -> set[str]:
+    return {
+        test
+        for (name, _, _), tests in lines.items()
+        if name == scope or name.startswith(scope + ".")
+        for test in tests
+    }

@@ -1,0 +1,139 @@
+"""The tool that draws mutants: the slips that it makes, where, and how it draws."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import mutants
+from mutation.draw import drawn, n_lines
+from mutation.imports import Imports
+from mutation.slips import slips
+from mutation.source import Source
+
+ROOT = Path(__file__).parents[1]
+
+
+def changed(text, kind=None):
+    """Every text that a slip makes of another."""
+    code = Source(text)
+    found = [s for s in slips(code) if kind in {None, s.kind}]
+    return {text[: s.start] + s.new + text[s.end :] for s in found}
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "after"),
+    [
+        ("comparison", "a < b", {"a <= b", "a > b"}),
+        ("comparison", "a is not None", {"a is None"}),
+        ("comparison", "0 <= λ < b", {"0 < λ < b", "0 <= λ <= b", "0 <= λ > b"}),
+        ("arithmetic", "(a) - (b)", {"(a) + (b)"}),
+        ("arithmetic", "'a' + b", set()),
+        ("swapped operands", "ℓ - b", {"b - ℓ"}),
+        ("augmented", "a += 1", {"a -= 1", "a = 1"}),
+        ("constant", "7", {"8", "6"}),
+        ("constant", "True", {"False"}),
+        ("constant", "f(x, axis=1)", {"f(x, axis=0)"}),
+        ("constant", "1e-6", {"1e-05", "1e-07"}),
+        ("not", "not a", {"a"}),
+        ("condition", "a if b else c", {"c if b else a", "a if not b else c"}),
+        ("and/or", "a and b", {"a or b", "a", "b"}),
+        ("keyword", "f(a, b=1, c=2)", {"f(a, c=2)", "f(a, b=1)"}),
+        ("keyword", "f(b=1)", {"f()"}),
+        ("swapped arguments", "f(a, b, c)", {"f(b, a, c)", "f(a, c, b)"}),
+        ("other function", "np.max(x.sum())", {"np.min(x.sum())", "np.max(x.mean())"}),
+        ("forgotten call", "np.sqrt(x) + y.copy()", {"(x) + y.copy()", "np.sqrt(x) + y"}),
+        ("range", "range(n)", {"range(n - 1)", "range(1, n)"}),
+        ("slice", "x[1:]", {"x[:-1]", "x[1 + 1:]"}),
+        ("slice", "x[:-1]", {"x[1:]", "x[:-1 + 1]"}),
+        ("index", "x[i, j]", {"x[i - 1, j]", "x[i, j - 1]", "x[j, i]"}),
+        ("transpose", "X.T @ Y", {"X @ Y"}),
+        ("filter", "[a for a in b if a]", {"[a for a in b]"}),
+    ],
+)
+def test_slips_of_an_expression(kind, before, after):
+    assert changed(before, kind) == after
+
+
+def test_slips_with_names_stay_within_the_function():
+    text = "def f(a: int, b: int, c: str):\n    return a"
+    assert changed(text, "other variable") == {text.replace("return a", "return b")}
+    text = "def f(m):\n    return g(m.first, m.second)"
+    assert text.replace("m.first", "m.second") in changed(text, "other attribute")
+    text = "def f(x):\n    return g(x)"
+    assert changed(text, "returned argument") == {text.replace("g(x)", "x")}
+
+
+def test_only_lines_without_which_the_code_still_runs_are_dropped():
+    text = "def f(x):\n    y = 1\n    x = 2\n    g(x)\n    self.z = x\n    return y"
+    dropped = {line for new in changed(text, "dropped statement") for line in _lost(text, new)}
+    assert dropped == {"x = 2", "g(x)", "self.z = x"}
+
+
+def _lost(before, after):
+    return [a.strip() for a, b in zip(before.split("\n"), after.split("\n"), strict=True) if a != b]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"""Docstring with 1 < 2."""',
+        "__all__ = ['a', 'b']",
+        "raise ValueError(f'{1 + 2}', 3)",
+        "warnings.warn('a' * 3, stacklevel=2)",
+        "x: Annotated[int, 3]",
+        "def f(x: Literal[3] = y) -> Literal[4]: ...",
+        "@f(cache=True)\ndef g(): ...",
+        "f'{a + 1}'",
+        "_log.info('%d', a + 1)",
+        "Rule = Literal[1, 2]",
+    ],
+)
+def test_words_for_people_and_types_are_left_alone(text):
+    assert {new for new in changed(text) if "pass" not in new} == set()
+
+
+def test_the_draw_is_uniform_over_lines_and_outlives_changes_elsewhere(tmp_path):
+    lines = [f"    x{n} = a[{n}] + {n}" for n in range(20)]
+    (tmp_path / "one.py").write_text("def f(a):\n" + "\n".join(lines) + "\n")
+    (tmp_path / "two.py").write_text("def g(a):\n    return a < 3\n")
+    assert n_lines(tmp_path) == 21
+    first = [m.key for m in drawn(tmp_path, 0)]
+    assert len(set(first)) == 21  # each line once
+    assert [m.key for m in drawn(tmp_path, 1)] != first
+    leaders = Counter(next(drawn(tmp_path, seed)).line for seed in range(100))
+    assert len(leaders) > 15  # 100 draws from 21 lines
+    assert max(leaders.values()) < 15
+    # A new line in another place, and all lines one further down: the same mutants.
+    (tmp_path / "one.py").write_text("import os\n\n\ndef f(a):\n" + "\n".join(lines) + "\n")
+    assert [m.key for m in drawn(tmp_path, 0)] == first
+
+
+def test_every_mutant_changes_the_program_by_a_line_or_a_statement():
+    for number, mutant in enumerate(drawn(ROOT / "src" / "thresher", 5, "sets/*")):
+        text = (ROOT / "src" / "thresher" / mutant.file).read_text()
+        compile(mutant.text, mutant.file, "exec")
+        assert mutant.old != mutant.new
+        assert " ".join(mutant.old.split()) in " ".join(text.split())
+        if number == 50:
+            return
+
+
+def test_compiled_functions_are_tried_by_who_calls_them():
+    imports = Imports(ROOT)
+    calls = imports.lines_that_call("src/thresher/kernels/weighted_median.py", "weighted_select")
+    files = {file for file, _ in calls}
+    # Called from other kernels only, and those from here; and by a test itself.
+    assert {"src/thresher/encoding/least_absolute.py", "tests/test_kernels.py"} <= files
+    assert not any(file.startswith("src/thresher/losses/") for file in files)
+    importers = imports.importers("src/thresher/kernels/weighted_median.py")
+    assert {"src/thresher/kernels/lad_dense.py", "src/thresher/kernels/lad_start.py"} <= importers
+    assert "src/thresher/kernels/ratio.py" not in importers
+
+
+def test_what_was_read_is_still_there():
+    """Proofs and reasons belong to lines that the library has."""
+    for (file, old, _), says in [entry for part in mutants.read() for entry in part.items()]:
+        text = " ".join((ROOT / "src" / "thresher" / file).read_text().split())
+        assert " ".join(old.split()) in text, f"{file} has no line {old!r} any more: {says}"
+        assert len(says) > 20
