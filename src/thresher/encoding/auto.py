@@ -9,14 +9,14 @@ from scipy import sparse
 from thresher.encoding.block_admm import BlockADMM, Rough
 from thresher.encoding.block_newton import BlockNewton
 from thresher.encoding.compressed import Compressed
-from thresher.encoding.iterate import Certified, Encoder, Encoding, Never, Status
+from thresher.encoding.iterate import Certified, Encoder, Encoding, Never, SmallChange, Status
 from thresher.encoding.least_absolute import LeastAbsolute
 from thresher.encoding.multiplicative import MultiplicativeUpdates
 from thresher.encoding.newton import Newton
 from thresher.encoding.problem import CodingProblem
 from thresher.encoding.sparse_power import SparsePower
 from thresher.linalg import Array
-from thresher.losses import Envelope, KullbackLeibler, L1Distance, SquaredL2
+from thresher.losses import Envelope, KullbackLeibler, SquaredL2
 
 # Where there are this many features for each atom, codes of a subsample of the features are an
 # excellent start, and cost nearly nothing (measured: docs/encoders.md).
@@ -25,6 +25,7 @@ _KEPT_FEATURES_PER_ATOM = 64
 _START_ROUNDS = 5
 _STEPS_BEFORE_NEWTON = 8
 _STEPS_PER_ITERATION = 20  # a simplex step is that much cheaper than a round
+_SETTLED = 1e-3  # of the tolerance, in one round
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,8 @@ class AutoEncoder:
       without weights are coded in K dimensions.
     - Sparse rows under KL and its kin: on their own nonzeros.
     - The ℓ1 distance: a simplex method from a start by ADMM, or on the nonzeros of sparse rows.
+    - Other losses with kinks, and the ℓ1 distance under other penalties and sets: the block
+      encoder, until the objective has settled; nothing in closed form tells how far it is.
     - Other separable losses: some rounds of the block encoder (multiplicative updates if the loss
       is not convex), then Newton steps for the rows that need them.
     - Anything else: the block encoder, until its certificate holds.
@@ -78,6 +81,10 @@ class AutoEncoder:
         if LeastAbsolute.applies(problem):
             steps = _STEPS_PER_ITERATION * self.max_iter
             return LeastAbsolute(self.tol, steps).encode(problem, X, weight, start)
+        if not problem.loss.smooth:
+            settled = SmallChange(_SETTLED * self.tol)
+            few = Encoder(self.block, settled, self.max_iter, certify=False)
+            return few.encode(problem, X, weight, start)
         if Newton.applies(problem):
             if start is None and self._is_wide(problem):
                 start = self._coarse_codes(problem, X, weight)
@@ -189,7 +196,7 @@ class RoughEncoder:
         stop = Rough() if square else Never()
         # Kinks settle slowly: with four rounds dictionaries end 4 % above the planted one, with
         # twelve 1 % (docs/manhattan.md).
-        rounds = 3 * self.rounds if isinstance(problem.loss, L1Distance) else self.rounds
+        rounds = self.rounds if problem.loss.smooth else 3 * self.rounds
         return Encoder(self.block, stop, rounds, certify=False).encode(problem, X, weight, start)
 
 

@@ -10,7 +10,7 @@ from thresher.encoding.iterate import Block, RowSolver, State
 from thresher.encoding.problem import CodingProblem
 from thresher.kernels.model_step import model_steps
 from thresher.linalg import Array
-from thresher.losses import L1Distance, SeparableLoss
+from thresher.losses import SeparableLoss
 from thresher.penalties import ElasticNet
 from thresher.sets import NonnegativeOrthant
 
@@ -37,7 +37,7 @@ class BlockNewton(RowSolver):
         return (
             not sparse.issparse(X)
             and isinstance(problem.loss, SeparableLoss)
-            and not isinstance(problem.loss, L1Distance)
+            and problem.loss.smooth
             and isinstance(problem.regulariser.region, NonnegativeOrthant)
             and isinstance(problem.regulariser.penalty, ElasticNet)
             and F * K * (K + 1) // 2 <= _LARGEST_TABLE

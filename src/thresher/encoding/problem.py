@@ -141,7 +141,7 @@ class CodingProblem:
 
         which for KL bounds how far the loss lies above its minimum, relative to ``Σ x``: it is
         the linearised duality gap. For the ℓ1 distance, whose slopes jump, it is the duality gap
-        itself, wherever `LeastAbsolute` applies.
+        itself, wherever `LeastAbsolute` applies; for other losses with kinks it is not known, NaN.
         """
         from thresher.encoding.least_absolute import LeastAbsolute, duality_gap  # imports this
 
@@ -150,6 +150,8 @@ class CodingProblem:
             return simpler.certificate(X, C, weight)
         if LeastAbsolute.applies(self):
             return duality_gap(self, X, C, weight)
+        if not self.loss.smooth:
+            return np.full(len(C), np.nan, dtype=C.dtype)
         if np.isfinite(self.loss.curvature):
             residual = self.residual(C, self.gradient(X, C, weight), weight)
             with np.errstate(over="ignore"):  # codes of a row of zeros are infinitely far off

@@ -488,8 +488,9 @@ class OnlineMethod:
             clean = np.abs(clean * (1 + 0.1 * rng.standard_normal(clean.shape))).astype(D.dtype)
             length = float(np.linalg.norm(clean))
             if length > 0:
-                new = clean / length if self._codes_take_the_size else clean
-                D[atom] = self.dictionary_regulariser.region.project(new)[0]
+                D[atom] = (clean / length if self._codes_take_the_size else clean)[0]
                 average[atom] = D[atom]
-        statistics = state.statistics.without(dead)
+        region, statistics = self.dictionary_regulariser.region, state.statistics.without(dead)
+        changed = slice(None) if region.couples_rows else dead
+        D[changed], average[changed] = region.project(D[changed]), region.project(average[changed])
         return replace(state, D=D, average=average, statistics=statistics)

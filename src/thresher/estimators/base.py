@@ -197,7 +197,7 @@ class DictionaryModel(
         finish: Callable[[CodedBlock], Result],
     ) -> Iterator[tuple[slice, Result]]:
         """Code all rows, block by block, and yield what ``finish`` makes of each block."""
-        batch = Batch(X, entry_weight=self._checked_entry_weight(X, entry_weight))
+        batch = self._batch(X, None, entry_weight)
         with told_in_words():
             method, state = self._fitted_method(), self._state
             method.check(state, batch)
@@ -289,7 +289,7 @@ class DictionaryModel(
                 f"({X.shape[0]}, {len(self.components_)}); got {C.shape}."
             )
         problem, method = self._problem(dtype), self._fitted_method()
-        batch = Batch(X, entry_weight=self._checked_entry_weight(X, entry_weight))
+        batch = self._batch(X, None, entry_weight)
         parts = []
         for rows in method.blocks(batch):
             block, weight, divisor = method.load(batch, rows, dtype)

@@ -58,7 +58,7 @@ class DivergenceModel(DictionaryModel):
             dictionary_regulariser=atoms,
             forgetting=forgetting,
             frozen=frozen_mask(self.frozen_atoms, n_components, atoms.region),
-            keep_sparse=solver.sparse and is_plain(codes),
+            keep_sparse=solver.sparse and is_plain(codes) and _knows_zeros(loss, codes),
             revive=solver.learner == "auto",
             own_unit=solver.learner != "auto",
         )
@@ -66,8 +66,8 @@ class DivergenceModel(DictionaryModel):
     def _check_gaps(self, X: Any) -> None:
         loss = named_divergence(self.divergence, self.divergence_parameter).loss(1.0)
         values = X.data if hasattr(X, "indptr") else X
-        if isinstance(loss, Mahalanobis) and np.isnan(np.sum(values, dtype=np.float64)):
-            loss.check_weight(np.zeros((1, 1)))
+        if np.isnan(np.sum(values, dtype=np.float64)):
+            loss.check_weight(np.zeros((1, 1)))  # a gap is an entry of weight zero
 
     def _exact_encoder(self) -> BlockEncoder:
         return AutoEncoder(float(self.tol), self.max_iter)
@@ -110,6 +110,11 @@ def _is_free(codes: Constrained) -> bool:
         and isinstance(penalty, ElasticNet)
         and penalty.l1 == penalty.l2 == 0
     )
+
+
+def _knows_zeros(loss: Loss, codes: Constrained) -> bool:
+    """Whether sparse rows have an encoder: kinks under a curved penalty have none."""
+    return loss.smooth or (isinstance(codes.penalty, ElasticNet) and codes.penalty.l2 == 0)
 
 
 def is_plain(codes: Constrained) -> bool:

@@ -9,7 +9,6 @@ import numpy as np
 from thresher.estimators.learned import LearnedModel
 from thresher.linalg import Array
 from thresher.losses import SeparableLoss
-from thresher.sets import CoveredBox
 
 _NEW_FEATURE = 1e-3
 
@@ -54,7 +53,7 @@ class GrowingModel(LearnedModel):
         region, loss = method.dictionary_regulariser.region, method.loss(1.0)
         positive = isinstance(loss, SeparableLoss) and loss.positive_prediction
         state = self._state.grow(F, np.zeros((0, F)), _NEW_FEATURE if positive else 0.0)
-        if isinstance(region, CoveredBox):  # a set of whole dictionaries, not of atoms
+        if region.couples_rows:  # a set of whole dictionaries, not of atoms
             state = state.grow(F, new)
             state = replace(state, D=region.project(state.D), average=region.project(state.average))
         elif len(new):

@@ -5,15 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from thresher.encoding import (
-    AutoEncoder,
-    BlockADMM,
-    BlockEncoder,
-    CodingProblem,
-    Encoder,
-    LeastAbsolute,
-    SmallChange,
-)
+from thresher.encoding import AutoEncoder, BlockEncoder, CodingProblem
 from thresher.engine import (
     Alternation,
     BatchProblem,
@@ -36,7 +28,6 @@ from thresher.streams import Batch
 
 _BURST_TOL = 5.0
 _TOL = 1e-4  # for the switch from bursts to sweeps, where the user's is 0
-_SETTLED = 1e-3
 
 
 class ManhattanNMF(BatchModel):
@@ -180,15 +171,7 @@ class ManhattanNMF(BatchModel):
         return problem
 
     def _exact_encoder(self) -> BlockEncoder:
-        """The exact encoder, or for what it does not know ADMM until the loss has settled.
-
-        Losses with kinks and a curved penalty have no certificate in closed form.
-        """
-        codes = named_regulariser("code", self.code_set, self.code_penalty)
-        problem = CodingProblem(np.zeros((1, 1)), self._loss(), codes)
-        if codes.couples_rows or LeastAbsolute.applies(problem):
-            return AutoEncoder(float(self.tol), self.max_iter)
-        return Encoder(BlockADMM(), SmallChange(_SETTLED * self.tol), self.max_iter, certify=False)
+        return AutoEncoder(float(self.tol), self.max_iter)
 
     def _loss(self) -> Loss:
         if self.square_weight == 0:

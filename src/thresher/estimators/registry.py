@@ -37,7 +37,6 @@ from thresher.losses import (
     L2Distance,
     Loss,
     Mahalanobis,
-    SmoothedL1,
     SquaredL2,
 )
 from thresher.penalties import L1, Constrained, ElasticNet, GroupLasso, Penalty
@@ -87,6 +86,7 @@ DIVERGENCES: dict[str, Callable[[], Loss]] = {
     "kl": KullbackLeibler,
     "is": ItakuraSaito,
     "hellinger": Hellinger,
+    "l1": L1Distance,
     "l2": L2Distance,
 }
 
@@ -98,7 +98,7 @@ PARAMETRIC_DIVERGENCES: dict[str, tuple[Callable[[Any], Loss], str]] = {
 
 # Rounding off at half of the noise's standard deviation changes the ℓ1 optimum little, and
 # leaves enough curvature to step by (docs/divergences.md).
-_L1_WIDTH = 0.5
+_ROUNDING = 0.5
 
 
 INITS = {
@@ -127,8 +127,8 @@ def _unknown(parameter: str, value: object, names: Any) -> ValueError:
 
 def named_divergence(value: Any, parameter: Any) -> Divergence:
     """A divergence from its name and its parameter, or from a loss."""
-    if isinstance(value, str) and value in ("huber", "l1"):
-        return _robust_divergence(value, parameter)
+    if isinstance(value, str) and value == "huber":
+        return _huber(parameter)
     if isinstance(value, str) and value in PARAMETRIC_DIVERGENCES:
         make, what = PARAMETRIC_DIVERGENCES[value]
         if parameter is None:
@@ -137,26 +137,18 @@ def named_divergence(value: Any, parameter: Any) -> Divergence:
     elif isinstance(value, str) and value in DIVERGENCES:
         loss = DIVERGENCES[value]()
         _refuse_parameter(value, parameter)
-    elif isinstance(value, L1Distance):
-        return _robust_divergence("l1", parameter, value)
     elif isinstance(value, Loss):
         loss = value
         _refuse_parameter(value, parameter)
     else:
-        known = (*DIVERGENCES, "l1", "huber", *PARAMETRIC_DIVERGENCES)
+        known = (*DIVERGENCES, "huber", *PARAMETRIC_DIVERGENCES)
         raise _unknown("divergence", value, known)
-    return Divergence(lambda _: loss)
+    if loss.smooth:
+        return Divergence(lambda _: loss)
+    return Divergence(lambda _: loss, NoiseWeight(_ROUNDING), loss.rounded)
 
 
-def _robust_divergence(name: str, parameter: Any, l1: L1Distance | None = None) -> Divergence:
-    if name == "l1":
-        _refuse_parameter(name, parameter)
-        loss = L1Distance() if l1 is None else l1
-
-        def smoothed(width: float) -> SmoothedL1:
-            return SmoothedL1(width, loss.zero_weight)
-
-        return Divergence(lambda _: loss, NoiseWeight(_L1_WIDTH), smoothed)
+def _huber(parameter: Any) -> Divergence:
     if parameter is not None and not (is_number(parameter) and parameter > 0):
         raise ValueError(
             f"divergence_parameter={parameter!r}: the threshold of 'huber' must be a positive "

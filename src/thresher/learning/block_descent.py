@@ -5,12 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from thresher.kernels.block_descent import sweep_ball, sweep_sums
+from thresher.learning.projected_gradient import DictionaryGradient
 from thresher.learning.surrogate import DictionaryProblem
 from thresher.linalg import Array
 from thresher.penalties import ElasticNet
 from thresher.sets import NonnegativeL1Ball, NonnegativeL2Ball, NonnegativeOrthant
 
 _FADED = 1e6
+_TOGETHER = DictionaryGradient(kappa=1.0, tol=1e-6, max_iter=100, spectral=True)
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,13 @@ class BlockDescent:
     tol: float = 1e-5
 
     def minimise(self, problem: DictionaryProblem, D: Array) -> Array:
-        """Sweep until the atoms move by less than ``tol``, relatively, or the bound is reached."""
+        """Sweep until the atoms move by less than ``tol``, relatively, or the bound is reached.
+
+        Where atoms share a budget, one of them alone would take what the others need: then all move
+        together, by projected gradient steps.
+        """
+        if problem.regulariser.couples_rows:
+            return _TOGETHER.minimise(problem, D).astype(D.dtype)
         D = np.array(D, order="C")
         A, B = (np.ascontiguousarray(S, dtype=D.dtype) for S in (problem.A, problem.B))
         # Of an atom that nobody has used for long, only numbers are left that cannot be divided by.

@@ -117,6 +117,8 @@ def _minimiser(statistics: DiagonalStatistics, D: Array, regulariser: Constraine
     ):
         # Other sets have no simple projection in this metric: one curvature for each atom.
         largest = H.max(axis=1, keepdims=True, initial=0)
+        if regulariser.couples_rows:  # and one for all, where atoms move together
+            largest[:] = largest.max()
         largest[largest == 0] = 1
         return regulariser.prox(D - (H * D - B) / largest, 1 / largest)
     H, B = H + penalty.l2, B - penalty.l1

@@ -25,6 +25,15 @@ class Loss(ABC):
         return True
 
     @property
+    def smooth(self) -> bool:
+        """Whether the slope never jumps; losses with kinks need other solvers, and other proofs."""
+        return True
+
+    def rounded(self, width: float) -> "Loss":
+        """The loss with its kinks rounded off where residuals are below ``width``."""
+        return self
+
+    @property
     def degree(self) -> float | None:
         """The p of ``loss(u·x, u·y) = u^p · loss.in_unit(u)(x, y)``, for every ``u > 0``.
 

@@ -7,6 +7,7 @@ import numpy as np
 from thresher.linalg import Array
 from thresher.losses.base import Loss
 from thresher.losses.separable import SeparableLoss, weigh_zeros
+from thresher.losses.smoothed import SmoothedL1
 from thresher.losses.squared import SquaredL2
 
 _LEAST_RESIDUAL = 1e-6  # of the row's largest entry
@@ -21,6 +22,15 @@ class L1Distance(SeparableLoss):
     """
 
     zero_weight: float = 1.0
+
+    @property
+    def smooth(self) -> bool:
+        """No: it has a kink where data are met."""
+        return False
+
+    def rounded(self, width: float) -> Loss:
+        """Quadratic near zero."""
+        return SmoothedL1(width, self.zero_weight)
 
     @property
     def degree(self) -> float:
@@ -94,6 +104,15 @@ class ElasticDistance(SeparableLoss):
         if not 0 < self.square < np.inf:
             raise ValueError(f"The weight of squares must be positive, got {self.square}.")
         L1Distance(self.zero_weight)
+
+    @property
+    def smooth(self) -> bool:
+        """No: it has a kink where data are met."""
+        return False
+
+    def rounded(self, width: float) -> Loss:
+        """The ℓ1 part quadratic near zero."""
+        return SmoothedL1(width, self.zero_weight, self.square)
 
     @property
     def degree(self) -> float:

@@ -1,4 +1,4 @@
-"""The ℓ1 distance with its kinks rounded off: what the dictionary step of ℓ1 works with."""
+"""The ℓ1 distance with its kinks rounded off: what dictionary steps of losses with kinks see."""
 
 from dataclasses import dataclass, replace
 
@@ -11,7 +11,9 @@ from thresher.losses.separable import SeparableLoss, weigh_zeros
 
 @dataclass(frozen=True)
 class SmoothedL1(SeparableLoss):
-    """``|x − y|``, quadratic where it is below ``width``; where data are zero, ``y`` itself.
+    """``|e|``, quadratic where it is below ``width``, plus ``square/2 e²``; ``e = x − y``.
+
+    Where data are zero, the first part is ``y`` itself.
 
     The dictionary of the ℓ1 distance has no small sufficient statistic: subgradients jump and have
     no curvature. Rounded off at the scale of the noise they have one, and add up. Zeros stay
@@ -20,6 +22,7 @@ class SmoothedL1(SeparableLoss):
 
     width: float
     zero_weight: float = 1.0
+    square: float = 0.0
 
     def __post_init__(self) -> None:
         if not 0 < self.width < np.inf:
@@ -35,25 +38,29 @@ class SmoothedL1(SeparableLoss):
         return 1.0
 
     def in_unit(self, unit: float) -> Loss:
-        """The width is a length."""
-        return replace(self, width=self.width / unit)
+        """The width is a length, and the weight of squares one over a length."""
+        return replace(self, width=self.width / unit, square=self.square * unit)
 
     @property
-    def zero_slope(self) -> float:
-        """The weight of zeros."""
-        return self.zero_weight
+    def zero_slope(self) -> float | None:
+        """The weight of zeros, unless there is a square."""
+        return None if self.square else self.zero_weight
 
     def entry_value(self, x: Array, y: Array) -> Array:
         """``e²/(2·width) + width/2`` inside, ``|e|`` outside."""
         e = np.abs(x - y)
         inside = e * e / (2 * self.width) + self.width / 2
         value = np.where((e < self.width) & (x > 0), inside, e)
+        if self.square:
+            value = value + y.dtype.type(self.square / 2) * e * e
         return weigh_zeros(x, value, self.zero_weight)
 
     def entry_gradient(self, x: Array, y: Array) -> Array:
         """``clip((y − x)/width, −1, 1)``, and the weight of zeros where data are zero."""
         slope = np.clip((y - x) / y.dtype.type(self.width), -1, 1)
         slope = np.where(x > 0, slope, y.dtype.type(1))
+        if self.square:
+            slope = slope + y.dtype.type(self.square) * (y - x)
         return weigh_zeros(x, slope, self.zero_weight)
 
     def entry_bend(self, x: Array, y: Array) -> Array:
@@ -62,10 +69,10 @@ class SmoothedL1(SeparableLoss):
         Exact codes meet some entries exactly, or but for rounding: the quotient itself would be
         anything there.
         """
-        bend = 1 / np.maximum(np.abs(x - y), y.dtype.type(self.width))
-        return np.where(x > 0, bend, y.dtype.type(0))
+        bend = np.where(x > 0, 1 / np.maximum(np.abs(x - y), y.dtype.type(self.width)), 0)
+        return weigh_zeros(x, bend + y.dtype.type(self.square), self.zero_weight)
 
     def entry_split(self, x: Array, y: Array) -> tuple[Array, Array]:
-        """``1`` and ``1 − ∇``; where data are zero, their weight and nothing."""
-        positive = weigh_zeros(x, np.ones_like(y), self.zero_weight)
+        """``1 + square·y`` and the rest; where data are zero, their weight and nothing."""
+        positive = weigh_zeros(x, 1 + y.dtype.type(self.square) * y, self.zero_weight)
         return positive, positive - self.entry_gradient(x, y)

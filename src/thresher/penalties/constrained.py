@@ -7,7 +7,7 @@ import numpy as np
 from thresher.linalg import Array
 from thresher.penalties.base import Penalty
 from thresher.penalties.elastic_net import ElasticNet
-from thresher.sets import Box, ConvexSet, NonnegativeOrthant
+from thresher.sets import Box, ConvexSet, NonnegativeOrthant, Reals
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,9 @@ class Constrained:
     region: ConvexSet = field(default_factory=NonnegativeOrthant)
 
     def __post_init__(self) -> None:
+        for simpler in (NonnegativeOrthant(), Reals()):  # the same set is treated the same
+            if isinstance(self.region, Box) and self.region.bounds == simpler.bounds:
+                object.__setattr__(self, "region", simpler)
         if isinstance(self.region, Box):
             if not self.penalty.separable and not self.region.lower <= 0 <= self.region.upper:
                 raise ValueError(

@@ -29,6 +29,11 @@ class Box(OracleSet):
         return replace(self, lower=self.lower / unit, upper=self.upper / unit)
 
     @property
+    def bounds(self) -> tuple[float, float]:
+        """Both bounds."""
+        return self.lower, self.upper
+
+    @property
     def nonnegative(self) -> bool:
         """Whether the lower bound is at least zero."""
         return self.lower >= 0
