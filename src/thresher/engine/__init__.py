@@ -20,6 +20,7 @@ from thresher.engine.orthogonal import OrthogonalMethod
 from thresher.engine.pool import Pool
 from thresher.engine.progress import ProgressBar
 from thresher.engine.rank_one import RankOneSweeps
+from thresher.engine.seen import SeenRange
 from thresher.engine.starts import best_start
 from thresher.engine.state import StreamState, Summary
 from thresher.engine.stream import OVERFLOW, Method, Position, advance, check_origin, stream
@@ -47,6 +48,7 @@ __all__ = [
     "Position",
     "ProgressBar",
     "RankOneSweeps",
+    "SeenRange",
     "SmoothedLoss",
     "Step",
     "StopAfter",

@@ -5,8 +5,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.engine.seen import SeenRange
 from thresher.learning import Statistics, Sums
 from thresher.linalg import Array
+from thresher.streams import Batch
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,8 @@ class StreamState:
         What a one stands for in samples, atoms and losses of this state, in the user's units.
     measured : bool
         Whether the unit was measured: not before the first sample that is not zero.
+    seen : SeenRange or None
+        The range of every feature so far; None if nobody remembers.
     """
 
     D: Array
@@ -48,6 +52,7 @@ class StreamState:
     atom_unit: float = 1.0
     loss_unit: float = 1.0
     measured: bool = True
+    seen: SeenRange | None = None
 
     def __post_init__(self) -> None:
         # Steps make new dictionaries and never change one. That all are read-only from the start
@@ -83,14 +88,25 @@ class StreamState:
             return larger
 
         statistics = self.statistics.grow(n_features, len(self.D) + len(atoms))
-        return replace(self, D=padded(self.D), average=padded(self.average), statistics=statistics)
+        seen = None if self.seen is None else self.seen.grow(n_features)
+        D, average = padded(self.D), padded(self.average)
+        return replace(self, D=D, average=average, statistics=statistics, seen=seen)
 
     def keep(self, columns: NDArray[np.intp]) -> "StreamState":
         """Forget all features but some."""
         same = self.average is self.D
         D = np.ascontiguousarray(self.D[:, columns])
         average = D if same else np.ascontiguousarray(self.average[:, columns])
-        return replace(self, D=D, average=average, statistics=self.statistics.keep(columns))
+        statistics, seen = self.statistics.keep(columns), self.seen
+        seen = None if seen is None else seen.keep(columns)
+        return replace(self, D=D, average=average, statistics=statistics, seen=seen)
+
+    def having_seen(self, batch: Batch) -> "StreamState":
+        """With the range of a batch; a state of no sample has seen nothing before."""
+        before = self.seen
+        if before is None and self.n_samples == 0:
+            before = SeenRange.nothing(self.D.shape[1])
+        return self if before is None else replace(self, seen=before | SeenRange.of(batch))
 
 
 @dataclass(frozen=True)

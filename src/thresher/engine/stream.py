@@ -54,7 +54,7 @@ def advance(
     code_and_summarise = method.reader(state, batch)
     try:
         summary = reduce(add, pool.map(code_and_summarise, method.blocks(batch)))
-        after = method.update(state, batch, summary)
+        after = method.update(state.having_seen(batch), batch, summary)
     except np.linalg.LinAlgError as error:
         raise ValueError(OVERFLOW) from error
     kept = (after.D, *after.statistics.arrays().values())

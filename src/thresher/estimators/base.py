@@ -20,6 +20,7 @@ from sklearn.utils.validation import (
 
 from thresher.encoding import BlockEncoder, CodingProblem, Encoding, Status
 from thresher.engine import OnlineMethod, Pool, ProgressBar, StreamState, told_in_words
+from thresher.estimators.imputing import filled
 from thresher.estimators.inputs import as_matrix, computing_dtype, refuse_mask
 from thresher.estimators.parameters import RULES, KeepsParameters, check_parameter
 from thresher.linalg import Array
@@ -341,16 +342,26 @@ class DictionaryModel(
         )
         return np.asarray(-self.score_samples(X) > self.threshold_)
 
-    def impute(self, X: Any) -> Array:
-        """A copy of the samples with missing entries (NaN) filled from the model."""
+    def impute(self, X: Any, bounds: Any = "seen") -> Array:
+        """A copy of the samples with missing entries (NaN) filled from the model.
+
+        Gaps of which nothing is known stay NaN, and one warning tells how many: those of samples
+        without any entry, and of features that were never seen in learning.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, F)
+        bounds : "seen", None, or pair of floats or of arrays of shape (F,)
+            What is filled in lies between them: the range of each feature in the samples that the
+            model learned from, no bounds, or your own.
+        """
         check_is_fitted(self, "components_")
         if sparse.issparse(X):
             raise TypeError("impute gives a dense array; pass a dense array with NaN in the gaps.")
         X = self._checked(X, known=True)
-        filled = np.array(X, dtype=computing_dtype(X))
+        copy = np.array(X, dtype=computing_dtype(X))
+        return filled(copy, self._predictions(X), self._state.seen, bounds)
 
-        for rows, samples in self._coded(X, None, CodedBlock.prediction):
-            block = filled[rows]
-            missing = np.isnan(block)
-            block[missing] = samples[missing]
-        return filled
+    def _predictions(self, X: Any) -> Iterator[tuple[slice, Array]]:
+        """What the model says of all entries, block by block."""
+        return self._coded(X, None, CodedBlock.prediction)

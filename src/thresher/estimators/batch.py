@@ -78,7 +78,7 @@ class BatchModel(GrowingModel):
         batch = self._batch(samples, sample_weight, entry_weight)
         state = self._begin(batch, self._draw_seed())
         method = self._method(len(state.D)).going_on(state)
-        state = method.look(state, batch)
+        state = method.look(state.having_seen(batch), batch)
         method.problem(state).loss.check_weight(batch.entry_weight)
         with unchanged_if_refused(self) as attempt, Pool(self.n_jobs) as pool:
             self._learn_features(X)

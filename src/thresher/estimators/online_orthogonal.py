@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from thresher.engine import Callback, OrthogonalMethod, StreamState, told_in_words
@@ -270,15 +269,6 @@ class OnlineOrthogonalDictionary(OnlineModel):
         return -self.score_samples(X, entry_weight)
 
     @told_in_words()
-    def impute(self, X: Any) -> Array:
-        """A copy of the samples with missing entries (NaN) filled from the observed ones."""
-        check_is_fitted(self, "components_")
-        if sparse.issparse(X):
-            raise TypeError("impute gives a dense array; pass a dense array with NaN in the gaps.")
-        X = self._checked(X, known=True)
-        whole = np.array(X, dtype=computing_dtype(X))
-        for rows, Y, _ in self._coded_blocks(X):
-            block = whole[rows]
-            missing = np.isnan(block)
-            block[missing] = Y[missing]
-        return whole
+    def _predictions(self, X: Any) -> Iterator[tuple[slice, Array]]:
+        """Samples with their gaps filled from the observed entries."""
+        return ((rows, Y) for rows, Y, _ in self._coded_blocks(X))

@@ -13,7 +13,7 @@ from typing import Any, get_type_hints
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from thresher.engine import History, Position, StreamState
+from thresher.engine import History, Position, SeenRange, StreamState
 from thresher.estimators.base import DictionaryModel
 from thresher.estimators.parts import NotSavableError, made, packed_value, unpacked_value
 from thresher.learning import Statistics
@@ -21,7 +21,7 @@ from thresher.persistence import Contents, FileError, put_strings, read_file, wr
 
 _NOT_SAVED = ("callbacks",)
 _FLOATS = ("float32", "float64")
-_STATE_ARRAYS = ("D", "average", "statistics")
+_STATE_ARRAYS = ("D", "average", "statistics", "seen")
 
 
 def save(model: Any, path: str | Path) -> None:
@@ -169,6 +169,8 @@ def packed(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     }
     for name, values in state.statistics.arrays().items():
         arrays[f"statistics.{name}"] = values
+    if state.seen is not None:
+        arrays |= {"seen.low": state.seen.low, "seen.high": state.seen.high}
     pack_features(model, arrays)
     numbers = {
         field.name: getattr(state, field.name)
@@ -230,7 +232,21 @@ def _state(contents: Contents) -> StreamState:
             raise contents.error(f"{name!r} is {value}, which it never is")
     if "seed" not in numbers:
         raise contents.error("'seed' is missing")
-    return StreamState(D=D, average=average, statistics=_statistics(contents, D.shape), **numbers)
+    statistics, seen = _statistics(contents, D.shape), _seen(contents, D.shape[1])
+    return StreamState(D=D, average=average, statistics=statistics, seen=seen, **numbers)
+
+
+def _seen(contents: Contents, n_features: int) -> SeenRange | None:
+    if "seen.low" not in contents.arrays:  # an older file
+        return None
+    low, high = (
+        contents.array(f"seen.{name}", (n_features,), finite=False) for name in ("low", "high")
+    )
+    known = low <= high
+    bare = (low == np.inf) & (high == -np.inf)
+    if not ((known & np.isfinite(low) & np.isfinite(high)) | bare).all():
+        raise contents.error("the ranges that were seen make no sense")
+    return SeenRange(low, high)
 
 
 def _statistics(contents: Contents, shape: tuple[int, int]) -> Statistics:
