@@ -1,6 +1,7 @@
 """Streams of sensors for tests, sent and decoded."""
 
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 
@@ -33,3 +34,12 @@ def decoded(packets, cloud=None):
     results = [cloud.receive(packet) for packet in packets]
     assert all(result.problem is None for result in results)
     return np.vstack([result.values for result in results if result.values is not None])
+
+
+def write_csv(path: Path, Y):
+    """Tenths, with an hour in each row."""
+    lines = ["time," + ",".join(f"s{j}" for j in range(Y.shape[1]))]
+    for t, row in enumerate(Y):
+        cells = ["" if np.isnan(v) else f"{v:.1f}" for v in row]
+        lines.append(f"2024-05-{1 + t // 24:02d} {t % 24:02d}:00," + ",".join(cells))
+    path.write_text("\n".join(lines) + "\n")

@@ -8,7 +8,7 @@ import pytest
 
 from sensors import decoded, made_stream, relative_error, sent
 from thresher import SensorCodec
-from thresher.linalg import from_givens, givens_angles, n_givens_angles
+from thresher.linalg import n_givens_angles
 from thresher.tasks.compression import Cloud, PacketError, VersionError
 from thresher.tasks.compression.batch import Mode, Quantiser, coded, written
 from thresher.tasks.compression.dictionary import read_dictionary, turn_towards
@@ -132,18 +132,6 @@ def test_dictionaries_pay_for_themselves(monkeypatch):
     without, edge = sent(SensorCodec(error=0.2), Y, size=250)
     assert edge.n_packets_["transform"] == 0
     assert sum(map(len, packets)) < sum(map(len, without))
-
-
-@pytest.mark.parametrize("N", [1, 2, 3, 9])
-@pytest.mark.parametrize("sign", [1, -1])
-def test_givens_angles(N, sign):
-    rng = np.random.default_rng(N)
-    Q = np.linalg.qr(rng.normal(size=(N, N)))[0]
-    Q[0] *= sign * np.sign(np.linalg.det(Q))
-    angles, found = givens_angles(Q)
-    assert found == sign
-    assert len(angles) == N * (N - 1) // 2 == n_givens_angles(N)
-    np.testing.assert_allclose(from_givens(angles, found, N), Q, atol=1e-14)
 
 
 @pytest.mark.parametrize("n_rows", [1, 4, 9])

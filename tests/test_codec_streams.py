@@ -11,7 +11,6 @@ import pytest
 
 from sensors import decoded, made_stream, relative_error, sent
 from thresher import SensorCodec
-from thresher.linalg import from_givens, n_givens_angles, turned_by_whole_givens
 from thresher.tasks.compression import Cloud, PacketError
 from thresher.tasks.compression.batch import Mode, Quantiser, coded, read, written
 from thresher.tasks.compression.container import Container, read_container, written_container
@@ -365,15 +364,6 @@ def test_the_cloud_decodes_with_the_step_that_it_is_told(grid, step):
         state = start.copy()
         values = read(state, written(batch, present))
         np.testing.assert_array_equal(values[present], batch.values[present])
-
-
-@pytest.mark.parametrize("n_rows", [1, 4, 9])
-def test_turns_by_whole_angles(n_rows):
-    rng = np.random.default_rng(n_rows)
-    D = np.linalg.qr(rng.normal(size=(10, 10)))[0]
-    numbers = rng.integers(-500, 500, size=n_givens_angles(10, n_rows))
-    expected = from_givens(2 * np.pi * numbers / 1024, -1, 10) @ D
-    np.testing.assert_allclose(turned_by_whole_givens(D, numbers, -1, 1024), expected, atol=1e-7)
 
 
 @pytest.mark.parametrize("scale", [1e-90, 1e-30, 1e12])

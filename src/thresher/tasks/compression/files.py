@@ -23,7 +23,7 @@ def compress_file(
     source: Path, target: Path, codec: SensorCodec, tell: Tell | None = None
 ) -> CompressionReport:
     """Compress a CSV file, decode what comes of it as a check, then write it at once."""
-    _check_target(source, target)
+    _check_paths(source, target)
     table = read_table(source)
     data, edge, errors = _coded(table, codec, tell or _silent)
     names = [column.name for column in table.measured]
@@ -48,7 +48,7 @@ def decompress_file(
     source: Path, target: Path, tell: Tell | None = None, *, max_bytes: int = MOST_BYTES
 ) -> tuple[int, int]:
     """Write the CSV file again; the number of rows and of sensors."""
-    _check_target(source, target)
+    _check_paths(source, target)
     say = tell or _silent
     values, about = SensorCodec.decompress(
         source.read_bytes(),
@@ -89,8 +89,10 @@ def _silent(stage: str, done: int, total: int) -> None:
     """Tell nobody."""
 
 
-def _check_target(source: Path, target: Path) -> None:
-    """Refuse a target that is the source, by whatever name, or that is in no folder."""
+def _check_paths(source: Path, target: Path) -> None:
+    """Refuse a source that may never end, and a target that is the source, or in no folder."""
+    if not source.is_file():
+        raise ValueError(f"{source} is not a file; write to one first what a device or pipe gives.")
     if not target.parent.is_dir():
         raise ValueError(f"There is no folder {target.parent}; make it first.")
     if target.exists() and target.samefile(source):

@@ -56,8 +56,8 @@ class Errors:
             raise ValueError(
                 f"Column {names[worst]!r} would come back with an error of {self.rms[worst]:.3g}, "
                 f"which is {own:.1%} of its own size, where {asked:.1%} was asked. The error is "
-                "relative to the size of all columns together. Put columns of one unit in a file, "
-                f"or ask for less error, such as {asked * asked / own:.1g}. If a column has times "
+                "relative to the size of all columns together, and others are larger. Put columns "
+                "of one unit in a file of their own, or ask for no error, 0. If a column has times "
                 "or ids, name it so, and it is kept as text."
             )
 
