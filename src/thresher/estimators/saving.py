@@ -179,7 +179,7 @@ def packed(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         "parameters": packed_parameters(model, arrays),
         "state": numbers,
         "statistics": type(state.statistics).__name__,
-        "sums": state.statistics.numbers(),
+        "sums": {name: float(value) for name, value in state.statistics.numbers().items()},
         "position": dataclasses.asdict(model._position),
         "seconds": model._seconds,
         "threshold": getattr(model, "threshold_", None),
@@ -230,7 +230,14 @@ def _state(contents: Contents) -> StreamState:
             raise contents.error(f"{name!r} is {value}, which it never is")
     if "seed" not in numbers:
         raise contents.error("'seed' is missing")
-    return StreamState(D=D, average=average, statistics=_statistics(contents, D.shape), **numbers)
+    statistics = _statistics(contents, D.shape)
+    state = StreamState(D=D, average=average, statistics=statistics, **numbers)
+    units = np.array([state.unit, state.atom_unit, state.code_unit])
+    with np.errstate(over="ignore", under="ignore"):
+        units = units.astype(D.dtype)
+    if not (np.isfinite(units) & (units > 0)).all():
+        raise contents.error("its units are beyond the numbers of the dictionary")
+    return state
 
 
 def _statistics(contents: Contents, shape: tuple[int, int]) -> Statistics:

@@ -43,7 +43,12 @@ def file_bytes(arrays: dict[str, NDArray[Any]], document: dict[str, Any]) -> byt
         "checksum": _NO_CHECKSUM,
     }
     content = save({name: np.asarray(V, order="C") for name, V in arrays.items()}, metadata)
-    if int.from_bytes(content[:8], "little") > _LONGEST_HEADER:
+    start = 8 + int.from_bytes(content[:8], "little")
+    # In one order, so that equal models are equal files; arrays stay aligned to eight bytes.
+    header = json.dumps(json.loads(content[8:start]), sort_keys=True, separators=(",", ":"))
+    header += " " * (-len(header) % 8)
+    content = len(header).to_bytes(8, "little") + header.encode() + content[start:]
+    if len(header) > _LONGEST_HEADER:
         raise ValueError(
             "The parameters of this model are too many for a file; give long lists as arrays."
         )
