@@ -69,7 +69,10 @@ def pack(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 def unpack(contents: Contents) -> Any:
     """A model from what `pack` gave."""
     kind = _kind(contents)
-    return unpacked(contents) if issubclass(kind, DictionaryModel) else kind._unpacked(contents)
+    try:
+        return unpacked(contents) if issubclass(kind, DictionaryModel) else kind._unpacked(contents)
+    except RecursionError:
+        raise contents.error("one thing is inside another without end") from None
 
 
 def _name_of(model: Any) -> str:
