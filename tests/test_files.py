@@ -307,7 +307,7 @@ def test_what_is_no_file_is_not_read(tmp_path):
 def test_parameters_too_long_for_a_header_are_refused(tmp_path):
     many = {f"word{n:09d}": n for n in range(10)}
     with pytest.raises(ValueError, match="too many for a file"):
-        write_atomically(tmp_path / "file", file_bytes({}, {"text": "x" * (1 << 24), **many}))
+        write_atomically(tmp_path / "file", file_bytes({}, {"text": "x" * (1 << 23), **many}))
 
 
 def test_a_checkpoint_that_cannot_be_written_is_refused_before_the_run(tmp_path):

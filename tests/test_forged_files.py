@@ -150,6 +150,9 @@ MODEL = [
     (put("state.weight_seen", -3.0), "which it never is"),
     (put("state.scale", 10**400), "'scale' must be a number"),
     (put("state.speed", 1.0), "'speed', which this Thresher lacks"),
+    (put("state.unit", 0.0), "which it never is"),
+    (put("state.atom_unit", 1e-320), "units are beyond"),
+    (put("state.measured", 1), "'measured' must be true or false"),
     (put("state", 3), "'state' is no record"),
     (drop("position"), "'position' is missing"),
     (put("position.pass_index", "first"), "'pass_index' must be an integer"),
@@ -285,6 +288,33 @@ def test_a_sparse_parameter_is_checked_before_it_is_used(files, tmp_path):
         arrays["g.indptr"] = np.concatenate([[0], np.ones(48, dtype=np.int64)])
 
     check_refused(files, tmp_path, "ManhattanNMF", graph, "a sparse matrix is none")
+
+
+def nested(value, make, depth):
+    for _ in range(depth):
+        value = make(value)
+    return value
+
+
+@pytest.mark.parametrize("depth", [30, 200, 450])
+def test_nothing_is_nested_too_deeply(depth, files, tmp_path):
+    inside = nested(1, lambda value: {"tuple": [value]}, depth)
+    check_refused(files, tmp_path, "OnlineNMF", put("parameters.init", inside), "not whole")
+    inside = nested(
+        None, lambda value: {"estimator": "TopicModel", "parameters": {"model": value}}, depth // 2
+    )
+    check_refused(files, tmp_path, "OnlineNMF", put("parameters.init", inside), "not whole")
+    inner = nested(None, lambda value: {"class": "TopicModel", "model": value}, depth // 2)
+    check_refused(files, tmp_path, "TopicModel", put("model", inner), "not whole")
+
+
+def test_messages_stay_short(files, tmp_path):
+    path = tmp_path / "model"
+    path.write_bytes((files / "OnlineNMF").read_bytes())
+    forge(path, put("parameters.divergence", "x" * 1_000_000))
+    with pytest.raises(FileError) as caught:
+        load(path)
+    assert 20 < len(str(caught.value)) < 1000
 
 
 def test_a_model_that_would_not_load_is_not_saved(tmp_path):

@@ -69,7 +69,10 @@ def pack(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 def unpack(contents: Contents) -> Any:
     """A model from what `pack` gave."""
     kind = _kind(contents)
-    return unpacked(contents) if issubclass(kind, DictionaryModel) else kind._unpacked(contents)
+    try:
+        return unpacked(contents) if issubclass(kind, DictionaryModel) else kind._unpacked(contents)
+    except RecursionError:
+        raise contents.error("one thing is inside another without end") from None
 
 
 def _name_of(model: Any) -> str:
@@ -181,7 +184,7 @@ def packed(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         "parameters": packed_parameters(model, arrays),
         "state": numbers,
         "statistics": type(state.statistics).__name__,
-        "sums": state.statistics.numbers(),
+        "sums": {name: float(value) for name, value in state.statistics.numbers().items()},
         "position": dataclasses.asdict(model._position),
         "seconds": model._seconds,
         "threshold": getattr(model, "threshold_", None),
@@ -233,7 +236,13 @@ def _state(contents: Contents) -> StreamState:
     if "seed" not in numbers:
         raise contents.error("'seed' is missing")
     statistics, seen = _statistics(contents, D.shape), _seen(contents, D.shape[1])
-    return StreamState(D=D, average=average, statistics=statistics, seen=seen, **numbers)
+    state = StreamState(D=D, average=average, statistics=statistics, seen=seen, **numbers)
+    units = np.array([state.unit, state.atom_unit, state.code_unit])
+    with np.errstate(over="ignore", under="ignore"):
+        units = units.astype(D.dtype)
+    if not (np.isfinite(units) & (units > 0)).all():
+        raise contents.error("its units are beyond the numbers of the dictionary")
+    return state
 
 
 def _seen(contents: Contents, n_features: int) -> SeenRange | None:

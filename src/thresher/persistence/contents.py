@@ -1,6 +1,6 @@
 """What a file holds, asked for by name and kind: what is missing or wrong is a `FileError`."""
 
-import json
+import reprlib
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _LARGEST_INTEGER = 2**63 - 1
+_LONGEST_MESSAGE = 400
 
 
 class FileError(ValueError):
@@ -32,8 +33,10 @@ class Contents:
     name: str
 
     def error(self, what: object) -> FileError:
-        """The sentence for something that is wrong."""
-        return FileError(f"{self.name} is not whole: {str(what).rstrip('.')}.")
+        """The sentence for something that is wrong, cut short if a file made it long."""
+        said = str(what).rstrip(".")
+        said = said if len(said) <= _LONGEST_MESSAGE else f"{said[:_LONGEST_MESSAGE]}…"
+        return FileError(f"{self.name} is not whole: {said}.")
 
     def inner(self, name: str) -> "Contents":
         """What belongs to a model inside: its document, and the arrays under its name."""
@@ -53,28 +56,28 @@ class Contents:
         """Names and values."""
         value = self.value(name)
         if not isinstance(value, dict):
-            raise self.error(f"{name!r} is no record but {_short(value)}")
+            raise self.error(f"{name!r} is no record but {reprlib.repr(value)}")
         return value
 
     def text(self, name: str) -> str:
         """A string."""
         value = self.value(name)
         if not isinstance(value, str):
-            raise self.error(f"{name!r} is no text but {_short(value)}")
+            raise self.error(f"{name!r} is no text but {reprlib.repr(value)}")
         return value
 
     def flag(self, name: str) -> bool:
         """Yes or no."""
         value = self.value(name)
         if not isinstance(value, bool):
-            raise self.error(f"{name!r} must be true or false, not {_short(value)}")
+            raise self.error(f"{name!r} must be true or false, not {reprlib.repr(value)}")
         return value
 
     def integer(self, name: str, least: int = 0) -> int:
         """A whole number that fits into 64 bits."""
         value = self.value(name)
         if type(value) is not int or not least <= value <= _LARGEST_INTEGER:
-            raise self.error(f"{name!r} must be an integer from {least}, not {_short(value)}")
+            raise self.error(f"{name!r} must be an integer from {least}, not {reprlib.repr(value)}")
         return value
 
     def number(self, name: str, finite: bool = True) -> float:
@@ -84,7 +87,7 @@ class Contents:
         if good and abs(value) > _LARGEST_INTEGER and isinstance(value, int):
             good = False  # more digits than a float has room for
         if not good or (finite and not np.isfinite(value)):
-            raise self.error(f"{name!r} must be a number, not {_short(value)}")
+            raise self.error(f"{name!r} must be a number, not {reprlib.repr(value)}")
         return float(value)
 
     # ------------------------------------------------------------------ the arrays
@@ -140,12 +143,3 @@ def put_strings(arrays: dict[str, NDArray[Any]], name: str, words: Any) -> None:
     parts = [str(word).encode("utf-8", "surrogatepass") for word in words]
     arrays[name] = np.frombuffer(b"".join(parts), dtype=np.uint8)
     arrays[f"{name}.ends"] = np.cumsum([len(part) for part in parts], dtype=np.int64)
-
-
-def _short(value: object) -> str:
-    """A value for a message, however long it may be."""
-    try:
-        text = json.dumps(value)
-    except (TypeError, ValueError, RecursionError):
-        text = type(value).__name__
-    return text if len(text) <= 40 else f"{text[:40]}…"

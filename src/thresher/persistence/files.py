@@ -25,7 +25,7 @@ STORABLE = ("bool", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 1
 STORABLE += ("float16", "float32", "float64")
 """Types of numbers that a file holds."""
 
-_LONGEST_HEADER = 1 << 24  # names and parameters; all that grows with a model is in arrays
+_LONGEST_HEADER = 1 << 23  # names and parameters; all that grows with a model is in arrays
 _NO_CHECKSUM = "0" * 64
 
 
@@ -43,7 +43,13 @@ def file_bytes(arrays: dict[str, NDArray[Any]], document: dict[str, Any]) -> byt
         "checksum": _NO_CHECKSUM,
     }
     content = save({name: np.asarray(V, order="C") for name, V in arrays.items()}, metadata)
-    if int.from_bytes(content[:8], "little") > _LONGEST_HEADER:
+    start = 8 + int.from_bytes(content[:8], "little")
+    # In one order, so that equal models are equal files; arrays stay aligned to eight bytes.
+    header = json.dumps(json.loads(content[8:start]), sort_keys=True, separators=(",", ":"))
+    header += " " * (-len(header) % 8)
+    length = len(header).to_bytes(8, "little")
+    content = b"".join((length, header.encode(), memoryview(content)[start:]))
+    if len(header) > _LONGEST_HEADER:
         raise ValueError(
             "The parameters of this model are too many for a file; give long lists as arrays."
         )
@@ -55,7 +61,8 @@ def sealed(content: bytes) -> bytes:
     header = 8 + int.from_bytes(content[:8], "little")
     place = _place(content, header, _NO_CHECKSUM)
     digest = hashlib.sha256(content).hexdigest().encode()
-    return content[:place] + digest + content[place + len(digest) :]
+    parts = memoryview(content)
+    return b"".join((parts[:place], digest, parts[place + len(digest) :]))
 
 
 def read_file(path: str | Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:

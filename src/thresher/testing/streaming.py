@@ -13,6 +13,7 @@ import numpy as np
 
 from thresher.estimators import load, save
 from thresher.linalg import Array
+from thresher.persistence import FileError
 from thresher.streams import Batch
 from thresher.testing.data import planted, ready, verbs
 
@@ -116,15 +117,23 @@ def check_save_and_load(estimator: Any) -> None:
         if hasattr(model, "partial_fit"):
             model.partial_fit(X), again.partial_fit(X)
             np.testing.assert_array_equal(again.components_, model.components_)
-        content = bytearray(path.read_bytes())
-        content[-5] ^= 255
-        path.write_bytes(bytes(content))
-        try:
-            load(path)
-        except ValueError as error:
-            assert "damaged" in str(error)
-        else:
-            raise AssertionError("A damaged file was loaded without a word.")
+        content = path.read_bytes()
+        header = 8 + int.from_bytes(content[:8], "little")
+        for place in (3, 9, header // 2, header - 9, header, (header + len(content)) // 2, -1):
+            damaged = bytearray(content)
+            damaged[place] ^= 1
+            _check_refused(path, bytes(damaged))
+        _check_refused(path, content[:-1])
+
+
+def _check_refused(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    try:
+        load(path)
+    except FileError as error:
+        assert len(str(error)) > 20, f"A damaged file gives no sentence: {error}"
+    else:
+        raise AssertionError("A damaged file was loaded without a word.")
 
 
 class _Interrupt:
