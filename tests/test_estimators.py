@@ -373,3 +373,18 @@ def test_sparse_matrices_stay_sparse():
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert peak < 0.8 * dense, f"{peak / dense:.2f} of the dense matrix"
+
+
+def test_whole_samples_are_set_aside_beyond_their_price_of_lambda_root_f():
+    X = planted(200)
+    X[::10] = X[::10, ::-1] + 1.0
+    weight = 0.05
+    fitted = model(outlier_penalty="samples", outlier_weight=weight).fit(X)
+    low_rank, outliers, _ = fitted.set_params(tol=1e-8).separate(X)
+    left = np.linalg.norm(X - low_rank - outliers, axis=1)
+    aside = outliers.any(axis=1)
+    assert 10 <= aside.sum() < 100
+    # Where r is not zero, x − cD − r is the slope of λ√F‖r‖₂, which has that length.
+    price = weight * np.sqrt(X.shape[1])
+    np.testing.assert_allclose(left[aside], price, rtol=1e-9)
+    assert left[~aside].max() <= price

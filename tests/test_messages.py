@@ -1,6 +1,7 @@
 """Every parameter that a user can get wrong is answered by a sentence that names it."""
 
 import inspect
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from thresher import (
     OnlineOrthogonalDictionary,
     OnlineRobustNMF,
     RobustNMF,
+    SensorCodec,
     SymmetricManhattanNMF,
     TopicModel,
 )
@@ -125,3 +127,70 @@ def test_each_parameter_that_is_wrong_is_named_with_what_would_work(kind):
             sentence = str(caught.value)
             assert name in sentence, f"{name}={value!r}: {sentence}"
             assert len(sentence) > 30, f"{name}={value!r}: {sentence}"
+
+
+def test_a_codec_names_what_is_wrong():
+    wrong = {
+        "error": [True, False, NAN, INF, -0.1, 1, "1 %", None],
+        "n_nonzero": NOT_WHOLE,
+        "batch_size": NOT_WHOLE,
+        "forgetting": [0, -5, NAN, INF, True, "slow", [3]],
+        "angle_bits": [*NOT_WHOLE, None, 13],
+    }
+    assert wrong.keys() == inspect.signature(SensorCodec).parameters.keys()
+    for name, values in wrong.items():
+        for value in values:
+            with pytest.raises(ValueError, match=rf"{name}=.{{20}}"):
+                SensorCodec(**{name: value})
+    for name, values in {"n_sensors": NOT_WHOLE, "reference": [0, NAN, "x", True]}.items():
+        for value in values:
+            with pytest.raises(ValueError, match=rf"{name}=.{{20}}"):
+                SensorCodec().edge(**{"n_sensors": 3, name: value})
+    with pytest.raises(ValueError, match="expected_rows='many' must be"):
+        SensorCodec().edge(3, expected_rows="many")
+
+
+@pytest.mark.parametrize("kind", [OnlineNMF, BatchNMF, SymmetricManhattanNMF])
+def test_a_generator_of_callbacks_is_looked_at_too(kind):
+    with pytest.raises(ValueError, match="list of functions"):
+        LEARN[kind](quiet(kind, callbacks=(each for each in [print, "x"])))
+
+
+def test_numbers_given_to_verbs_are_named():
+    model = quiet(OnlineNMF).fit(X)
+    for wrong in (0, 1, NAN, "x", True, None):
+        with pytest.raises(ValueError, match="false_alarm_rate="):
+            model.calibrate(X, wrong)
+    topics = quiet(TopicModel).fit(TEXTS)
+    for wrong in NOT_WHOLE:
+        with pytest.raises(ValueError, match=r"n=.* positive integer"):
+            topics.document_topics(TEXTS, wrong)
+        with pytest.raises(ValueError, match=r"n=.* positive integer"):
+            topics.top_words(wrong)
+    detector = quiet(NovelDocumentDetector).fit(TEXTS)
+    with pytest.raises(ValueError, match="n_words=0"):
+        detector.explain("rain", n_words=0)
+    with pytest.raises(ValueError, match="n_atoms=0"):
+        detector.explain("rain", n_atoms=0)
+    with pytest.raises(ValueError, match="size="):
+        next(detector.watch(TEXTS, 2.5))
+    for wrong in ("x", 2.5, True):
+        with pytest.raises(ValueError, match="n_features="):
+            model.grow(n_features=wrong)
+    for wrong in ("x", 2.5, True, -1, None):
+        with pytest.raises(ValueError, match="atoms"):
+            model.grow(atoms=wrong)
+    for wrong in ("x", 2.5, [0.5], [[0]], [], None, [True, False], [99]):
+        with pytest.raises(ValueError, match="columns"):
+            model.keep_features(wrong)
+
+
+@pytest.mark.parametrize("mark", ["demo", "test"])
+def test_the_commands_of_the_readme_are_one_line_with_an_environment_of_their_own(mark):
+    readme = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    between = readme.split(f"<!-- {mark} command -->")[1].split("<!-- end -->")[0]
+    (command,) = [line for line in between.splitlines() if line and not line.startswith("```")]
+    venv, *rest = command.split(" && ")
+    assert venv == "python3 -m venv .venv"
+    assert len(rest) == 2
+    assert all(step.startswith(".venv/bin/") for step in rest)

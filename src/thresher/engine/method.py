@@ -1,5 +1,6 @@
 """The verbs of online methods: what happens to a batch, whatever the loss."""
 
+import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -55,6 +56,8 @@ from thresher.losses import L1Distance, Loss, SeparableLoss, can_stay_sparse
 from thresher.penalties import Constrained
 from thresher.sets import NonnegativeL2Ball
 from thresher.streams import Batch
+
+_log = logging.getLogger(__name__)
 
 _CERTIFIED_ROWS = 16
 _MEASURED_ENTRIES = 4096
@@ -474,6 +477,7 @@ class OnlineMethod:
         dead = np.flatnonzero(free & (usage <= _DEAD * usage.mean()))
         if not dead.size or not usage.any():
             return state
+        _log.debug("Atoms %s are dead and start anew from samples", dead)
         rng = np.random.default_rng([state.seed, 1, state.n_steps])
         rows = spread_rows(batch, len(dead), rng)
         D, average = state.D.copy(), state.average.copy()

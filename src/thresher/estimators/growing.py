@@ -1,12 +1,13 @@
 """Models that make room for new features and new atoms, and forget features."""
 
 from dataclasses import replace
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 
+from thresher.estimators.inputs import refuse_mask
 from thresher.estimators.learned import LearnedModel
+from thresher.estimators.parameters import is_whole, require_positive
 from thresher.linalg import Array
 from thresher.losses import SeparableLoss
 
@@ -28,6 +29,8 @@ class GrowingModel(LearnedModel):
         """
         self._check_is_begun()
         self._check_goes_on()
+        if n_features is not None:
+            require_positive("n_features", n_features)
         F = self._state.D.shape[1] if n_features is None else int(n_features)
         if self._state.D.shape[1] > F:
             raise ValueError(
@@ -36,20 +39,11 @@ class GrowingModel(LearnedModel):
             )
         method = self._fitted_method()
         method.loss(1.0).check_features(F)
-        if isinstance(atoms, Integral):
-            if atoms < 0:
-                raise ValueError(f"atoms={atoms} must not be negative.")
+        if is_whole(atoms, 0):
             rng = np.random.default_rng([self._state.seed, 2, self._state.n_steps])
             new: Array = rng.random((int(atoms), F))
         else:
-            new = np.asarray(atoms, dtype=np.float64)
-            good = new.ndim == 2 and new.shape[1] == F and np.isfinite(new).all()
-            if not good or not (new >= 0).all():
-                raise ValueError(
-                    f"New atoms must be nonnegative rows of {F} columns, all finite; got the shape "
-                    f"{new.shape}."
-                )
-            new = new / self._state.atom_unit
+            new = _rows(atoms, F) / self._state.atom_unit
         region, loss = method.dictionary_regulariser.region, method.loss(1.0)
         positive = isinstance(loss, SeparableLoss) and loss.positive_prediction
         state = self._state.grow(F, np.zeros((0, F)), _NEW_FEATURE if positive else 0.0)
@@ -74,12 +68,31 @@ class GrowingModel(LearnedModel):
         """
         self._check_is_begun()
         self._check_goes_on()
-        places = np.asarray(columns, dtype=np.intp)
         F = self._state.D.shape[1]
-        if places.ndim != 1 or not places.size or places.min() < 0 or places.max() >= F:
-            raise ValueError(f"columns must name at least one of the features 0 to {F - 1}.")
+        places = np.asarray(columns)
+        whole = places.ndim == 1 and places.size > 0 and places.dtype.kind in "iu"
+        if not whole or places.min() < 0 or places.max() >= F:
+            raise ValueError(
+                f"columns must be the numbers of features to keep, at least one of 0 to {F - 1}."
+            )
         if hasattr(self, "feature_names_in_"):
             self.feature_names_in_ = self.feature_names_in_[places]
         self.n_features_in_ = len(places)
         self._adopt(self._state.keep(places), self._position)
         return self
+
+
+def _rows(atoms: Any, n_features: int) -> Array:
+    """New atoms as an array, if they can be that."""
+    refuse_mask("atoms", atoms)
+    try:
+        new: Array = np.asarray(atoms, dtype=np.float64)
+    except (TypeError, ValueError):
+        new = np.zeros(0)
+    good = new.ndim == 2 and new.shape[1] == n_features and np.isfinite(new).all()
+    if not good or not (new >= 0).all():
+        raise ValueError(
+            f"New atoms must be a number of them, or nonnegative rows of {n_features} columns, all "
+            f"finite; got the shape {new.shape}."
+        )
+    return new

@@ -5,11 +5,12 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
+from thresher.estimators.inputs import unmasked
+from thresher.estimators.parameters import is_number, is_whole
 from thresher.linalg import Array
 from thresher.tasks.compression.batch import LARGEST_BATCH
 from thresher.tasks.compression.cloud import Cloud
@@ -72,21 +73,19 @@ class SensorCodec:
     angle_bits: int = 7
 
     def __post_init__(self) -> None:
-        if not isinstance(self.error, Real) or not (
-            self.error == 0 or _FINEST <= float(self.error) < 1
-        ):
+        if not is_number(self.error) or not (self.error == 0 or _FINEST <= float(self.error) < 1):
             raise ValueError(
                 f"error={self.error!r} must be a share of the size of the data, such as 0.02 for "
                 f"2 %, and {_FINEST:g} at least; or 0 for no loss at all."
             )
         for name, most in (("n_nonzero", 2**31), ("batch_size", LARGEST_BATCH)):
             value = getattr(self, name)
-            if value is not None and not (isinstance(value, Integral) and 1 <= value <= most):
+            if value is not None and not (is_whole(value) and value <= most):
                 raise ValueError(
                     f"{name}={value!r} must be a whole number from 1 to {most}, or None."
                 )
-        if not isinstance(self.angle_bits, Integral) or not 2 <= self.angle_bits <= 12:
-            raise ValueError(f"angle_bits={self.angle_bits!r} must be from 2 to 12.")
+        if not is_whole(self.angle_bits, 2) or self.angle_bits > 12:
+            raise ValueError(f"angle_bits={self.angle_bits!r} must be a whole number from 2 to 12.")
         self.half_lives()
 
     @property
@@ -101,7 +100,7 @@ class SensorCodec:
             return HALF_LIVES
         if value is None:
             return (None,)
-        if isinstance(value, Real) and not isinstance(value, bool) and float(value) > 0:
+        if is_number(value) and value > 0:
             return (float(value),)
         raise ValueError(
             f"forgetting={value!r} is not known; use 'auto', None, or a half-life in rows."
@@ -121,13 +120,15 @@ class SensorCodec:
         expected_rows : int, optional
             How long the stream will be, if that is known: dictionaries pay earlier.
         """
-        if not isinstance(n_sensors, Integral) or not 1 <= n_sensors <= MOST_SENSORS:
+        if not is_whole(n_sensors) or n_sensors > MOST_SENSORS:
             raise ValueError(
                 f"n_sensors={n_sensors!r} must be a whole number from 1 to {MOST_SENSORS}; "
                 "split more sensors into groups of neighbours."
             )
-        if reference is not None and not 0 < reference < np.inf:
+        if reference is not None and not (is_number(reference) and reference > 0):
             raise ValueError(f"reference={reference!r} must be a positive number, or None.")
+        if expected_rows is not None and not is_whole(expected_rows, 0):
+            raise ValueError(f"expected_rows={expected_rows!r} must be a whole number, or None.")
         return Edge(self, int(n_sensors), reference, expected_rows)
 
     def cloud(self, *, max_bytes: int = MOST_BYTES) -> Cloud:
@@ -158,7 +159,7 @@ class SensorCodec:
         progress : function of (rows done, rows in all), optional
             Told after every batch.
         """
-        Y = np.asarray(Y)
+        Y = np.asarray(unmasked(Y))
         if Y.ndim != 2 or Y.shape[1] < 1:
             raise ValueError(f"Y must have shape (rows, sensors); got {Y.shape}.")
         Y = checked_rows(Y, Y.shape[1])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from thresher.estimators.inputs import unmasked
 from thresher.linalg import Array
 from thresher.tasks.compression.batch import written
 from thresher.tasks.compression.chooser import Budget, Choice, Chooser, Rows
@@ -203,7 +204,7 @@ def _drawn() -> int:
 
 def checked_rows(Y: Any, n_sensors: int) -> Array:
     """Rows of numbers, or a sentence that says what they should be."""
-    Y = np.asarray(Y)
+    Y = np.asarray(unmasked(Y))
     if Y.dtype.kind not in "fiub":
         raise TypeError("Sensor values must be numbers; put NaN where a sensor is silent.")
     if Y.dtype != np.float32:
