@@ -341,12 +341,16 @@ class OnlineMethod:
     def _load_dense(
         self, batch: Batch, rows: slice, dtype: np.dtype[Any]
     ) -> tuple[Array, Array | None, Array | None]:
-        X, weight = load_block(batch.X, rows, dtype, batch.entry_weight, self.unit)
         if not self.scale_samples:
+            X, weight = load_block(batch.X, rows, dtype, batch.entry_weight, self.unit)
             return without_traces(X), weight, None
-        largest = np.abs(X).max(axis=1, keepdims=True)
+        # Samples of any size fit into the dtype once they are divided.
+        X, weight = load_block(batch.X, rows, np.dtype(np.float64), batch.entry_weight)
+        seen = X if weight is None else np.where(weight > 0, X, 0)
+        largest = np.abs(seen).max(axis=1, keepdims=True)
         largest[largest == 0] = 1
-        return X / largest, weight, largest
+        weight = None if weight is None else weight.astype(dtype)
+        return (seen / largest).astype(dtype), weight, largest
 
     def problem(self, state: StreamState) -> CodingProblem:
         """The coding problem of the current dictionary and λ."""

@@ -171,7 +171,9 @@ class DictionaryModel(
         if entry_weight is None:
             return None
         refuse_mask("entry_weight", entry_weight)
-        weight: Array = check_array(entry_weight, dtype=[np.float64, np.float32])
+        weight: Array = check_array(
+            entry_weight, dtype=[np.float64, np.float32], input_name="entry_weight"
+        )
         if weight.shape != X.shape or (weight < 0).any():
             raise ValueError(
                 f"entry_weight must be nonnegative and of the shape of the data, {X.shape}; got "

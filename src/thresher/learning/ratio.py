@@ -40,6 +40,7 @@ LEAST_ENTRY = 1e-10
 ever smaller numbers would slow float32 down; below this an entry says nothing."""
 
 _SLOWER = 0.1
+_FURTHEST = 300.0  # logarithm of an entry, beyond which its powers are not computed
 
 
 @dataclass(frozen=True)
@@ -320,6 +321,7 @@ class RatioLearner:
         n = np.where(positive, N, 1.0)
         t = np.log(np.where(P > 0, n / np.where(P > 0, P, 1), 1)) / (self.a + self.b)
         low, high = np.full_like(t, -np.inf), np.full_like(t, np.inf)
+        furthest = _FURTHEST / max(1.0, self.a, self.b)
         for _ in range(100):
             d = np.exp(t)
             rising = P * d**self.b + linear + quadratic * d
@@ -334,6 +336,7 @@ class RatioLearner:
             middle = np.where(np.isfinite(high - low), (low + high) / 2 - t, 5.0)
             outside = (t + step <= low) | (t + step >= high) | (rising <= 0)
             step = np.where(outside & (np.abs(step) > 1e-13), middle, step)
+            step = np.clip(t + step, -furthest, furthest) - t  # some have no root
             t = t + step
             if np.abs(step).max() < 1e-13:
                 break

@@ -107,10 +107,10 @@ class GrowingWords:
         weighted: Any = sparse.csr_array(counts, dtype=np.float64, copy=True)
         weighted.sum_duplicates()
         weighted.eliminate_zeros()
-        if weighted.data.size and not weighted.data.min() > 0:
+        if weighted.data.size and not 0 < weighted.data.min() <= weighted.data.max() < np.inf:
             raise ValueError(
-                "Counts of words are 0 or more, and never missing; put 0 where a document lacks a "
-                "word."
+                "Counts of words are 0 or more, finite, and never missing; put 0 where a document "
+                "lacks a word."
             )
         weighted.data = (1 + np.log(np.maximum(weighted.data, 1))) * idf[weighted.indices]
         weighted.eliminate_zeros()  # words that all documents have

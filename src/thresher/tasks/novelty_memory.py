@@ -158,9 +158,8 @@ class DictionaryMemory(Memory):
         model = self._as_wide_as(X)
         rows = self._scaled(X)
         prediction = model.inverse_transform(np.asarray(model.transform(rows)))
-        sizes = np.asarray(X.sum(axis=1)).ravel() / np.maximum(
-            np.asarray(rows.sum(axis=1)).ravel(), 1e-300
-        )
+        scaled = np.asarray(rows.sum(axis=1), dtype=np.float64).ravel()
+        sizes = np.asarray(X.sum(axis=1)).ravel() / np.where(scaled > 0, scaled, 1)
         return np.minimum(prediction * sizes[:, None], X.toarray())
 
     def nearness(self, X: Any) -> Array:

@@ -1,0 +1,70 @@
+"""Numbers that once slipped through: each was found by `tests/fuzz`."""
+
+import numpy as np
+import pytest
+
+from thresher import NovelDocumentDetector, OnlineNMF, OnlineRobustNMF
+
+
+@pytest.mark.parametrize("garbage", [1e6, 0.0, np.nan])
+def test_scaled_samples_do_not_see_entries_of_weight_zero(garbage):
+    rng = np.random.default_rng(0)
+    X = rng.random((40, 6)) + 0.1
+    missing = rng.random(X.shape) < 0.2
+    weight = (~missing).astype(float)
+    gaps, other = np.where(missing, np.nan, X), np.where(missing, garbage, X)
+    start = rng.random((3, 6))
+    model = OnlineRobustNMF(3, scale_samples="max", init=start, random_state=0, verbose=0)
+    atoms = model.fit(gaps).components_.copy()
+    np.testing.assert_array_equal(model.transform(other, weight), model.transform(gaps))
+    np.testing.assert_array_equal(model.fit(other, entry_weight=weight).components_, atoms)
+
+
+def test_scaled_samples_may_be_larger_than_their_precision():
+    rng = np.random.default_rng(0)
+    X = rng.random((40, 6))
+    model = OnlineRobustNMF(3, scale_samples="max", random_state=0, verbose=0)
+    model.fit(X.astype(np.float32))
+    np.testing.assert_allclose(model.transform(X * 2.0**500) / 2.0**500, model.transform(X))
+    model.partial_fit(X * 2.0**500)  # on float32 atoms
+    assert model.components_.dtype == np.float32
+
+
+def test_atoms_without_a_root_stay_in_their_set():
+    # At β > 2 a feature that no code pays for wants an infinite entry; the ℓ1 ball bounds it.
+    X = np.zeros((22, 4))
+    X[:, 0] = 1.0
+    X[3:, 1] = 5.0
+    model = OnlineNMF(
+        1,
+        divergence="beta",
+        divergence_parameter=2.5,
+        code_set="l1_ball",
+        dictionary_set="l1_ball",
+        shuffle=False,
+        random_state=0,
+        verbose=0,
+    ).fit(X)
+    assert model.components_.sum() == pytest.approx(1)
+
+
+def test_weights_that_are_missing_are_named():
+    X = np.ones((4, 3))
+    with pytest.raises(ValueError, match="entry_weight contains NaN"):
+        OnlineNMF(2, verbose=0).fit(X, entry_weight=np.full(X.shape, np.nan))
+
+
+@pytest.mark.parametrize("mode", ["auto", "online", "batch_impl", "l2_batch"])
+def test_a_document_without_words_is_explained_by_nothing(mode):
+    texts = ["rain wind snow", "rain wind ice", "sun sea sand", "sun sea fish"] * 5
+    detector = NovelDocumentDetector(2, mode=mode, random_state=0, verbose=0).fit(texts)
+    found = detector.explain("")
+    assert found.unexplained == []
+    assert np.isfinite(found.score)
+
+
+def test_counts_without_end_are_refused():
+    counts = np.ones((6, 4))
+    counts[2, 1] = np.inf
+    with pytest.raises(ValueError, match="finite"):
+        NovelDocumentDetector(2, verbose=0).fit(counts)
