@@ -143,7 +143,8 @@ def main() -> int:
     parser.add_argument("--write", action="store_true", help="write results and page")
     options = parser.parse_args()
     if options.record:
-        Coverage(ROOT, KEPT / "coverage").record(options.jobs)
+        with snapshot(ROOT) as copy:
+            Coverage(copy, KEPT / "coverage").record(options.jobs)
     results = []
     with snapshot(ROOT) as copy:
         court = Court(copy)

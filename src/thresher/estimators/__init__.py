@@ -10,7 +10,7 @@ from thresher.estimators.online_orthogonal import OnlineOrthogonalDictionary
 from thresher.estimators.online_robust_nmf import OnlineRobustNMF
 from thresher.estimators.robust import Separation
 from thresher.estimators.robust_nmf import RobustNMF
-from thresher.estimators.saving import load, save
+from thresher.estimators.saving import is_model, load, save
 from thresher.estimators.symmetric import SymmetricManhattanNMF
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "RobustNMF",
     "Separation",
     "SymmetricManhattanNMF",
+    "is_model",
     "load",
     "save",
 ]

@@ -285,12 +285,7 @@ class DictionaryModel(
         check_is_fitted(self, "components_")
         X = self._checked(X, known=True)
         dtype = computing_dtype(X)
-        C = check_array(C, dtype=dtype)
-        if C.shape != (X.shape[0], len(self.components_)):
-            raise ValueError(
-                f"{X.shape[0]} samples have codes of shape "
-                f"({X.shape[0]}, {len(self.components_)}); got {C.shape}."
-            )
+        C = self._checked_codes(C, X)
         problem, method = self._problem(dtype), self._fitted_method()
         batch = self._batch(X, None, entry_weight)
         parts = []
@@ -300,6 +295,16 @@ class DictionaryModel(
             codes = codes if divisor is None else codes / divisor
             parts.append(problem.certificate(block, codes, weight))
         return np.concatenate(parts)
+
+    def _checked_codes(self, C: Any, X: Any) -> Array:
+        """Given codes of some samples."""
+        codes: Array = check_array(C, dtype=computing_dtype(X))
+        if codes.shape != (X.shape[0], len(self.components_)):
+            raise ValueError(
+                f"{X.shape[0]} samples have codes of shape "
+                f"({X.shape[0]}, {len(self.components_)}); got {codes.shape}."
+            )
+        return codes
 
     def score_samples(self, X: Any, entry_weight: Any = None) -> Array:
         """Minus the loss of every sample: the lower, the less the dictionary explains it."""

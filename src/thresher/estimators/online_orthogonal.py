@@ -268,6 +268,14 @@ class OnlineOrthogonalDictionary(OnlineModel):
         """Half of the squares that the largest codes leave out: codes cost nothing."""
         return -self.score_samples(X, entry_weight)
 
+    def certificates(self, X: Any, C: Any, entry_weight: Any = None) -> Array:
+        """How far given codes are from those of `transform`, relative to their length."""
+        X = self._checked(X, known=True)
+        best, C = self.transform(X, entry_weight), self._checked_codes(C, X)
+        length = np.maximum(np.linalg.norm(best, axis=1), np.finfo(best.dtype).tiny)
+        distance: Array = np.linalg.norm(C - best, axis=1) / length
+        return distance
+
     @told_in_words()
     def _predictions(self, X: Any) -> Iterator[tuple[slice, Array]]:
         """Samples with their gaps filled from the observed entries."""

@@ -160,6 +160,11 @@ def unpacked_model(contents: Contents) -> Any:
 # -------------------------------------------------------------------- what was learned
 
 
+def is_model(estimator: Any) -> bool:
+    """Whether an estimator is one of the library's, or derived from one: what `save` can save."""
+    return isinstance(estimator, DictionaryModel)
+
+
 def packed(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """A dictionary model: its state, its history, and where it stands."""
     if not hasattr(model, "_state"):

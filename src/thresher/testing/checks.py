@@ -3,7 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
+from sklearn.utils import get_tags
+
+from thresher.estimators import is_model
 from thresher.testing import conventions, robustness, streaming
+from thresher.testing.data import takes
 
 Check = Callable[[Any], None]
 
@@ -17,24 +21,16 @@ _EVERYWHERE: list[Check] = [
     conventions.check_getters_are_pure,
     conventions.check_seed_decides,
     robustness.check_rows_are_coded_independently,
-    robustness.check_missing_entries_do_not_matter,
-    robustness.check_impute_keeps_what_was_seen,
-    robustness.check_sparse_equals_dense,
     robustness.check_bad_input_changes_nothing,
     robustness.check_scale_of_data_does_not_matter,
-    robustness.check_false_alarm_rate,
-    streaming.check_save_and_load,
-    streaming.check_interrupt_leaves_a_model,
-    streaming.check_threads_do_not_matter,
 ]
 
 _ONLINE: list[Check] = [
     streaming.check_fit_is_partial_fits,
     streaming.check_uneven_batches,
     streaming.check_stream_is_array,
-    streaming.check_statistics_add_up,
+    streaming.check_order_within_a_batch,
     streaming.check_memory_is_bounded,
-    streaming.check_resume_gives_the_same_bits,
 ]
 
 _ROBUST: list[Check] = [
@@ -44,13 +40,27 @@ _ROBUST: list[Check] = [
 
 
 def checks_for(estimator: Any) -> list[Check]:
-    """Every check that applies to an estimator, by the methods that it has."""
-    checks = list(_EVERYWHERE)
-    if hasattr(estimator, "partial_fit"):
-        checks += _ONLINE
-        checks += [streaming.check_grow] if hasattr(estimator, "grow") else []
-    if "max_iter" in estimator.get_params():
-        checks.append(robustness.check_codes_are_optimal)
-    if hasattr(estimator, "separate"):
-        checks += _ROBUST
-    return checks
+    """Every check that applies to an estimator, by its methods, parameters and tags.
+
+    Any estimator in scikit-learn's manner with ``components_``, `transform`, `inverse_transform`,
+    `score`, `score_samples`, and ``init`` and ``random_state`` as parameters can be checked.
+    """
+    tags = get_tags(estimator).input_tags
+    more: list[tuple[bool, list[Check]]] = [
+        (hasattr(estimator, "partial_fit"), _ONLINE),
+        (hasattr(estimator, "separate"), _ROBUST),
+        (hasattr(estimator, "grow") and hasattr(estimator, "partial_fit"), [streaming.check_grow]),
+        (hasattr(estimator, "resume"), [streaming.check_resume_gives_the_same_bits]),
+        (hasattr(estimator, "calibrate"), [robustness.check_false_alarm_rate]),
+        (hasattr(estimator, "impute"), [robustness.check_impute_keeps_what_was_seen]),
+        (tags.allow_nan, [robustness.check_missing_entries_do_not_matter]),
+        (tags.sparse, [robustness.check_sparse_equals_dense]),
+        (
+            hasattr(estimator, "certificates") and takes(estimator, "max_iter"),
+            [robustness.check_codes_are_optimal],
+        ),
+        (takes(estimator, "callbacks"), [streaming.check_interrupt_leaves_a_model]),
+        (takes(estimator, "n_jobs"), [streaming.check_threads_do_not_matter]),
+        (is_model(estimator), [streaming.check_save_and_load]),
+    ]
+    return _EVERYWHERE + [check for applies, checks in more if applies for check in checks]

@@ -4,14 +4,13 @@ import warnings
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from thresher.testing.data import planted, ready, start, verbs
+from thresher.testing.data import planted, ready, start, takes
 
 
 def check_scikit_learn_agrees(estimator: Any) -> None:
@@ -38,8 +37,11 @@ def check_pipeline_and_grid_search(estimator: Any) -> None:
     """The estimator works inside a pipeline, and a grid search can choose its parameters."""
     X = planted(120)
     pipeline = make_pipeline(MaxAbsScaler(), ready(estimator))
-    assert pipeline.fit_transform(X).shape[0] == len(X)
-    if "n_components" not in estimator.get_params():
+    scaled = MaxAbsScaler().fit_transform(X)
+    np.testing.assert_allclose(
+        pipeline.fit(X).transform(X), ready(estimator).fit(scaled).transform(scaled)
+    )
+    if not takes(estimator, "n_components"):
         GridSearchCV(ready(estimator), {"batch_size": [32, 64]}, cv=2).fit(X)
         return
     search = GridSearchCV(ready(estimator), {"n_components": [2, 4]}, cv=2).fit(X)
@@ -55,7 +57,7 @@ def check_output_as_frame(estimator: Any) -> None:
 
 
 def check_inputs_of_all_kinds(estimator: Any) -> None:
-    """uint8, lists, data frames and CSR mean the same as the array they stand for."""
+    """uint8, lists and data frames mean the same as the array they stand for."""
     import pandas as pd
 
     X = np.round(planted() * 255).astype(np.uint8)
@@ -68,10 +70,6 @@ def check_inputs_of_all_kinds(estimator: Any) -> None:
     np.testing.assert_array_equal(
         ready(estimator).fit(double.tolist()).components_, ready(estimator).fit(double).components_
     )
-    rows = sparse.csr_matrix(as_float)
-    from_rows = ready(estimator).fit(rows)
-    if verbs(from_rows).blocks_are_dense(rows):
-        np.testing.assert_array_equal(from_rows.components_, expected)
 
 
 def check_input_is_not_written(estimator: Any) -> None:
@@ -79,18 +77,26 @@ def check_input_is_not_written(estimator: Any) -> None:
     X = planted()
     init = start(estimator, X.shape[1])
     kept_X, kept_init = X.copy(), init.copy()
-    X.flags.writeable = init.flags.writeable = False
-    model = ready(estimator, init=init).fit(X)
-    model.transform(X)
-    model.impute(X)
-    np.testing.assert_array_equal(X, kept_X)
-    np.testing.assert_array_equal(init, kept_init)
-    assert not np.shares_memory(model.components_, init), "components_ is the user's own init."
+    for writeable in (True, False):
+        X.flags.writeable = init.flags.writeable = writeable
+        model = ready(estimator, init=init).fit(X)
+        _use(model, X)
+        np.testing.assert_array_equal(X, kept_X)
+        np.testing.assert_array_equal(init, kept_init)
+        assert not np.shares_memory(model.components_, init), "components_ is the user's own init."
     for order in ("C", "F"):
         ordered = np.array(kept_init, order=order)
         again = ready(estimator, init=ordered).fit(X).components_
         np.testing.assert_array_equal(again, model.components_)
         np.testing.assert_array_equal(ordered, kept_init)
+
+
+def _use(model: Any, X: Any) -> None:
+    """Call everything that only looks."""
+    model.inverse_transform(model.transform(X))
+    model.score(X), model.score_samples(X)
+    if hasattr(model, "impute"):
+        model.impute(X)
 
 
 def check_getters_are_pure(estimator: Any) -> None:
@@ -99,7 +105,7 @@ def check_getters_are_pure(estimator: Any) -> None:
     model = ready(estimator).fit(X)
     before = model.components_.copy()
     first = model.transform(X)
-    model.score(X), model.score_samples(X), model.impute(X), model.inverse_transform(first)
+    _use(model, X)
     np.testing.assert_array_equal(model.transform(X), first)
     np.testing.assert_array_equal(model.components_, before)
 

@@ -1,5 +1,8 @@
 """Small data for checks, and an estimator ready for them."""
 
+import sys
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,7 +28,7 @@ def planted(n_samples: int = 300, n_features: int = 24, seed: int = 0) -> Array:
 
 def start(estimator: Any, n_features: int) -> Array:
     """Random first atoms, as many as the estimator takes: few, or a square of them."""
-    n_atoms = N_COMPONENTS if "n_components" in estimator.get_params() else n_features
+    n_atoms = N_COMPONENTS if takes(estimator, "n_components") else n_features
     return np.asarray(np.random.default_rng(0).random((n_atoms, n_features)))
 
 
@@ -38,7 +41,22 @@ def ready(estimator: Any, **parameters: Any) -> Any:
     return model.set_params(**{**wanted, **parameters})
 
 
-def verbs(model: Any) -> Any:
-    """The method of a fitted model."""
-    make = getattr(model, "_verbs", model._method)
-    return make(len(model.components_))
+def takes(estimator: Any, parameter: str) -> bool:
+    """Whether an estimator has a parameter of that name."""
+    return parameter in estimator.get_params()
+
+
+def threads_used(work: Callable[[], Any]) -> int:
+    """How many threads other than this one run Python code while some work is done."""
+    seen = set()
+
+    def note(*event: object) -> None:
+        seen.add(threading.get_ident())
+        sys.setprofile(None)  # once for each thread is enough
+
+    threading.setprofile(note)
+    try:
+        work()
+    finally:
+        threading.setprofile(None)
+    return len(seen)

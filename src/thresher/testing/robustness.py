@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from thresher.testing.data import planted, ready, start, verbs
+from thresher.testing.data import planted, ready, start, takes
 
 
 def check_rows_are_coded_independently(estimator: Any) -> None:
@@ -48,20 +48,16 @@ def check_missing_entries_do_not_matter(estimator: Any) -> None:
     """An entry that is NaN has no influence, as an entry of weight zero has none."""
     X = planted(200)
     gaps, missing = _with_gaps(X)
-    model = ready(estimator).fit(gaps)
-    assert np.isfinite(model.components_).all()
     weight = (~missing).astype(float)
     other = np.where(missing, 0.77, X)
-    weighted = ready(estimator).fit(other, entry_weight=weight)
     # Initial atoms see the gaps filled in another way, so the starts are given.
     init = start(estimator, X.shape[1])
-    fixed = {"outlier_weight": 0.1} if "outlier_weight" in estimator.get_params() else {}
+    fixed = {"outlier_weight": 0.1} if takes(estimator, "outlier_weight") else {}
     first = ready(estimator, init=init, **fixed).fit(gaps)
     second = ready(estimator, init=init, **fixed).fit(other, entry_weight=weight)
     np.testing.assert_allclose(first.components_, second.components_, rtol=1e-9, atol=1e-12)
     codes = first.transform(gaps)
     np.testing.assert_allclose(codes, first.transform(other, entry_weight=weight), atol=1e-6)
-    assert weighted.components_.shape == model.components_.shape
 
 
 def check_impute_keeps_what_was_seen(estimator: Any) -> None:
@@ -78,24 +74,22 @@ def check_impute_keeps_what_was_seen(estimator: Any) -> None:
 
 
 def check_sparse_equals_dense(estimator: Any) -> None:
-    """CSR gives the codes of the dense array, and a dictionary that is as good.
+    """CSR gives the codes of the dense array, and from the same start a dictionary as good.
 
-    Where rows are expanded block by block, the bits are the same; where they are coded on their
-    nonzeros, another method finds the same optimum.
+    Rows may be coded on their nonzeros, by another method that finds the same optimum.
     """
     X = planted(150)
     X[X < 0.2] = 0
     rows = sparse.csr_matrix(X)
-    model = ready(estimator).fit(X)
-    again = ready(estimator).fit(rows)
-    if verbs(model).blocks_are_dense(rows):
-        np.testing.assert_array_equal(again.components_, model.components_)
-        np.testing.assert_array_equal(model.transform(rows), model.transform(X))
-        return
-    model.set_params(tol=1e-9)
+    init = start(estimator, X.shape[1])
+    model = ready(estimator, init=init).fit(X)
+    again = ready(estimator, init=init).fit(rows)
+    if takes(estimator, "tol"):
+        model.set_params(tol=1e-9)
     dense, thin = model.score_samples(X), model.score_samples(rows)
     np.testing.assert_allclose(thin, dense, rtol=1e-6, atol=1e-7 * float(np.abs(dense).max()))
-    assert again.score(rows) > 2 * model.score(X), "A dictionary from CSR is far worse."
+    worse = again.score(X) / model.score(X)
+    assert worse < 1.3, f"A dictionary from CSR has {worse:.2f} times the loss."
 
 
 def check_bad_input_changes_nothing(estimator: Any) -> None:
