@@ -9,6 +9,7 @@ from thresher.engine.half import Half, HalfSolver
 from thresher.engine.history import History, HistoryRow
 from thresher.engine.method import OnlineMethod
 from thresher.engine.nesterov import NesterovSmoothing, SmoothedLoss, box_gap
+from thresher.engine.noise import residual_sizes
 from thresher.engine.orthogonal import OrthogonalMethod
 from thresher.engine.pool import Pool
 from thresher.engine.progress import ProgressBar
@@ -52,6 +53,7 @@ __all__ = [
     "box_gap",
     "is_bare",
     "nearest_neighbours",
+    "residual_sizes",
     "similarities",
     "stream",
 ]

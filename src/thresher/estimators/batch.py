@@ -3,8 +3,6 @@
 import time
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import reduce
-from operator import add
 from typing import Any, Self
 
 import numpy as np
@@ -24,6 +22,7 @@ from thresher.engine import (
     StreamState,
     alternate,
     any_stops,
+    residual_sizes,
     stream,
 )
 from thresher.estimators.growing import GrowingModel
@@ -38,7 +37,9 @@ from thresher.linalg import Array
 from thresher.streams import ArraySource, Batch
 
 _ROUNDS_PER_NOISE_LEVEL = 5
-_NOISE_LEVELS = 3
+_SHORT_LEVELS = 3
+_NOISE_LEVELS = 6
+_SAME_NOISE = 0.05
 
 
 class BatchModel(GrowingModel):
@@ -73,22 +74,28 @@ class BatchModel(GrowingModel):
         self._learn_features(X)
         self._forget_everything()
         self._adopt(state, Position())
-        codes = None
         with Pool(self.n_jobs) as pool:
             if self.solver == "auto":
                 self._stream_first(method, batch, pool)
             if method.outlier_weight.measures == "residuals":
-                for _ in range(_NOISE_LEVELS):
-                    codes, stopped = self._rounds(
-                        method, batch, pool, codes, _ROUNDS_PER_NOISE_LEVEL
-                    )
-                    if stopped:
-                        return self
-                    self._adopt(self._measure_noise(method, batch, codes), self._position)
-            self._rounds(method, batch, pool, codes, self.max_iter)
+                self._alternate_with_noise(method, batch, pool)
+            else:
+                self._rounds(method, batch, pool, None, self.max_iter)
         return self
 
     # ------------------------------------------------------------------- details
+
+    def _alternate_with_noise(self, method: OnlineMethod, batch: Batch, pool: Pool) -> None:
+        """Rounds and measures of λ in turns, until λ is that of the dictionary it led to."""
+        codes: Array | None = None
+        for level in range(_NOISE_LEVELS):
+            rounds = _ROUNDS_PER_NOISE_LEVEL if level < _SHORT_LEVELS else self.max_iter
+            codes, stopped = self._rounds(method, batch, pool, codes, min(rounds, self.max_iter))
+            before = method.threshold(self._state)
+            self._adopt(self._measure_noise(method, batch, codes), self._position)
+            change = abs(method.threshold(self._state) - before)
+            if stopped or (level >= _SHORT_LEVELS and change <= _SAME_NOISE * before):
+                return
 
     def _stream_first(self, method: OnlineMethod, batch: Batch, pool: Pool) -> None:
         """A few passes of the online method: a quick way to the neighbourhood of a good optimum.
@@ -194,7 +201,7 @@ class BatchModel(GrowingModel):
         for rows in method.blocks(batch):
             X, weight, _ = method.load(batch, rows, state.D.dtype)
             sample_weight = None if batch.sample_weight is None else batch.sample_weight[rows]
-            parts.append(method.summarise(problem, X, weight, sample_weight, codes[rows]))
-        summary = reduce(add, parts)
-        scale = method.outlier_weight.measure(summary.residuals, summary.residual_weights)
+            parts.append(residual_sizes(problem, X, weight, sample_weight, codes[rows]))
+        sizes, weights = map(np.concatenate, zip(*parts, strict=True))
+        scale = method.outlier_weight.measure(sizes, weights)
         return replace(state, scale=max(scale, 0.01 * state.scale), scale_weight=batch.weight)
