@@ -4,8 +4,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import partial, reduce
-from operator import add
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -26,6 +25,7 @@ from thresher.engine import (
     alternate,
     begin_callbacks,
     list_callbacks,
+    residual_sizes,
     stream,
     told_in_words,
 )
@@ -42,7 +42,9 @@ from thresher.linalg import Array
 from thresher.streams import ArraySource, Batch
 
 _ROUNDS_PER_NOISE_LEVEL = 5
-_NOISE_LEVELS = 3
+_SHORT_LEVELS = 3
+_NOISE_LEVELS = 6
+_SAME_NOISE = 0.05
 
 
 _log = logging.getLogger(__name__)
@@ -92,14 +94,34 @@ class BatchModel(GrowingModel):
     def _learn(self, method: OnlineMethod, batch: Batch, pool: Pool, attempt: Attempt) -> None:
         if self.solver == "auto":
             self._stream_first(method, batch, pool)
-        levels = _NOISE_LEVELS if method.outlier_weight.measures == "residuals" else 0
         ask, codes = partial(attempt.stops, list(self.callbacks or ())), None
-        for _ in range(levels):
-            codes, stopped = self._rounds(method, batch, pool, codes, _ROUNDS_PER_NOISE_LEVEL, ask)
-            if stopped:
+        if method.outlier_weight.measures == "residuals":
+            codes, ended = self._learn_noise(method, batch, pool, ask)
+            if ended:
                 return
-            self._adopt(self._measure_noise(method, batch, codes), self._position)
         self._rounds(method, batch, pool, codes, self.max_iter, ask)
+
+    def _learn_noise(
+        self, method: OnlineMethod, batch: Batch, pool: Pool, ask: Callable[[Step], bool]
+    ) -> tuple[Array | None, bool]:
+        """Rounds and measures of λ in turns, until λ is that of the dictionary it led to.
+
+        Where λ only rounds off kinks, a few rounds tell it well enough. The codes so far, and
+        whether that is all.
+        """
+        codes: Array | None = None
+        for level in range(_NOISE_LEVELS):
+            short = level < _SHORT_LEVELS
+            if not short and method.dictionary_loss is not None:
+                return codes, False
+            rounds = min(_ROUNDS_PER_NOISE_LEVEL, self.max_iter) if short else self.max_iter
+            codes, stopped = self._rounds(method, batch, pool, codes, rounds, ask)
+            before = method.threshold(self._state)
+            self._adopt(self._measure_noise(method, batch, codes), self._position)
+            change = abs(method.threshold(self._state) - before)
+            if stopped or (not short and change <= _SAME_NOISE * before):
+                break
+        return codes, True
 
     def _stream_first(self, method: OnlineMethod, batch: Batch, pool: Pool) -> None:
         """A few passes of the online method: a quick way to the neighbourhood of a good optimum.
@@ -215,7 +237,7 @@ class BatchModel(GrowingModel):
         for rows in method.blocks(batch):
             X, weight, _ = method.load(batch, rows, state.D.dtype)
             sample_weight = None if batch.sample_weight is None else batch.sample_weight[rows]
-            parts.append(method.summarise(problem, X, weight, sample_weight, codes[rows]))
-        summary = reduce(add, parts)
-        scale = method.outlier_weight.measure(summary.residuals, summary.residual_weights)
+            parts.append(residual_sizes(problem, X, weight, sample_weight, codes[rows]))
+        sizes, weights = map(np.concatenate, zip(*parts, strict=True))
+        scale = method.outlier_weight.measure(sizes, weights)
         return replace(state, scale=max(scale, 0.01 * state.scale), scale_weight=batch.weight)
