@@ -11,6 +11,7 @@ from thresher.engine.callbacks import (
     list_callbacks,
 )
 from thresher.engine.exact_half import ExactRows
+from thresher.engine.explained import Energies, UnexplainedWarning
 from thresher.engine.graph import Graph, nearest_neighbours, similarities
 from thresher.engine.half import Half, HalfSolver
 from thresher.engine.history import History, HistoryRow
@@ -34,6 +35,7 @@ __all__ = [
     "BatchADMM",
     "BatchProblem",
     "Callback",
+    "Energies",
     "ExactAlternation",
     "ExactRows",
     "Graph",
@@ -56,6 +58,7 @@ __all__ = [
     "StreamState",
     "Summary",
     "TwoFactors",
+    "UnexplainedWarning",
     "advance",
     "alternate",
     "any_stops",

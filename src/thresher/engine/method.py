@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.encoding import BlockEncoder, CodingProblem
+from thresher.engine.explained import Energies
 from thresher.engine.first_look import (
     ROWS_TO_START_FROM,
     are_documents,
@@ -170,8 +171,7 @@ class OnlineMethod:
     @property
     def _codes_take_the_size(self) -> bool:
         """Whether codes may have any size: their set is the same in every unit."""
-        region = self.code_regulariser.region
-        return region.in_unit(2.0) == region
+        return self.code_regulariser.region.cone
 
     def _atom_unit(self, unit: float) -> float:
         return 1.0 if self._codes_take_the_size else unit
@@ -422,21 +422,23 @@ class OnlineMethod:
         threshold: float = 1.0,
         first: bool = False,
     ) -> Summary:
-        """Statistics of a coded block; ``first`` asks for the certificate of some rows."""
+        """Statistics of a coded block; ``first`` asks for the certificate of rows, and energies."""
         fit = problem.fit(X, C, weight)
         loss = fit.values() + problem.regulariser.value(C)
         if sample_weight is not None:
             loss = loss * sample_weight
-        certificate = 0.0
+        certificate, energies = 0.0, Energies()
         if first:
             some = slice(0, _CERTIFIED_ROWS)
             mask = None if weight is None else weight[some]
             certificate = float(np.max(problem.certificate(X[some], C[some], mask)))
+            energies = Energies.of(fit, sample_weight)
         if self.dictionary_loss is not None:
             fit = replace(problem, loss=self.dictionary_loss(threshold)).fit(X, C, weight)
         sums = self.learner.summarise(fit, sample_weight)
         nothing: Array = np.empty(0)
-        return Summary(sums, float(loss.sum(dtype=np.float64)), certificate, nothing, nothing)
+        total = float(loss.sum(dtype=np.float64))
+        return Summary(sums, total, certificate, nothing, nothing, energies)
 
     def update(self, state: StreamState, batch: Batch, summary: Summary) -> StreamState:
         """Discount the past, add the batch, move the dictionary."""

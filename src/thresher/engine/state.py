@@ -1,10 +1,11 @@
 """What a stream has come to: the state that every method carries on, and what a batch adds."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.engine.explained import Energies
 from thresher.engine.seen import SeenRange
 from thresher.learning import Statistics, Sums
 from thresher.linalg import Array
@@ -118,6 +119,7 @@ class Summary:
     certificate: float
     residuals: Array
     residual_weights: Array
+    energies: Energies = field(default_factory=Energies)
 
     def __add__(self, other: "Summary") -> "Summary":
         return Summary(
@@ -126,4 +128,5 @@ class Summary:
             max(self.certificate, other.certificate),
             np.concatenate([self.residuals, other.residuals]),
             np.concatenate([self.residual_weights, other.residual_weights]),
+            self.energies + other.energies,
         )

@@ -14,6 +14,7 @@ from thresher.engine import (
     Alternation,
     BatchProblem,
     Callback,
+    Energies,
     ExactAlternation,
     HistoryRow,
     OnlineMethod,
@@ -45,6 +46,7 @@ _ROUNDS_PER_NOISE_LEVEL = 5
 _SHORT_LEVELS = 3
 _NOISE_LEVELS = 6
 _SAME_NOISE = 0.05
+_BLOCKS_TO_JUDGE_BY = 4
 
 
 _log = logging.getLogger(__name__)
@@ -86,34 +88,37 @@ class BatchModel(GrowingModel):
             self._learn_features(X)
             self._forget_everything()
             self._adopt(state, Position())
-            self._learn(method, batch, pool, attempt)
+            codes, stopped = self._learn(method, batch, pool, attempt)
+        if not stopped:
+            self._warn_of_size(self._energies(method, batch, codes))
         return self
 
     # ------------------------------------------------------------------- details
 
-    def _learn(self, method: OnlineMethod, batch: Batch, pool: Pool, attempt: Attempt) -> None:
+    def _learn(
+        self, method: OnlineMethod, batch: Batch, pool: Pool, attempt: Attempt
+    ) -> tuple[Array, bool]:
         if self.solver == "auto":
             self._stream_first(method, batch, pool)
         ask, codes = partial(attempt.stops, list(self.callbacks or ())), None
         if method.outlier_weight.measures == "residuals":
-            codes, ended = self._learn_noise(method, batch, pool, ask)
-            if ended:
-                return
-        self._rounds(method, batch, pool, codes, self.max_iter, ask)
+            codes, stopped = self._learn_noise(method, batch, pool, ask)
+            if stopped or method.dictionary_loss is None:
+                return codes, stopped
+        return self._rounds(method, batch, pool, codes, self.max_iter, ask)
 
     def _learn_noise(
         self, method: OnlineMethod, batch: Batch, pool: Pool, ask: Callable[[Step], bool]
-    ) -> tuple[Array | None, bool]:
+    ) -> tuple[Array, bool]:
         """Rounds and measures of λ in turns, until λ is that of the dictionary it led to.
 
-        Where λ only rounds off kinks, a few rounds tell it well enough. The codes so far, and
-        whether that is all.
+        Where λ only rounds off kinks, a few rounds tell it well enough. The codes, and whether a
+        callback stopped.
         """
-        codes: Array | None = None
-        for level in range(_NOISE_LEVELS):
+        codes, stopped = None, False
+        levels = _NOISE_LEVELS if method.dictionary_loss is None else _SHORT_LEVELS
+        for level in range(levels):
             short = level < _SHORT_LEVELS
-            if not short and method.dictionary_loss is not None:
-                return codes, False
             rounds = min(_ROUNDS_PER_NOISE_LEVEL, self.max_iter) if short else self.max_iter
             codes, stopped = self._rounds(method, batch, pool, codes, rounds, ask)
             before = method.threshold(self._state)
@@ -121,7 +126,8 @@ class BatchModel(GrowingModel):
             change = abs(method.threshold(self._state) - before)
             if stopped or (not short and change <= _SAME_NOISE * before):
                 break
-        return codes, True
+        assert codes is not None
+        return codes, stopped
 
     def _stream_first(self, method: OnlineMethod, batch: Batch, pool: Pool) -> None:
         """A few passes of the online method: a quick way to the neighbourhood of a good optimum.
@@ -228,6 +234,16 @@ class BatchModel(GrowingModel):
         self.history_.append(row)
         self._adopt(state, self._position)
         return row
+
+    def _energies(self, method: OnlineMethod, batch: Batch, codes: Array) -> Energies:
+        """Of a few blocks, at the codes and the dictionary of the last round."""
+        problem, total = method.problem(self._state), Energies()
+        blocks = list(method.blocks(batch))
+        for rows in blocks[:: max(1, len(blocks) // _BLOCKS_TO_JUDGE_BY)]:
+            X, weight, _ = method.load(batch, rows, self._state.D.dtype)
+            given = None if batch.sample_weight is None else batch.sample_weight[rows]
+            total += Energies.of(problem.fit(X, codes[rows], weight), given)
+        return total
 
     def _measure_noise(self, method: OnlineMethod, batch: Batch, codes: Array) -> StreamState:
         """λ from the residuals of all samples, once the dictionary fits roughly."""

@@ -33,8 +33,9 @@ class BatchNMF(DivergenceModel, BatchModel):
         ``auto`` starts with a few passes of the online method, then alternates near-exact codes
         and the dictionary step of `OnlineNMF`; ``mu`` makes one multiplicative update of each, for
         every divergence.
-    dictionary_set : str or ConvexSet, optional
-        Where atoms may lie; by default ``l2_ball``.
+    dictionary_set : str or ConvexSet
+        Where atoms may lie; ``auto`` is ``l2_ball`` (``nonnegative`` where codes are bounded, so
+        that atoms have the size of the data).
     max_iter : int
         Bound on the rounds of the alternation and on the iterations of a code in `transform`.
     tol : float
@@ -72,7 +73,7 @@ class BatchNMF(DivergenceModel, BatchModel):
         solver: Any = "auto",
         code_set: Any = "nonnegative",
         code_penalty: Any = None,
-        dictionary_set: Any = None,
+        dictionary_set: Any = "auto",
         dictionary_penalty: Any = None,
         frozen_atoms: Any = None,
         tol: float = 1e-4,

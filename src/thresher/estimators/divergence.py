@@ -8,7 +8,12 @@ from sklearn.utils.validation import check_is_fitted
 from thresher.encoding import AutoEncoder, BlockEncoder
 from thresher.engine import OnlineMethod
 from thresher.estimators.base import DictionaryModel
-from thresher.estimators.registry import frozen_mask, named_divergence, named_regulariser
+from thresher.estimators.registry import (
+    frozen_mask,
+    named_atoms,
+    named_divergence,
+    named_regulariser,
+)
 from thresher.estimators.solvers import DivergenceSolver
 from thresher.learning import BlockDescent, Forgetting, QuadraticLearner, RatioLearner
 from thresher.losses import Loss, Mahalanobis
@@ -39,9 +44,10 @@ class DivergenceModel(DictionaryModel):
         loss = divergence.loss(1.0)
         solver.check(loss)
         codes = named_regulariser("code", self.code_set, self.code_penalty)
-        default_set = CoveredBox() if solver.covered else "l2_ball"
-        dictionary_set = default_set if self.dictionary_set is None else self.dictionary_set
-        atoms = named_regulariser("dictionary", dictionary_set, self.dictionary_penalty)
+        chosen = self.dictionary_set
+        if solver.covered and (chosen is None or chosen == "auto"):
+            chosen = CoveredBox()
+        atoms = named_atoms(chosen, self.dictionary_penalty, codes)
         learner = solver.learner
         if learner == "auto":
             learner = quadratic_learner(loss)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from thresher.engine import History, Position, StreamState
+from thresher.engine import Energies, History, Position, StreamState
 from thresher.estimators.base import DictionaryModel
 from thresher.estimators.inputs import computing_dtype, refuse_mask
 from thresher.estimators.parameters import check_parameters
@@ -120,6 +120,13 @@ class LearnedModel(DictionaryModel):
         self._seconds = 0.0
         if hasattr(self, "threshold_"):
             del self.threshold_
+
+    def _warn_of_size(self, energies: Energies) -> None:
+        """Warn if the sets of codes and atoms leave no room for data of this size."""
+        if energies.data > 0:
+            method = self._method(len(self._state.D))
+            parts = (method.code_regulariser, method.dictionary_regulariser)
+            energies.warn_of_size(not any(part.region.cone for part in parts))
 
     def _adopt(self, state: StreamState, position: Position) -> None:
         """Make a state the model's own; between two steps the model is always whole."""

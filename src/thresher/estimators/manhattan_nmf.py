@@ -17,7 +17,7 @@ from thresher.engine import (
 )
 from thresher.estimators.batch import BatchModel
 from thresher.estimators.divergence import is_plain
-from thresher.estimators.registry import frozen_mask, named_graph, named_regulariser
+from thresher.estimators.registry import frozen_mask, named_atoms, named_graph, named_regulariser
 from thresher.estimators.solvers import MANHATTAN_SOLVERS, named_solver
 from thresher.learning import BlockDescent, QuadraticLearner
 from thresher.linalg import Array
@@ -61,7 +61,8 @@ class ManhattanNMF(BatchModel):
         β of ``β/2 tr(CᵀLC)``, in units of the loss.
     code_set, dictionary_set : str or ConvexSet
         Where codes and atoms lie: ``box`` for entries in [0, 1] (27), `sets.GroupBall` for groups
-        (40). While codes are free, a bound on the length of atoms costs nothing.
+        (40). While codes are free, a bound on the length of atoms costs nothing: ``auto`` is then
+        ``l2_ball``. Where codes are bounded, it is ``nonnegative``.
     code_penalty, dictionary_penalty : float or Penalty, optional
         A number is the weight of an ℓ1 penalty; `penalties.GroupNorm` is that of (41).
     frozen_atoms : list of int or of bool, optional
@@ -110,7 +111,7 @@ class ManhattanNMF(BatchModel):
         graph_weight: float = 1.0,
         code_set: Any = "nonnegative",
         code_penalty: Any = None,
-        dictionary_set: Any = "l2_ball",
+        dictionary_set: Any = "auto",
         dictionary_penalty: Any = None,
         frozen_atoms: Any = None,
         tol: float = 1e-4,
@@ -150,7 +151,7 @@ class ManhattanNMF(BatchModel):
         named_solver(self.solver, MANHATTAN_SOLVERS)
         loss = self._loss()
         codes = named_regulariser("code", self.code_set, self.code_penalty)
-        atoms = named_regulariser("dictionary", self.dictionary_set, self.dictionary_penalty)
+        atoms = named_atoms(self.dictionary_set, self.dictionary_penalty, codes)
         _check_scale(codes, atoms, self.graph is not None)
         return OnlineMethod(
             encoder=self._exact_encoder(),

@@ -10,6 +10,7 @@ import numpy as np
 
 from thresher.engine import (
     Callback,
+    Energies,
     HistoryRow,
     Method,
     Pool,
@@ -34,6 +35,7 @@ from thresher.streams import ArraySource, Batch, IterableSource, Source
 
 _PASSES_FOR_ARRAYS = 10
 _PASSES_FOR_A_START = 3
+_FADING = 0.8  # by batch: what a fit came to is told by its last few
 
 
 _log = logging.getLogger(__name__)
@@ -216,7 +218,7 @@ class OnlineModel(LearnedModel):
         label = f"{type(self).__name__}: learning"
         seen_before = self._state.n_samples
         callbacks = list(self.callbacks or ())
-        reached, stopped = position, False
+        reached, stopped, energies = position, False, Energies()
 
         with Pool(self.n_jobs) as pool, ProgressBar(label, total, self.verbose > 0) as bar:
 
@@ -227,7 +229,8 @@ class OnlineModel(LearnedModel):
                 batch: Batch,
                 summary: Summary,
             ) -> bool:
-                nonlocal reached, stopped
+                nonlocal reached, stopped, energies
+                energies = energies.faded(_FADING) + summary.energies
                 self._seconds = already + time.perf_counter() - started
                 row = self._record(before, after, position, batch, summary)
                 bar.update(after.n_samples - seen_before, f"loss {row.loss:.4g}")
@@ -248,6 +251,8 @@ class OnlineModel(LearnedModel):
             self._tell_end("the mean loss of a pass has settled")
         else:
             self._tell_end("there is no more to read")
+        if not stopped:
+            self._warn_of_size(energies)
         return self
 
     def _tell_end(self, reason: str) -> None:

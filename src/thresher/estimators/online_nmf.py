@@ -60,8 +60,9 @@ class OnlineNMF(DivergenceModel, GrowingModel, OnlineModel):
         ``ol_guan`` squared ℓ2, ``ol_lef`` Itakura–Saito, ``ol_wang`` Huber.
     code_set, code_penalty : str or ConvexSet; float or Penalty
         Where codes may lie, and what they cost, relative to the loss of one sample.
-    dictionary_set : str or ConvexSet, optional
-        Where atoms may lie; by default ``l2_ball``, and for ``spsgd`` and ``ol_wang`` that of the
+    dictionary_set : str or ConvexSet
+        Where atoms may lie; ``auto`` is ``l2_ball`` (``nonnegative`` where codes are bounded, so
+        that atoms have the size of the data), and for ``spsgd`` and ``ol_wang`` that of the
         paper: entries in [0, 1] and no feature without an atom.
     dictionary_penalty : float or ElasticNet, optional
     n_starts : int
@@ -112,7 +113,7 @@ class OnlineNMF(DivergenceModel, GrowingModel, OnlineModel):
         solver: Any = "auto",
         code_set: Any = "nonnegative",
         code_penalty: Any = None,
-        dictionary_set: Any = None,
+        dictionary_set: Any = "auto",
         dictionary_penalty: Any = None,
         batch_size: int = 256,
         n_passes: int | None = None,

@@ -47,8 +47,9 @@ class OnlineRobustNMF(RobustModel, GrowingModel, OnlineModel):
         Where codes may lie; ``simplex`` makes them shares that sum to one.
     code_penalty : float or Penalty, optional
         A number is the weight of an ℓ1 penalty, relative to the loss of one sample.
-    dictionary_set : {"l2_ball", "nonnegative", "simplex", "l1_ball", "elastic_net_ball", "box"}
-        or ConvexSet. Where atoms may lie.
+    dictionary_set : {"auto", "l2_ball", "nonnegative", "simplex", "l1_ball", "elastic_net_ball",
+        "box"} or ConvexSet. Where atoms may lie. ``auto`` is ``l2_ball`` where codes may have any
+        size, and ``nonnegative`` where they are bounded: then atoms have the size of the data.
     dictionary_penalty : float or ElasticNet, optional
         A number is the weight of an ℓ1 penalty, relative to the mean loss per sample.
     batch_size : int
@@ -123,7 +124,7 @@ class OnlineRobustNMF(RobustModel, GrowingModel, OnlineModel):
         outlier_bound: float | None = None,
         code_set: Any = "nonnegative",
         code_penalty: Any = None,
-        dictionary_set: Any = "l2_ball",
+        dictionary_set: Any = "auto",
         dictionary_penalty: Any = None,
         batch_size: int = 256,
         n_passes: int | None = None,

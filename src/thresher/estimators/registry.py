@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from thresher.engine import (
     Graph,
+    is_bare,
     nearest_neighbours,
     similarities,
 )
@@ -172,7 +173,7 @@ def named_set(parameter: str, value: str | ConvexSet) -> ConvexSet:
         return value
     if isinstance(value, str) and value in SETS:
         return SETS[value]()
-    raise _unknown(parameter, value, SETS)
+    raise _unknown(parameter, value, ("auto", *SETS) if parameter == "dictionary_set" else SETS)
 
 
 def named_penalty(parameter: str, value: float | Penalty | None) -> Penalty:
@@ -194,6 +195,23 @@ def named_regulariser(
 ) -> Constrained:
     """Set and penalty of codes or of a dictionary."""
     return Constrained(named_penalty(f"{kind}_penalty", penalty), named_set(f"{kind}_set", region))
+
+
+def named_atoms(
+    region: str | ConvexSet | None,
+    penalty: float | Penalty | None,
+    codes: Constrained,
+) -> Constrained:
+    """Set and penalty of a dictionary; ``auto`` (or None) takes the set that fits the codes.
+
+    Codes of any size take the size of the data, and atoms lie in the ℓ2 ball. Where codes are
+    bounded, as shares are, atoms take it, and are only nonnegative; unless codes have a price,
+    which smaller codes and larger atoms would avoid.
+    """
+    if region is None or (isinstance(region, str) and region == "auto"):
+        priced = not is_bare(codes.penalty) and codes.region.has_zero
+        region = "l2_ball" if codes.region.cone or priced else "nonnegative"
+    return named_regulariser("dictionary", region, penalty)
 
 
 def named_forgetting(

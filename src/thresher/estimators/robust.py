@@ -13,6 +13,7 @@ from thresher.estimators.base import CodedBlock, DictionaryModel
 from thresher.estimators.inputs import computing_dtype
 from thresher.estimators.registry import (
     frozen_mask,
+    named_atoms,
     named_loss,
     named_outlier_weight,
     named_regulariser,
@@ -66,7 +67,8 @@ class RobustModel(DictionaryModel):
         """The method that the parameters describe, with the solver's own encoder and step."""
         if self.scale_samples not in (None, "max"):
             raise ValueError(f"scale_samples={self.scale_samples!r} must be None or 'max'.")
-        atoms = named_regulariser("dictionary", self.dictionary_set, self.dictionary_penalty)
+        codes = named_regulariser("code", self.code_set, self.code_penalty)
+        atoms = named_atoms(self.dictionary_set, self.dictionary_penalty, codes)
         rule = named_outlier_weight(self.outlier_weight)
         if self.solver == "auto" and rule.measures == "residuals":
             encoder = PATIENT
@@ -76,7 +78,7 @@ class RobustModel(DictionaryModel):
             # The published solvers keep to what was published.
             learner=QuadraticLearner(step, sharp=self.solver == "auto"),
             outlier_weight=rule,
-            code_regulariser=named_regulariser("code", self.code_set, self.code_penalty),
+            code_regulariser=codes,
             dictionary_regulariser=atoms,
             forgetting=forgetting,
             frozen=frozen_mask(self.frozen_atoms, n_components, atoms.region),

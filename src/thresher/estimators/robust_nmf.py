@@ -68,7 +68,7 @@ class RobustNMF(RobustModel, BatchModel):
         outlier_bound: float | None = None,
         code_set: Any = "nonnegative",
         code_penalty: Any = None,
-        dictionary_set: Any = "l2_ball",
+        dictionary_set: Any = "auto",
         dictionary_penalty: Any = None,
         frozen_atoms: Any = None,
         scale_samples: str | None = None,

@@ -157,6 +157,17 @@ class DenseFit(Fit):
         total: Array = C.T @ (bend if self.weight is None else bend * self.weight)
         return total
 
+    def energies(self) -> tuple[Array, ...]:
+        """``Σ w x²``, ``Σ w xy``, ``Σ w y²``, ``Σ w x``, ``Σ w y`` of every row; y: prediction."""
+        X, Y = self.X, self.prediction
+        ones: Array = np.ones((1, 1), dtype=X.dtype)
+        if self.weight is not None:
+            ones = np.sqrt(self.weight)
+            X, Y = np.where(ones > 0, X * ones, 0), Y * ones
+        ones = np.broadcast_to(ones, X.shape)
+        pairs = ((X, X), (X, Y), (Y, Y), (X, ones), (Y, ones))
+        return tuple(np.einsum("nf,nf->n", *pair) for pair in pairs)
+
     def residuals(self, limit: int) -> tuple[Array, Any, Array]:
         """Every so-manieth entry.
 

@@ -30,6 +30,16 @@ class ConvexSet(ABC):
         """Whether a row can be a member or not depending on the others; most sets know no such."""
         return False
 
+    @property
+    def has_zero(self) -> bool:
+        """Whether zero is a member; most sets have it."""
+        return True
+
+    @property
+    def cone(self) -> bool:
+        """Whether members may be multiplied by any positive number: the set has no unit."""
+        return self.in_unit(2.0) == self
+
     @abstractmethod
     def project(self, V: Array) -> Array:
         """Return the nearest member to ``V`` as a new array."""

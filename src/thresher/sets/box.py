@@ -38,6 +38,11 @@ class Box(OracleSet):
         """Whether the lower bound is at least zero."""
         return self.lower >= 0
 
+    @property
+    def has_zero(self) -> bool:
+        """Whether the bounds leave room for it."""
+        return self.lower <= 0 <= self.upper
+
     def project(self, V: Array) -> Array:
         """Clip every entry to the bounds."""
         return np.clip(V, self.lower, self.upper)

@@ -37,6 +37,11 @@ class CoveredBox(ConvexSet):
         return True
 
     @property
+    def has_zero(self) -> bool:
+        """Never: columns sum to something."""
+        return False
+
+    @property
     def couples_rows(self) -> bool:
         """Columns do."""
         return True

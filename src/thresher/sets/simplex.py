@@ -45,6 +45,11 @@ class Simplex(OracleSet):
         """Always true."""
         return True
 
+    @property
+    def has_zero(self) -> bool:
+        """Never: rows sum to the radius."""
+        return False
+
     def project(self, V: Array) -> Array:
         """Subtract the one threshold per row that makes the positive part sum to the radius."""
         return project_rows_on_simplex(V, self.radius)

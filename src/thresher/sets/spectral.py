@@ -27,6 +27,11 @@ class SpectralBall(OracleSet):
         """Never."""
         return False
 
+    @property
+    def couples_rows(self) -> bool:
+        """Singular values are those of the whole matrix."""
+        return True
+
     def project(self, V: Array) -> Array:
         """Cut singular values at the radius."""
         U, s, Wt = np.linalg.svd(V, full_matrices=False)
@@ -51,6 +56,11 @@ class NuclearBall(OracleSet):
     def nonnegative(self) -> bool:
         """Never."""
         return False
+
+    @property
+    def couples_rows(self) -> bool:
+        """Singular values are those of the whole matrix."""
+        return True
 
     def project(self, V: Array) -> Array:
         """Project the singular values on the simplex, if they sum to too much."""

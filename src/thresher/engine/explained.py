@@ -1,0 +1,95 @@
+"""How much of the data a model explains, and whether it is its size that is wrong."""
+
+import warnings
+from dataclasses import astuple, dataclass
+
+import numpy as np
+
+from thresher.linalg import Array
+from thresher.losses import DenseFit, SparseFit
+
+_MOST = 0.5
+_NOTHING = 1e-3
+
+
+class UnexplainedWarning(UserWarning):
+    """A fit left most of the squared size of the data unexplained, for lack of room."""
+
+
+@dataclass(frozen=True)
+class Energies:
+    """Sums over entries that were seen, y the prediction; they add up.
+
+    Attributes
+    ----------
+    data, cross, predicted : float
+        ``Σ x²``, ``Σ xy`` and ``Σ y²``.
+    mass, predicted_mass : float
+        ``Σ x`` and ``Σ y``.
+    """
+
+    data: float = 0.0
+    cross: float = 0.0
+    predicted: float = 0.0
+    mass: float = 0.0
+    predicted_mass: float = 0.0
+
+    @classmethod
+    def of(cls, fit: DenseFit | SparseFit, sample_weight: Array | None) -> "Energies":
+        """Those of a coded block, entries and samples weighted.
+
+        None are taken of sparse rows, whose codes have any size.
+        """
+        if isinstance(fit, SparseFit):
+            return cls()
+        rows = [np.asarray(part, dtype=np.float64) for part in fit.energies()]
+        weights = np.ones(len(rows[0])) if sample_weight is None else sample_weight
+        return cls(*(float(weights @ part) for part in rows))
+
+    def __add__(self, other: "Energies") -> "Energies":
+        """Merge two sums."""
+        return Energies(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+
+    def faded(self, factor: float) -> "Energies":
+        """Let the past count ``factor`` times as much."""
+        return Energies(*(factor * part for part in astuple(self)))
+
+    @property
+    def explained(self) -> float:
+        """``1 − Σ(x − y)²/Σx²``: one for a perfect model, zero for none; it can be negative."""
+        return (2 * self.cross - self.predicted) / self.data if self.data > 0 else 1.0
+
+    @property
+    def explained_at_best_size(self) -> float:
+        """The same if all predictions were multiplied by the one number that is best."""
+        if not (self.predicted > 0 and self.data > 0):
+            return 0.0
+        return self.cross / self.data * (self.cross / self.predicted)
+
+    def warn_of_size(self, bounded: bool) -> None:
+        """Warn if most is unexplained, and the size of the predictions is to blame.
+
+        Whether a few parts explain data well is up to the data, and no reason to warn: of texts,
+        topics explain little. It is the size if the same predictions would explain most once they
+        are multiplied, or, where sets bound both codes and atoms, if they have less than half or
+        more than twice the mass of the data. A model that predicts next to nothing is told, too.
+        """
+        if not self.explained < _MOST:
+            return
+        other_mass = bounded and not self.mass / 2 <= self.predicted_mass <= 2 * self.mass
+        if other_mass or self.explained_at_best_size >= _MOST:
+            warnings.warn(
+                f"The model explains only {max(self.explained, 0.0):.0%} of the squared size of "
+                "the data, as its predictions cannot have the size of the data: the sets or "
+                "penalties of codes and atoms are too tight. Leave dictionary_set at 'auto', or "
+                "bound either codes or atoms, not both.",
+                UnexplainedWarning,
+                stacklevel=4,
+            )
+        elif not self.predicted > _NOTHING * self.data:
+            warnings.warn(
+                "The model predicts next to nothing: codes cost more than they explain. Lower "
+                "code_penalty; where there is an outlier_weight, raise it.",
+                UnexplainedWarning,
+                stacklevel=4,
+            )
