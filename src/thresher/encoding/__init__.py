@@ -1,7 +1,7 @@
 """Codes given a dictionary: one file per method."""
 
 from thresher.encoding.auto import AutoEncoder, RoughEncoder
-from thresher.encoding.block_admm import BlockADMM, Rough
+from thresher.encoding.block_admm import ROUNDS_WITH_GAPS, BlockADMM, Rough
 from thresher.encoding.block_newton import BlockNewton
 from thresher.encoding.iterate import (
     Block,
@@ -23,6 +23,7 @@ from thresher.encoding.problem import CodingProblem
 from thresher.encoding.subgradient import ProjectedSubgradient, published_rule
 
 __all__ = [
+    "ROUNDS_WITH_GAPS",
     "AutoEncoder",
     "Block",
     "BlockADMM",

@@ -15,6 +15,9 @@ from thresher.losses import Envelope, SeparableLoss
 from thresher.penalties import ElasticNet
 from thresher.sets import NonnegativeOrthant
 
+ROUNDS_WITH_GAPS = 10
+"""Rounds after which codes of rows with gaps are good enough to learn from (docs/choices.md)."""
+
 _NO_WEIGHTS = {name: np.empty((0, 0), dtype=name) for name in ("float32", "float64")}
 
 
@@ -181,21 +184,29 @@ class BlockADMM(RowSolver):
 
 @dataclass(frozen=True)
 class Rough(Stop):
-    """Codes that are good enough to learn from: one round, more where outliers rule a row.
+    """Codes that are good enough to learn from: one round, more where outliers or gaps rule a row.
 
     ρ tells how much of a row's residual its loss takes for noise. Where that is little, the least
-    squares start was pulled by the outliers, and one round does not undo it.
+    squares start was pulled by the outliers, and one round does not undo it. In a row with gaps
+    the start takes missing entries for zeros, which takes longest to undo.
     """
 
     least_rho: float = 0.2
+    rounds: int = 4
 
     def next_look(self, iteration: int) -> int:
-        """Once, after the first round."""
-        return 1 if iteration == 0 else sys.maxsize
+        """After the first round, and once more."""
+        return next((look for look in (1, self.rounds) if look > iteration), sys.maxsize)
 
     def done(self, solver: RowSolver, block: Block, state: State) -> NDArray[np.bool_]:
-        """Rows that were mostly noise from the start."""
-        return np.asarray(state["rho"][:, 0] >= self.least_rho * mean_weight(block))
+        """At first whole rows that were mostly noise from the start, then all whole rows."""
+        whole: NDArray[np.bool_] = np.ones(len(block.X), dtype=bool)
+        if block.weight is not None:
+            whole = np.all(block.weight > 0, axis=1)
+        if "looked" in state:
+            return whole
+        state["looked"] = whole
+        return np.asarray(whole & (state["rho"][:, 0] >= self.least_rho * mean_weight(block)))
 
 
 def _compiled_codes(problem: CodingProblem) -> bool:

@@ -16,6 +16,7 @@ from thresher.engine.half import Half, HalfSolver
 from thresher.engine.history import History, HistoryRow
 from thresher.engine.method import OnlineMethod
 from thresher.engine.nesterov import NesterovSmoothing, SmoothedLoss, box_gap
+from thresher.engine.noise import residual_sizes
 from thresher.engine.orthogonal import OrthogonalMethod
 from thresher.engine.pool import Pool
 from thresher.engine.progress import ProgressBar
@@ -65,6 +66,7 @@ __all__ = [
     "is_bare",
     "list_callbacks",
     "nearest_neighbours",
+    "residual_sizes",
     "similarities",
     "stream",
     "told_in_words",

@@ -19,6 +19,7 @@ from thresher.engine.first_look import (
     spread_rows,
     without_gaps,
 )
+from thresher.engine.noise import EXACT, residual_sizes
 from thresher.engine.state import StreamState, Summary
 from thresher.engine.units import (
     check_largest,
@@ -36,6 +37,7 @@ from thresher.learning import (
     NoiseWeight,
     OutlierWeight,
     PlainAverage,
+    PowerForgetting,
     RangeWeight,
     RatioLearner,
     initial_atoms,
@@ -67,6 +69,7 @@ _FEW_ENTRIES = 1 << 19
 _ENTRIES_TO_START_FROM = 1 << 23
 _SPARSE_ENTRIES_TO_START_FROM = 1 << 20
 _DOCUMENTS_TO_START_FROM = 2048
+_NOISE_FORGETTING = PowerForgetting(3.0)
 
 
 @dataclass(frozen=True)
@@ -387,13 +390,21 @@ class OnlineMethod:
         problem = self.problem(state)
         self.encoder.prepare(problem)
         threshold = self.threshold(state)
+        shown = problem if state.average is state.D else replace(problem, D=state.average)
+        measured = self.outlier_weight.measures == "residuals"
+        if measured:
+            EXACT.prepare(shown)
 
         def code_and_summarise(rows: slice) -> Summary:
             X, weight, _ = self.load(batch, rows, state.D.dtype)
             sample_weight = None if batch.sample_weight is None else batch.sample_weight[rows]
             codes = self.encode(problem, X, weight)
             first = rows.start == 0
-            return self.summarise(problem, X, weight, sample_weight, codes, threshold, first)
+            summary = self.summarise(problem, X, weight, sample_weight, codes, threshold, first)
+            if not measured:
+                return summary
+            sizes, weights = residual_sizes(shown, X, weight, sample_weight, codes)
+            return replace(summary, residuals=sizes, residual_weights=weights)
 
         return code_and_summarise
 
@@ -421,16 +432,11 @@ class OnlineMethod:
             some = slice(0, _CERTIFIED_ROWS)
             mask = None if weight is None else weight[some]
             certificate = float(np.max(problem.certificate(X[some], C[some], mask)))
-        residuals: Array = np.empty(0)
-        weights: Array = np.empty(0)
-        if self.outlier_weight.measures == "residuals":
-            residuals, rows = fit.residuals(_MEASURED_ENTRIES // 4)
-            weights = np.ones(len(rows)) if sample_weight is None else sample_weight[rows]
-            residuals, weights = residuals[weights > 0], weights[weights > 0]
         if self.dictionary_loss is not None:
             fit = replace(problem, loss=self.dictionary_loss(threshold)).fit(X, C, weight)
         sums = self.learner.summarise(fit, sample_weight)
-        return Summary(sums, float(loss.sum(dtype=np.float64)), certificate, residuals, weights)
+        nothing: Array = np.empty(0)
+        return Summary(sums, float(loss.sum(dtype=np.float64)), certificate, nothing, nothing)
 
     def update(self, state: StreamState, batch: Batch, summary: Summary) -> StreamState:
         """Discount the past, add the batch, move the dictionary."""
@@ -464,7 +470,15 @@ class OnlineMethod:
         return state.average + weight * (D - state.average)
 
     def _average_scale(self, state: StreamState, scale: float, weight: float) -> StreamState:
-        past = state.scale_weight * self.forgetting(weight, state.weight_seen + weight)
+        seen = state.weight_seen + weight
+        kept = self.forgetting(weight, seen)
+        if self.outlier_weight.measures == "residuals":
+            # Early residuals are those of poor dictionaries, even where samples never fade; those
+            # of an averaged dictionary are averaged like it.
+            kept = min(kept, _NOISE_FORGETTING(weight, seen))
+            if self.averaging > 0:
+                kept = PowerForgetting(self.averaging)(weight, seen)
+        past = state.scale_weight * kept
         mean = (past * state.scale + weight * scale) / (past + weight)
         return replace(state, scale=mean, scale_weight=past + weight)
 

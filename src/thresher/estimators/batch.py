@@ -4,8 +4,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import partial, reduce
-from operator import add
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -26,6 +25,7 @@ from thresher.engine import (
     alternate,
     begin_callbacks,
     list_callbacks,
+    residual_sizes,
     stream,
     told_in_words,
 )
@@ -42,7 +42,9 @@ from thresher.linalg import Array
 from thresher.streams import ArraySource, Batch
 
 _ROUNDS_PER_NOISE_LEVEL = 5
-_NOISE_LEVELS = 3
+_SHORT_LEVELS = 3
+_NOISE_LEVELS = 6
+_SAME_NOISE = 0.05
 
 
 _log = logging.getLogger(__name__)
@@ -90,16 +92,28 @@ class BatchModel(GrowingModel):
     # ------------------------------------------------------------------- details
 
     def _learn(self, method: OnlineMethod, batch: Batch, pool: Pool, attempt: Attempt) -> None:
+        ask = partial(attempt.stops, list(self.callbacks or ()))
         if self.solver == "auto":
             self._stream_first(method, batch, pool)
-        levels = _NOISE_LEVELS if method.outlier_weight.measures == "residuals" else 0
-        ask, codes = partial(attempt.stops, list(self.callbacks or ())), None
-        for _ in range(levels):
-            codes, stopped = self._rounds(method, batch, pool, codes, _ROUNDS_PER_NOISE_LEVEL, ask)
-            if stopped:
-                return
+        if method.outlier_weight.measures == "residuals":
+            self._alternate_with_noise(method, batch, pool, ask)
+        else:
+            self._rounds(method, batch, pool, None, self.max_iter, ask)
+
+    def _alternate_with_noise(
+        self, method: OnlineMethod, batch: Batch, pool: Pool, ask: Callable[[Step], bool]
+    ) -> None:
+        """Rounds and measures of λ in turns, until λ is that of the dictionary it led to."""
+        codes: Array | None = None
+        for level in range(_NOISE_LEVELS):
+            rounds = _ROUNDS_PER_NOISE_LEVEL if level < _SHORT_LEVELS else self.max_iter
+            rounds = min(rounds, self.max_iter)
+            codes, stopped = self._rounds(method, batch, pool, codes, rounds, ask)
+            before = method.threshold(self._state)
             self._adopt(self._measure_noise(method, batch, codes), self._position)
-        self._rounds(method, batch, pool, codes, self.max_iter, ask)
+            change = abs(method.threshold(self._state) - before)
+            if stopped or (level >= _SHORT_LEVELS and change <= _SAME_NOISE * before):
+                return
 
     def _stream_first(self, method: OnlineMethod, batch: Batch, pool: Pool) -> None:
         """A few passes of the online method: a quick way to the neighbourhood of a good optimum.
@@ -215,7 +229,7 @@ class BatchModel(GrowingModel):
         for rows in method.blocks(batch):
             X, weight, _ = method.load(batch, rows, state.D.dtype)
             sample_weight = None if batch.sample_weight is None else batch.sample_weight[rows]
-            parts.append(method.summarise(problem, X, weight, sample_weight, codes[rows]))
-        summary = reduce(add, parts)
-        scale = method.outlier_weight.measure(summary.residuals, summary.residual_weights)
+            parts.append(residual_sizes(problem, X, weight, sample_weight, codes[rows]))
+        sizes, weights = map(np.concatenate, zip(*parts, strict=True))
+        scale = method.outlier_weight.measure(sizes, weights)
         return replace(state, scale=max(scale, 0.01 * state.scale), scale_weight=batch.weight)

@@ -17,6 +17,7 @@ from thresher.estimators.registry import (
     named_outlier_weight,
     named_regulariser,
 )
+from thresher.estimators.solvers import PATIENT
 from thresher.learning import DictionaryStep, Forgetting, QuadraticLearner
 from thresher.linalg import Array
 
@@ -66,12 +67,15 @@ class RobustModel(DictionaryModel):
         if self.scale_samples not in (None, "max"):
             raise ValueError(f"scale_samples={self.scale_samples!r} must be None or 'max'.")
         atoms = named_regulariser("dictionary", self.dictionary_set, self.dictionary_penalty)
+        rule = named_outlier_weight(self.outlier_weight)
+        if self.solver == "auto" and rule.measures == "residuals":
+            encoder = PATIENT
         return OnlineMethod(
             encoder=encoder,
             loss=named_loss(self.outlier_penalty, self.outlier_sign, self.outlier_bound),
             # The published solvers keep to what was published.
             learner=QuadraticLearner(step, sharp=self.solver == "auto"),
-            outlier_weight=named_outlier_weight(self.outlier_weight),
+            outlier_weight=rule,
             code_regulariser=named_regulariser("code", self.code_set, self.code_penalty),
             dictionary_regulariser=atoms,
             forgetting=forgetting,

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
 from thresher.encoding import (
+    ROUNDS_WITH_GAPS,
     AutoEncoder,
     BlockADMM,
     BlockEncoder,
@@ -69,10 +70,13 @@ class Solver:
 
 _UNTIL_SMALL_CHANGE = SmallChange(1e-3)  # paper A, VII-B2
 
+PATIENT = Encoder(BlockADMM(), Never(), ROUNDS_WITH_GAPS, certify=False)
+"""For λ from the noise: which rows are mostly noise is not known before it is."""
+
 ONLINE_ROBUST_SOLVERS = {
     "auto": Solver(
         "block ADMM codes, block coordinate descent dictionary",
-        Encoder(BlockADMM(), Rough(), 4, certify=False),
+        Encoder(BlockADMM(), Rough(), ROUNDS_WITH_GAPS, certify=False),
         BlockDescent(),
     ),
     "opgd": Solver(

@@ -9,6 +9,10 @@ from thresher.linalg import Array
 
 Measured = Literal["nothing", "data", "residuals"]
 
+_PER_MEDIAN = 1.4826  # standard deviations of a normal, per median of its absolute values
+_FAR = 2.5
+_NEAR = 0.98758  # of a normal lies within 2.5 standard deviations
+
 
 def weighted_quantile(values: Array, weights: Array, share: float) -> float:
     """Smallest value that at least ``share`` of the weight does not exceed; zero if none."""
@@ -91,15 +95,22 @@ class RangeWeight:
 class NoiseWeight:
     """``λ = factor·σ``, σ from the median absolute residual (1.4826 times it, as for a normal).
 
-    A residual beyond 2.5 standard deviations of the noise is then an outlier.
+    A residual beyond 2.5 standard deviations of the noise is then an outlier. Outliers are not
+    noise, and would raise the median with their number: what lies beyond 2.5σ, but for the share
+    that a normal has there, is left out of the count. One such correction is enough.
     """
 
     factor: float = 2.5
     measures: Measured = "residuals"
 
     def measure(self, values: Array, weights: Array) -> float:
-        """Robust standard deviation of the residuals."""
-        return 1.4826 * weighted_quantile(values, weights, 0.5)
+        """Robust standard deviation of the residuals that are no outliers."""
+        first = _PER_MEDIAN * weighted_quantile(values, weights, 0.5)
+        total = float(weights.sum(dtype=np.float64))
+        if not (first > 0 and total > 0):
+            return first
+        near = float(weights[values <= _FAR * first].sum(dtype=np.float64)) / total
+        return _PER_MEDIAN * weighted_quantile(values, weights, 0.5 * min(1.0, near / _NEAR))
 
     def weight(self, scale: float, n_features: int) -> float:
         """``factor·σ``."""

@@ -70,8 +70,11 @@ class Fit(ABC):
         """``Σ_n C_nk |∇|/|x − y|`` for each atom and feature: what `learning.diagonal` needs."""
 
     @abstractmethod
-    def residuals(self, limit: int) -> tuple[Array, Any]:
-        """``|x − y|`` of at most ``limit`` entries that were seen, and the row of each."""
+    def residuals(self, limit: int) -> tuple[Array, Any, Array]:
+        """``|x − y|`` of at most ``limit`` entries that were seen, the row and the weight of each.
+
+        As large as they would be if codes had not been fitted to them.
+        """
 
 
 @dataclass
@@ -154,8 +157,13 @@ class DenseFit(Fit):
         total: Array = C.T @ (bend if self.weight is None else bend * self.weight)
         return total
 
-    def residuals(self, limit: int) -> tuple[Array, Any]:
-        """Every so-manieth entry."""
+    def residuals(self, limit: int) -> tuple[Array, Any, Array]:
+        """Every so-manieth entry.
+
+        The residuals of f entries to which a codes were fitted have the energy of f − a: each is
+        divided by ``√(1 − a/f)``, and counts as much as that leaves. Rows with no more entries
+        than codes say nothing.
+        """
         width = self.X.shape[1]
         step = max(1, -(-self.X.size // limit))
         if step > 1 and width % step == 0:
@@ -164,7 +172,15 @@ class DenseFit(Fit):
         if self.weight is not None:
             places = places[self.weight.ravel()[places] > 0]
         E = np.abs(self.X.ravel()[places] - self.prediction.ravel()[places])
-        return E, places // width
+        rows = places // width
+        weights = np.ones(len(rows)) if self.weight is None else self.weight.ravel()[places]
+        seen = np.full(len(self.X), width)
+        if self.weight is not None:
+            seen = np.count_nonzero(self.weight, axis=1)
+        left = 1 - np.count_nonzero(self.C, axis=1) / np.maximum(seen, 1)
+        left = np.maximum(left, 0)[rows]
+        sizes = E / np.sqrt(np.where(left > 0, left, 1)).astype(E.dtype)
+        return sizes, rows, weights * left
 
 
 @dataclass
@@ -267,11 +283,12 @@ class SparseFit(Fit):
             add_rows(self.X.indptr, self.X.indices, _bend(self.loss, *self._entries), C, sums)
         return sums.T
 
-    def residuals(self, limit: int) -> tuple[Array, Any]:
-        """At the nonzeros."""
+    def residuals(self, limit: int) -> tuple[Array, Any, Array]:
+        """At the nonzeros, as they are: they alone do not tell how many entries codes fitted."""
         x, y = self._entries
         step = max(1, -(-x.size // limit))
-        return np.abs(x - y)[::step], self.rows[::step]
+        sizes = np.abs(x - y)[::step]
+        return sizes, self.rows[::step], np.ones(len(sizes))
 
     def _apart(self, positive: Array, negative: Array) -> Pair:
         """Two parts that are not negative, with the same difference.

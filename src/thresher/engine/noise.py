@@ -1,0 +1,57 @@
+"""The noise of a stream: residuals of some rows, at exact codes on the dictionary that is shown.
+
+Codes that are good enough to learn from are not good enough to measure by: with gaps, or where
+samples are large against their noise, most of such a residual is what the code still lacks.
+"""
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from thresher.encoding import AutoEncoder, CodingProblem
+from thresher.linalg import Array
+
+EXACT = AutoEncoder(1e-3, 100)
+_ENTRIES = 1024
+_SHARE = 8
+
+
+def residual_sizes(
+    problem: CodingProblem,
+    X: Any,
+    weight: Array | None,
+    sample_weight: Array | None,
+    codes: Array,
+) -> tuple[Array, Array]:
+    """``|x − y|`` of some entries of a block, and the weight of each; ``codes`` are the start.
+
+    At least every eighth row is looked at, and as many as make up a thousand entries.
+    """
+    n, F = X.shape
+    step = max(1, min(_SHARE, n * F // _ENTRIES))
+    some = slice(0, None, step)
+    mask = None if weight is None else weight[some]
+    C = EXACT.encode(problem, X[some], mask, np.ascontiguousarray(codes[some])).codes
+    C = _without_outliers(problem, X[some], mask, C)
+    sizes, rows, weights = problem.fit(X[some], C, mask).residuals(_ENTRIES)
+    if sample_weight is not None:
+        weights = weights * sample_weight[some][rows]
+    return sizes[weights > 0], weights[weights > 0]
+
+
+def _without_outliers(problem: CodingProblem, X: Any, weight: Array | None, C: Array) -> Array:
+    """Codes of the entries that are no outliers: an outlier pulls at a code with all of λ.
+
+    Rows in which they are the majority keep their codes.
+    """
+    if sparse.issparse(X):
+        return C
+    outlying = problem.loss.outliers(X, C @ problem.D, weight) != 0
+    seen: Any = np.ones_like(outlying) if weight is None else weight > 0
+    pulled = outlying.any(axis=1) & (2 * outlying.sum(axis=1) <= seen.sum(axis=1))
+    if pulled.any():
+        rest = (np.ones_like(X) if weight is None else weight)[pulled]
+        rest = np.where(outlying[pulled], X.dtype.type(0), rest)
+        C[pulled] = EXACT.encode(problem, X[pulled], rest, C[pulled]).codes
+    return C
