@@ -205,7 +205,7 @@ class Rough(Stop):
             whole = np.all(block.weight > 0, axis=1)
         if "looked" in state:
             return whole
-        state["looked"] = whole
+        state["looked"] = np.ones(len(block.X), dtype=block.X.dtype)
         return np.asarray(whole & (state["rho"][:, 0] >= self.least_rho * mean_weight(block)))
 
 
