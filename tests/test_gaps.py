@@ -6,7 +6,7 @@ from scipy import sparse
 
 from thresher import OnlineNMF, OnlineRobustNMF, RobustNMF
 
-SIZES = [(2000, 50, 4, 0.1, 0.04), (1500, 90, 5, 0.05, 0.0), (2000, 70, 3, 10.0, 0.08)]
+SIZES = [(1000, 50, 4, 0.1, 0.04), (800, 90, 5, 0.05, 0.0), (800, 70, 3, 10.0, 0.08)]
 
 
 def planted(seed, n, F, K, noise, outliers, gaps):

@@ -2,8 +2,16 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
-from thresher import NovelDocumentDetector, OnlineNMF, OnlineRobustNMF
+from thresher import (
+    NovelDocumentDetector,
+    OnlineNMF,
+    OnlineOrthogonalDictionary,
+    OnlineRobustNMF,
+)
+from thresher.engine.first_look import are_documents, spread_rows
+from thresher.streams import Batch
 
 
 @pytest.mark.parametrize("garbage", [1e6, 0.0, np.nan])
@@ -68,3 +76,46 @@ def test_counts_without_end_are_refused():
     counts[2, 1] = np.inf
     with pytest.raises(ValueError, match="finite"):
         NovelDocumentDetector(2, verbose=0).fit(counts)
+
+
+@pytest.mark.parametrize("model", [OnlineOrthogonalDictionary(verbose=0), OnlineNMF(2, verbose=0)])
+@pytest.mark.parametrize("kind", ["datetime64[D]", "timedelta64[s]"])
+def test_times_are_not_numbers(model, kind):
+    with pytest.raises(ValueError, match="not times"):
+        model.partial_fit(np.arange(12).reshape(4, 3).astype(kind))
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("garbage", [0.0, 1e6])
+def test_first_looks_see_no_entries_of_weight_zero(form, garbage):
+    rng = np.random.default_rng(3)
+    X = rng.random((30, 6)) * (rng.random((30, 6)) < 0.35)
+    missing = rng.random(X.shape) < 0.5
+    weight = (~missing).astype(float)
+    gaps = Batch(form(np.where(missing, np.nan, X)))
+    other = Batch(form(np.where(missing, garbage, X)), entry_weight=weight)
+    for seed in range(5):
+        first, second = (spread_rows(b, 8, np.random.default_rng(seed)) for b in (gaps, other))
+        np.testing.assert_array_equal(first, second)
+    # Of the entries that were seen, more than a quarter are not zero.
+    assert np.count_nonzero(X[~missing]) > 0.25 * np.count_nonzero(~missing)
+    assert not are_documents(gaps)
+    assert not are_documents(other)
+
+
+def test_documents_are_told_by_their_weights():
+    X = np.array([[1.0, 1, 1, 1], [1.0, 0, 0, 0]])
+    copies = np.repeat(X, [1, 40], axis=0)
+    assert are_documents(Batch(copies)) == are_documents(Batch(X, np.array([1.0, 40.0])))
+    assert are_documents(Batch(X, np.array([0.0, 1.0])))
+    assert not are_documents(Batch(X))
+
+
+def test_new_documents_take_the_place_of_dead_atoms():
+    texts = ["rain wind snow", "rain wind ice", "sun sea sand", "sun sea fish"] * 3
+    detector = NovelDocumentDetector(
+        6, mode="batch_impl", n_new_atoms=1, max_words=4, random_state=0, verbose=0
+    ).fit(texts)
+    for words in ("piano drum", "vote party law", "engine wheel road train"):
+        detector.step([words] * 3 + [""])
+    assert np.isfinite(detector.novelty_scores(["piano drum"])).all()

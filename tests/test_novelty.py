@@ -187,7 +187,7 @@ def test_features_that_stay_keep_what_was_learned_of_them(divergence):
             expected = expected[..., columns]
         np.testing.assert_array_equal(values, expected)
     assert model.partial_fit(X[:, columns]).components_.shape == (3, 4)
-    with pytest.raises(ValueError, match="at least one of the features"):
+    with pytest.raises(ValueError, match="numbers of features to keep"):
         model.keep_features([4])
 
 

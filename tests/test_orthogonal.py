@@ -396,6 +396,35 @@ def test_promise_with_whitening(check):
 
 
 @pytest.mark.parametrize("whiten", [False, True])
+def test_the_codes_that_are_kept_contribute_most(whiten):
+    """By ``|c|·‖atom‖``: whitened atoms have other lengths, and the largest codes are others."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 6)) @ np.diag([8.0, 4.0, 2.0, 1.0, 0.5, 0.25])
+    X = X @ np.linalg.qr(rng.standard_normal((6, 6)))[0]
+    once = {"whiten": whiten, "n_passes": 1, "random_state": 0, "verbose": 0}
+    whole = OnlineOrthogonalDictionary(**once).fit(X)
+    C = whole.transform(X)
+    lengths = np.linalg.norm(whole.components_, axis=1)
+    np.testing.assert_allclose(C @ whole.components_, X, atol=1e-6)
+    few = OnlineOrthogonalDictionary(n_nonzero=2, **once).fit(X)
+    kept = few.transform(X)
+    contribution = np.abs(C) * lengths
+    expected = np.zeros_like(C)
+    rows = np.arange(len(X))[:, None]
+    largest = np.argsort(contribution, axis=1)[:, -2:]
+    expected[rows, largest] = C[rows, largest]
+    np.testing.assert_allclose(kept, expected, atol=1e-8)
+    by_size = np.argsort(np.abs(C), axis=1)[:, -2:]
+    differs = (np.sort(by_size, axis=1) != np.sort(largest, axis=1)).any(axis=1).mean()
+    assert differs > 0.2 if whiten else differs == 0
+    rest = X - kept @ few.components_
+    np.testing.assert_allclose(few.score_samples(X), -0.5 * (rest**2).sum(axis=1), rtol=1e-6)
+    np.testing.assert_allclose(few.objective_samples(X), 0.5 * (rest**2).sum(axis=1), rtol=1e-6)
+    np.testing.assert_allclose(few.certificates(X, kept), 0, atol=1e-12)
+    assert few.certificates(X, 1.1 * kept) == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("whiten", [False, True])
 def test_energies_are_mean_squares_of_codes(whiten):
     X = make_orthogonal_stream(600, 6, random_state=0).data * [1, 2, 3, 4, 5, 6]
     fitted = model(whiten=whiten).fit(X)

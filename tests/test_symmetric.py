@@ -251,7 +251,7 @@ def test_save_and_go_on(tmp_path):
         (np.ones((3, 3)), {"init": np.ones((2, 2))}, "one row for each"),
         (np.ones((3, 3)), {"n_components": 0}, "positive integer"),
         (np.ones((3, 3)), {"max_iter": 1.5}, "positive integer"),
-        (np.ones((3, 3)), {"tol": -1.0}, "negative"),
+        (np.ones((3, 3)), {"tol": -1.0}, "0 or more"),
     ],
 )
 def test_bad_input_changes_nothing(X, parameters, message):

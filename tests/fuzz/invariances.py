@@ -146,10 +146,11 @@ def sparse_is_dense(rng: Rng) -> str:
     elif kind == 3:
         rows = sparse.csr_matrix(X)
         rows.indices, rows.indptr = rows.indices.astype(np.int64), rows.indptr.astype(np.int64)
+    model.fit(rows)
+    assert np.isfinite(model.components_).all(), "Atoms are not finite."
+    model.fit(X)
     if "max_iter" in model.get_params():
-        model.fit(X).set_params(tol=1e-8, max_iter=1000)
-    else:
-        model.fit(X)
+        model.set_params(tol=1e-8, max_iter=1000)
     before = rows.copy()
     unit = np.abs(model.score_samples(np.zeros((1, F)) + 1e-3)).max() + np.nansum(X, axis=1) + 1e-9
     dense, thin = model.score_samples(X), model.score_samples(rows)
@@ -158,8 +159,6 @@ def sparse_is_dense(rng: Rng) -> str:
     if len(np.unique(np.round(np.linalg.svd(model.components_)[1], 6))) == len(model.components_):
         near(model.transform(rows) @ model.components_, predicted, 0.05, "The prediction")
     assert (before != rows).nnz == np.isnan(X).sum(), "The input was written."
-    model.fit(rows)
-    assert np.isfinite(model.components_).all(), "Atoms are not finite."
     return "right"
 
 

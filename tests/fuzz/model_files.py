@@ -68,8 +68,11 @@ def damage_is_noticed(rng: Rng) -> str:
 
 
 def one_byte_is_noticed(rng: Rng) -> str:
-    """A single byte, half of them in the header."""
+    """A single byte, half of them in the header; a third of the files is whole, and loads."""
     content = bytearray(_file(_any_name(rng)))
+    if rng.random() < 0.33:
+        assert _refused(bytes(content)) is None, "A whole file was refused."
+        return "right"
     header = 8 + int.from_bytes(content[:8], "little")
     place = int(rng.integers(header if rng.random() < 0.5 else len(content)))
     content[place] ^= int(rng.integers(1, 256))
@@ -192,13 +195,13 @@ def forged_files_do_no_harm(rng: Rng) -> str:
 
 
 def forged_headers_are_refused(rng: Rng) -> str:
-    """Headers that declare what is not there: nothing is allocated for it."""
+    """Headers that declare what is not there: nothing is allocated for it. Others load."""
     content = _file(_any_name(rng))
     length = int.from_bytes(content[:8], "little")
     header, body = json.loads(content[8 : 8 + length]), content[8 + length :]
     header["__metadata__"]["checksum"] = "0" * 64
     name = str(rng.choice([key for key in header if key != "__metadata__"]))
-    entry, kind = header[name], int(rng.integers(8))
+    entry, kind = header[name], int(rng.integers(10))
     huge = int(2 ** rng.uniform(20, 62))
     if kind == 0:
         entry["shape"] = [huge, *entry["shape"]]
@@ -214,12 +217,15 @@ def forged_headers_are_refused(rng: Rng) -> str:
         header["__metadata__"].pop(str(rng.choice(["document", "checksum", "version", "format"])))
     elif kind == 6:
         header["__metadata__"]["version"] = str(rng.choice(["1", "3", "0", "-1", "x", "", "1e9"]))
-    else:
+    elif kind == 7:
         header["more"] = {"dtype": "F64", "shape": [huge], "data_offsets": [0, 8 * huge]}
     text = json.dumps(header, separators=(",", ":")).encode()
     whole = len(text).to_bytes(8, "little") + text + body
     if "checksum" in header["__metadata__"]:
         whole = sealed(whole)
+    if kind > 7:  # the same in other words
+        assert _refused(whole) is None, "A header that is right was not believed."
+        return "right"
     assert _refused(whole) == "refused", "A header that lies was believed."
     return "refused"
 

@@ -202,7 +202,7 @@ class Rough(Stop):
         """At first whole rows that were mostly noise from the start, then all whole rows."""
         whole: NDArray[np.bool_] = np.ones(len(block.X), dtype=bool)
         if block.weight is not None:
-            whole = np.asarray((block.weight > 0).all(axis=1))
+            whole = np.all(block.weight > 0, axis=1)
         if "looked" in state:
             return whole
         state["looked"] = np.ones(len(block.X), dtype=block.X.dtype)

@@ -40,10 +40,29 @@ def spans_decades(batch: Batch, learner: Learner) -> bool:
 
 
 def are_documents(batch: Batch) -> bool:
-    """Whether most entries are zero, however they are stored."""
+    """Whether most entries that were seen are zero, however they are stored."""
     X: Any = batch.X
-    values = X.data if hasattr(X, "indptr") else X
-    return bool(np.count_nonzero(values) <= _SHARE_IN_DOCUMENTS * X.shape[0] * X.shape[1])
+    n, n_features = X.shape
+    seen = None if batch.entry_weight is None else batch.entry_weight > 0
+    n_seen = np.full(n, n_features) if seen is None else np.count_nonzero(seen, axis=1)
+    if hasattr(X, "indptr"):
+        rows = np.repeat(np.arange(n), np.diff(X.indptr))
+        shown = np.ones(len(rows), bool) if seen is None else seen[rows, X.indices]
+        gaps = shown & np.isnan(X.data)
+        n_filled = np.bincount(rows, shown & (X.data != 0) & ~gaps, minlength=n)
+        n_gaps = np.bincount(rows, gaps, minlength=n)
+    else:
+        shown = np.ones(X.shape, bool) if seen is None else seen
+        gaps = shown & np.isnan(X)
+        n_filled = np.count_nonzero(shown & (X != 0) & ~gaps, axis=1)
+        n_gaps = np.count_nonzero(gaps, axis=1)
+    weights = row_weights(batch)
+    return bool(weights @ n_filled <= _SHARE_IN_DOCUMENTS * (weights @ (n_seen - n_gaps)))
+
+
+def row_weights(batch: Batch) -> Array:
+    """Weights of the samples; all are one if none is given."""
+    return np.ones(batch.n_samples) if batch.sample_weight is None else batch.sample_weight
 
 
 def without_gaps(batch: Batch) -> Any:
@@ -58,7 +77,7 @@ def without_gaps(batch: Batch) -> Any:
 
 def sparse_mean(batch: Batch) -> Array:
     """Mean of the rows of a sparse batch, without expanding them."""
-    weights = np.ones(batch.n_samples) if batch.sample_weight is None else batch.sample_weight
+    weights = row_weights(batch)
     total = weights.sum()
     mean: Array = np.asarray(batch.X.T @ (weights / (total if total > 0 else 1)), dtype=np.float64)
     return mean
@@ -71,11 +90,12 @@ def spread_rows(batch: Batch, count: int, rng: np.random.Generator) -> NDArray[n
     """
     direction = rng.standard_normal(batch.X.shape[1])
     if sparse.issparse(batch.X):
-        place = np.nan_to_num(batch.X @ direction)
+        place = without_gaps(batch) @ direction
     else:
-        place = np.nan_to_num(np.asarray(batch.X, dtype=np.float64)) @ direction
+        X, weight = load_block(batch.X, slice(None), np.dtype(np.float64), batch.entry_weight)
+        place = (X if weight is None else np.where(weight > 0, X, 0)) @ direction
     order = np.argsort(place, kind="stable")
-    weights = np.ones(batch.n_samples) if batch.sample_weight is None else batch.sample_weight
+    weights = row_weights(batch)
     cumulated = np.cumsum(weights[order], dtype=np.float64)
     if not cumulated[-1] > 0:
         return np.resize(order, count)

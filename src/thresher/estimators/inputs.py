@@ -29,7 +29,13 @@ def as_matrix(X: Any, estimator: Any, **checks: Any) -> Any:
     if isinstance(X, list | tuple):
         X = _from_lists(X, name)
     _check_dimensions(X, name)
-    return check_array(X, estimator=estimator, **checks)
+    matrix = check_array(X, estimator=estimator, **checks)
+    if matrix.dtype.kind in "mM":
+        raise ValueError(
+            f"{name} takes numbers, not times; leave their columns out, or make them numbers "
+            "first, such as seconds since a start."
+        )
+    return matrix
 
 
 def unmasked(X: Any) -> Any:

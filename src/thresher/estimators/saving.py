@@ -136,14 +136,17 @@ def packed_parameters(
     return packed
 
 
-def unpacked_model(contents: Contents) -> Any:
-    """A model with the parameters that a file gives it, before it has learned anything."""
+def unpacked_model(contents: Contents, is_inside: bool = False) -> Any:
+    """A model with the parameters that a file gives it, before it has learned anything.
+
+    Tasks take a model as a parameter; one that ``is_inside`` takes none, however a file nests them.
+    """
     kind = _kind(contents)
     given = {}
     for name, value in contents.record("parameters").items():
-        if isinstance(value, dict) and "estimator" in value:
+        if isinstance(value, dict) and "estimator" in value and not is_inside:
             inside = {"class": value["estimator"], "parameters": value.get("parameters")}
-            given[name] = unpacked_model(Contents(contents.arrays, inside, contents.name))
+            given[name] = unpacked_model(Contents(contents.arrays, inside, contents.name), True)
         else:
             given[name] = unpacked_value(value, contents)
     hints = get_type_hints(kind.__init__)

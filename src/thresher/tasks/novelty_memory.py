@@ -143,13 +143,14 @@ class DictionaryMemory(Memory):
                 model.set_params(init=atoms)
             if not begun or not self.n_new_atoms:
                 return replace(self, model=model.partial_fit(rows))
-            worst = self._least_explained(model, rows)
+            worst = self._least_explained(model, rows)[: self.n_new_atoms]
             return replace(self, model=model.grow(atoms=rows[worst].toarray()).partial_fit(rows))
         if self.documents is None:
             return replace(self, model=model.fit(rows), documents=rows)
         worst = self._least_explained(model, rows)
         everything = sparse.vstack([self.documents, rows], format="csr")
-        atoms = np.vstack([model.components_, rows[worst].toarray()])
+        alive = model.components_[model.components_.any(axis=1)]
+        atoms = np.vstack([alive, rows[worst].toarray()])
         again = clone(model).set_params(init=atoms, n_components=len(atoms))
         return replace(self, model=again.fit(everything), documents=everything)
 
@@ -198,8 +199,10 @@ class DictionaryMemory(Memory):
         return replace(self, model=model, documents=documents)
 
     def _least_explained(self, model: Any, rows: Any) -> Any:
-        """The documents that become atoms."""
-        return np.argsort(-model.objective_samples(rows), kind="stable")[: self.n_new_atoms]
+        """The documents that become atoms, in the place of those that died too."""
+        n_dead = np.count_nonzero(~model.components_.any(axis=1))
+        order = np.argsort(-model.objective_samples(rows), kind="stable")
+        return order[: self.n_new_atoms + n_dead]
 
     def _as_wide_as(self, X: Any) -> Any:
         return _wider(self.model, X.shape[1])
