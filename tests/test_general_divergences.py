@@ -593,7 +593,7 @@ def test_refusals_leave_the_model_as_it_was():
 
 def test_another_solver_needs_a_new_start():
     fitted = model("squared_l2", n_passes=1).fit(planted())
-    with pytest.raises(ValueError, match="another solver or divergence"):
+    with pytest.raises(ValueError, match="set it back to go on"):
         fitted.set_params(solver="spsgd").partial_fit(planted())
 
 
