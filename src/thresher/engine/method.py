@@ -1,63 +1,29 @@
 """The verbs of online methods: what happens to a batch, whatever the loss."""
 
 import logging
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.encoding import BlockEncoder, CodingProblem
+from thresher.encoding import CodingProblem
 from thresher.engine.explained import Energies
-from thresher.engine.first_look import (
-    ROWS_TO_START_FROM,
-    are_documents,
-    entries,
-    every,
-    spans_decades,
-    sparse_mean,
-    spread_rows,
-    without_gaps,
-)
+from thresher.engine.first_atoms import first_atoms
+from thresher.engine.first_look import are_documents, entries, every, spans_decades, spread_rows
+from thresher.engine.method_parts import MethodParts
 from thresher.engine.noise import EXACT, residual_sizes
 from thresher.engine.state import StreamState, Summary
-from thresher.engine.units import (
-    check_largest,
-    check_size,
-    check_unit,
-    needs_double,
-    typical_size,
-    unit_of,
-)
 from thresher.learning import (
     DiagonalLearner,
-    FixedWeight,
-    Forgetting,
     Learner,
     NoiseWeight,
-    OutlierWeight,
-    PlainAverage,
     PowerForgetting,
     RangeWeight,
     RatioLearner,
-    initial_atoms,
-    mean_sample,
-    median_atoms,
-    positive_atoms,
-    sample_length,
 )
-from thresher.linalg import (
-    Array,
-    block_slices,
-    load_block,
-    load_sparse_block,
-    sparse_block_slices,
-    without_traces,
-)
-from thresher.losses import L1Distance, Loss, SeparableLoss, can_stay_sparse
-from thresher.penalties import Constrained
-from thresher.sets import NonnegativeL2Ball
+from thresher.linalg import Array
 from thresher.streams import Batch
 
 _log = logging.getLogger(__name__)
@@ -66,160 +32,12 @@ _CERTIFIED_ROWS = 16
 _MEASURED_ENTRIES = 4096
 _DEAD = 1e-6
 _LOOKS_AT_FIRST = 8
-_FEW_ENTRIES = 1 << 19
-_ENTRIES_TO_START_FROM = 1 << 23
-_SPARSE_ENTRIES_TO_START_FROM = 1 << 20
-_DOCUMENTS_TO_START_FROM = 2048
 _NOISE_FORGETTING = PowerForgetting(3.0)
 
 
 @dataclass(frozen=True)
-class OnlineMethod:
-    """The parts of an online method, and what each verb does with them.
-
-    Parameters
-    ----------
-    encoder : BlockEncoder
-        Finds codes while learning.
-    loss : callable
-        Makes the loss from the outlier weight λ.
-    outlier_weight : OutlierWeight
-        The rule for λ.
-    code_regulariser, dictionary_regulariser : Constrained
-        Penalty and set of codes and of atoms.
-    learner : Learner
-        Sums up coded samples, and moves the dictionary.
-    majorised : OnlineMethod or None
-        What takes the place of this one, if it is better there, for streams that begin sparse, or
-        with features that span decades: one curvature for all samples, or all atoms, of a feature
-        is then wrong.
-    dictionary_loss : callable or None
-        Makes the loss that the learner sees, if it is another one.
-    forgetting : Forgetting
-        How much the past counts.
-    frozen : array of bool or None
-        Atoms that never move.
-    scale_samples : bool
-        Divide each sample by its largest entry first (paper A, VII-B3).
-    keep_sparse : bool
-        Whether the encoder codes sparse rows on their nonzeros.
-    averaging : float
-        η > 0 shows the average of the dictionaries with weights ``(1 − b/n)^η``, like those of
-        `PowerForgetting`: statistics may then forget fast, and the average takes out the noise.
-    revive : bool
-        Whether atoms that nobody uses are replaced.
-    shuffled : bool
-        Whether samples come in random order.
-    own_unit : bool
-        Whether samples are computed with as they are, as published solvers do; otherwise in a unit
-        that is measured on the first of them.
-    unit : float
-        What samples are divided by, see `in_unit`.
-    """
-
-    encoder: BlockEncoder
-    loss: Callable[[float], Loss]
-    learner: Learner
-    majorised: "OnlineMethod | None" = None
-    dictionary_loss: Callable[[float], Loss] | None = None
-    outlier_weight: OutlierWeight = field(default_factory=lambda: FixedWeight(1.0))
-    code_regulariser: Constrained = field(default_factory=Constrained)
-    dictionary_regulariser: Constrained = field(
-        default_factory=lambda: Constrained(region=NonnegativeL2Ball())
-    )
-    forgetting: Forgetting = field(default_factory=PlainAverage)
-    frozen: NDArray[np.bool_] | None = None
-    scale_samples: bool = False
-    keep_sparse: bool = False
-    averaging: float = 0.0
-    revive: bool = True
-    shuffled: bool = False
-    own_unit: bool = True
-    unit: float = 1.0
-
-    # -------------------------------------------------------------------- units
-
-    def in_unit(self, unit: float) -> "OnlineMethod | None":
-        """The same method for samples divided by ``unit``; None if a part knows no such law.
-
-        Where codes may have any size, they take the unit; where they are bounded, atoms do.
-        """
-        degree = self.loss(1.0).degree
-        if degree is None:
-            return None
-        worth = unit**degree
-        atom_unit = self._atom_unit(unit)
-        codes = self.code_regulariser.in_unit(unit / atom_unit, worth)
-        atoms = self.dictionary_regulariser.in_unit(atom_unit, worth)
-        other = None if self.majorised is None else self.majorised.in_unit(unit)
-        if codes is None or atoms is None:
-            return None
-        loss, dictionary_loss = self.loss, self.dictionary_loss
-        return replace(
-            self,
-            loss=lambda threshold: loss(threshold * unit).in_unit(unit),
-            dictionary_loss=None
-            if dictionary_loss is None
-            else lambda threshold: dictionary_loss(threshold * unit).in_unit(unit),
-            outlier_weight=self.outlier_weight.in_unit(unit),
-            code_regulariser=codes,
-            dictionary_regulariser=atoms,
-            majorised=other,
-            unit=unit,
-        )
-
-    @property
-    def _codes_take_the_size(self) -> bool:
-        """Whether codes may have any size: their set is the same in every unit."""
-        return self.code_regulariser.region.cone
-
-    def _atom_unit(self, unit: float) -> float:
-        return 1.0 if self._codes_take_the_size else unit
-
-    def _units(self, batch: Batch, n_features: int, dtype: np.dtype[Any]) -> dict[str, Any]:
-        """The units of a state that begins with a batch; samples beyond all units are refused."""
-        if self.scale_samples:
-            return {}
-        size = typical_size(batch)
-        if self.own_unit or self.in_unit(1.0) is None:
-            check_size(size, dtype)
-            check_largest(batch, 1.0, dtype)
-            return {}
-        degree = self.loss(1.0).degree
-        assert degree is not None
-        unit = unit_of(size)
-        check_unit(unit, degree, n_features, dtype)
-        check_largest(batch, unit, dtype)
-        return {
-            "unit": unit,
-            "atom_unit": self._atom_unit(unit),
-            "loss_unit": unit**degree,
-            "measured": size > 0,
-        }
-
-    def measure(self, state: StreamState, batch: Batch) -> StreamState:
-        """Measure the unit, if all samples so far were zero: nothing was learned from them."""
-        if state.measured:
-            self.check(state, batch)
-            return state
-        K, F = state.D.shape
-        units = self._units(batch, F, state.D.dtype)
-        if not units.get("measured", True):
-            return state
-        atom_unit = state.D.dtype.type(units["atom_unit"])
-        D, average = state.D / atom_unit, state.average / atom_unit
-        statistics = self.learner.empty(K, F)
-        return replace(state, D=D, average=average, statistics=statistics, **units)
-
-    def check(self, state: StreamState, batch: Batch) -> None:
-        """Refuse entries that cannot be computed with in the unit of a state."""
-        if not self.scale_samples:
-            check_largest(batch, state.unit, state.D.dtype)
-
-    def computing_dtype(self, state: StreamState, batch: Batch, dtype: np.dtype[Any]) -> Any:
-        """The precision that codes of samples need: double, where some are traces in single."""
-        single = dtype == np.float32 and not self.scale_samples
-        return np.dtype(np.float64) if single and needs_double(batch, state.unit) else dtype
+class OnlineMethod(MethodParts):
+    """What each verb does with the parts of a method."""
 
     # ---------------------------------------------------------------- starting
 
@@ -228,7 +46,7 @@ class OnlineMethod:
     ) -> StreamState:
         """A state that has seen nothing; atoms may start from the first batch."""
         n_features = batch.X.shape[1]
-        units = self._units(batch, n_features, dtype)
+        units = self.units_for(batch, n_features, dtype)
         method = self.in_unit(units["unit"]) if units else self
         assert method is not None
         if not isinstance(init, str):
@@ -247,7 +65,7 @@ class OnlineMethod:
             self.learner.check(self.dictionary_regulariser)
         if isinstance(init, str):
             rng = np.random.default_rng([seed, 0])
-            D = self._first_atoms(batch, init, n_components, dtype, rng)
+            D = first_atoms(self, batch, init, n_components, dtype, rng)
         else:
             D = self.dictionary_regulariser.region.project(init)
             if self.frozen is not None:  # what is frozen stays as the user gave it
@@ -261,43 +79,7 @@ class OnlineMethod:
             # In the order of time new words come, and they are followed faster by steps that
             # overshoot (measured: docs/l1_dictionary.md).
             return self.shuffled and are_documents(batch)
-        return self._stays_sparse(batch) or spans_decades(batch, learner)
-
-    def _first_atoms(
-        self,
-        batch: Batch,
-        init: str,
-        n_components: int,
-        dtype: np.dtype[Any],
-        rng: np.random.Generator,
-    ) -> Array:
-        """Feasible atoms from the first batch."""
-        n_features, loss = batch.X.shape[1], self.loss(1.0)
-        region = self.dictionary_regulariser.region
-        positive = isinstance(loss, SeparableLoss) and loss.positive_prediction
-        stays_sparse = self._stays_sparse(batch)
-        if init == "auto":
-            init = "mean" if positive and stays_sparse else "samples"
-            if isinstance(loss, L1Distance) and are_documents(batch):
-                init = "medians"
-        # Some rows are enough to start from, and a wide sparse matrix stays sparse.
-        room = _SPARSE_ENTRIES_TO_START_FROM if stays_sparse else _ENTRIES_TO_START_FROM
-        rows = max(min(ROWS_TO_START_FROM, room // n_features), 2 * n_components)
-        rows = max(rows, _FEW_ENTRIES // n_features)
-        rows = _DOCUMENTS_TO_START_FROM if init == "medians" else rows
-        step = -(-batch.n_samples // rows)
-        some = Batch(batch.X[::step], entry_weight=every(batch.entry_weight, step))
-        given = every(batch.sample_weight, step)
-        chosen = np.ones(some.n_samples) if given is None or not given.any() else given
-        if init == "medians":
-            some = Batch(without_gaps(some) / self.unit, chosen)
-            D = region.project(median_atoms(n_components, some.X, chosen, rng))
-            return region.project(positive_atoms(D, sparse_mean(some))) if positive else D
-        X, weight, _ = self._load_dense(some, slice(0, some.n_samples), dtype)
-        mean = sparse_mean(batch) / self.unit if stays_sparse else mean_sample(X, weight, chosen)
-        length = None if self._codes_take_the_size else sample_length(X, chosen)
-        D = initial_atoms(init, n_components, X, weight, chosen, region, rng, mean, length)
-        return region.project(positive_atoms(D, mean)) if positive else D
+        return self.stays_sparse(batch) or spans_decades(batch, learner)
 
     def going_on(self, state: StreamState) -> "OnlineMethod":
         """The method that a state began with, which its statistics tell, in the state's unit."""
@@ -314,55 +96,19 @@ class OnlineMethod:
 
     # ------------------------------------------------------------------- verbs
 
-    def blocks(self, batch: Batch) -> Iterator[slice]:
-        """Row blocks of fixed size, so that sums do not depend on who adds them up."""
-        if self._stays_sparse(batch):
-            return sparse_block_slices(batch.n_samples)
-        return block_slices(*batch.X.shape)
-
-    def load(
-        self, batch: Batch, rows: slice, dtype: np.dtype[Any]
-    ) -> tuple[Any, Array | None, Array | None]:
-        """A block of a batch: samples, entry weights, and the maxima they were divided by."""
-        if self._stays_sparse(batch):
-            block = load_sparse_block(batch.X, rows, dtype, self.unit)
-            return without_traces(block), None, None
-        return self._load_dense(batch, rows, dtype)
-
-    def blocks_are_dense(self, X: Any) -> bool:
-        """Whether samples are expanded block by block, rather than taken as their nonzeros."""
-        return not self._stays_sparse(Batch(X))
-
-    def _stays_sparse(self, batch: Batch) -> bool:
-        return (
-            self.keep_sparse
-            and batch.is_sparse_without_gaps
-            and not self.scale_samples
-            and can_stay_sparse(self.loss(1.0))
-        )
-
-    def _load_dense(
-        self, batch: Batch, rows: slice, dtype: np.dtype[Any]
-    ) -> tuple[Array, Array | None, Array | None]:
-        if not self.scale_samples:
-            X, weight = load_block(batch.X, rows, dtype, batch.entry_weight, self.unit)
-            return without_traces(X), weight, None
-        # Samples of any size fit into the dtype once they are divided.
-        X, weight = load_block(batch.X, rows, np.dtype(np.float64), batch.entry_weight)
-        seen = X if weight is None else np.where(weight > 0, X, 0)
-        largest = np.abs(seen).max(axis=1, keepdims=True)
-        largest[largest == 0] = 1
-        weight = None if weight is None else weight.astype(dtype)
-        return (seen / largest).astype(dtype), weight, largest
-
-    def problem(self, state: StreamState) -> CodingProblem:
-        """The coding problem of the current dictionary and λ."""
-        return CodingProblem(state.D, self.loss(self.threshold(state)), self.code_regulariser)
-
-    def threshold(self, state: StreamState) -> float:
-        """λ, as the rule makes it from what it has measured."""
-        scale = state.scale if state.scale > 0 else 1.0
-        return float(self.outlier_weight.weight(scale, state.D.shape[1]))
+    def measure(self, state: StreamState, batch: Batch) -> StreamState:
+        """Measure the unit, if all samples so far were zero: nothing was learned from them."""
+        if state.measured:
+            self.check(state, batch)
+            return state
+        K, F = state.D.shape
+        units = self.units_for(batch, F, state.D.dtype)
+        if not units.get("measured", True):
+            return state
+        atom_unit = state.D.dtype.type(units["atom_unit"])
+        D, average = state.D / atom_unit, state.average / atom_unit
+        statistics = self.learner.empty(K, F)
+        return replace(state, D=D, average=average, statistics=statistics, **units)
 
     def look(self, state: StreamState, batch: Batch) -> StreamState:
         """Measure the range of the batch, if λ comes from the data."""
@@ -374,7 +120,7 @@ class OnlineMethod:
         F = state.D.shape[1]
         step = max(1, (batch.n_samples * min(F, _MEASURED_ENTRIES)) // _MEASURED_ENTRIES)
         some = Batch(batch.X[::step], entry_weight=every(batch.entry_weight, step))
-        X, weight, _ = self._load_dense(some, slice(0, some.n_samples), state.D.dtype)
+        X, weight, _ = self.load_dense(some, slice(0, some.n_samples), state.D.dtype)
         sample_weight = every(batch.sample_weight, step)
         values, weights = entries(np.abs(X), weight, sample_weight, _MEASURED_ENTRIES)
         scale = RangeWeight().measure(values, weights) if values.size else 0.0
@@ -504,7 +250,7 @@ class OnlineMethod:
         problem = self.problem(state)
         for atom, row in zip(dead, rows, strict=True):
             place = slice(int(row), int(row) + 1)
-            X, weight, _ = self._load_dense(batch, place, D.dtype)
+            X, weight, _ = self.load_dense(batch, place, D.dtype)
             # Sparse rows are coded on their nonzeros, here as elsewhere.
             prediction = self.encode(problem, self.load(batch, place, D.dtype)[0], weight) @ D
             clean = X - problem.loss.outliers(X, prediction, weight)
@@ -512,7 +258,7 @@ class OnlineMethod:
             clean = np.abs(clean * (1 + 0.1 * rng.standard_normal(clean.shape))).astype(D.dtype)
             length = float(np.linalg.norm(clean))
             if length > 0:
-                D[atom] = (clean / length if self._codes_take_the_size else clean)[0]
+                D[atom] = (clean / length if self.codes_take_the_size else clean)[0]
                 average[atom] = D[atom]
         region, statistics = self.dictionary_regulariser.region, state.statistics.without(dead)
         changed = slice(None) if region.couples_rows else dead

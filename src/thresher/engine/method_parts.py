@@ -1,0 +1,221 @@
+"""The parts of online methods: how they load samples, and how they look in another unit."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.encoding import BlockEncoder, CodingProblem
+from thresher.engine.state import StreamState
+from thresher.engine.units import (
+    check_largest,
+    check_size,
+    check_unit,
+    needs_double,
+    typical_size,
+    unit_of,
+)
+from thresher.learning import FixedWeight, Forgetting, Learner, OutlierWeight, PlainAverage
+from thresher.linalg import (
+    Array,
+    block_slices,
+    load_block,
+    load_sparse_block,
+    sparse_block_slices,
+    without_traces,
+)
+from thresher.losses import Loss, can_stay_sparse
+from thresher.penalties import Constrained
+from thresher.sets import NonnegativeL2Ball
+from thresher.streams import Batch
+
+
+@dataclass(frozen=True)
+class MethodParts:
+    """The parts of an online method, in the unit in which they compute.
+
+    Parameters
+    ----------
+    encoder : BlockEncoder
+        Finds codes while learning.
+    loss : callable
+        Makes the loss from the outlier weight λ.
+    outlier_weight : OutlierWeight
+        The rule for λ.
+    code_regulariser, dictionary_regulariser : Constrained
+        Penalty and set of codes and of atoms.
+    learner : Learner
+        Sums up coded samples, and moves the dictionary.
+    majorised : method or None
+        What takes the place of this one, if it is better there, for streams that begin sparse, or
+        with features that span decades: one curvature for all samples, or all atoms, of a feature
+        is then wrong.
+    dictionary_loss : callable or None
+        Makes the loss that the learner sees, if it is another one.
+    forgetting : Forgetting
+        How much the past counts.
+    frozen : array of bool or None
+        Atoms that never move.
+    scale_samples : bool
+        Divide each sample by its largest entry first (paper A, VII-B3).
+    keep_sparse : bool
+        Whether the encoder codes sparse rows on their nonzeros.
+    averaging : float
+        η > 0 shows the average of the dictionaries with weights ``(1 − b/n)^η``, like those of
+        `PowerForgetting`: statistics may then forget fast, and the average takes out the noise.
+    revive : bool
+        Whether atoms that nobody uses are replaced.
+    shuffled : bool
+        Whether samples come in random order.
+    own_unit : bool
+        Whether samples are computed with as they are, as published solvers do; otherwise in a unit
+        that is measured on the first of them.
+    unit : float
+        What samples are divided by, see `in_unit`.
+    """
+
+    encoder: BlockEncoder
+    loss: Callable[[float], Loss]
+    learner: Learner
+    majorised: Self | None = None
+    dictionary_loss: Callable[[float], Loss] | None = None
+    outlier_weight: OutlierWeight = field(default_factory=lambda: FixedWeight(1.0))
+    code_regulariser: Constrained = field(default_factory=Constrained)
+    dictionary_regulariser: Constrained = field(
+        default_factory=lambda: Constrained(region=NonnegativeL2Ball())
+    )
+    forgetting: Forgetting = field(default_factory=PlainAverage)
+    frozen: NDArray[np.bool_] | None = None
+    scale_samples: bool = False
+    keep_sparse: bool = False
+    averaging: float = 0.0
+    revive: bool = True
+    shuffled: bool = False
+    own_unit: bool = True
+    unit: float = 1.0
+
+    # ------------------------------------------------------------------ samples
+
+    def blocks(self, batch: Batch) -> Iterator[slice]:
+        """Row blocks of fixed size, so that sums do not depend on who adds them up."""
+        if self.stays_sparse(batch):
+            return sparse_block_slices(batch.n_samples)
+        return block_slices(*batch.X.shape)
+
+    def load(
+        self, batch: Batch, rows: slice, dtype: np.dtype[Any]
+    ) -> tuple[Any, Array | None, Array | None]:
+        """A block of a batch: samples, entry weights, and the maxima they were divided by."""
+        if self.stays_sparse(batch):
+            block = load_sparse_block(batch.X, rows, dtype, self.unit)
+            return without_traces(block), None, None
+        return self.load_dense(batch, rows, dtype)
+
+    def blocks_are_dense(self, X: Any) -> bool:
+        """Whether samples are expanded block by block, rather than taken as their nonzeros."""
+        return not self.stays_sparse(Batch(X))
+
+    def stays_sparse(self, batch: Batch) -> bool:
+        """Whether rows are coded on their nonzeros alone."""
+        return (
+            self.keep_sparse
+            and batch.is_sparse_without_gaps
+            and not self.scale_samples
+            and can_stay_sparse(self.loss(1.0))
+        )
+
+    def load_dense(
+        self, batch: Batch, rows: slice, dtype: np.dtype[Any]
+    ) -> tuple[Array, Array | None, Array | None]:
+        """The same as `load`, with rows that are expanded."""
+        if not self.scale_samples:
+            X, weight = load_block(batch.X, rows, dtype, batch.entry_weight, self.unit)
+            return without_traces(X), weight, None
+        # Samples of any size fit into the dtype once they are divided.
+        X, weight = load_block(batch.X, rows, np.dtype(np.float64), batch.entry_weight)
+        seen = X if weight is None else np.where(weight > 0, X, 0)
+        largest = np.abs(seen).max(axis=1, keepdims=True)
+        largest[largest == 0] = 1
+        weight = None if weight is None else weight.astype(dtype)
+        return (seen / largest).astype(dtype), weight, largest
+
+    def problem(self, state: StreamState) -> CodingProblem:
+        """The coding problem of the current dictionary and λ."""
+        return CodingProblem(state.D, self.loss(self.threshold(state)), self.code_regulariser)
+
+    def threshold(self, state: StreamState) -> float:
+        """λ, as the rule makes it from what it has measured."""
+        scale = state.scale if state.scale > 0 else 1.0
+        return float(self.outlier_weight.weight(scale, state.D.shape[1]))
+
+    # -------------------------------------------------------------------- units
+
+    def in_unit(self, unit: float) -> Self | None:
+        """The same method for samples divided by ``unit``; None if a part knows no such law.
+
+        Where codes may have any size, they take the unit; where they are bounded, atoms do.
+        """
+        degree = self.loss(1.0).degree
+        if degree is None:
+            return None
+        worth = unit**degree
+        atom_unit = self._atom_unit(unit)
+        codes = self.code_regulariser.in_unit(unit / atom_unit, worth)
+        atoms = self.dictionary_regulariser.in_unit(atom_unit, worth)
+        other = None if self.majorised is None else self.majorised.in_unit(unit)
+        if codes is None or atoms is None:
+            return None
+        loss, dictionary_loss = self.loss, self.dictionary_loss
+        return replace(
+            self,
+            loss=lambda threshold: loss(threshold * unit).in_unit(unit),
+            dictionary_loss=None
+            if dictionary_loss is None
+            else lambda threshold: dictionary_loss(threshold * unit).in_unit(unit),
+            outlier_weight=self.outlier_weight.in_unit(unit),
+            code_regulariser=codes,
+            dictionary_regulariser=atoms,
+            majorised=other,
+            unit=unit,
+        )
+
+    @property
+    def codes_take_the_size(self) -> bool:
+        """Whether codes may have any size: their set is the same in every unit."""
+        return self.code_regulariser.region.cone
+
+    def _atom_unit(self, unit: float) -> float:
+        return 1.0 if self.codes_take_the_size else unit
+
+    def units_for(self, batch: Batch, n_features: int, dtype: np.dtype[Any]) -> dict[str, Any]:
+        """The units of a state that begins with a batch; samples beyond all units are refused."""
+        if self.scale_samples:
+            return {}
+        size = typical_size(batch)
+        if self.own_unit or self.in_unit(1.0) is None:
+            check_size(size, dtype)
+            check_largest(batch, 1.0, dtype)
+            return {}
+        degree = self.loss(1.0).degree
+        assert degree is not None
+        unit = unit_of(size)
+        check_unit(unit, degree, n_features, dtype)
+        check_largest(batch, unit, dtype)
+        return {
+            "unit": unit,
+            "atom_unit": self._atom_unit(unit),
+            "loss_unit": unit**degree,
+            "measured": size > 0,
+        }
+
+    def check(self, state: StreamState, batch: Batch) -> None:
+        """Refuse entries that cannot be computed with in the unit of a state."""
+        if not self.scale_samples:
+            check_largest(batch, state.unit, state.D.dtype)
+
+    def computing_dtype(self, state: StreamState, batch: Batch, dtype: np.dtype[Any]) -> Any:
+        """The precision that codes of samples need: double, where some are traces in single."""
+        single = dtype == np.float32 and not self.scale_samples
+        return np.dtype(np.float64) if single and needs_double(batch, state.unit) else dtype
