@@ -15,8 +15,9 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from mutation.choice import Choice, Coverage
@@ -53,8 +54,8 @@ def _digest(*folders: Path) -> str:
 class Court:
     """Judges mutants of a snapshot, and remembers verdicts."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    def __init__(self, root: Path, budget: float) -> None:
+        self.root, self.budget, self.lock = root, budget, Lock()
         self.choice = Choice(root, Coverage(root, KEPT / "coverage"))
         self.proofs, self.reasons = read()
         self.tree = _digest(root / "src", root / "tests")
@@ -90,7 +91,7 @@ class Court:
             {killer: tests.get(killer, 10.0)} if killer in tests or (killer and not tests) else {}
         )
         if tests or first:
-            return first | tests, bool(tests)
+            return _within(first | tests, self.budget), bool(tests)
         near = self.choice.imports.nearest_tests(f"src/thresher/{mutant.file}")
         return dict.fromkeys(near[:FILES_WITHOUT_RECORD], 10.0), False
 
@@ -107,9 +108,18 @@ class Court:
 
     def _keep(self, key: str, mutant: Mutant, verdict: Verdict) -> None:
         own = self._own(mutant, verdict.test)
-        self.known[key] = {"verdict": verdict._asdict(), "tree": self.tree, "own": own}
-        KEPT.mkdir(exist_ok=True)
-        self.path.write_text(json.dumps(self.known, indent=1, ensure_ascii=False))
+        with self.lock:
+            self.known[key] = {"verdict": verdict._asdict(), "tree": self.tree, "own": own}
+            KEPT.mkdir(exist_ok=True)
+            new = self.path.with_suffix(".new")  # an interrupt leaves the old file whole
+            new.write_text(json.dumps(self.known, indent=1, ensure_ascii=False))
+            new.replace(self.path)
+
+
+def _within(tests: dict[str, float], budget: float) -> dict[str, float]:
+    """As many tests, from the first on, as take so many seconds together; one at least."""
+    taken = sum(1 for spent in accumulate(tests.values()) if spent <= budget)
+    return dict(islice(tests.items(), max(1, taken)))
 
 
 def judged(court: Court, seed: int, count: int, only: str, jobs: int) -> Iterator[dict[str, Any]]:
@@ -139,6 +149,9 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--only", metavar="GLOB", default="*", help="files, such as 'engine/*'")
     parser.add_argument("--jobs", type=int, default=1, help="mutants at a time")
+    parser.add_argument(
+        "--budget", type=float, default=200, help="seconds of tests in which a mutant has to die"
+    )
     parser.add_argument("--record", action="store_true", help="find out which tests run which line")
     parser.add_argument("--write", action="store_true", help="write results and page")
     options = parser.parse_args()
@@ -147,7 +160,7 @@ def main() -> int:
             Coverage(copy, KEPT / "coverage").record(options.jobs)
     results = []
     with snapshot(ROOT) as copy:
-        court = Court(copy)
+        court = Court(copy, options.budget)
         for result in judged(court, options.seed, options.count, options.only, options.jobs):
             print(told(result), flush=True)
             results.append(result)

@@ -140,6 +140,17 @@ class TestOutlierStream:
             make_outlier_stream(**{"n_samples": 10, **arguments})
 
 
+STREET = Path(__file__).parent / "data" / "street.npy"
+
+
+def _street_in_squares():
+    """Frames, background and moving pixels (as 0 or 255), in squares of 4 by 4 pixels."""
+    scene = make_surveillance_scene(120, 48, 64, random_state=0)
+    videos = scene.frames, scene.background, 255 * scene.foreground.astype(float)
+    squares = [video[::10].reshape(12, 12, 4, 16, 4).mean(axis=(2, 4)) for video in videos]
+    return np.rint(squares)
+
+
 @pytest.fixture(scope="module")
 def scene() -> SurveillanceScene:
     return make_surveillance_scene(random_state=0)
@@ -200,6 +211,13 @@ class TestSurveillanceScene:
     def test_objects_enter_and_leave_at_both_sides(self, scene):
         assert scene.foreground[:, :, 0].any()
         assert scene.foreground[:, :, -1].any()
+
+    def test_the_street_looks_as_it_did(self):
+        """Benchmarks and the demonstration tell of this street: it may not change silently.
+
+        ``tests/data/street.npy`` has mean grey levels of small squares, every tenth frame.
+        """
+        np.testing.assert_allclose(_street_in_squares(), np.load(STREET), atol=1.0)
 
     def test_seed(self):
         first, second, other = (

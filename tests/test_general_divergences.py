@@ -550,8 +550,8 @@ def test_code_penalties_do_not_depend_on_the_batch():
         ({"divergence": "kl", "divergence_parameter": 2.0}, "takes no parameter"),
         ({"divergence": "mahalanobis", "divergence_parameter": np.ones((3, 2))}, "square"),
         ({"solver": "sgd"}, "not known"),
-        ({"divergence": "huber", "divergence_parameter": -1.0}, "must be positive"),
-        ({"divergence": "huber", "divergence_parameter": "low"}, "must be a number"),
+        ({"divergence": "huber", "divergence_parameter": -1.0}, "must be a positive number"),
+        ({"divergence": "huber", "divergence_parameter": "low"}, "must be a positive number"),
         ({"divergence": "alpha", "divergence_parameter": np.nan}, "finite number"),
         ({"divergence": "beta", "divergence_parameter": "x"}, "finite number"),
         ({"divergence": np.ones(3)}, "not known"),
@@ -593,7 +593,7 @@ def test_refusals_leave_the_model_as_it_was():
 
 def test_another_solver_needs_a_new_start():
     fitted = model("squared_l2", n_passes=1).fit(planted())
-    with pytest.raises(ValueError, match="another solver or divergence"):
+    with pytest.raises(ValueError, match="set it back to go on"):
         fitted.set_params(solver="spsgd").partial_fit(planted())
 
 

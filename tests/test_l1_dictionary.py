@@ -542,7 +542,7 @@ def test_exact_residuals_have_the_curvature_of_their_neighbours():
     ("parameters", "says"),
     [
         ({"solver": "admm"}, "'auto' or 'oiadmm'"),
-        ({"zero_weight": -1.0}, "weight of zeros"),
+        ({"zero_weight": -1.0}, "0 or more"),
         ({"code_penalty": "l1"}, "a number"),
         ({"init": "kmeans"}, "'medians'"),
     ],

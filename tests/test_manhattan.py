@@ -631,8 +631,8 @@ def test_graph_of_nearest_neighbours():
     [
         ({"solver": "magic"}, "'auto'"),
         ({"solver": "rri", "code_set": Simplex()}, "solver='ogm'"),
-        ({"zero_weight": -1}, "weight of zeros"),
-        ({"square_weight": -1.0}, "positive"),
+        ({"zero_weight": -1}, "0 or more"),
+        ({"square_weight": -1.0}, "0 or more"),
         ({"graph": 500}, "from 1 to 29"),
         ({"graph": "near"}, "number of neighbours"),
         ({"graph": -ring(30)}, "not negative"),

@@ -24,7 +24,7 @@ def rows(rng: np.random.Generator, n: int, N: int) -> np.ndarray:
         Y = np.round(Y, int(rng.integers(0, 3)))
     if rng.random() < 0.5:
         Y[rng.random(Y.shape) < 0.1] = np.nan
-    return Y
+    return Y * 10.0 ** rng.integers(-25, 10) if rng.random() < 0.1 else Y
 
 
 def some_codec(rng: np.random.Generator) -> SensorCodec:

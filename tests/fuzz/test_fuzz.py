@@ -7,6 +7,8 @@ pytest.importorskip("resource", reason="Limits on memory need a POSIX system.")
 from fuzz.harness import GOOD, Workers, families
 
 CASES = 10
+ONLY_REFUSALS = ("refused", "say_so", "no_harm", "no_trace")
+"""What the names of families say in which nothing is to be accepted."""
 
 
 @pytest.fixture(scope="module")
@@ -20,4 +22,5 @@ def test_no_case_fails(workers, family):
     results = list(workers.run((family, seed) for seed in range(CASES)))
     failures = [result for result in results if result.kind not in GOOD]
     assert not failures, "\n".join(f"{f.line()}\n{f.detail}" for f in failures)
-    assert any(result.kind == "right" for result in results), "No case was checked."
+    checked = any(result.kind == "right" for result in results)
+    assert checked or family.endswith(ONLY_REFUSALS), "No case was checked."

@@ -9,6 +9,7 @@ import faulthandler
 import json
 import os
 import sys
+import time
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -90,7 +91,7 @@ class _Record:
         import coverage
 
         self.path = path
-        self.seconds: dict[str, float] = defaultdict(float)
+        self.seconds: dict[str, float] = {}
         self.failed: set[str] = set()
         self.users: dict[str, list[str]] = defaultdict(list)
         self.current = ""
@@ -109,7 +110,13 @@ class _Record:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         self._switch(item.nodeid)
-        return (yield)  # type: ignore[return-value]
+        cpu, wall = time.process_time(), time.perf_counter()
+        try:
+            return (yield)  # type: ignore[return-value]
+        finally:
+            # Time of the processor, whatever else the machine does; a test may also wait.
+            wall = time.perf_counter() - wall
+            self.seconds[item.nodeid] = max(time.process_time() - cpu, wall / 10)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any) -> Iterator[None]:
@@ -122,7 +129,6 @@ class _Record:
             self._switch(before)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self.seconds[report.nodeid] += report.duration
         if not report.passed:
             self.failed.add(report.nodeid)
 

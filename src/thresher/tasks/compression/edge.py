@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from thresher.tasks.compression.codec import SensorCodec
 
 _LARGEST = 1e15
-_SMALLEST = 1e-100
+_NOTHING = 1e-16  # of the largest value: too little to learn from
+_SMALLEST = 1e-30
 
 
 class Edge:
@@ -133,7 +134,10 @@ class Edge:
             known = rows.Y[rows.present]
             packets.append(self._keyframe(np.array([np.median(known) if known.size else 0.0])))
         whole = np.vstack([self._last, np.where(rows.present, rows.Y, np.nan)])
-        self._chooser.learn(np.diff(whole, axis=0))
+        innovations = np.diff(whole, axis=0)
+        largest = np.abs(whole).max(initial=0.0, where=~np.isnan(whole))
+        innovations[np.abs(innovations) < _NOTHING * largest] = 0
+        self._chooser.learn(innovations)
         self._last = whole[-1]
         while len(rows.Y):
             choice = self._chooser.choose(
