@@ -14,7 +14,7 @@ from scipy import sparse
 from thresher.linalg import Array
 from thresher.losses import DenseFit, Loss, SeparableLoss, SparseFit
 from thresher.penalties import Constrained, ElasticNet
-from thresher.sets import Box, NonnegativeOrthant
+from thresher.sets import NonnegativeOrthant
 
 
 @dataclass(frozen=True)
@@ -76,10 +76,10 @@ class CodingProblem:
 
     def simplified(self) -> "CodingProblem":
         """The same problem with a simpler loss, if there is one with the same codes."""
-        region, penalty = self.regulariser.region, self.regulariser.penalty
+        penalty = self.regulariser.penalty
         bare = isinstance(penalty, ElasticNet) and penalty.l1 == penalty.l2 == 0
         simpler = self.loss.coded_like
-        if simpler is self.loss or not bare or not isinstance(region, Box):
+        if simpler is self.loss or not bare:
             return self
 
         def make() -> CodingProblem:

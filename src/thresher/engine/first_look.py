@@ -112,7 +112,7 @@ def every(values: Array | None, step: int) -> Array | None:
 def entries(
     values: Array, weight: Array | None, sample_weight: Array | None, limit: int
 ) -> tuple[Array, Array]:
-    """Some observed entries of a block, evenly spread, with the weights of their samples."""
+    """Some observed entries of a block, evenly spread, each with its weight."""
     step = max(1, -(-values.size // limit))
     if step > 1 and values.shape[1] % step == 0:
         step += 1  # or every row would give the same features
@@ -120,6 +120,6 @@ def entries(
     weights = np.repeat(sw, values.shape[1])[::step]
     taken = values.ravel()[::step]
     if weight is not None:
-        weights = weights * (weight.ravel()[::step] > 0)
+        weights = weights * weight.ravel()[::step]
     positive = weights > 0
     return taken[positive], weights[positive]

@@ -109,7 +109,7 @@ class BatchNMF(DivergenceModel, BatchModel):
         solver = named_solver(self.solver, BATCH_DIVERGENCE_SOLVERS)
         method = self._parts(n_components, solver, PlainAverage())
         loss = method.loss(1.0)
-        if solver.learner != "auto" or not has_majoriser(loss):
+        if solver.learner != "auto" or not has_majoriser(loss, method.dictionary_regulariser):
             return method
         learner = majorising_learner(loss, method.code_regulariser)
         return replace(method, majorised=replace(method, learner=learner))
@@ -119,7 +119,7 @@ class BatchNMF(DivergenceModel, BatchModel):
     ) -> Alternation:
         """Whatever streamed first, the alternation majorises where it can: it never rises."""
         loss = method.loss(1.0)
-        if self.solver == "auto" and has_majoriser(loss):
+        if self.solver == "auto" and has_majoriser(loss, method.dictionary_regulariser):
             learner = majorising_learner(loss, method.code_regulariser)
             method = replace(method, learner=learner)
         return super()._alternation(method, batch, pool, codes)

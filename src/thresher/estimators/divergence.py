@@ -54,6 +54,8 @@ class DivergenceModel(DictionaryModel):
         elif learner == "multiplicative":
             learner = majorising_learner(loss, codes)
         assert not isinstance(learner, str)
+        if isinstance(learner, RatioLearner):
+            learner.check(atoms)
         return OnlineMethod(
             encoder=solver.encoder,
             loss=divergence.loss,
@@ -101,9 +103,13 @@ def majorising_learner(loss: Loss, codes: Constrained, prior: float = 0.0) -> Ra
     return RatioLearner(a, b, rescale=_is_free(codes), prior=prior)
 
 
-def has_majoriser(loss: Loss) -> bool:
-    """Whether the divergence has a proven majoriser and no bounded curvature."""
-    return loss.powers is not None and loss.curvature == float("inf")
+def has_majoriser(loss: Loss, atoms: Constrained) -> bool:
+    """Whether the divergence has a proven majoriser and no bounded curvature.
+
+    Its step must know the set of the atoms, too: for others the quadratic surrogate serves.
+    """
+    unbounded = loss.powers is not None and loss.curvature == float("inf")
+    return unbounded and RatioLearner.knows(atoms)
 
 
 def _is_free(codes: Constrained) -> bool:

@@ -166,7 +166,7 @@ class OnlineNMF(DivergenceModel, GrowingModel, OnlineModel):
         averaging = AVERAGING_SHUFFLED if averaged else 0.0
         method = replace(method, forgetting=forgetting, averaging=averaging)
         loss = method.loss(1.0)
-        if published or not has_majoriser(loss):
+        if published or not has_majoriser(loss, method.dictionary_regulariser):
             return method
         # Sparse rows, and features that span decades, have no one curvature for all samples; sums
         # of ratios are far better there, and far worse on other data.

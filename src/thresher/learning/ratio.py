@@ -129,7 +129,7 @@ class RatioLearner:
         C = fit.C if sample_weight is None else fit.C * sample_weight.astype(fit.C.dtype)[:, None]
         positive, negative = fit.dictionary_slopes(C)
         total = float(len(C)) if sample_weight is None else float(sample_weight.sum())
-        counts = np.diff(fit.X.indptr) if isinstance(fit, SparseFit) else (fit.X != 0).sum(axis=1)
+        counts = np.diff(fit.X.indptr) if isinstance(fit, SparseFit) else _nonzeros(fit)
         entries = float(counts.sum() if sample_weight is None else counts @ sample_weight)
         negative = negative.astype(np.float64, copy=False)
         return RatioSums(negative, positive.astype(np.float64, copy=False), entries, total)
@@ -174,10 +174,16 @@ class RatioLearner:
         return moved.astype(D.dtype), statistics, sizes[:, 0].astype(D.dtype)
 
     @staticmethod
+    def knows(regulariser: Constrained) -> bool:
+        """Whether there is an exact step over the set and under the penalty."""
+        known = isinstance(regulariser.region, (*_BALLS, Box))
+        return known and isinstance(regulariser.penalty, ElasticNet)
+
+    @staticmethod
     def check(regulariser: Constrained) -> None:
         """Refuse sets and penalties of dictionaries over which there is no exact step."""
         region, penalty = regulariser.region, regulariser.penalty
-        if not isinstance(penalty, ElasticNet) or not isinstance(region, (*_BALLS, Box)):
+        if not RatioLearner.knows(regulariser):
             raise ValueError(
                 f"The multiplicative dictionary step of this divergence cannot use {penalty} on "
                 f"{region}; use an elastic net, on the orthant, a box, an ℓ1, ℓ2 or elastic-net "
@@ -341,6 +347,12 @@ class RatioLearner:
             if np.abs(step).max() < 1e-13:
                 break
         return np.where(positive, np.exp(t), 0.0)
+
+
+def _nonzeros(fit: DenseFit) -> NDArray[np.intp]:
+    """How many entries of every row were seen and are not zero."""
+    seen = fit.X != 0 if fit.weight is None else (fit.X != 0) & (fit.weight > 0)
+    return np.asarray(seen.sum(axis=1))
 
 
 _BALLS = (NonnegativeL2Ball, NonnegativeL1Ball, NonnegativeElasticNetBall, Simplex)

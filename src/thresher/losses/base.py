@@ -47,7 +47,7 @@ class Loss(ABC):
 
     @property
     def coded_like(self) -> "Loss":
-        """A simpler loss with the same codes, where codes are nonnegative and not penalised."""
+        """A simpler loss with the same codes, where codes are not penalised."""
         return self
 
     @property
