@@ -11,6 +11,7 @@ from thresher import (
     OnlineRobustNMF,
 )
 from thresher.engine.first_look import are_documents, spread_rows
+from thresher.losses import AlphaDivergence
 from thresher.streams import Batch
 
 
@@ -119,3 +120,26 @@ def test_new_documents_take_the_place_of_dead_atoms():
     for words in ("piano drum", "vote party law", "engine wheel road train"):
         detector.step([words] * 3 + [""])
     assert np.isfinite(detector.novelty_scores(["piano drum"])).all()
+
+
+class _Counted(AlphaDivergence):
+    """Counts how often its slope is asked for."""
+
+    calls = 0
+
+    def entry_gradient(self, x, y):
+        type(self).calls += 1
+        return super().entry_gradient(x, y)
+
+
+def test_zeros_do_not_slow_the_proximal_map_down():
+    rng = np.random.default_rng(0)
+    X = rng.random((20, 8)) * (rng.random((20, 8)) < 0.5)
+    V = X + 0.3 * rng.standard_normal(X.shape)
+    loss = _Counted(0.7)
+    Y = loss.prox(V, X, 0.5)
+    assert loss.calls < 20  # halving an interval down to nothing took over 50
+    zero = X == 0
+    np.testing.assert_allclose(Y[zero], np.maximum(V[zero] - 0.5 / 0.7, 0), atol=1e-8)
+    slope = Y - V + 0.5 * loss.gradient(X, Y)
+    np.testing.assert_allclose(slope[~zero], 0, atol=1e-6)

@@ -150,7 +150,7 @@ def sparse_is_dense(rng: Rng) -> str:
     assert np.isfinite(model.components_).all(), "Atoms are not finite."
     model.fit(X)
     if "max_iter" in model.get_params():
-        model.set_params(tol=1e-8, max_iter=1000)
+        model.set_params(tol=1e-8, max_iter=300)
     before = rows.copy()
     unit = np.abs(model.score_samples(np.zeros((1, F)) + 1e-3)).max() + np.nansum(X, axis=1) + 1e-9
     dense, thin = model.score_samples(X), model.score_samples(rows)

@@ -57,12 +57,15 @@ def entry_losses(model: Any, x: Any, y: Any) -> Any:
         return None
     floor = FLOOR * np.abs(x).max(axis=1, keepdims=True)
     floor = np.where(floor > 0, floor, 1e-300)
-    y = np.maximum(y, floor)
+    if alpha is not None and alpha > 0:  # zeros cost a multiple of the prediction
+        priced = np.where(x > 0, x, 1), np.where(x > 0, y + floor, 1)
+        return np.where(x > 0, _power_divergence(*priced, alpha, 1.0), y / alpha)
     if alpha is not None:
-        x = np.maximum(x, floor) if alpha <= 0 else x
-        return _power_divergence(x, y, alpha, 1.0)
-    x = np.maximum(x, floor) if beta <= 0 else x
-    return _power_divergence(x, y, beta, beta)
+        return _power_divergence(x + floor, y + floor, alpha, 1.0)
+    if beta >= 2:
+        safe = np.maximum(y, floor)
+        return np.where(y > 0, _power_divergence(x, safe, beta, beta), x**beta / beta / (beta - 1))
+    return _power_divergence(x + floor if beta <= 0 else x, y + floor, beta, beta)
 
 
 def _huber(model: Any, e: Any) -> Any:

@@ -125,6 +125,8 @@ def _root(loss: SeparableLoss, v: Array, x: Array, t: Array) -> Array:
     low, high = np.minimum(v, x), np.maximum(v, x)
     if loss.positive_prediction:
         low = np.maximum(low, x.dtype.type(FLOOR / 10) * high)
+    # Where data are zero, the slope may be positive down to the least prediction.
+    high = np.where(low - v + t * loss.entry_gradient(x, low) >= 0, low, high)
     y: Array = high.copy()
     for _ in range(_ROOT_STEPS):
         slope = y - v + t * loss.entry_gradient(x, y)
