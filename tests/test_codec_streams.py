@@ -374,6 +374,26 @@ def test_any_unit_and_any_error(scale, error):
     assert relative_error(values / scale, Y / scale) <= error * (1 + 1e-12)
 
 
+@pytest.mark.parametrize(
+    "codec", [SensorCodec(error=0.02), SensorCodec(error=0.02, n_nonzero=2), SensorCodec(error=0)]
+)
+@pytest.mark.parametrize("sizes", [(1e9, 1e-20), (1e-20, 1e9), (1e15, 1e-5), (1e3, 1, 1e-3)])
+def test_a_stream_may_change_its_size(codec, sizes):
+    """From one batch to the next, by more than the digits of a double."""
+    edge, cloud = codec.edge(3), Cloud()
+    for i, size in enumerate(sizes):
+        Y = size * np.rint(100 * made_stream(N=3, missing=0.02)[100 + 40 * i : 140 + 40 * i])
+        if codec.error == 0 and size < 1e-5:
+            continue
+        Y = np.round(Y / 100, 5) if size >= 1e-5 else Y / 100
+        Y = np.clip(Y, -1e15, 1e15)
+        values = decoded(edge.send(Y), cloud)
+        if codec.error == 0:
+            np.testing.assert_array_equal(values, Y)
+        elif size == max(sizes):
+            assert relative_error(values, Y) < 0.05
+
+
 def test_columns_of_next_to_nothing_are_no_hindrance():
     rng = np.random.default_rng(0)
     Y = rng.normal(size=(90, 6)) * [1, 1e-120, 1e-120, 1e-120, 1e-300, 0]

@@ -26,6 +26,7 @@ from thresher.kernels.lattice_codec import on_grid
 _KEEP = 0.5 ** (1 / 1000)
 _RATE = 0.03
 _FILLS = 2
+_STEEPEST = 1e3
 _ACTIVITY, _SIZES, _CODED = range(3)
 
 
@@ -58,7 +59,9 @@ def _begin_row(state, step, predicted):  # type: ignore[no-untyped-def]
     for k in range(predicted.size):
         c = 0.0
         if state.moments[1, k] > 0:
-            c = state.codes[k] * state.moments[0, k] / state.moments[1, k]
+            # A stream that grew by many orders is not expected to go on like that.
+            r = min(max(state.moments[0, k] / state.moments[1, k], -_STEEPEST), _STEEPEST)
+            c = state.codes[k] * r
         predicted[k] = c if abs(c) >= 0.25 * step else 0.0
 
 

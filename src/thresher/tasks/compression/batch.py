@@ -19,6 +19,7 @@ from thresher.tasks.compression.state import CodecState
 _HEAD = struct.Struct("<HBBI")  # rows, flags, grid, step
 _DOUBLE, _WORDS = struct.Struct("<d"), struct.Struct("<II")
 LARGEST_BATCH = 65535
+_LARGEST_NUMBER = 2**52  # beyond which doubles are not whole numbers any more
 
 
 class Mode(IntEnum):
@@ -90,6 +91,8 @@ def coded(before: CodecState, Y: Array, present: Array, quantiser: Quantiser) ->
             quantiser.n_nonzero,
         )
     numbers, chances, values, bits, error = result
+    if numbers.size and max(int(numbers.max()), -int(numbers.min())) > _LARGEST_NUMBER:
+        bits = error = np.inf  # the step is too small for such values: no way to code them
     return Coded(quantiser, numbers, chances, values, bits, error, state)
 
 

@@ -19,6 +19,7 @@ from thresher.tasks.compression.search import (
     lattice_at,
     least_slope,
     rows_over,
+    step_at,
     transform_at,
 )
 from thresher.tasks.compression.state import CodecState
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 _FAR = 1.1
 _REST = 8
+_STEPS = 2.0**40
 _SPEND = 0.98  # of the error bound; the rest is for surprises
 
 
@@ -48,6 +50,11 @@ class Rows(NamedTuple):
     def n_values(self) -> int:
         """How many values there are."""
         return int(self.present.sum())
+
+    @property
+    def largest(self) -> float:
+        """The largest of them, without its sign."""
+        return float(np.abs(self.Y).max(initial=0.0))
 
     @property
     def squares(self) -> float:
@@ -116,7 +123,8 @@ class Chooser:
             choice = self._sparse(state, rows, budget)
         elif self._codec.error == 0 or not rows.squares:
             choice = self._lossless(state, rows)
-        elif self._slope is None:
+        elif self._slope is None or rows.largest > _STEPS * step_at(self._slope):
+            # The first rows, or rows of another size than those that the slope was found for.
             choice = self._first(state, rows, budget, batches_left)
         else:
             choice = self._next(state, rows, budget, batches_left, self._slope)

@@ -12,6 +12,7 @@ from thresher.linalg import Array
 from thresher.tasks.compression.batch import written
 from thresher.tasks.compression.chooser import Budget, Choice, Chooser, Rows
 from thresher.tasks.compression.dictionary import Turn, take_turn, turn_towards
+from thresher.tasks.compression.grid import GRIDS
 from thresher.tasks.compression.keyframe import Keyframe, keyframe_digest
 from thresher.tasks.compression.packet import (
     ANY_STREAM,
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from thresher.tasks.compression.codec import SensorCodec
 
 _LARGEST = 1e15
+_FINEST = 2.0**-30  # of the values, without a grid
+_FAR = 2.0**45
 _NOTHING = 1e-16  # of the largest value: too little to learn from
 _SMALLEST = 1e-30
 
@@ -130,8 +133,8 @@ class Edge:
     def _batch(self, rows: Rows) -> list[bytes]:
         """The packets of a batch; the first begins with a keyframe."""
         packets = self._anew() if self._is_copy else []
-        if self._state is None:
-            known = rows.Y[rows.present]
+        known = rows.Y[rows.present]
+        if self._state is None or self._is_far(known, rows.grid):
             packets.append(self._keyframe(np.array([np.median(known) if known.size else 0.0])))
         whole = np.vstack([self._last, np.where(rows.present, rows.Y, np.nan)])
         innovations = np.diff(whole, axis=0)
@@ -146,6 +149,13 @@ class Edge:
             packets += self._coded(choice)
             rows = rows.part(slice(len(choice.rows.Y), None))
         return packets
+
+    def _is_far(self, known: Array, grid: int) -> bool:
+        """Whether the last values are so large beside these that doubles lose what is between."""
+        if not known.size:
+            return False
+        finest = GRIDS[grid].spacing or _FINEST * np.abs(known).max()
+        return bool(np.abs(self._known().level).max() > _FAR * finest)
 
     def _budget(self, rows: Rows) -> Budget:
         """What error the stream may have after some rows, and has before."""
@@ -178,6 +188,11 @@ class Edge:
 
     def _coded(self, choice: Choice) -> list[bytes]:
         """The packets of a choice."""
+        if not np.isfinite(choice.coded.error):
+            raise ValueError(
+                "Some values are too large beside the others to be coded in one stream; put NaN "
+                "where a sensor failed, or start a new edge."
+            )
         packets = [] if choice.turn is None else [self._dictionary(choice.turn)]
         payload = written(choice.coded, choice.rows.present)
         self._state = choice.coded.state

@@ -24,12 +24,17 @@ _FINEST = 64  # octaves
 Try = Callable[[Quantiser], Coded]
 
 
+def step_at(slope: float) -> float:
+    """The step that goes with a slope, without a grid."""
+    return sqrt(_WEIGHT / slope)
+
+
 def lattice_at(attempt: Try, grid: int, slope: float) -> Coded:
     """Numbers of steps beside the prediction."""
     spacing = GRIDS[grid].spacing
     if isinf(slope):
         return attempt(Quantiser(Mode.LATTICE, grid, spacing))
-    step = sqrt(_WEIGHT / slope)
+    step = step_at(slope)
     if grid:
         step = max(1, round(step / spacing)) * spacing
     return attempt(Quantiser(Mode.LATTICE, grid, step, slope * step**2))
@@ -37,7 +42,7 @@ def lattice_at(attempt: Try, grid: int, slope: float) -> Coded:
 
 def transform_at(attempt: Try, grid: int, slope: float) -> Coded:
     """Codes with the dictionary of the state that ``attempt`` starts from."""
-    return attempt(Quantiser(Mode.TRANSFORM, grid, sqrt(_WEIGHT / slope), _WEIGHT))
+    return attempt(Quantiser(Mode.TRANSFORM, grid, step_at(slope), _WEIGHT))
 
 
 def bits_at_error(batch: Coded, error: float) -> float:
@@ -90,7 +95,7 @@ def rows_over(fit: Fit, Y: np.ndarray, allowed: float) -> int:
     On a coarse grid the error jumps from one multiple of the spacing to the next: then the first
     rows take one side of the jump, the rest the other.
     """
-    if fit.over is None or fit.batch.error > 0.9 * allowed:
+    if fit.over is None or isinf(fit.over.error) or fit.batch.error > 0.9 * allowed:
         return 0
     each = [np.nansum(np.square(b.values - Y), axis=1) for b in (fit.over, fit.batch)]
     total = np.concatenate([[0.0], np.cumsum(each[0])]) + np.concatenate(
