@@ -205,7 +205,7 @@ class BatchModel(GrowingModel):
             def report(number: int, after_codes: float, objective: float) -> bool:
                 self._seconds = already + time.perf_counter() - started
                 row = self._record(work, batch, objective)
-                bar.update(number, f"objective {objective:.4g}")
+                bar.update(number, f"objective {row.loss:.4g}")
                 nonlocal stopped
                 stopped = ask(Step(row, self.components_, self))
                 return stopped
