@@ -360,6 +360,7 @@ def test_batch_method_stops_when_a_callback_says_so():
         assert len(stop.history_) == 1
 
 
+@pytest.mark.filterwarnings("ignore:The model predicts next to nothing")  # there is nothing
 def test_sparse_matrices_stay_sparse():
     import tracemalloc
 

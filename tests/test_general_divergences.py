@@ -579,16 +579,12 @@ def test_matrix_of_another_width_is_refused():
 def test_refusals_leave_the_model_as_it_was():
     gaps = planted()
     gaps[3, 4] = np.nan
-    rows = sparse.csr_matrix(planted() * (planted() > 1))
-    for fitted, bad in (
-        (model("mahalanobis", _M).fit(planted()), gaps),
-        (model("kl", dictionary_set="covered_box").fit(planted()), rows),
-    ):
-        before = fitted.components_.copy()
-        with pytest.raises(ValueError, match=r"missing values|cannot use"):
-            fitted.fit(bad)
-        np.testing.assert_array_equal(fitted.components_, before)
-        assert fitted.n_samples_seen_ > 0
+    fitted = model("mahalanobis", _M).fit(planted())
+    before = fitted.components_.copy()
+    with pytest.raises(ValueError, match="missing values"):
+        fitted.fit(gaps)
+    np.testing.assert_array_equal(fitted.components_, before)
+    assert fitted.n_samples_seen_ > 0
 
 
 def test_another_solver_needs_a_new_start():

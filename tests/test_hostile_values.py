@@ -39,6 +39,7 @@ def test_scaled_samples_may_be_larger_than_their_precision():
     assert model.components_.dtype == np.float32
 
 
+@pytest.mark.filterwarnings("ignore:The model explains only")  # codes and atoms are both bounded
 def test_atoms_without_a_root_stay_in_their_set():
     # At β > 2 a feature that no code pays for wants an infinite entry; the ℓ1 ball bounds it.
     X = np.zeros((22, 4))
