@@ -1,0 +1,49 @@
+"""What happens exactly at a boundary: the shortest packet, no loss at all, a forgotten atom."""
+
+import zlib
+
+import numpy as np
+import pytest
+
+from thresher.estimators import OnlineRobustNMF
+from thresher.learning import DiagonalLearner, QuadraticLearner, RatioLearner
+from thresher.learning.block_descent import BlockDescent
+from thresher.tasks.compression.packet import Kind, Packet, PacketError, packed, unpacked
+
+
+def test_packets_that_are_too_short_are_refused_though_their_checksum_fits():
+    shortest = packed(Packet(Kind.REQUEST, 7, 0, 0, b""))
+    assert unpacked(shortest).stream == 7
+    for length in range(len(shortest)):
+        content = shortest[: max(length - 4, 0)]
+        with pytest.raises(PacketError):
+            unpacked(content + zlib.crc32(content).to_bytes(4, "little"))
+
+
+def test_a_fit_without_loss_settles_after_two_passes():
+    X = np.zeros((50, 6))
+    model = OnlineRobustNMF(2, batch_size=25, random_state=0, verbose=0).fit(X)
+    assert len(model.history_) == 4
+    assert (model.history_.column("loss") == 0).all()
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [QuadraticLearner(BlockDescent()), DiagonalLearner(), RatioLearner(1.0, 0.0)],
+    ids=str,
+)
+def test_statistics_forget_an_atom_and_nothing_else(learner):
+    empty = learner.empty(4, 5)
+    full = type(empty)(
+        **{name: np.ones_like(values) for name, values in empty.arrays().items()},
+        **dict.fromkeys(empty.numbers(), 3.0),
+    )
+    left = full.without(np.array([1, 2]))
+    assert left.numbers() == full.numbers()
+    for name, values in left.arrays().items():
+        expected = np.ones_like(values)
+        for axis, letter in enumerate(type(full).AXES[name]):
+            if letter == "K":
+                expected[(slice(None),) * axis + ([1, 2],)] = 0
+        np.testing.assert_array_equal(values, expected)
+        np.testing.assert_array_equal(full.arrays()[name], np.ones_like(values))
