@@ -342,8 +342,8 @@ def _is_honoured(model: Any, X: np.ndarray) -> None:
     assert np.isfinite(D).all(), "Atoms are not finite."
     if parameters.get("n_components") is not None:
         assert len(D) == parameters["n_components"], "n_components is not what there is."
-    region = parameters.get("dictionary_set")
-    if region is not None:
+    region = oracle.dictionary_set(model)
+    if "dictionary_set" in parameters:
         far = oracle.outside(region, D.astype(float))
         assert far <= 1e-5, f"Atoms lie {far:.2g} outside of dictionary_set={region!r}."
     weight = parameters.get("outlier_weight")

@@ -149,6 +149,7 @@ def dictionary_set(rng: Rng) -> Any:
     """Where atoms may lie."""
     return one_of(
         rng,
+        "auto",
         "l2_ball",
         "nonnegative",
         "simplex",
@@ -157,7 +158,7 @@ def dictionary_set(rng: Rng) -> Any:
         "box",
         NonnegativeL2Ball(2.0),
         NonnegativeElasticNetBall(0.5, 0.1),
-        p=(0.4, 0.1, 0.1, 0.1, 0.1, 0.1, 0.05, 0.05),
+        p=(0.3, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.05, 0.05),
     )
 
 

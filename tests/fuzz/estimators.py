@@ -147,10 +147,7 @@ def dictionaries_are_feasible(rng: Rng) -> str:
     assert D.shape == (K, F), f"Atoms have the shape {D.shape}."
     assert np.isfinite(D).all(), "Atoms are not finite."
     free = np.setdiff1d(np.arange(K), [] if frozen is None else frozen)
-    default = {"spsgd": "box", "ol_wang": "box"}.get(model.solver, "l2_ball")
-    if type(model).__name__ == "ManhattanNMF":
-        default = "nonnegative"
-    region = model.get_params().get("dictionary_set") or default
+    region = oracle.dictionary_set(model)
     far = oracle.outside(region, D[free])
     assert far <= 1e-6, f"Atoms lie {far:.2g} outside of {region!r}."
     if frozen is not None:

@@ -182,6 +182,7 @@ class Tally:
     cases: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
     failures: list[dict[str, Any]] = field(default_factory=list)
+    seconds: float = 0.0
     slowest: float = 0.0
     largest_memory: int = 0
 
@@ -189,6 +190,7 @@ class Tally:
         """Count a case."""
         self.cases += 1
         self.outcomes[result.kind] += 1
+        self.seconds += result.seconds
         self.slowest = max(self.slowest, result.seconds)
         self.largest_memory = max(self.largest_memory, result.memory)
         if result.kind not in GOOD:
@@ -200,7 +202,8 @@ class Tally:
         return {
             "cases": self.cases,
             "outcomes": dict(sorted(self.outcomes.items())),
-            "slowest seconds": round(self.slowest, 2),
+            "seconds": round(self.seconds, 2),
+            "slowest": round(self.slowest, 2),
             "largest MB": self.largest_memory >> 20,
             "failures": self.failures,
         }
@@ -212,7 +215,8 @@ class Tally:
             record["cases"],
             Counter(record["outcomes"]),
             record["failures"],
-            record["slowest seconds"],
+            record["seconds"],
+            record["slowest"],
             record["largest MB"] << 20,
         )
 

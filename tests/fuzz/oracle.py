@@ -116,6 +116,24 @@ def penalties(model: Any, C: Any) -> Any:
 # -------------------------------------------------------------------------- sets
 
 
+def dictionary_set(model: Any) -> Any:
+    """Where atoms lie: by default in a ball, unless bounded codes need larger ones."""
+    parameters = model.get_params()
+    region = parameters.get("dictionary_set")
+    if region is not None and not isinstance(region, str):
+        return region
+    if region not in (None, "auto"):
+        return region
+    if parameters.get("solver") in ("spsgd", "ol_wang"):
+        return "box"
+    if isinstance(model, ManhattanNMF):
+        return "nonnegative"
+    codes = parameters.get("code_set", "nonnegative")
+    free = codes == "nonnegative" or (isinstance(codes, Box) and codes.upper == np.inf)
+    priced = parameters.get("code_penalty") is not None and codes != "simplex"
+    return "l2_ball" if free or priced else "nonnegative"
+
+
 def outside(region: Any, V: Any) -> float:
     """How far rows lie outside a set, in the set's own measure; zero inside."""
     below = float(np.max(-V, initial=0.0))
@@ -133,7 +151,7 @@ def outside(region: Any, V: Any) -> float:
         return max(below, float(np.abs(sums - 1).max(initial=0.0)))
     if isinstance(region, NonnegativeL1Ball) or region == "l1_ball":
         return beyond(sums, 1.0 if isinstance(region, str) else region.radius)
-    if isinstance(region, NonnegativeL2Ball) or region in ("l2_ball", None):
+    if isinstance(region, NonnegativeL2Ball) or region == "l2_ball":
         return beyond(lengths, region.radius if isinstance(region, NonnegativeL2Ball) else 1.0)
     g1, g2 = (1.0, 1.0) if region == "elastic_net_ball" else (region.gamma1, region.gamma2)
     assert region == "elastic_net_ball" or isinstance(region, NonnegativeElasticNetBall)
