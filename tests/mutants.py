@@ -23,7 +23,7 @@ from typing import Any
 from mutation.choice import Choice, Coverage
 from mutation.draw import Mutant, drawn, n_lines
 from mutation.page import page
-from mutation.trial import Verdict, judge, snapshot
+from mutation.trial import Verdict, judge, keep_compiled, snapshot
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / ".mutants"
@@ -158,6 +158,7 @@ def main() -> int:
     if options.record:
         with snapshot(ROOT) as copy:
             Coverage(copy, KEPT / "coverage").record(options.jobs)
+            keep_compiled(copy, ROOT)
     results = []
     with snapshot(ROOT) as copy:
         court = Court(copy, options.budget)

@@ -61,6 +61,16 @@ def snapshot(root: Path) -> Iterator[Path]:
         yield copy
 
 
+def keep_compiled(copy: Path, root: Path) -> None:
+    """Take over what was compiled in a copy, or every trial would compile it again."""
+    for cached in copy.glob("src/thresher/kernels/__pycache__/*.nb?"):
+        source = cached.parents[1] / f"{cached.name.split('.')[0]}.py"
+        target = root / cached.relative_to(copy)
+        if (root / source.relative_to(copy)).stat().st_mtime_ns == source.stat().st_mtime_ns:
+            target.parent.mkdir(exist_ok=True)
+            shutil.copy2(cached, target)
+
+
 def judge(mutant: Mutant, tests: dict[str, float], original: Path, imports: Imports) -> Verdict:
     """Make the slip in a fresh copy and run tests, given with their usual seconds, in order."""
     began = time.perf_counter()
