@@ -8,14 +8,18 @@ test runs which line; ``MUTANT_ROOT`` the folder whose library must be the one i
 import faulthandler
 import json
 import os
+import resource
 import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+LONGER_THAN_BUSY = 20
 
 
 def _root() -> Path:
@@ -66,7 +70,11 @@ class _Judge:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         self._write(item.nodeid, "running", "")
         limit = self.limits.get(item.nodeid) or self.limits[_file(item)]
-        faulthandler.dump_traceback_later(limit, exit=True)
+        # Seconds of the processor, whatever else the machine does; and of the clock, for a test
+        # that waits for something which never comes.
+        spent = int(time.process_time() + limit) + 1
+        resource.setrlimit(resource.RLIMIT_CPU, (spent, resource.RLIM_INFINITY))
+        faulthandler.dump_traceback_later(LONGER_THAN_BUSY * limit, exit=True)
         try:
             return (yield)  # type: ignore[return-value]
         finally:
@@ -81,6 +89,21 @@ class _Judge:
         self.note.write_text(json.dumps({"test": test, "when": when, "error": error}))
 
 
+@contextmanager
+def _timed() -> Iterator[list[float]]:
+    """Seconds of the processor, or a tenth of the clock's: a test may also wait."""
+    cpu, wall, seconds = time.process_time(), time.perf_counter(), [0.0]
+    try:
+        yield seconds
+    finally:
+        waited = (time.perf_counter() - wall) / 10
+        seconds[0] = max(time.process_time() - cpu, waited)
+
+
+def _fixtures(item: pytest.Item) -> list[str]:
+    return getattr(item, "fixturenames", [])
+
+
 class _Record:
     """Record which test runs which line, and how long each test takes.
 
@@ -92,6 +115,8 @@ class _Record:
 
         self.path = path
         self.seconds: dict[str, float] = {}
+        self.fixtures: dict[str, float] = {}
+        self.ready: set[str] = set()
         self.failed: set[str] = set()
         self.users: dict[str, list[str]] = defaultdict(list)
         self.current = ""
@@ -104,28 +129,32 @@ class _Record:
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         for item in items:
-            for fixture in getattr(item, "fixturenames", []):
+            for fixture in _fixtures(item):
                 self.users[f"fixture {fixture}"].append(item.nodeid)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         self._switch(item.nodeid)
-        cpu, wall = time.process_time(), time.perf_counter()
-        try:
-            return (yield)  # type: ignore[return-value]
-        finally:
-            # Time of the processor, whatever else the machine does; a test may also wait.
-            wall = time.perf_counter() - wall
-            self.seconds[item.nodeid] = max(time.process_time() - cpu, wall / 10)
+        with _timed() as seconds:
+            result = yield
+        shared = self.fixtures.keys() & {f"fixture {name}" for name in _fixtures(item)}
+        new = sum(self.fixtures[name] for name in shared - self.ready)
+        self.ready |= shared
+        # Fixtures of the module cost the test that asks first, which may be any of them.
+        self.seconds[item.nodeid] = seconds[0] - new + sum(self.fixtures[name] for name in shared)
+        return result  # type: ignore[return-value]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any) -> Iterator[None]:
-        before = self.current
-        if fixturedef.scope != "function":
-            self._switch(f"fixture {fixturedef.argname}")
-        try:
+        if fixturedef.scope == "function":
             return (yield)  # type: ignore[return-value]
+        before, name = self.current, f"fixture {fixturedef.argname}"
+        self._switch(name)
+        try:
+            with _timed() as seconds:
+                return (yield)  # type: ignore[return-value]
         finally:
+            self.fixtures[name] = seconds[0]
             self._switch(before)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import resource
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -135,8 +136,8 @@ def _child(folder: Path, environment: dict[str, str], files: list[str], told: Pa
 def _outcome(code: int, note: dict[str, Any]) -> str:
     if code == 0:
         return "survived"
-    if note.get("when") == "running":
-        return "timeout" if code == 1 else "killed"  # a process that died of a signal
+    if note.get("when") == "running":  # stopped by a limit, or died of another signal
+        return "timeout" if code in {1, -signal.SIGXCPU} else "killed"
     if note.get("when") == "collect" or note.get("error") in BROKEN:
         return "broken"
     return "killed"
