@@ -13,7 +13,7 @@ from thresher.tasks.compression import Cloud, PacketError, VersionError
 from thresher.tasks.compression.batch import Mode, Quantiser, coded, written
 from thresher.tasks.compression.dictionary import read_dictionary, turn_towards
 from thresher.tasks.compression.entropy import BitReader, BitWriter
-from thresher.tasks.compression.grid import GRIDS, Grid, grid_of
+from thresher.tasks.compression.grid import GRIDS, Grid
 from thresher.tasks.compression.learners import Learners
 from thresher.tasks.compression.packet import Kind, packed, unpacked
 from thresher.tasks.compression.state import CodecState
@@ -207,14 +207,6 @@ def test_adaptive_chances_beat_fixed_laplace_on_other_laws():
     share = counts / counts.sum()
     entropy = -(share * np.log2(share)).sum()
     assert batch.bits / len(Y) < 1.25 * entropy
-
-
-@pytest.mark.parametrize(
-    ("values", "spacing"),
-    [([1, 2, 3], 1), ([0.1, 0.25], 0.05), ([20, 40], 20), ([0.1, np.pi], 0), ([0, 0], 1)],
-)
-def test_grids(values, spacing):
-    assert GRIDS[grid_of(np.array(values, float))].spacing == spacing
 
 
 # -------------------------------------------------------------------------- damage

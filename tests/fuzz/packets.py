@@ -96,7 +96,7 @@ def crafted_payload(rng: np.random.Generator, kind: int) -> bytes:
         N, start = min(claim(rng), 65535), claim(rng)
         n_level = N if rng.random() < 0.2 else 1
         level = rng.normal(size=n_level).astype(np.float32)
-        if rng.random() < 0.1:
+        if n_level and rng.random() < 0.1:
             level[0] = rng.choice([np.nan, np.inf, 3e38])
         return struct.pack("<HQ", N, start) + level.tobytes()
     if kind == Kind.DATA:
