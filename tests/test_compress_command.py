@@ -44,6 +44,7 @@ def test_command_line(tmp_path):
         ('time,a\n"1"x,2\n', "quotes of the record at line 2"),
         ("time\0,a\n1,2\n", "UTF-8"),
         ("time\n1\n", "no column of numbers"),
+        ("t,who\n1700000000,a\n1700000060,b\n", "no column of numbers"),
         ("a,b\n1,1e20\n2,3\n", "beyond 1e+15"),
         ("time,a\n1,inf\n", "infinite"),
     ],

@@ -51,12 +51,12 @@ def decimal_marks(records: Records) -> tuple[str, list[bool]]:
     ]
     points = [all(_FORMS[r"\."].fullmatch(c) for c in column) for column in columns]
     commas = [
-        not has_points
-        and all(_FORMS[","].fullmatch(c) for c in column)
-        and (records.dialect.delimiter == ";" or not all(map(_may_be_thousands, column)))
+        not has_points and all(_FORMS[","].fullmatch(c) for c in column)
         for column, has_points in zip(columns, points, strict=True)
     ]
-    if not any(commas):
+    some = [cell for column, comma in zip(columns, commas, strict=True) if comma for cell in column]
+    is_certain = records.dialect.delimiter == ";" or not all(map(_may_be_thousands, some))
+    if not (any(commas) and is_certain):
         return ".", points
     whole = [p and not any("." in c for c in col) for col, p in zip(columns, points, strict=True)]
     return ",", [comma or p for comma, p in zip(commas, whole, strict=True)]
@@ -71,7 +71,7 @@ def label_columns(records: Records, numeric: list[bool]) -> list[bool]:
             zip(records.header, columns, numeric, strict=True)
         )
     ]
-    if not labels[0] and not all(labels[1:]):
+    if not labels[0] and len(columns) > 1:
         labels[0] = _only_rises_or_falls(columns[0], records.dialect.decimal)
     kept = [
         label or len({cell for cell in column if not is_missing(cell)}) < 2

@@ -149,7 +149,8 @@ def read_table(path: Path) -> SensorTable:
             values.append([value_of(cell, decimal) for cell in cells])
     if not values:
         raise ValueError(
-            f"{path} has no column of numbers to compress: all are text, or times and ids by name."
+            f"{path} has no column of numbers to compress: all are text, times, ids, or a first "
+            "column that only rises or falls."
         )
     Y = np.array(values).T
     if np.isinf(Y).any():
