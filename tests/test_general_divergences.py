@@ -587,6 +587,16 @@ def test_refusals_leave_the_model_as_it_was():
     assert fitted.n_samples_seen_ > 0
 
 
+def test_sparse_data_are_learned_over_sets_without_a_multiplicative_step():
+    """By the quadratic surrogate, which gains less on sparse data, but most of it."""
+    rows, region = sparse.csr_matrix(planted() * (planted() > 1)), CoveredBox(1e-8, 1e3)
+    other = model("kl", dictionary_set=region).fit(rows)
+    assert region.contains(other.components_)
+    usual, one = model("kl").fit(rows), model("kl").set_params(n_components=1).fit(rows)
+    gained, possible = (fitted.score(rows) - one.score(rows) for fitted in (other, usual))
+    assert gained > 0.7 * possible
+
+
 def test_another_solver_needs_a_new_start():
     fitted = model("squared_l2", n_passes=1).fit(planted())
     with pytest.raises(ValueError, match="set it back to go on"):
