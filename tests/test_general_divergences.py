@@ -255,6 +255,23 @@ def test_constrained_dictionary_step_against_scipy(region, powers, penalty):
         assert objective(np.maximum(d, 1e-9)) <= best.fun + 1e-6 * (1 + abs(best.fun))
 
 
+@pytest.mark.parametrize("region", [name for name in REGIONS if name not in ("orthant", "box")])
+@pytest.mark.parametrize("powers", [(1.0, 0.0), (0.6, 0.4), (0.0, 1.7)])
+@pytest.mark.parametrize("penalty", [ElasticNet(), ElasticNet(0.3, 0.2)], ids=["bare", "penalised"])
+def test_features_that_cost_too_much_do_not_disturb_the_others(region, powers, penalty):
+    """Entries that may as well be zero leave the step of the others as it is without them."""
+    region, _ = REGIONS[region]
+    rng = np.random.default_rng(1)
+    N, P = rng.random((3, 6)) + 0.1, rng.random((3, 6)) + 0.1
+    P[:, [0, 4]] *= 1e25
+    learner, parts = RatioLearner(*powers, rescale=False), Constrained(penalty, region)
+    D = learner._constrained(N, P, 1.0, parts)
+    assert D[:, [0, 4]].max() < 1e-9
+    others = [1, 2, 3, 5]
+    alone = learner._constrained(N[:, others], P[:, others], 1.0, parts)
+    np.testing.assert_allclose(D[:, others], alone, rtol=1e-7, atol=1e-12)
+
+
 @pytest.mark.parametrize("loss", [KullbackLeibler(), Hellinger(), BetaDivergence(1.3)], ids=str)
 @pytest.mark.parametrize("region", [NonnegativeL2Ball(), Simplex()], ids=str)
 def test_rescaling_changes_no_prediction(loss, region):

@@ -296,33 +296,59 @@ class RatioLearner:
         def atoms(mu: Array) -> Array:
             return self._entries(N, P, linear + mu * g1, quadratic + mu * g2)
 
-        def excess(D: Array) -> Array:
-            size: Array = (g1 * D + g2 / 2 * D * D).sum(axis=1, keepdims=True) - 1
-            return size
+        def size(D: Array) -> Array:
+            total: Array = (g1 * D + g2 / 2 * D * D).sum(axis=1, keepdims=True)
+            return np.maximum(total, 1e-300)
 
-        low = np.zeros_like(unit)
+        def fall(D: Array, mu: Array) -> Array:
+            """How fast that size falls with μ: every entry is an implicit function of it."""
+            counts = 1e-40 * D.max(axis=1, keepdims=True) < D  # others are at the end of a search
+            d = np.where(counts, D, 1.0)
+            bend = self.b * P * d ** (self.b - 1) + self.a * N * d ** (-self.a - 1)
+            bend = np.maximum(bend + quadratic + mu * g2, 1e-300)
+            total: Array = np.where(counts, (g1 + g2 * D) ** 2 / bend, 0.0)
+            return np.asarray(total.sum(axis=1, keepdims=True))
+
+        least = np.zeros_like(unit)
         if isinstance(region, Simplex):  # an equality: the multiplier may be negative
             # At this one an entry reaches the radius by itself.
-            least = P.min(axis=1, keepdims=True) * region.radius**self.b
-            low = -(least + quadratic * region.radius) / g1 * (1 - 1e-12)
-        high = unit / max(g1, g2)
+            alone = P.min(axis=1, keepdims=True) * region.radius**self.b
+            least = -(alone + quadratic * region.radius) / g1 * (1 - 1e-12)
+        D = atoms(least)
+        inside_already = (size(D) <= 1) & (not isinstance(region, Simplex))
+        high = least + unit / max(g1, g2)
         for _ in range(200):
-            outside = excess(atoms(high)) > 0
+            outside = size(atoms(high)) > 1
             if not outside.any():
                 break
-            high = np.where(outside, 4 * high, high)
-        inside_already = excess(atoms(low)) <= 0
+            high = least + np.where(outside, 4 * (high - least), high - least)
+        # The logarithm of the size is nearly linear in that of μ above its least value, as
+        # sizes of atoms are quotients; where Newton's step leaves the interval, halve it.
+        high = np.log(high - least)
+        low, s = high - 80, high
         for _ in range(100):
-            middle = (low + high) / 2
-            outside = excess(atoms(middle)) > 0
-            low, high = np.where(outside, middle, low), np.where(outside, high, middle)
-        return atoms(high if isinstance(region, Simplex) else np.where(inside_already, 0.0, high))
+            above = np.exp(s)
+            D = atoms(least + above)
+            sizes = size(D)
+            outside = sizes > 1
+            low, high = np.where(outside, s, low), np.where(outside, high, s)
+            falls = fall(D, least + above) * above
+            step = np.log(sizes) * sizes / np.where(falls > 0, falls, 1.0)
+            inside = (s + step > low) & (s + step < high) & (falls > 0)
+            step = np.where(inside, step, (low + high) / 2 - s)
+            step[(np.abs(sizes - 1) <= 1e-13) | inside_already] = 0
+            if not step.any():
+                break
+            s = s + step
+        return region.project(np.where(inside_already, atoms(least), D))
 
     def _entries(self, N: Array, P: Array, linear: Array, quadratic: Array) -> Array:
         """Roots in d of ``P d^b + linear + quadratic·d = N d^−a``, by Newton steps in log d."""
         if self.b == 0 and not np.any(quadratic):
             total = np.maximum(P + linear, 1e-300)
             return np.asarray((N / total) ** (1 / self.a))
+        if self.a == 0 and not np.any(quadratic):
+            return np.asarray((np.maximum(N - linear, 0) / np.maximum(P, 1e-300)) ** (1 / self.b))
         positive = N > 0
         n = np.where(positive, N, 1.0)
         t = np.log(np.where(P > 0, n / np.where(P > 0, P, 1), 1)) / (self.a + self.b)
