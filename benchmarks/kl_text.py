@@ -38,7 +38,7 @@ from threadpoolctl import threadpool_limits
 from thresher import BatchNMF, OnlineNMF
 from thresher.datasets import load_text_counts
 from thresher.linalg import Array
-from thresher.tasks.tfidf import TfIdf
+from thresher.tasks.text.tfidf import TfIdf
 
 K = 20
 PASSES = (0.25, 0.5, 0.75, 1, 2, 4, 6, 8, 12)

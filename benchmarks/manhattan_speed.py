@@ -24,8 +24,9 @@ from pathlib import Path
 import numpy as np
 
 from thresher import ManhattanNMF
-from thresher.engine import Half, Pool, RankOneSweeps, Step
+from thresher.engine import Pool, Step
 from thresher.linalg import Array
+from thresher.manhattan import Half, RankOneSweeps
 from thresher.penalties import Constrained
 
 SOLVERS = ("rri", "ogm", "auto")

@@ -52,7 +52,7 @@ from sklearn.metrics import roc_auc_score
 from thresher import NovelDocumentDetector, OnlineL1Dictionary, OnlineOrthogonalDictionary
 from thresher.datasets.files import find_data_file
 from thresher.linalg import Array
-from thresher.tasks.growing_words import GrowingWords
+from thresher.tasks.novelty.growing_words import GrowingWords
 
 REPORTED = (1, 2, 5, 6, 8)
 SIZES = (50, 100, 150, 200)

@@ -63,7 +63,7 @@ from thresher import TopicModel
 from thresher.datasets import TextCounts, load_text_counts
 from thresher.linalg import Array
 from thresher.metrics import purity
-from thresher.tasks.tfidf import TfIdf
+from thresher.tasks.text.tfidf import TfIdf
 
 N_TOPICS = {"bbc_news": 5, "20newsgroups": 20}
 N_WORDS, DECIBELS = 1000, 30.0

@@ -28,7 +28,7 @@ from thresher import ImageSegmenter
 from thresher.datasets.files import find_data_file
 from thresher.metrics import probabilistic_rand_index
 from thresher.plotting import frame_grid, paint_boundaries, to_png
-from thresher.tasks.segmentation import cluster_rows
+from thresher.tasks.segmentation.segmenter import cluster_rows
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "paper": {},

@@ -27,7 +27,7 @@ from thresher import ManhattanNMF, RobustNMF
 from thresher.datasets import load_faces
 from thresher.datasets.files import find_data_file
 from thresher.plotting import frame_grid, to_png
-from thresher.tasks.foreground import best_f1, grey_levels
+from thresher.tasks.demo.foreground import best_f1, grey_levels
 
 
 def videos(highway: bool) -> dict[str, tuple[Any, int, Any]]:

@@ -11,7 +11,7 @@ from thresher import SensorCodec
 from thresher.linalg import n_givens_angles
 from thresher.tasks.compression import Cloud, PacketError, VersionError
 from thresher.tasks.compression.batch import Mode, Quantiser, coded, written
-from thresher.tasks.compression.dictionary import read_dictionary, turn_towards
+from thresher.tasks.compression.dictionary import read_dictionary, rotation_towards
 from thresher.tasks.compression.entropy import BitReader, BitWriter
 from thresher.tasks.compression.grid import GRIDS, Grid
 from thresher.tasks.compression.learners import Learners
@@ -139,7 +139,7 @@ def test_dictionary_packets(n_rows):
     rng = np.random.default_rng(0)
     Q = np.linalg.qr(rng.normal(size=(10, 10)))[0]
     state = CodecState.starting_at(np.zeros(10))
-    turn = turn_towards(Q, state.D, 10).leading(n_rows, 10)
+    turn = rotation_towards(Q, state.D, 10).leading(n_rows, 10)
     assert len(turn.numbers) == n_givens_angles(10, n_rows)
     read_dictionary(state, turn.written())
     np.testing.assert_array_equal(state.D, turn.applied(np.eye(10)))

@@ -13,9 +13,9 @@ from thresher import __version__
 from thresher.cli import app
 from thresher.plotting import atom_grid, convergence_curve, frame_grid, to_png
 from thresher.report import Report
-from thresher.tasks.demo import run_demo
-from thresher.tasks.demo_result import DemoResult, busy_moments
-from thresher.tasks.foreground import automatic_threshold, best_f1, grey_levels
+from thresher.tasks.demo.foreground import automatic_threshold, best_f1, grey_levels
+from thresher.tasks.demo.result import DemoResult, busy_moments
+from thresher.tasks.demo.run import run_demo
 
 # ------------------------------------------------------------------------ the command
 

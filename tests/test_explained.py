@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from thresher import BatchNMF, ManhattanNMF, OnlineNMF, OnlineRobustNMF, RobustNMF
+from thresher.encoding import DenseFit
 from thresher.engine import Energies, UnexplainedWarning
-from thresher.losses import DenseFit, SquaredL2
+from thresher.losses import SquaredL2
 from thresher.sets import Box, CoveredBox, NonnegativeL1Ball, NonnegativeL2Ball, Simplex
 
 MODELS = {

@@ -8,7 +8,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import check_estimator
 
-import thresher.tasks.recognition
+import thresher.tasks.recognition.recognizer
 from thresher import BatchNMF, FaceRecognizer, ManhattanNMF
 from thresher.datasets import (
     add_gaussian,
@@ -188,4 +188,4 @@ class TestRecognizer:
         assert not [r["check_name"] for r in results if r["status"] == "failed"]
 
     def test_docstring(self):
-        assert doctest.testmod(thresher.tasks.recognition).failed == 0
+        assert doctest.testmod(thresher.tasks.recognition.recognizer).failed == 0

@@ -4,16 +4,14 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from thresher.encoding import CodingProblem
+from thresher.encoding import CodingProblem, DenseFit, can_stay_sparse
 from thresher.losses import (
     AlphaDivergence,
-    DenseFit,
     Hellinger,
     KullbackLeibler,
     L1Distance,
     SmoothedL1,
     SquaredL2,
-    can_stay_sparse,
 )
 
 LOSSES = {

@@ -14,6 +14,7 @@ from thresher import BatchNMF, OnlineNMF, load, save
 from thresher.encoding import (
     AutoEncoder,
     CodingProblem,
+    DenseFit,
     Encoder,
     MultiplicativeUpdates,
     Never,
@@ -28,7 +29,6 @@ from thresher.losses import (
     BetaDivergence,
     Bregman,
     Csiszar,
-    DenseFit,
     Hellinger,
     Huber,
     ItakuraSaito,

@@ -29,7 +29,7 @@ from thresher import (
     frank_wolfe,
 )
 from thresher.sets import NuclearBall
-from thresher.tasks.tfidf import TfIdf
+from thresher.tasks.text.tfidf import TfIdf
 from thresher.testing.data import planted, ready
 
 MATRIX_MODELS = [
@@ -489,20 +489,20 @@ def snapshot(detector):
 
 
 PLACES = [
-    "thresher.tasks.growing_words.GrowingWords.counts",
-    "thresher.tasks.growing_words.GrowingWords.weights",
-    "thresher.tasks.growing_words.GrowingWords.enter",
-    "thresher.tasks.growing_words.GrowingWords.learn",
-    "thresher.tasks.growing_words.GrowingWords.rarest",
-    "thresher.tasks.growing_words.GrowingWords.keep",
-    "thresher.tasks.alarm.Alarm.p_values",
-    "thresher.tasks.alarm.Alarm.marks",
-    "thresher.tasks.alarm.Alarm.learn",
-    "thresher.tasks.novelty_memory.DirectionMemory.scores",
-    "thresher.tasks.novelty_memory.DirectionMemory.grow",
-    "thresher.tasks.novelty_memory.DirectionMemory.learned",
-    "thresher.tasks.novelty_memory.DirectionMemory.keep",
-    "thresher.tasks.novel_documents.emerging_topics",
+    "thresher.tasks.novelty.growing_words.GrowingWords.counts",
+    "thresher.tasks.novelty.growing_words.GrowingWords.weights",
+    "thresher.tasks.novelty.growing_words.GrowingWords.enter",
+    "thresher.tasks.novelty.growing_words.GrowingWords.learn",
+    "thresher.tasks.novelty.growing_words.GrowingWords.rarest",
+    "thresher.tasks.novelty.growing_words.GrowingWords.keep",
+    "thresher.tasks.novelty.alarm.Alarm.p_values",
+    "thresher.tasks.novelty.alarm.Alarm.marks",
+    "thresher.tasks.novelty.alarm.Alarm.learn",
+    "thresher.tasks.novelty.memory.DirectionMemory.scores",
+    "thresher.tasks.novelty.memory.DirectionMemory.grow",
+    "thresher.tasks.novelty.memory.DirectionMemory.learned",
+    "thresher.tasks.novelty.memory.DirectionMemory.keep",
+    "thresher.tasks.novelty.detector.emerging_topics",
 ]
 NEWS = ["parliament votes on budget", "minister votes on budget", "rain wind snow"] * 5
 

@@ -6,7 +6,7 @@ import pytest
 from scipy import sparse
 
 from parts import SETS, solve
-from thresher.encoding import CodingProblem
+from thresher.encoding import CodingProblem, DenseFit
 from thresher.learning import (
     BatchSums,
     BlockDescent,
@@ -23,7 +23,7 @@ from thresher.learning import (
     initial_atoms,
 )
 from thresher.learning.outlier_weight import weighted_quantile
-from thresher.losses import DenseFit, Huber, KullbackLeibler
+from thresher.losses import Huber, KullbackLeibler
 from thresher.penalties import Constrained, ElasticNet
 from thresher.sets import NonnegativeL1Ball, NonnegativeL2Ball, NonnegativeOrthant
 

@@ -10,13 +10,13 @@ from scipy.optimize import linprog
 
 from parts import solve
 from thresher import ManhattanNMF, load, save
-from thresher.engine import (
-    BatchProblem,
+from thresher.engine import BatchProblem, Pool
+from thresher.estimators.solvers import MANHATTAN_SOLVERS
+from thresher.manhattan import (
     ExactRows,
     Graph,
     Half,
     NesterovSmoothing,
-    Pool,
     RankOneSweeps,
     SmoothedLoss,
     TwoFactors,
@@ -24,9 +24,8 @@ from thresher.engine import (
     nearest_neighbours,
     similarities,
 )
-from thresher.engine.factor_admm import FactorADMM
-from thresher.engine.nesterov import _Block
-from thresher.estimators.solvers import MANHATTAN_SOLVERS
+from thresher.manhattan.factor_admm import FactorADMM
+from thresher.manhattan.nesterov import _Block
 from thresher.penalties import Constrained, ElasticNet, GroupNorm
 from thresher.sets import Box, GroupBall, Simplex
 from thresher.streams import Batch

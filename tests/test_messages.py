@@ -22,7 +22,7 @@ from thresher import (
     SymmetricManhattanNMF,
     TopicModel,
 )
-from thresher.tasks.tfidf import TfIdf
+from thresher.tasks.text.tfidf import TfIdf
 
 rng = np.random.default_rng(0)
 X = rng.random((12, 5))

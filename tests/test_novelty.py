@@ -17,11 +17,11 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.metrics import roc_auc_score
 
 from thresher import NovelDocumentDetector, OnlineNMF, OnlineOrthogonalDictionary, load, save
-from thresher.tasks.alarm import Alarm
-from thresher.tasks.directions import Directions, _joined, unit_rows
-from thresher.tasks.document_steps import document_steps
-from thresher.tasks.emerging import emerging_topics
-from thresher.tasks.growing_words import GrowingWords
+from thresher.tasks.novelty.alarm import Alarm
+from thresher.tasks.novelty.directions import Directions, _joined, unit_rows
+from thresher.tasks.novelty.emerging import emerging_topics
+from thresher.tasks.novelty.growing_words import GrowingWords
+from thresher.tasks.novelty.steps import document_steps
 
 TOPICS = {
     name: words.split()

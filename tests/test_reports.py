@@ -22,10 +22,10 @@ from thresher.plotting import (
     to_png,
 )
 from thresher.report import Report
-from thresher.tasks.demo import BATCH_SIZE, N_COMPONENTS, run_demo
-from thresher.tasks.demo_report import demo_report
-from thresher.tasks.demo_result import DemoResult, Measures, TakenApart
-from thresher.tasks.foreground import automatic_threshold, best_f1
+from thresher.tasks.demo.foreground import automatic_threshold, best_f1
+from thresher.tasks.demo.report import demo_report
+from thresher.tasks.demo.result import DemoResult, Measures, TakenApart
+from thresher.tasks.demo.run import BATCH_SIZE, N_COMPONENTS, run_demo
 
 
 class Page(HTMLParser):

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-import thresher.tasks.segmentation
+import thresher.tasks.segmentation.segmenter
 from thresher import ImageSegmenter, SymmetricManhattanNMF
 from thresher.plotting import frame_grid, paint_boundaries
-from thresher.tasks.segmentation import image_similarity, normalised
-from thresher.tasks.superpixels import superpixels
+from thresher.tasks.segmentation.segmenter import image_similarity, normalised
+from thresher.tasks.segmentation.superpixels import superpixels
 
 
 def _three_regions(height=60, width=80, noise=0.05):
@@ -143,4 +143,4 @@ def test_boundaries_lie_between_segments():
 
 
 def test_docstring():
-    assert doctest.testmod(thresher.tasks.segmentation).failed == 0
+    assert doctest.testmod(thresher.tasks.segmentation.segmenter).failed == 0

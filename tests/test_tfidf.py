@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import make_pipeline
 
-from thresher.tasks.tfidf import TfIdf
+from thresher.tasks.text.tfidf import TfIdf
 
 
 @pytest.fixture

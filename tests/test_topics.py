@@ -20,8 +20,8 @@ import thresher
 from thresher import OnlineNMF, TopicModel
 from thresher.metrics import purity
 from thresher.plotting import bar_panels, share_bars, to_png
-from thresher.tasks.documents import batches_of_stream
-from thresher.tasks.tfidf import TfIdf
+from thresher.tasks.text.documents import batches_of_stream
+from thresher.tasks.text.tfidf import TfIdf
 
 SUBJECTS = {
     "animals": ["horse", "sheep", "goose", "otter", "badger", "weasel", "falcon", "beetle"],

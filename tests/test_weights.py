@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 
+from thresher.encoding import DenseFit
 from thresher.engine.first_look import spread_rows
 from thresher.estimators import (
     BatchNMF,
@@ -17,7 +18,7 @@ from thresher.estimators import (
     RobustNMF,
 )
 from thresher.learning import HalfLife, RobustApproximation
-from thresher.losses import DenseFit, SquaredL2
+from thresher.losses import SquaredL2
 from thresher.streams import Batch
 from thresher.testing.data import planted, start
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     )
     from thresher.learning import frank_wolfe
     from thresher.tasks.compression import SensorCodec
-    from thresher.tasks.novel_documents import NovelDocumentDetector
+    from thresher.tasks.novelty import NovelDocumentDetector
     from thresher.tasks.recognition import FaceRecognizer
     from thresher.tasks.segmentation import ImageSegmenter
     from thresher.tasks.topics import TopicModel
@@ -42,7 +42,7 @@ _HOMES = {
     "FaceRecognizer": "thresher.tasks.recognition",
     "ImageSegmenter": "thresher.tasks.segmentation",
     "ManhattanNMF": "thresher.estimators",
-    "NovelDocumentDetector": "thresher.tasks.novel_documents",
+    "NovelDocumentDetector": "thresher.tasks.novelty",
     "L1Dictionary": "thresher.estimators",
     "OnlineL1Dictionary": "thresher.estimators",
     "OnlineNMF": "thresher.estimators",

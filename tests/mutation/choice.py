@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from mutation.draw import Mutant
-from mutation.imports import Imports
+from mutation.imports import Imports, is_compiled
 from mutation.source import Source
 
 Key = tuple[str, str, int]
@@ -115,7 +115,7 @@ class Choice:
         code = self.imports.files[file]
         scope = code.scopes[line]
         lines = self.coverage.lines[file]
-        if file.startswith("src/thresher/kernels/") and scope:  # few tests run them uncompiled
+        if is_compiled(file) and scope:  # few tests run them uncompiled
             calls = self.imports.lines_that_call(file, scope.split(".")[0])
             return {t for name, at in calls for t in self._of_key(name, at)}
         if found := lines.get(code.keys[line]):

@@ -12,6 +12,11 @@ Function = tuple[str, str]  # a file of the library and the name of a function i
 Line = tuple[str, int]
 
 
+def is_compiled(file: str) -> bool:
+    """Whether a file's functions are compiled: those of the kernels, wherever they stand."""
+    return "kernels/" in file
+
+
 def file_of(root: Path, module: str) -> str | None:
     """The file of a module, relative to the root of the repository."""
     path = Path("src", *module.split("."))
@@ -61,7 +66,7 @@ class Imports:
         callers: dict[Function, set[Function]] = defaultdict(set)
         lines: dict[Function, set[Line]] = defaultdict(set)
         for name, code in self.files.items():
-            compiled = name.startswith("src/thresher/kernels/")
+            compiled = is_compiled(name)
             for line, user, target in self._calls(name, code):
                 if compiled and user:
                     callers[target].add((name, user))

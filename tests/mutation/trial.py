@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mutation.draw import Mutant
-from mutation.imports import Imports
+from mutation.imports import Imports, is_compiled
 
 NOT_COPIED = (".git", ".venv*", ".mutants", ".hypothesis", ".*_cache", "results", "*.thr")
 BROKEN = {  # the change is no program any more, which no test had to notice
@@ -64,7 +64,7 @@ def snapshot(root: Path) -> Iterator[Path]:
 
 def keep_compiled(copy: Path, root: Path) -> None:
     """Take over what was compiled in a copy, or every trial would compile it again."""
-    for cached in copy.glob("src/thresher/kernels/__pycache__/*.nb?"):
+    for cached in copy.glob("src/thresher/**/kernels/__pycache__/*.nb?"):
         source = cached.parents[1] / f"{cached.name.split('.')[0]}.py"
         target = root / cached.relative_to(copy)
         if (root / source.relative_to(copy)).stat().st_mtime_ns == source.stat().st_mtime_ns:
@@ -80,7 +80,7 @@ def judge(mutant: Mutant, tests: dict[str, float], original: Path, imports: Impo
         shutil.copytree(original, folder)
         file = f"src/thresher/{mutant.file}"
         (folder / file).write_text(mutant.text, encoding="utf-8")
-        compiled = mutant.file.startswith("kernels/")
+        compiled = is_compiled(mutant.file)
         if compiled:
             _forget_compiled(folder, imports.importers(file))
         spare = SECONDS_TO_START + compiled * SECONDS_TO_COMPILE

@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.table import Table
 
 from thresher.cli.progress import stages
-from thresher.tasks.demo import run_demo
-from thresher.tasks.demo_report import demo_report
-from thresher.tasks.demo_result import DemoResult
+from thresher.tasks.demo.report import demo_report
+from thresher.tasks.demo.result import DemoResult
+from thresher.tasks.demo.run import run_demo
 
 
 def show_demo(out: Path, seed: int, quick: bool) -> None:

@@ -3,6 +3,7 @@
 from thresher.encoding.auto import AutoEncoder, RoughEncoder
 from thresher.encoding.block_admm import ROUNDS_WITH_GAPS, BlockADMM, Rough
 from thresher.encoding.block_newton import BlockNewton
+from thresher.encoding.fit import DenseFit, Fit, SparseFit, can_stay_sparse
 from thresher.encoding.iterate import (
     Block,
     BlockEncoder,
@@ -31,8 +32,10 @@ __all__ = [
     "BlockNewton",
     "Certified",
     "CodingProblem",
+    "DenseFit",
     "Encoder",
     "Encoding",
+    "Fit",
     "LeastAbsolute",
     "LinearisedADMM",
     "MultiplicativeUpdates",
@@ -45,7 +48,9 @@ __all__ = [
     "RoughEncoder",
     "Settled",
     "SmallChange",
+    "SparseFit",
     "Status",
+    "can_stay_sparse",
     "duality_gap",
     "published_rule",
 ]

@@ -131,7 +131,7 @@ class AutoEncoder:
         return int(F // (_KEPT_FEATURES_PER_ATOM * K))
 
     def _coarse(self, problem: CodingProblem) -> CodingProblem:
-        """The problem on every so-manieth feature."""
+        """The problem on features at even distances."""
 
         def make() -> CodingProblem:
             D = np.ascontiguousarray(problem.D[:, :: self._stride(problem)])

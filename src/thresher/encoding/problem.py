@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from thresher.encoding.fit import DenseFit, SparseFit
 from thresher.linalg import Array
-from thresher.losses import DenseFit, Loss, SeparableLoss, SparseFit
+from thresher.losses import Loss, SeparableLoss
 from thresher.penalties import Constrained, ElasticNet
 from thresher.sets import NonnegativeOrthant
 

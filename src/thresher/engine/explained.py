@@ -5,8 +5,8 @@ from dataclasses import astuple, dataclass
 
 import numpy as np
 
+from thresher.encoding import DenseFit, SparseFit
 from thresher.linalg import Array
-from thresher.losses import DenseFit, SparseFit
 
 _MOST = 0.5
 _NOTHING = 1e-3

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.encoding import BlockEncoder, CodingProblem
+from thresher.encoding import BlockEncoder, CodingProblem, can_stay_sparse
 from thresher.engine.state import StreamState
 from thresher.engine.units import (
     check_largest,
@@ -26,7 +26,7 @@ from thresher.linalg import (
     sparse_block_slices,
     without_traces,
 )
-from thresher.losses import Loss, can_stay_sparse
+from thresher.losses import Loss
 from thresher.penalties import Constrained
 from thresher.sets import NonnegativeL2Ball
 from thresher.streams import Batch

@@ -6,15 +6,7 @@ from typing import Any
 import numpy as np
 
 from thresher.encoding import AutoEncoder, BlockEncoder, CodingProblem
-from thresher.engine import (
-    Alternation,
-    BatchProblem,
-    Callback,
-    OnlineMethod,
-    Pool,
-    TwoFactors,
-    is_bare,
-)
+from thresher.engine import Alternation, BatchProblem, Callback, OnlineMethod, Pool
 from thresher.estimators.batch import BatchModel
 from thresher.estimators.divergence import is_plain
 from thresher.estimators.registry import frozen_mask, named_atoms, named_graph, named_regulariser
@@ -22,6 +14,7 @@ from thresher.estimators.solvers import MANHATTAN_SOLVERS, named_solver
 from thresher.learning import BlockDescent, QuadraticLearner
 from thresher.linalg import Array
 from thresher.losses import ElasticDistance, L1Distance, Loss
+from thresher.manhattan import TwoFactors, is_bare
 from thresher.penalties import Constrained
 from thresher.sets import Box
 from thresher.streams import Batch

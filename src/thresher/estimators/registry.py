@@ -8,12 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.engine import (
-    Graph,
-    is_bare,
-    nearest_neighbours,
-    similarities,
-)
 from thresher.estimators.parameters import is_number
 from thresher.learning import (
     FixedWeight,
@@ -40,6 +34,7 @@ from thresher.losses import (
     Mahalanobis,
     SquaredL2,
 )
+from thresher.manhattan import Graph, is_bare, nearest_neighbours, similarities
 from thresher.penalties import L1, Constrained, ElasticNet, GroupLasso, Penalty
 from thresher.sets import (
     Box,

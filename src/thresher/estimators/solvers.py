@@ -21,13 +21,6 @@ from thresher.encoding import (
     Settled,
     SmallChange,
 )
-from thresher.engine import (
-    ExactRows,
-    Half,
-    HalfSolver,
-    NesterovSmoothing,
-    RankOneSweeps,
-)
 from thresher.learning import (
     CONVEX_AVERAGING,
     CONVEX_STEP,
@@ -55,6 +48,7 @@ from thresher.losses import (
     Loss,
     SquaredL2,
 )
+from thresher.manhattan import ExactRows, Half, HalfSolver, NesterovSmoothing, RankOneSweeps
 
 NamedSolver = TypeVar("NamedSolver")
 

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.encoding.fit import DenseFit, SparseFit
 from thresher.linalg import Array, thinned
-from thresher.losses import DenseFit, L1Distance, SparseFit
+from thresher.losses import L1Distance
 from thresher.penalties import Constrained
 
 

@@ -11,9 +11,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.encoding.fit import DenseFit, SparseFit
 from thresher.learning.statistics import Statistics
 from thresher.linalg import Array
-from thresher.losses import DenseFit, SparseFit
 from thresher.penalties import Constrained, ElasticNet
 from thresher.sets import NonnegativeL1Ball, NonnegativeOrthant
 

@@ -6,10 +6,10 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.encoding.fit import DenseFit, SparseFit
 from thresher.learning.coded_samples import CodedSamples, linearised_step
 from thresher.learning.statistics import Statistics
 from thresher.linalg import Array
-from thresher.losses import DenseFit, SparseFit
 from thresher.penalties import Constrained
 
 Steps = Literal["theorem", "adaptive"]

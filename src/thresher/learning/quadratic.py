@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.encoding.fit import DenseFit, SparseFit
 from thresher.learning.surrogate import (
     BatchSums,
     DictionaryProblem,
@@ -12,7 +13,6 @@ from thresher.learning.surrogate import (
     QuadraticStatistics,
 )
 from thresher.linalg import Array
-from thresher.losses import DenseFit, SparseFit
 from thresher.penalties import Constrained
 
 

@@ -21,10 +21,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.encoding.fit import DenseFit, SparseFit
 from thresher.kernels.ratio import add_batch, measure_atoms, write_atoms
 from thresher.learning.statistics import Statistics
 from thresher.linalg import Array
-from thresher.losses import DenseFit, SparseFit
 from thresher.penalties import Constrained, ElasticNet
 from thresher.sets import (
     Box,

@@ -6,8 +6,8 @@ from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.encoding.fit import DenseFit, SparseFit
 from thresher.linalg import Array
-from thresher.losses import DenseFit, SparseFit
 from thresher.penalties import Constrained
 
 

@@ -13,9 +13,9 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
+from thresher.encoding.fit import DenseFit, SparseFit
 from thresher.learning.statistics import Statistics
 from thresher.linalg import Array
-from thresher.losses import DenseFit, SparseFit
 from thresher.penalties import Constrained
 
 _LEAST_CURVATURE = 0.02

@@ -9,6 +9,7 @@ from thresher.linalg.blocks import (
     sparse_block_slices,
     without_traces,
 )
+from thresher.linalg.few_nonzeros import thinned
 from thresher.linalg.givens import (
     from_givens,
     givens_angles,
@@ -16,7 +17,6 @@ from thresher.linalg.givens import (
     turned_by_whole_givens,
 )
 from thresher.linalg.polar import approach, newton_schulz, polar
-from thresher.linalg.thin import thinned
 
 __all__ = [
     "Array",

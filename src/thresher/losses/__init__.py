@@ -3,7 +3,6 @@
 from thresher.losses.base import Loss
 from thresher.losses.distances import ElasticDistance, L1Distance, L2Distance
 from thresher.losses.envelope import Envelope, Huber
-from thresher.losses.fit import DenseFit, Fit, SparseFit, can_stay_sparse
 from thresher.losses.generators import Bregman, Csiszar
 from thresher.losses.mahalanobis import Mahalanobis
 from thresher.losses.powers import (
@@ -22,10 +21,8 @@ __all__ = [
     "BetaDivergence",
     "Bregman",
     "Csiszar",
-    "DenseFit",
     "ElasticDistance",
     "Envelope",
-    "Fit",
     "Hellinger",
     "Huber",
     "ItakuraSaito",
@@ -36,7 +33,5 @@ __all__ = [
     "Mahalanobis",
     "SeparableLoss",
     "SmoothedL1",
-    "SparseFit",
     "SquaredL2",
-    "can_stay_sparse",
 ]

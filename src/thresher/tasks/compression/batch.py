@@ -6,12 +6,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from thresher.kernels.lattice_codec import lattice_encode, lattice_next
-from thresher.kernels.mask_codec import mask_chances, mask_learn
-from thresher.kernels.transform_codec import transform_encode, transform_next, values_on_grid
 from thresher.linalg import Array
 from thresher.tasks.compression.entropy import BitReader, BitWriter
 from thresher.tasks.compression.grid import GRIDS
+from thresher.tasks.compression.kernels.lattice import lattice_encode, lattice_next
+from thresher.tasks.compression.kernels.mask import mask_chances, mask_learn
+from thresher.tasks.compression.kernels.transform import (
+    transform_encode,
+    transform_next,
+    values_on_grid,
+)
 from thresher.tasks.compression.limits import check_claim, padded
 from thresher.tasks.compression.packet import PacketError
 from thresher.tasks.compression.state import CodecState

@@ -10,7 +10,7 @@ import numpy as np
 
 from thresher.linalg import Array
 from thresher.tasks.compression.batch import Coded, Mode, Quantiser, coded
-from thresher.tasks.compression.dictionary import Turn, take_turn
+from thresher.tasks.compression.dictionary import Rotation, rotate_dictionary
 from thresher.tasks.compression.grid import grid_of
 from thresher.tasks.compression.learners import Account, Learners
 from thresher.tasks.compression.search import (
@@ -65,11 +65,13 @@ class Rows(NamedTuple):
         """Some of the rows."""
         return Rows(self.Y[rows], self.present[rows], self.grid)
 
-    def after(self, state: CodecState, turn: Turn | None = None) -> Callable[[Quantiser], Coded]:
-        """How to code these rows from a state, after a turn of its dictionary."""
-        if turn is not None:
+    def after(
+        self, state: CodecState, rotation: Rotation | None = None
+    ) -> Callable[[Quantiser], Coded]:
+        """How to code these rows from a state, after a rotation of its dictionary."""
+        if rotation is not None:
             state = state.copy()
-            take_turn(state, turn)
+            rotate_dictionary(state, rotation)
         return partial(coded, state, self.Y, self.present)
 
 
@@ -78,7 +80,7 @@ class Choice(NamedTuple):
 
     rows: Rows
     coded: Coded
-    turn: Turn | None = None
+    rotation: Rotation | None = None
 
 
 class Budget(NamedTuple):
@@ -96,7 +98,7 @@ class Trial(NamedTuple):
     """A `Candidate`, how to code with it, and what came of it."""
 
     account: Account
-    turn: Turn
+    rotation: Rotation
     cost: int
     at: At
     batch: Coded
@@ -128,7 +130,7 @@ class Chooser:
             choice = self._first(state, rows, budget, batches_left)
         else:
             choice = self._next(state, rows, budget, batches_left, self._slope)
-        if choice.turn is not None:
+        if choice.rotation is not None:
             self._learners.settle()
         return choice
 
@@ -137,7 +139,7 @@ class Chooser:
 
     def _first(self, state: CodecState, rows: Rows, budget: Budget, left: float) -> Choice:
         """Find the slope that spends the bound, by lattice and by the likeliest dictionary."""
-        allowed, turn = budget.bound - budget.spent, None
+        allowed, rotation = budget.bound - budget.spent, None
         at: At = partial(lattice_at, rows.after(state), rows.grid)
         fit = _found(least_slope(at, allowed, rows.n_values))
         tried = [] if self._N < 2 else self._tried(state, rows, fit.slope)
@@ -146,13 +148,13 @@ class Chooser:
             other = least_slope(likeliest.at, allowed, rows.n_values)
             saved = 0.0 if other is None else (fit.batch.bits - other.batch.bits) * (1 + left)
             if other is not None and saved > 8 * likeliest.cost:
-                fit, turn = other, likeliest.turn
+                fit, rotation = other, likeliest.rotation
         self._slope = fit.slope
         n_over = rows_over(fit, np.where(rows.present, rows.Y, np.nan), allowed)
         if n_over and fit.over is not None:
             leading = rows.part(slice(n_over))
-            return Choice(leading, leading.after(state, turn)(fit.over.quantiser), turn)
-        return Choice(rows, fit.batch, turn)
+            return Choice(leading, leading.after(state, rotation)(fit.over.quantiser), rotation)
+        return Choice(rows, fit.batch, rotation)
 
     def _next(
         self, state: CodecState, rows: Rows, budget: Budget, left: float, slope: float
@@ -192,7 +194,7 @@ class Chooser:
             gain = self._learners.account(trial.account, saved) + left * saved - trial.cost
             least = min(least, bits)
             if gain > most:
-                most, choice, at = gain, Choice(rows, trial.batch, trial.turn), trial.at
+                most, choice, at = gain, Choice(rows, trial.batch, trial.rotation), trial.at
         if least > _FAR * known:
             self._rest = _REST  # dictionaries are far from paying: look again later
         return choice, at
@@ -201,7 +203,7 @@ class Chooser:
         """The rows with every dictionary that could be sent."""
         trials = []
         for candidate in self._learners.candidates(state.D, self._codec.angle_bits):
-            at = partial(transform_at, rows.after(state, candidate.turn), rows.grid)
+            at = partial(transform_at, rows.after(state, candidate.rotation), rows.grid)
             trials.append(Trial(*candidate, at, at(slope)))
         return trials
 
@@ -217,10 +219,10 @@ class Chooser:
         # Of those within the bound the cheapest; if there is none, the most exact, if clearly so.
         best = (0.95 * choice.coded.error, np.inf)
         for candidate in self._learners.candidates(state.D, self._codec.angle_bits):
-            found = rows.after(state, candidate.turn)(quantiser)
+            found = rows.after(state, candidate.rotation)(quantiser)
             merit = (max(found.error, allowed), found.bits + 8 * candidate.cost)
             if merit < best:
-                best, choice = merit, Choice(rows, found, candidate.turn)
+                best, choice = merit, Choice(rows, found, candidate.rotation)
         return choice
 
 

@@ -1,4 +1,4 @@
-"""Dictionaries in packets: the turn from the dictionary that the cloud has, as Givens angles.
+"""Dictionaries in packets: the rotation from the dictionary that the cloud has, as Givens angles.
 
 The edge codes with what the cloud will have, rounded angles and all, so that coarse angles cost a
 little sparsity and no accuracy. All atoms need N(N−1)/2 angles and a sign; where the weak ones code
@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from thresher.kernels.adaptive_bits import chances_of_scale, first_chances
 from thresher.linalg import Array, givens_angles, n_givens_angles, turned_by_whole_givens
 from thresher.tasks.compression.entropy import BitReader, BitWriter
+from thresher.tasks.compression.kernels.adaptive_bits import chances_of_scale, first_chances
 from thresher.tasks.compression.limits import check_claim, padded
 from thresher.tasks.compression.packet import PacketError
 from thresher.tasks.compression.state import CodecState
@@ -22,8 +22,8 @@ _HEAD = struct.Struct("<HbB")
 _FINEST = 12
 
 
-class Turn(NamedTuple):
-    """A turn of the leading atoms, in multiples of 2π / 2^bits."""
+class Rotation(NamedTuple):
+    """A rotation of the leading atoms, in multiples of 2π / 2^bits."""
 
     numbers: Array
     sign: int
@@ -31,7 +31,7 @@ class Turn(NamedTuple):
     bits: int
 
     def applied(self, D: Array) -> Array:
-        """The dictionary after the turn, the same on any machine."""
+        """The dictionary after the rotation, the same on any machine."""
         return turned_by_whole_givens(D, self.numbers, self.sign, 2**self.bits)
 
     def written(self) -> bytes:
@@ -49,17 +49,17 @@ class Turn(NamedTuple):
         ends = [n_givens_angles(N, r + 1) for r in range(self.n_rows)]
         return np.split(self.numbers, ends[:-1])
 
-    def leading(self, n_rows: int, N: int) -> "Turn":
-        """The turn of fewer atoms."""
+    def leading(self, n_rows: int, N: int) -> "Rotation":
+        """The rotation of fewer atoms."""
         numbers = self.numbers[: n_givens_angles(N, n_rows)]
         return self._replace(numbers=numbers, n_rows=min(n_rows, self.n_rows))
 
 
-def turn_towards(D: Array, cloud: Array, bits: int) -> Turn:
-    """The turn from the cloud's dictionary to D."""
+def rotation_towards(D: Array, cloud: Array, bits: int) -> Rotation:
+    """The rotation from the cloud's dictionary to D."""
     angles, sign = givens_angles(D @ cloud.T)
     numbers = np.rint(angles * 2**bits / (2 * np.pi)).astype(np.int64)
-    return Turn(numbers, sign, len(D) - 1, bits)
+    return Rotation(numbers, sign, len(D) - 1, bits)
 
 
 def matched(D: Array, cloud: Array) -> Array:
@@ -86,12 +86,12 @@ def read_dictionary(state: CodecState, payload: bytes) -> None:
         numbers += [reader.number(chances) for _ in range(N - 1 - r)]
     if max(map(abs, numbers)) > 2**bits:
         raise PacketError("The packet does not decode: angles of more than a turn.")
-    take_turn(state, Turn(np.array(numbers), sign, n_rows, bits))
+    rotate_dictionary(state, Rotation(np.array(numbers), sign, n_rows, bits))
 
 
-def take_turn(state: CodecState, turn: Turn) -> None:
-    """The state after the cloud has a turn; what was known about the old atoms is dropped."""
-    state.transform.D[:] = turn.applied(state.D)
+def rotate_dictionary(state: CodecState, rotation: Rotation) -> None:
+    """The state after the cloud has a rotation; what was known about the old atoms is dropped."""
+    state.transform.D[:] = rotation.applied(state.D)
     for known in (state.transform.codes, state.transform.moments):
         known[:] = 0
 

@@ -11,7 +11,7 @@ from thresher.estimators.inputs import unmasked
 from thresher.linalg import Array
 from thresher.tasks.compression.batch import written
 from thresher.tasks.compression.chooser import Budget, Choice, Chooser, Rows
-from thresher.tasks.compression.dictionary import Turn, take_turn, turn_towards
+from thresher.tasks.compression.dictionary import Rotation, rotate_dictionary, rotation_towards
 from thresher.tasks.compression.grid import GRIDS
 from thresher.tasks.compression.keyframe import Keyframe, keyframe_digest
 from thresher.tasks.compression.packet import (
@@ -127,7 +127,7 @@ class Edge:
         D = self._state.D.copy()
         packets = [self._keyframe(self._state.level)]
         if not np.array_equal(D, np.eye(self._N)):
-            packets.append(self._dictionary(turn_towards(D, np.eye(self._N), 9)))
+            packets.append(self._dictionary(rotation_towards(D, np.eye(self._N), 9)))
         return packets
 
     def _batch(self, rows: Rows) -> list[bytes]:
@@ -193,7 +193,7 @@ class Edge:
                 "Some values are too large beside the others to be coded in one stream; put NaN "
                 "where a sensor failed, or start a new edge."
             )
-        packets = [] if choice.turn is None else [self._dictionary(choice.turn)]
+        packets = [] if choice.rotation is None else [self._dictionary(choice.rotation)]
         payload = written(choice.coded, choice.rows.present)
         self._state = choice.coded.state
         self._n_values += choice.rows.n_values
@@ -210,10 +210,10 @@ class Edge:
         self.n_packets_["keyframe"] += 1
         return self._packet(Kind.KEYFRAME, keyframe.written())
 
-    def _dictionary(self, turn: Turn) -> bytes:
-        take_turn(self._known(), turn)
+    def _dictionary(self, rotation: Rotation) -> bytes:
+        rotate_dictionary(self._known(), rotation)
         self.n_packets_["dictionary"] += 1
-        return self._packet(Kind.DICTIONARY, turn.written())
+        return self._packet(Kind.DICTIONARY, rotation.written())
 
 
 def _drawn() -> int:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.kernels.adaptive_bits import CHANCE_LEVELS, ESCAPE, spell
+from thresher.tasks.compression.kernels.adaptive_bits import CHANCE_LEVELS, ESCAPE, spell
 from thresher.tasks.compression.packet import PacketError
 
 _LONGEST = 60

@@ -13,7 +13,7 @@ import numpy as np
 
 from thresher.estimators import OnlineOrthogonalDictionary
 from thresher.linalg import Array
-from thresher.tasks.compression.dictionary import Turn, matched, turn_towards
+from thresher.tasks.compression.dictionary import Rotation, matched, rotation_towards
 
 HALF_LIVES = (200.0, 1000.0, 5000.0)
 """In rows; what ``forgetting="auto"`` chooses from."""
@@ -27,7 +27,7 @@ class Candidate(NamedTuple):
     """A dictionary that could be sent, and the bytes that it costs."""
 
     account: Account
-    turn: Turn
+    rotation: Rotation
     cost: int
 
 
@@ -66,10 +66,12 @@ class Learners:
         first = np.array_equal(cloud, np.eye(N))
         for half_life, D in self.dictionaries().items():
             D = D if first else matched(D, cloud)
-            whole = turn_towards(D, cloud, bits)
+            whole = rotation_towards(D, cloud, bits)
             for n_rows in sorted({max(1, N // 8), max(1, N // 3), N - 1}):
-                turn = whole.leading(n_rows, N)
-                found.append(Candidate((half_life, turn.n_rows), turn, len(turn.written())))
+                rotation = whole.leading(n_rows, N)
+                found.append(
+                    Candidate((half_life, rotation.n_rows), rotation, len(rotation.written()))
+                )
         return found
 
     def account(self, account: Account, bytes_saved: float) -> float:

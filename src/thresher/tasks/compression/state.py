@@ -7,10 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from thresher.kernels.lattice_codec import LatticeState, first_lattice
-from thresher.kernels.mask_codec import MaskState, first_mask
-from thresher.kernels.transform_codec import TransformState, first_transform
 from thresher.linalg import Array
+from thresher.tasks.compression.kernels.lattice import LatticeState, first_lattice
+from thresher.tasks.compression.kernels.mask import MaskState, first_mask
+from thresher.tasks.compression.kernels.transform import TransformState, first_transform
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,340 @@
+"""Codes against samples: losses and slopes of the prediction ``C D``, dense and sparse alike.
+
+For a dense block everything is taken from the prediction. For a sparse one the prediction is known
+at the nonzeros only, and that is enough (errata E.4): with ``∇ = ∇⁺ − ∇⁻``, the part ∇⁻ vanishes
+where data are zero, and ∇⁺ is the same number everywhere (KL, α > 0, ℓ1) or the prediction itself
+(squared ℓ2), so that the sums over all F features come from the row sums of D, or from D Dᵀ. The
+work grows with the nonzeros.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from thresher.kernels.envelope import mean_curvature
+from thresher.kernels.sparse_rows import add_rows, floor_rows, products_at
+from thresher.linalg import Array
+from thresher.losses.base import Loss
+from thresher.losses.distances import L2Distance
+from thresher.losses.separable import FLOOR, SeparableLoss
+from thresher.losses.smoothed import SmoothedL1
+from thresher.losses.squared import SquaredL2
+
+Pair = tuple[Array, Array]
+
+_LEAST_LENGTH = 1e-3
+"""Of the sample's own: one that is met exactly would otherwise outweigh all others."""
+
+
+def can_stay_sparse(loss: Loss) -> bool:
+    """Whether the work for a sparse row can grow with its nonzeros."""
+    return isinstance(loss, SquaredL2) or (
+        isinstance(loss, SeparableLoss) and loss.zero_slope is not None
+    )
+
+
+class Fit(ABC):
+    """The codes ``C`` of some samples on the dictionary ``D``, and what a loss says of them."""
+
+    @abstractmethod
+    def values(self) -> Array:
+        """Loss of every row, shape (n,)."""
+
+    @abstractmethod
+    def code_slopes(self) -> Pair:
+        """``∇⁺Dᵀ`` and ``∇⁻Dᵀ``: the slope in the codes, in its two parts; (n, K) or (1, K)."""
+
+    @abstractmethod
+    def dictionary_slopes(self, C: Array) -> Pair:
+        """``Cᵀ∇⁺`` and ``Cᵀ∇⁻`` for codes that include sample weights; (K, F) or (K, 1)."""
+
+    @abstractmethod
+    def dictionary_gradient(self, C: Array) -> Array:
+        """``Cᵀ∇``, shape (K, F), for codes that include sample weights."""
+
+    @abstractmethod
+    def row_curvatures(self) -> Array:
+        """A bound κ on the curvature of every row's loss, shape (n,); one if there is none."""
+
+    @abstractmethod
+    def curvatures(self, energy: Array) -> Array:
+        """``Σ_n energy_n |∇|/|x − y|`` for each feature: what `learning.surrogate` needs."""
+
+    @abstractmethod
+    def dictionary_curvature(self, C: Array) -> Array:
+        """``Σ_n C_nk |∇|/|x − y|`` for each atom and feature: what `learning.diagonal` needs."""
+
+    @abstractmethod
+    def residuals(self, limit: int) -> tuple[Array, Any, Array]:
+        """``|x − y|`` of at most ``limit`` entries that were seen, the row and the weight of each.
+
+        As large as they would be if codes had not been fitted to them.
+        """
+
+
+@dataclass
+class DenseFit(Fit):
+    """Of a dense block."""
+
+    loss: Loss
+    X: Array
+    C: Array
+    D: Array
+    weight: Array | None = None
+
+    @cached_property
+    def prediction(self) -> Array:
+        """``C D``."""
+        product: Array = self.C @ self.D
+        return product
+
+    @cached_property
+    def _value_and_gradient(self) -> Pair:
+        return self.loss.value_and_gradient(self.X, self.prediction, self.weight)
+
+    @cached_property
+    def _split(self) -> Pair:
+        return self.loss.split(self.X, self.prediction, self.weight)
+
+    @property
+    def gradient(self) -> Array:
+        """∇, shape (n, F)."""
+        return self._value_and_gradient[1]
+
+    def values(self) -> Array:
+        """From the prediction."""
+        return self._value_and_gradient[0]
+
+    def code_slopes(self) -> Pair:
+        """Two products with Dᵀ."""
+        positive, negative = self._split
+        return positive @ self.D.T, negative @ self.D.T
+
+    def dictionary_slopes(self, C: Array) -> Pair:
+        """Two products with Cᵀ."""
+        positive, negative = self._split
+        return C.T @ positive, C.T @ negative
+
+    def dictionary_gradient(self, C: Array) -> Array:
+        """A product with Cᵀ."""
+        product: Array = C.T @ self.gradient
+        return product
+
+    def row_curvatures(self) -> Array:
+        """The largest weight of an entry counts; for the ℓ2 distance, ``1/‖e‖`` (errata E.6)."""
+        n, dtype = len(self.X), self.X.dtype
+        if isinstance(self.loss, L2Distance):
+            usual = self.loss.value(self.X, np.zeros_like(self.X), self.weight)
+            length = np.maximum(self.values(), dtype.type(_LEAST_LENGTH) * usual)
+            return 1 / np.where(length > 0, length, 1)
+        bound = dtype.type(self.loss.curvature if np.isfinite(self.loss.curvature) else 1)
+        if self.weight is None:
+            return np.full(n, bound)
+        largest = self.weight.max(axis=1)
+        return np.where(largest > 0, largest, 1) * bound
+
+    def curvatures(self, energy: Array) -> Array:
+        """In one compiled pass, unless the loss knows it better."""
+        if isinstance(self.loss, SmoothedL1):
+            total: Array = self.dictionary_curvature(energy[:, None])[0]
+            return total
+        dtype = self.X.dtype
+        sums = np.zeros(self.X.shape[1], dtype=dtype)
+        bound = self.loss.curvature if np.isfinite(self.loss.curvature) else 0.0
+        weight = np.empty((0, 0), dtype=dtype) if self.weight is None else self.weight
+        values = (self.X, self.prediction, self.gradient, weight, energy.astype(dtype, copy=False))
+        mean_curvature(*values, dtype.type(bound), sums)
+        return sums
+
+    def dictionary_curvature(self, C: Array) -> Array:
+        """A product with Cᵀ."""
+        bend = _bend(self.loss, self.X, self.prediction)
+        total: Array = C.T @ (bend if self.weight is None else bend * self.weight)
+        return total
+
+    def energies(self) -> tuple[Array, ...]:
+        """``Σ w x²``, ``Σ w xy``, ``Σ w y²``, ``Σ w x``, ``Σ w y`` of every row; y: prediction."""
+        X, Y = self.X, self.prediction
+        ones: Array = np.ones((1, 1), dtype=X.dtype)
+        if self.weight is not None:
+            ones = np.sqrt(self.weight)
+            X, Y = np.where(ones > 0, X * ones, 0), Y * ones
+        ones = np.broadcast_to(ones, X.shape)
+        pairs = ((X, X), (X, Y), (Y, Y), (X, ones), (Y, ones))
+        return tuple(np.einsum("nf,nf->n", *pair) for pair in pairs)
+
+    def residuals(self, limit: int) -> tuple[Array, Any, Array]:
+        """Entries at even distances, ``limit`` of them at most.
+
+        The residuals of f entries to which a codes were fitted have the energy of f − a: each is
+        divided by ``√(1 − a/f)``, and counts as much as that leaves. Rows with no more entries
+        than codes say nothing.
+        """
+        width = self.X.shape[1]
+        step = max(1, -(-self.X.size // limit))
+        if step > 1 and width % step == 0:
+            step += 1  # or every row would give the same features
+        places = np.arange(0, self.X.size, step)
+        if self.weight is not None:
+            places = places[self.weight.ravel()[places] > 0]
+        E = np.abs(self.X.ravel()[places] - self.prediction.ravel()[places])
+        rows = places // width
+        weights = np.ones(len(rows)) if self.weight is None else self.weight.ravel()[places]
+        seen = np.full(len(self.X), width)
+        if self.weight is not None:
+            seen = np.count_nonzero(self.weight, axis=1)
+        left = 1 - np.count_nonzero(self.C, axis=1) / np.maximum(seen, 1)
+        left = np.maximum(left, 0)[rows]
+        sizes = E / np.sqrt(np.where(left > 0, left, 1)).astype(E.dtype)
+        return sizes, rows, weights * left
+
+
+@dataclass
+class SparseFit(Fit):
+    """Of a CSR block without gaps, for losses of which `can_stay_sparse` is true.
+
+    ``transposed`` is Dᵀ in memory order, ``row_sums`` the sums of the atoms, and ``gram`` gives
+    D Dᵀ, which only the squared loss needs.
+    """
+
+    loss: SeparableLoss
+    X: Any
+    C: Array
+    D: Array
+    transposed: Array
+    row_sums: Array
+    gram: Callable[[], Array]
+
+    @cached_property
+    def rows(self) -> Any:
+        """The row of every nonzero."""
+        return np.repeat(np.arange(self.X.shape[0]), np.diff(self.X.indptr))
+
+    @cached_property
+    def _products(self) -> Array:
+        """``C D`` at the nonzeros."""
+        y: Array = np.empty_like(self.X.data)
+        products_at(self.X.indptr, self.X.indices, self.C, self.transposed, y)
+        return y
+
+    @cached_property
+    def _entries(self) -> Pair:
+        """Data and predictions at the nonzeros, in the domain of the loss."""
+        x, y = self.X.data, self._products
+        if not self.loss.positive_prediction:
+            return x, y
+        floored: Array = np.empty_like(y)
+        floor_rows(self.X.indptr, x, y, x.dtype.type(FLOOR), floored)
+        return x, floored
+
+    @cached_property
+    def _negative(self) -> Any:
+        """∇⁻, which is zero where data are."""
+        positive, values = self.loss.entry_split(*self._entries)
+        if self.loss.zero_slope is not None:  # what ∇⁺ is beyond its value at zeros belongs here
+            values = values - (positive - positive.dtype.type(self.loss.zero_slope))
+        return sparse.csr_array((values, self.X.indices, self.X.indptr), shape=self.X.shape)
+
+    def values(self) -> Array:
+        """What the nonzeros cost beyond zeros, and what all F entries would cost as zeros."""
+        x, y = self._entries
+        slope = self.loss.zero_slope
+        as_zeros = self._products**2 / 2 if slope is None else x.dtype.type(slope) * self._products
+        beyond = self.loss.entry_value(x, y) - as_zeros
+        total = _row_sums(self.X.indptr, beyond)
+        if self.loss.zero_slope is None:
+            total += np.einsum("nk,nk->n", self.C @ self.gram(), self.C) / 2
+        else:
+            total += self.loss.zero_slope * (self.C @ self.row_sums)
+        return total.astype(x.dtype)
+
+    def code_slopes(self) -> Pair:
+        """Row sums or the Gram matrix for all features; the nonzeros by a sparse product."""
+        negative = self._negative @ self.transposed
+        if self.loss.zero_slope is None:
+            return self.C @ self.gram(), negative
+        return self._apart((self.loss.zero_slope * self.row_sums)[None], negative)
+
+    def dictionary_slopes(self, C: Array) -> Pair:
+        """Code sums or CᵀC for all features; the nonzeros by a sparse product."""
+        sums = np.zeros((self.X.shape[1], C.shape[1]))  # float64, whatever the data are
+        add_rows(self.X.indptr, self.X.indices, self._negative.data, C, sums)
+        negative = sums.T
+        if self.loss.zero_slope is None:
+            return (C.T @ self.C) @ self.D, negative
+        return self._apart(self.loss.zero_slope * C.sum(axis=0)[:, None], negative)
+
+    def dictionary_gradient(self, C: Array) -> Array:
+        """The difference of the two parts."""
+        positive, negative = self.dictionary_slopes(C)
+        return positive - negative
+
+    def row_curvatures(self) -> Array:
+        """One."""
+        return np.ones(self.X.shape[0], dtype=self.X.dtype)
+
+    def curvatures(self, energy: Array) -> Array:
+        """At the nonzeros; a linear cost has no curvature, a quadratic one has one."""
+        if self.loss.zero_slope is None:
+            return np.full(self.X.shape[1], energy.sum(dtype=np.float64))
+        bend = _bend(self.loss, *self._entries) * energy[self.rows]
+        return _sums(self.X.indices, bend, self.X.shape[1])
+
+    def dictionary_curvature(self, C: Array) -> Array:
+        """At the nonzeros, by a sparse product."""
+        sums = np.zeros((self.X.shape[1], C.shape[1]))
+        if self.loss.zero_slope is None:
+            sums += C.sum(axis=0, dtype=np.float64)
+        else:
+            add_rows(self.X.indptr, self.X.indices, _bend(self.loss, *self._entries), C, sums)
+        return sums.T
+
+    def residuals(self, limit: int) -> tuple[Array, Any, Array]:
+        """At the nonzeros, as they are: they alone do not tell how many entries codes fitted."""
+        x, y = self._entries
+        step = max(1, -(-x.size // limit))
+        sizes = np.abs(x - y)[::step]
+        return sizes, self.rows[::step], np.ones(len(sizes))
+
+    def _apart(self, positive: Array, negative: Array) -> Pair:
+        """Two parts that are not negative, with the same difference.
+
+        The second one can be, where zeros weigh less than other entries.
+        """
+        if self._negative.data.min(initial=0) >= 0:
+            return positive, negative
+        excess = np.minimum(negative, 0)
+        return positive - excess, negative - excess
+
+
+def _bend(loss: Loss, x: Array, y: Array) -> Array:
+    """``|∇|/|x − y|`` of every entry."""
+    if isinstance(loss, SmoothedL1):
+        return loss.entry_bend(x, y)
+    E = np.abs(x - y)
+    slope = np.abs(loss.gradient(x, y) if x.ndim == 2 else _entry_gradient(loss, x, y))
+    return np.where(E > 0, slope / np.where(E > 0, E, 1), 0)
+
+
+def _entry_gradient(loss: Loss, x: Array, y: Array) -> Array:
+    assert isinstance(loss, SeparableLoss)
+    return loss.entry_gradient(x, y)
+
+
+def _sums(places: Any, values: Array, length: int) -> Array:
+    """Add values up by place, in float64."""
+    return np.asarray(np.bincount(places, weights=values, minlength=length), dtype=np.float64)
+
+
+def _row_sums(indptr: Any, values: Array) -> Array:
+    """Sums of the values of every sparse row, in float64."""
+    sums = np.zeros(len(indptr) - 1)
+    filled = indptr[:-1] < indptr[1:]
+    if filled.any():
+        sums[filled] = np.add.reduceat(values, indptr[:-1][filled], dtype=np.float64)
+    return sums

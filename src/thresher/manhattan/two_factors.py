@@ -1,0 +1,209 @@
+"""The second loop on two factors that are treated alike: codes, and the transposed dictionary."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from thresher.engine.batch import BatchProblem
+from thresher.engine.pool import Pool
+from thresher.linalg import Array
+from thresher.manhattan.factor_admm import FactorADMM
+from thresher.manhattan.graph import Graph
+from thresher.manhattan.half import Half, HalfSolver
+from thresher.penalties import Constrained, ElasticNet
+from thresher.sets import (
+    Box,
+    ConvexSet,
+    GroupBall,
+    NonnegativeL1Ball,
+    NonnegativeL2Ball,
+    NonnegativeOrthant,
+    Simplex,
+)
+
+_BURST = 10
+
+
+@dataclass
+class TwoFactors:
+    """Alternate between codes and dictionary, each moved by a solver for half of the problem.
+
+    Where codes may be multiplied by anything at no cost, a bound on the length of atoms is no
+    constraint at all: the dictionary moves without it, and after each round atoms are brought to
+    the length of their set and codes take the difference, so that the scale cannot drift.
+    """
+
+    problem: BatchProblem
+    D: Array
+    C: Array
+    solver: Callable[[Half], HalfSolver]
+    pool: Pool
+    square: float = 0.0
+    graph: Graph | None = None
+    quick_start: float = 0.0
+    """Where positive, `FactorADMM` works first, until a burst improves by less than that share."""
+    data_loss: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._code_solver = self.solver(self.codes)
+        self._dictionary_solver = self.solver(self.dictionary)
+        self.C = self._in_units(self.C)
+        self.data_loss = self.codes.total(evaluate(self.codes, self.D, self.C, self.pool))
+        self._quick: FactorADMM | None = None
+        if self.quick_start > 0 and FactorADMM.applies(self.codes, self.dictionary):
+            self._quick = FactorADMM(self.codes, self.dictionary, self.D, self.C, self.pool)
+
+    @cached_property
+    def codes(self) -> Half:
+        """The half in which codes move."""
+        problem, batch = self.problem, self.problem.batch
+        loss: Any = problem.loss
+        return Half(
+            batch.X,
+            problem.method.code_regulariser,
+            problem.dtype,
+            problem.method.unit,
+            loss.zero_weight,
+            self.square,
+            batch.entry_weight,
+            row_weight=batch.sample_weight,
+            graph=self.graph,
+        )
+
+    @cached_property
+    def dictionary(self) -> Half:
+        """The half in which the dictionary moves: samples are features."""
+        batch, regulariser = self.problem.batch, self.problem.method.dictionary_regulariser
+        X, weight = batch.X, batch.entry_weight
+        if self._is_scaled:
+            regulariser = Constrained(regulariser.penalty)
+        return replace(
+            self.codes,
+            samples=_transposed(X),
+            regulariser=regulariser,
+            entry_weight=None if weight is None else np.ascontiguousarray(weight.T),
+            row_weight=None,
+            column_weight=batch.sample_weight,
+            amount=float(self.problem.sample_weight.sum()),
+            transposed=True,
+            free=self.problem.free(len(self.D)),
+            graph=None,
+        )
+
+    # --------------------------------------------------------------- the second loop
+
+    def improve_codes(self) -> None:
+        """Move the codes; as long as the quick start helps, both factors."""
+        while self._quick is not None:
+            if self._burst(self._quick):
+                return
+            if not self._quick.narrow():
+                self._quick = None
+        self.C, losses = self._code_solver.improve(self.codes, self.D, self.C, self.pool)
+        self.data_loss = self.codes.total(losses)
+
+    def improve_dictionary(self) -> None:
+        """Move the dictionary, and share out the scale."""
+        if self._quick is not None:
+            return
+        A = np.ascontiguousarray(self.C.T)
+        V, losses = self._dictionary_solver.improve(self.dictionary, A, self.D.T, self.pool)
+        self.D = np.ascontiguousarray(V.T)
+        self.data_loss = self.dictionary.total(losses)
+        if self._is_scaled:
+            self._rescale()
+
+    def certificate(self) -> float:
+        """Not known: nothing here bounds what is left."""
+        return float("nan")
+
+    def objective(self) -> float:
+        """Per unit of sample weight: loss, penalties, graph."""
+        total = self.data_loss + self.codes.penalty(self.C) + self.dictionary.penalty(self.D.T)
+        return total / float(self.problem.sample_weight.sum())
+
+    def _burst(self, quick: FactorADMM) -> bool:
+        """Take the factors of the quick start if they are better; whether they were, clearly."""
+        before, kept = self.objective(), (self.C, self.D, self.data_loss)
+        self.C, self.D, self.data_loss = quick.burst(_BURST)
+        if self._is_scaled:
+            self._rescale()
+        now = self.objective()
+        if not now < before:
+            self.C, self.D, self.data_loss = kept
+        return before - now > self.quick_start * before
+
+    # ------------------------------------------------------------------------ scale
+
+    def _in_units(self, C: Array) -> Array:
+        """Codes in the units of the data: the prediction of a row sums to what the sample does."""
+
+        def work(rows: slice, X: Array, weight: Array | None) -> Array:
+            Y = C[rows] @ self.D
+            if weight is not None:
+                X, Y = X * weight, Y * weight
+            data, predicted = X.sum(axis=1, keepdims=True), Y.sum(axis=1, keepdims=True)
+            factor: Array = data / np.where(predicted > 0, predicted, 1)
+            return C[rows] * factor
+
+        return self.codes.prox(np.concatenate(self.codes.for_rows(work, self.pool)), 0.0)
+
+    @cached_property
+    def _is_scaled(self) -> bool:
+        method = self.problem.method
+        free = _costs_nothing(method.code_regulariser) and self.graph is None
+        region, penalty = (
+            method.dictionary_regulariser.region,
+            method.dictionary_regulariser.penalty,
+        )
+        return free and is_bare(penalty) and _length_of(region) is not None
+
+    def _rescale(self) -> None:
+        length = _length_of(self.problem.method.dictionary_regulariser.region)
+        assert length is not None
+        factor = length(self.D)
+        factor[(factor == 0) | ~self.problem.free(len(self.D))] = 1
+        self.D = self.D / factor[:, None]
+        self.C = self.C * factor
+
+
+def evaluate(half: Half, A: Array, V: Array, pool: Pool) -> Array:
+    """The loss of every row."""
+
+    def work(rows: slice, X: Array, weight: Array | None) -> Array:
+        return half.losses(X - V[rows] @ A, weight)
+
+    return np.concatenate(half.for_rows(work, pool))
+
+
+def _transposed(X: Any) -> Any:
+    """Features in rows: a copy, since it is read row by row, in every round."""
+    return X.T.tocsr() if hasattr(X, "indptr") else np.ascontiguousarray(X.T)
+
+
+def _length_of(region: ConvexSet) -> Callable[[Array], Array] | None:
+    """Lengths of atoms relative to those that a set allows; None if it bounds more than lengths."""
+    if isinstance(region, NonnegativeOrthant):
+        return lambda D: np.asarray(np.linalg.norm(D, axis=1))
+    if isinstance(region, NonnegativeL2Ball):
+        return lambda D: np.asarray(np.linalg.norm(D, axis=1) / D.dtype.type(region.radius))
+    if isinstance(region, NonnegativeL1Ball | Simplex):
+        return lambda D: np.asarray(D.sum(axis=1) / D.dtype.type(region.radius))
+    if isinstance(region, GroupBall) and not region.of_rows:  # one length for all atoms
+        return lambda D: np.full(len(D), region.filled(D), dtype=D.dtype)
+    return None
+
+
+def is_bare(penalty: Any) -> bool:
+    """Whether there is no penalty at all."""
+    return isinstance(penalty, ElasticNet) and penalty.l1 == penalty.l2 == 0
+
+
+def _costs_nothing(codes: Constrained) -> bool:
+    """Whether codes may be multiplied by any positive number."""
+    region = codes.region
+    nonnegative = isinstance(region, Box) and region.lower == 0 and region.upper == np.inf
+    return nonnegative and is_bare(codes.penalty)

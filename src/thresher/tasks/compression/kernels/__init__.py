@@ -1,0 +1,1 @@
+"""Compiled loops of the codec; see `thresher.kernels.compiling` for how."""

@@ -1,0 +1,1 @@
+"""The demonstration: a synthetic street, taken apart and shown on a page."""

@@ -1,0 +1,86 @@
+"""A `TopicModel` as arrays and a JSON document, for `thresher.save` and `thresher.load`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import clone
+
+from thresher.estimators.base import DictionaryModel
+from thresher.estimators.saving import pack, packed_parameters, unpack, unpacked_model
+from thresher.persistence import Contents, put_strings
+from thresher.tasks.text.tfidf import TfIdf
+from thresher.tasks.text.words import WordCounter, default_vectorizer
+
+if TYPE_CHECKING:
+    from thresher.tasks.topics.model import TopicModel
+
+
+def pack_topics(model: TopicModel) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Words, document frequencies, and the factorisation."""
+    if not hasattr(model, "model_"):
+        raise ValueError("This model has not been fitted; there is nothing to save.")
+    model._check_goes_on()
+    if model.vectorizer is not None or not isinstance(model.model_, DictionaryModel):
+        raise ValueError(
+            "Only what this library made can be saved: the default vectoriser (or counts), and a "
+            "model of Thresher. Save model.model_ by itself, or use joblib."
+        )
+    inner, document = pack(model.model_)
+    arrays = {f"model.{name}": values for name, values in inner.items()}
+    put_strings(arrays, "words", model._counter.words)
+    n_documents = None
+    if model.tfidf_ is not None:
+        tfidf, n_documents = model.tfidf_, model.tfidf_.n_documents_
+        arrays |= {"frequency": tfidf.document_frequency_, "idf": tfidf.idf_}
+        arrays["selected"] = tfidf.selected_.astype(np.int64)
+    return arrays, {
+        "parameters": packed_parameters(model, arrays),
+        "texts": model._counter.vectorizer is not None,
+        "n_documents": n_documents,
+        "model": document,
+    }
+
+
+def unpack_topics(contents: Contents) -> TopicModel:
+    """The model again; it goes on as if it had never been a file."""
+    factoriser = unpack(contents.inner("model"))
+    words = np.array(contents.strings("words"), dtype=object)
+    if not isinstance(factoriser, DictionaryModel):
+        raise contents.error("what it holds inside is no dictionary of words")
+    old = "words_given" in contents.document  # version 1
+    model = _of_version_1(contents, words, factoriser) if old else unpacked_model(contents)
+    vectorizer = None
+    if contents.flag("texts"):
+        if len(set(words)) != len(words):
+            raise contents.error("it has the same word twice")
+        vectorizer = default_vectorizer(words if model.vocabulary is not None else None)
+        vectorizer.vocabulary_ = {word: column for column, word in enumerate(words)}
+    tfidf = None
+    if contents.value("n_documents") is not None:
+        tfidf = TfIdf(model.n_words)
+        tfidf.n_documents_, tfidf.n_features_in_ = contents.integer("n_documents"), len(words)
+        tfidf.document_frequency_ = contents.array("frequency", (len(words),))
+        tfidf.idf_ = contents.array("idf", (len(words),))
+        tfidf.selected_ = contents.places("selected", None, len(words))
+        tfidf._began_as = tfidf._identity()
+    width = len(words) if tfidf is None else len(tfidf.selected_)
+    if factoriser.components_.shape[1] != width:
+        raise contents.error(f"{width} words do not suit {factoriser.components_.shape[1]} columns")
+    adopted: TopicModel = model._adopt(WordCounter(words, vectorizer), tfidf, factoriser)
+    return adopted
+
+
+def _of_version_1(contents: Contents, words: Any, factoriser: Any) -> TopicModel:
+    """Version 1 told whether words and a model were given, and not which."""
+    parameters = {
+        **contents.record("parameters"),
+        "random_state": contents.value("random_state"),
+    }
+    document = {"class": contents.text("class"), "parameters": parameters}
+    model: TopicModel = unpacked_model(Contents({}, document, contents.name))
+    return model.set_params(
+        vocabulary=list(words) if contents.flag("words_given") else None,
+        model=clone(factoriser) if contents.flag("model_given") else None,
+    )

@@ -1,0 +1,52 @@
+"""What goes into the model of topics and what comes out, with a sentence where it cannot."""
+
+from typing import Any
+
+import numpy as np
+
+from thresher.linalg import Array
+from thresher.tasks.text.tfidf import TfIdf
+
+
+def weighted(tfidf: TfIdf | None, counts: Any) -> Any:
+    """What a model learns from: tf-idf, or the counts themselves."""
+    return counts.astype(np.float64) if tfidf is None else tfidf._weights(counts)
+
+
+def first_weights(tfidf: TfIdf | None, counts: Any) -> Any:
+    """Weights of the first documents, if there is anything to learn from them."""
+    n_documents, n_words = counts.shape
+    if counts.nnz == 0 or not counts.data.any():
+        raise ValueError(
+            f"None of the {n_words} words of the vocabulary stands in these {n_documents} "
+            "documents; see that they are not empty, or count other words."
+        )
+    weights = weighted(tfidf, counts)
+    if weights.nnz == 0 and n_documents == 1:
+        raise ValueError(
+            "One document does not tell which words matter, for their weight compares documents; "
+            "begin with more, or give weighting=None."
+        )
+    if weights.nnz == 0:
+        raise ValueError(
+            "No word tells these documents apart: all of them have the same words. Begin with "
+            "more documents, or give weighting=None."
+        )
+    return weights
+
+
+def atoms_of(model: Any, n_words: int) -> Array:
+    """``components_``, one column for each word."""
+    name = type(model).__name__
+    if not hasattr(model, "components_"):
+        raise ValueError(
+            f"{name} has no components_ after learning, so it shows no topics; give a model that "
+            "factorises, such as OnlineNMF, or leave it out."
+        )
+    atoms = np.asarray(model.components_, dtype=np.float64)
+    if atoms.ndim != 2 or atoms.shape[1] != n_words:
+        raise ValueError(
+            f"The components_ of {name} have the shape {atoms.shape}; topics need a row each, with "
+            f"{n_words} columns, one for each word."
+        )
+    return atoms
