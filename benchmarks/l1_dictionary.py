@@ -20,7 +20,6 @@ import json
 import resource
 import time
 import warnings
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +30,7 @@ from sklearn.metrics import roc_auc_score
 
 from thresher import L1Dictionary, OnlineL1Dictionary
 from thresher.encoding import CodingProblem, Encoder, LinearisedADMM, Never
+from thresher.engine import Plan
 from thresher.linalg import Array
 from thresher.losses import L1Distance
 from thresher.penalties import L1, Constrained
@@ -39,8 +39,8 @@ from thresher.penalties import L1, Constrained
 class OneCurvature(OnlineL1Dictionary):
     """The surrogate with one curvature per word, whatever the order of the documents."""
 
-    def _method(self, n_components: int, in_order: bool = True) -> Any:
-        return replace(super()._method(n_components, in_order), majorised=None)
+    def _plan(self, n_components: int, in_order: bool = True) -> Any:
+        return Plan(super()._plan(n_components, in_order).candidates[-1:])
 
 
 def sum_to_one(X: Any) -> Any:

@@ -43,7 +43,7 @@ from thresher import OnlineRobustNMF, RobustNMF, StopAfter
 from thresher.datasets import make_outlier_stream
 from thresher.datasets.outlier_stream import OutlierStream
 from thresher.encoding import AutoEncoder, CodingProblem, OutlierADMM, ProjectedGradient
-from thresher.engine import BatchADMM, OnlineMethod, Pool, Step
+from thresher.engine import BatchADMM, OnlineMethod, Plan, Pool, Step
 from thresher.learning import DictionaryADMM, DictionaryGradient
 from thresher.linalg import Array
 from thresher.losses import Envelope
@@ -127,11 +127,12 @@ class Tuned:
         name = TUNABLE.get(type(part))
         return replace(part, **{name: getattr(self, name)}) if name else part
 
-    def _method(self, *given: Any) -> OnlineMethod:
-        method = super()._method(*given)  # type: ignore[misc]
+    def _plan(self, *given: Any) -> Plan[OnlineMethod]:
+        (candidate,) = super()._plan(*given).candidates  # type: ignore[misc]
+        method = candidate.method
         encoder = replace(method.encoder, solver=self._tuned(method.encoder.solver))
-        step = self._tuned(method.dictionary_step)
-        return replace(method, encoder=encoder, dictionary_step=step)
+        learner = replace(method.learner, step=self._tuned(method.learner.step))
+        return Plan((replace(candidate, method=replace(method, encoder=encoder, learner=learner)),))
 
     def _alternation(self, *given: Any) -> Any:
         return self._tuned(super()._alternation(*given))  # type: ignore[misc]

@@ -207,7 +207,7 @@ class LearnerAlone:
     """What a model does with a batch, without checks of input and without a history."""
 
     def __init__(self, model: OnlineOrthogonalDictionary) -> None:
-        method, state = model._verbs(len(model.components_)), model._state
+        method, state = model._plan(len(model.components_)).common, model._state
         self.learner, self.forgetting = method.learner, method.forgetting
         self.D, self.statistics = state.D, state.statistics
         self.step, self.seen = state.n_steps, state.weight_seen

@@ -94,7 +94,7 @@ CASES = {
     "l2": Case("ℓ2", "outliers", L2Distance()),
 }
 MAJORISED = DivergenceSolver(
-    "near-exact codes, majorised dictionary", RoughEncoder(), "multiplicative"
+    "near-exact codes, majorised dictionary", RoughEncoder(), multiplicative=True
 )
 HUES = {
     "auto": "#c98a1b",

@@ -96,7 +96,7 @@ class _Bad:
     def __init__(self):
         self.calls = 0
 
-    def prepare(self, problem):
+    def prepare(self, problem, rows=None):
         pass
 
     def encode(self, problem, X, weight=None, start=None):
@@ -112,7 +112,7 @@ class _Bad:
 def test_neither_half_step_raises_the_objective():
     X = planted(100)
     fitted = RobustNMF(4, random_state=0, verbose=0).fit(X)
-    method = fitted._method(4)
+    method = fitted._plan(4).common
     method = replace(method, learner=QuadraticLearner(_Bad()))
     problem = BatchProblem(method, Batch(X), method.problem(fitted._state).loss, X.dtype)
     D, codes = fitted.components_.copy(), fitted.transform(X)

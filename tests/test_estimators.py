@@ -104,7 +104,7 @@ def test_every_part_learns_and_survives_saving(kind, parameters, tmp_path):
         parameters = {}
     X = planted(300)
     fitted = kind(4, random_state=0, verbose=0, **parameters).fit(X)
-    method = fitted._method(4)
+    method = fitted._plan(4).common
     assert method.dictionary_regulariser.region.contains(fitted.components_)
     if "scale_samples" not in parameters:  # there codes are feasible for the scaled sample
         assert method.code_regulariser.region.contains(fitted.transform(X))

@@ -51,7 +51,7 @@ def test_bounded_codes_explain_data_of_any_size(codes):
 
 
 def dictionary_set(**parameters):
-    return OnlineRobustNMF(3, **parameters)._method(3).dictionary_regulariser.region
+    return OnlineRobustNMF(3, **parameters)._plan(3).common.dictionary_regulariser.region
 
 
 def test_atoms_lie_in_a_ball_unless_codes_are_bounded():
@@ -64,7 +64,7 @@ def test_atoms_lie_in_a_ball_unless_codes_are_bounded():
         assert dictionary_set(code_set=region).cone
     assert dictionary_set(code_set="simplex", code_penalty=0.1).cone
     assert dictionary_set(code_set="simplex", dictionary_set="box") == Box()
-    published = OnlineNMF(3, solver="spsgd", code_set=Box(1e-8, 1e8))._method(3)
+    published = OnlineNMF(3, solver="spsgd", code_set=Box(1e-8, 1e8))._plan(3).common
     assert published.dictionary_regulariser.region == CoveredBox()
 
 

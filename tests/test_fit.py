@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from thresher.encoding import CodingProblem, DenseFit, can_stay_sparse
+from thresher.encoding import CodingProblem, DenseFit
 from thresher.losses import (
     AlphaDivergence,
     Hellinger,
@@ -49,7 +49,7 @@ def _samples(dtype=np.float64):
 def test_sparse_is_dense(name, dtype):
     X, D, C = _samples(dtype)
     problem = CodingProblem(D, LOSSES[name])
-    assert can_stay_sparse(problem.loss)
+    assert problem.loss.stays_sparse
     dense, thin = problem.fit(X, C), problem.fit(sparse.csr_matrix(X), C)
     close = {"rtol": 1e-9 if dtype == np.float64 else 2e-4, "atol": 1e-7}
     np.testing.assert_allclose(thin.values(), dense.values(), **close)

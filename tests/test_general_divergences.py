@@ -165,7 +165,7 @@ def test_sparse_rows_have_the_codes_of_dense_ones(loss, penalty):
 def test_multiplicative_codes_never_rise_and_approach_the_optimum(divergence, parameter):
     X = planted(20)
     D = np.random.default_rng(1).random((K, F)) + 0.05
-    loss = model(divergence, parameter)._method(K).loss(0.3)
+    loss = model(divergence, parameter)._plan(K).common.loss(0.3)
     problem = CodingProblem(D, loss)
     solver = MultiplicativeUpdates()
     C, last = None, np.inf
@@ -376,7 +376,7 @@ def test_peers_of_the_paper_learn_and_refuse_other_losses(solver, divergence, tm
     save(fitted, tmp_path / "model")
     again = load(tmp_path / "model").partial_fit(X[:48])
     np.testing.assert_array_equal(again.components_, fitted.partial_fit(X[:48]).components_)
-    with pytest.raises(ValueError, match="another divergence"):
+    with pytest.raises(ValueError, match=r"not AlphaDivergence.*use solver=.auto."):
         model("kl", solver=solver).fit(X)
 
 
@@ -509,7 +509,10 @@ def test_the_best_start_is_taken_and_its_run_is_unchanged():
 
     truth, flat = (OnlineNMF(6, init=atoms, **given) for atoms in (D, np.ones_like(D)))
     states = [each._begin(Batch(X), 0) for each in (truth, flat)]
-    source, method = ArraySource(X, 64, True, 0), truth._method(6, in_order=False)
+    source, method = (
+        ArraySource(X, 64, True, 0),
+        truth._plan(6, in_order=False).begun_with(states[0]).method,
+    )
     with Pool(1) as pool:
         for starts in (states, states[::-1]):
             assert best_start(method, starts, source, pool, 2) is states[0]

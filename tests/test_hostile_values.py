@@ -10,7 +10,7 @@ from thresher import (
     OnlineOrthogonalDictionary,
     OnlineRobustNMF,
 )
-from thresher.engine.first_look import are_documents, spread_rows
+from thresher.engine.first_batch import is_mostly_zero, spread_rows
 from thresher.losses import AlphaDivergence
 from thresher.streams import Batch
 
@@ -101,16 +101,16 @@ def test_first_looks_see_no_entries_of_weight_zero(form, garbage):
         np.testing.assert_array_equal(first, second)
     # Of the entries that were seen, more than a quarter are not zero.
     assert np.count_nonzero(X[~missing]) > 0.25 * np.count_nonzero(~missing)
-    assert not are_documents(gaps)
-    assert not are_documents(other)
+    assert not is_mostly_zero(gaps)
+    assert not is_mostly_zero(other)
 
 
 def test_documents_are_told_by_their_weights():
     X = np.array([[1.0, 1, 1, 1], [1.0, 0, 0, 0]])
     copies = np.repeat(X, [1, 40], axis=0)
-    assert are_documents(Batch(copies)) == are_documents(Batch(X, np.array([1.0, 40.0])))
-    assert are_documents(Batch(X, np.array([0.0, 1.0])))
-    assert not are_documents(Batch(X))
+    assert is_mostly_zero(Batch(copies)) == is_mostly_zero(Batch(X, np.array([1.0, 40.0])))
+    assert is_mostly_zero(Batch(X, np.array([0.0, 1.0])))
+    assert not is_mostly_zero(Batch(X))
 
 
 def test_new_documents_take_the_place_of_dead_atoms():

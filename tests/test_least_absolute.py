@@ -8,6 +8,7 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from thresher.encoding import (
+    DENSE,
     AutoEncoder,
     BlockADMM,
     Certified,
@@ -262,7 +263,7 @@ def test_auto_and_rough_take_it():
         )
     np.testing.assert_allclose(AutoEncoder().encode(problem, X).codes, exact, atol=1e-9)
     for regulariser in (Constrained(ElasticNet(0, 0.1)), Constrained(region=Simplex())):
-        assert not LeastAbsolute.applies(CodingProblem(D, L1Distance(), regulariser))
+        assert LeastAbsolute().requires(CodingProblem(D, L1Distance(), regulariser), DENSE)
 
 
 def test_what_rounding_left_in_a_dictionary_is_no_pivot():
@@ -301,7 +302,7 @@ def test_codes_below_a_bound_against_highs(upper, weighted):
     X, D = samples(rng)
     weight = rng.random(X.shape) if weighted else None
     problem = CodingProblem(D, L1Distance(), Constrained(L1(0.3), Box(0.0, upper)))
-    assert LeastAbsolute.applies(problem)
+    assert LeastAbsolute().requires(problem, DENSE) is None
     for codes in (LeastAbsolute(TOL), AutoEncoder(TOL)):
         C = codes.encode(problem, X, weight).codes
         assert (C >= 0).all()

@@ -120,7 +120,7 @@ def test_sfw_is_the_authors_baseline():
 def test_one_batch_iteration_with_p_4_is_msp():
     """With ρ = γ = 1 on one batch, ``polar((c∘³)ᵀ y)`` of Zhai et al.; it never lowers ‖c‖₄."""
     Y = make_orthogonal_stream(500, 5, random_state=0).data
-    learner = model(solver="noncvx_sfw", p=4)._learner()
+    learner = model(solver="noncvx_sfw", p=4)._solver()
     D = polar(np.random.default_rng(1).normal(size=(5, 5)))
     values = []
     for _ in range(15):
@@ -134,7 +134,7 @@ def test_one_batch_iteration_with_p_4_is_msp():
 def test_the_gap_is_zero_exactly_at_stationary_points():
     """Lemma 2: positive at a random point of the ball, zero where power iterations end."""
     Y = make_orthogonal_stream(2000, 5, random_state=0).data
-    learner = model(solver="noncvx_sfw")._learner()
+    learner = model(solver="noncvx_sfw")._solver()
     D = polar(np.random.default_rng(1).normal(size=(5, 5)))
     assert frank_wolfe_gap(Y, D) > 0.01
     assert frank_wolfe_gap(Y, 0.5 * D) > 0
@@ -155,10 +155,10 @@ def test_erratum_1_weights_above_one_cost_early_accuracy():
     for seed in range(7):
         stream = make_orthogonal_stream(600, 10, random_state=seed)
         printed = model(solver="noncvx_sfw", init="random", random_state=seed)
-        learner = printed._learner()
+        learner = printed._solver()
         shifted = model(solver="noncvx_sfw", init="random", random_state=seed)
         better = FrankWolfeLearner(SHIFTED_AVERAGING, learner.step)
-        shifted._learner = lambda better=better: better
+        shifted._solver = lambda better=better: better
         before = orthogonal_error(stream.dictionary, printed.fit(stream.data).components_)
         after = orthogonal_error(stream.dictionary, shifted.fit(stream.data).components_)
         ratios.append(after / before)
@@ -174,7 +174,7 @@ def test_erratum_2_the_gradient_has_its_factor():
         return -np.mean(np.sum(np.abs(Y @ d.reshape(4, 4).T) ** 3, axis=1))
 
     numeric = approx_fprime(D.ravel(), loss, 1e-7).reshape(4, 4)
-    learner = model(solver="noncvx_sfw")._learner()
+    learner = model(solver="noncvx_sfw")._solver()
     sums = learner.summarise(learner.begin(Y, np.ones(30), D), D, Y, np.ones(30))
     np.testing.assert_allclose(sums.G / 30, numeric, atol=1e-4)
     gap = np.linalg.norm(numeric, "nuc") + np.sum(numeric * D)

@@ -150,7 +150,7 @@ EXAMPLES = {
     "AlphaDivergence": (0.5,), "BetaDivergence": (1.5,), "SmoothedL1": (0.1, 0.5),
     "Mahalanobis": (np.eye(3),), "SparseGroupLasso": (0.1, 0.3, (0, 1)), "GroupNorm": (0.1,),
     "HalfLife": (7.0,), "RatioLearner": (1.0, 0.0, False, 2.0), "FactorSolver": ("x", ogm().choose),
-    "DivergenceSolver": ("x", spsgd().encoder, spsgd().learner, WHOLE),
+    "DivergenceSolver": ("x", spsgd().encoder, spsgd().learner, True, WHOLE),
     "Encoder": (spsgd().encoder.solver,), "Envelope": (ElasticNet(0.1, 0.2), Box(0.0, 3.0)),
     "Box": (-1.0, np.inf), "GroupBall": (2.0, (0, 1), np.inf, True),
 }  # fmt: skip

@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from thresher.encoding import DenseFit
-from thresher.engine.first_look import spread_rows
+from thresher.engine.first_batch import spread_rows
 from thresher.estimators import (
     BatchNMF,
     OnlineL1Dictionary,

@@ -112,9 +112,11 @@ def rows_stand_alone(rng: Rng) -> str:
     rtol, unit = 1e-5 if dtype == np.float64 else 1e-3, _units(model, S)
     for place, i in enumerate(order[:4]):
         alone = model.transform(S[i : i + 1])[0]
-        D = model.components_[:, ~np.isnan(S[i])]  # what was not seen may have many answers
-        near(alone @ D, together[i] @ D, rtol, "A prediction")
-        near(shuffled[place] @ D, together[i] @ D, rtol, "A prediction in another order")
+        D, seen = model.components_, ~np.isnan(S[i])  # what was not seen may have many answers
+        said = together[i] @ D
+        near(np.where(seen, alone @ D, said), said, rtol, "A prediction")
+        other = np.where(seen, shuffled[place] @ D, said)
+        near(other, said, rtol, "A prediction in another order")
         gap = abs(float(model.score_samples(S[i : i + 1])[0]) - float(scores[i]))
         assert gap <= rtol * unit[i], f"A score differs by {gap:.2g}."
     return "right"

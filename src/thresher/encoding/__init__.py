@@ -1,9 +1,9 @@
 """Codes given a dictionary: one file per method."""
 
-from thresher.encoding.auto import AutoEncoder, RoughEncoder
+from thresher.encoding.auto import EXACT, ROUGH, AutoEncoder, RoughEncoder
 from thresher.encoding.block_admm import ROUNDS_WITH_GAPS, BlockADMM, Rough
 from thresher.encoding.block_newton import BlockNewton
-from thresher.encoding.fit import DenseFit, Fit, SparseFit, can_stay_sparse
+from thresher.encoding.fit import DenseFit, Fit, SparseFit
 from thresher.encoding.iterate import (
     Block,
     BlockEncoder,
@@ -20,10 +20,13 @@ from thresher.encoding.multiplicative import MultiplicativeUpdates
 from thresher.encoding.newton import Newton
 from thresher.encoding.oadmm import OutlierADMM
 from thresher.encoding.opgd import ProjectedGradient
-from thresher.encoding.problem import CodingProblem
+from thresher.encoding.problem import DENSE, CodingProblem, Rows
 from thresher.encoding.subgradient import ProjectedSubgradient, published_rule
 
 __all__ = [
+    "DENSE",
+    "EXACT",
+    "ROUGH",
     "ROUNDS_WITH_GAPS",
     "AutoEncoder",
     "Block",
@@ -46,11 +49,11 @@ __all__ = [
     "ProjectedSubgradient",
     "Rough",
     "RoughEncoder",
+    "Rows",
     "Settled",
     "SmallChange",
     "SparseFit",
     "Status",
-    "can_stay_sparse",
     "duality_gap",
     "published_rule",
 ]

@@ -11,9 +11,6 @@ from thresher.encoding.iterate import Block, RowSolver, State, Stop
 from thresher.encoding.problem import CodingProblem
 from thresher.kernels import block_admm as kernels
 from thresher.linalg import Array
-from thresher.losses import Envelope, SeparableLoss
-from thresher.penalties import ElasticNet
-from thresher.sets import NonnegativeOrthant
 
 ROUNDS_WITH_GAPS = 10
 """Rounds after which codes of rows with gaps are good enough to learn from (docs/choices.md)."""
@@ -73,7 +70,7 @@ class BlockADMM(RowSolver):
     def steps(self, block: Block, state: State, times: int) -> None:
         """Rounds; the lines of the class docstring. Q holds y − u."""
         problem = block.problem
-        if _compiled_codes(problem) and _compiled_loss(problem):
+        if _compiled_codes(problem) and problem.loss.entry_constants is not None:
             self._compiled_rounds(block, state, times)
             return
         for _ in range(times):
@@ -110,8 +107,8 @@ class BlockADMM(RowSolver):
         H, rho, a = state["H"], state["rho"], self.relaxation
         C = np.empty_like(B)
         if _compiled_codes(problem):
-            penalty: Any = problem.regulariser.penalty
-            l1, l2, relaxation = (H.dtype.type(v) for v in (penalty.l1, penalty.l2, a))
+            form = problem.regulariser.form
+            l1, l2, relaxation = (H.dtype.type(v) for v in (form.l1, form.l2, a))
             kernels.nonnegative_codes(
                 B, H, C, np.empty_like(B), inverse, shift, l1, l2, rho, relaxation, times
             )
@@ -127,14 +124,14 @@ class BlockADMM(RowSolver):
     def _begin(self, block: Block, state: State, Y: Array) -> None:
         """ρ of every row, and the first v and y − u, from predictions."""
         problem, X, weight = block.problem, block.X, block.weight
-        loss: Any = problem.loss
-        if _compiled_loss(problem):
+        loss, constants = problem.loss, _constants(problem, X.dtype)
+        if constants:
             weights = _NO_WEIGHTS[X.dtype.name] if weight is None else weight
             V: Array = np.empty_like(Y)
             Q: Array = np.empty_like(Y)
             rho: Array = np.empty((len(X), 1), dtype=X.dtype)
             largest = X.dtype.type(self.rho)
-            kernels.begin(Y, X, weights, largest, *loss.constants(X.dtype), rho, V, Q)
+            kernels.begin(Y, X, weights, largest, *constants, rho, V, Q)
         else:
             Y = _away_from_zero(block, Y)
             gradient = loss.gradient(X, Y, weight)
@@ -161,8 +158,7 @@ class BlockADMM(RowSolver):
     def _compiled_rounds(self, block: Block, state: State, times: int) -> None:
         """The same for separable envelopes and nonnegative codes, in one compiled loop."""
         problem, X, weight = block.problem, block.X, block.weight
-        loss: Any = problem.loss
-        penalty: Any = problem.regulariser.penalty
+        form = problem.regulariser.form
         inverse, shift = self._matrices(problem)
         number = X.dtype.type
         kernels.rounds(
@@ -174,10 +170,10 @@ class BlockADMM(RowSolver):
             shift,
             *(state[name] for name in ("H", "V", "Q", "rho")),
             number(self.relaxation),
-            number(penalty.l1),
-            number(penalty.l2),
+            number(form.l1),
+            number(form.l2),
             self.inner,
-            *loss.constants(X.dtype),
+            *_constants(problem, X.dtype),
             times,
         )
 
@@ -210,15 +206,12 @@ class Rough(Stop):
 
 
 def _compiled_codes(problem: CodingProblem) -> bool:
-    regulariser = problem.regulariser
-    return isinstance(regulariser.region, NonnegativeOrthant) and isinstance(
-        regulariser.penalty, ElasticNet
-    )
+    return problem.regulariser.form.lacks_plain_codes is None
 
 
-def _compiled_loss(problem: CodingProblem) -> bool:
-    loss = problem.loss
-    return isinstance(loss, Envelope) and isinstance(loss.penalty, ElasticNet)
+def _constants(problem: CodingProblem, dtype: np.dtype[Any]) -> tuple[Any, ...]:
+    """``l1, l2, lower, upper`` of the loss as compiled loops take them; none if it has no such."""
+    return tuple(dtype.type(value) for value in problem.loss.entry_constants or ())
 
 
 def mean_weight(block: Block) -> Array:
@@ -236,7 +229,7 @@ def _away_from_zero(block: Block, Y: Array) -> Array:
     Next to zero their slopes say nothing of the scale of a row.
     """
     loss, X, weight = block.problem.loss, block.X, block.weight
-    if not (isinstance(loss, SeparableLoss) and loss.positive_prediction):
+    if not loss.positive_prediction:
         return Y
     if weight is None:
         mean: Array = X.mean(axis=1, keepdims=True)

@@ -4,15 +4,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from thresher.encoding.iterate import Block, RowSolver, State
-from thresher.encoding.problem import CodingProblem
+from thresher.encoding.problem import CodingProblem, Rows
 from thresher.kernels.model_step import model_steps
 from thresher.linalg import Array
-from thresher.losses import SeparableLoss
-from thresher.penalties import ElasticNet
-from thresher.sets import NonnegativeOrthant
 
 _LARGEST_TABLE = 1 << 25
 _HALVINGS = 12
@@ -30,18 +26,16 @@ class BlockNewton(RowSolver):
     falls enough. The model is solved exactly, bounds and all, which a projected step would not do.
     """
 
-    @staticmethod
-    def applies(problem: CodingProblem, X: Any) -> bool:
-        """Whether the loss is smooth, codes are nonnegative, and the pairs of atoms fit."""
+    def requires(self, problem: CodingProblem, rows: Rows) -> str | None:
+        """A smooth sum over entries, nonnegative codes, and room for the pairs of atoms."""
         K, F = problem.D.shape
-        return (
-            not sparse.issparse(X)
-            and isinstance(problem.loss, SeparableLoss)
-            and problem.loss.smooth
-            and isinstance(problem.regulariser.region, NonnegativeOrthant)
-            and isinstance(problem.regulariser.penalty, ElasticNet)
-            and F * K * (K + 1) // 2 <= _LARGEST_TABLE
-        )
+        if rows.sparse:
+            return "dense samples"
+        if not (problem.loss.smooth and problem.loss.has_entry_curvature):
+            return "a smooth loss that is a sum over entries"
+        if F * K * (K + 1) // 2 > _LARGEST_TABLE:
+            return "fewer atoms or features"
+        return problem.regulariser.form.lacks_plain_codes
 
     def prepare(self, problem: CodingProblem) -> None:
         """Multiply the pairs of atoms."""
@@ -79,8 +73,7 @@ class BlockNewton(RowSolver):
         return made
 
     def _curvatures(self, block: Block, Y: Array) -> Array:
-        loss = block.problem.loss
-        assert isinstance(loss, SeparableLoss)
+        loss: Any = block.problem.loss  # it has curvatures of entries: required
         x, y = loss.within(block.X, Y, block.weight)
         with np.errstate(all="ignore"):
             h = loss.entry_curvature(x, y)
@@ -92,17 +85,17 @@ class BlockNewton(RowSolver):
 
     def _step(self, block: Block, state: State) -> None:
         problem, C = block.problem, state["C"]
-        penalty: Any = problem.regulariser.penalty
+        form = problem.regulariser.form
         number, K = C.dtype.type, len(problem.D)
         Y = C @ problem.D
         gradient = problem.loss.gradient(block.X, Y, block.weight) @ problem.D.T
-        gradient += number(penalty.l1) + number(penalty.l2) * C
+        gradient += number(form.l1) + number(form.l2) * C
         pairs, (rows, columns) = self._pairs(problem)
         upper = self._curvatures(block, Y) @ pairs
         H = np.zeros((len(C), K, K), dtype=C.dtype)
         H[:, rows, columns] = upper
         H[:, columns, rows] = upper
-        H[:, np.arange(K), np.arange(K)] += number(penalty.l2)
+        H[:, np.arange(K), np.arange(K)] += number(form.l2)
         d = np.empty_like(C)
         model_steps(H, gradient, C, number(4) * np.finfo(C.dtype).eps, d)
         d = np.where(np.isfinite(d), d, 0)

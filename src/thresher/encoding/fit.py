@@ -14,32 +14,48 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from thresher.kernels.envelope import mean_curvature
 from thresher.kernels.sparse_rows import add_rows, floor_rows, products_at
 from thresher.linalg import Array
-from thresher.losses.base import Loss
-from thresher.losses.distances import L2Distance
-from thresher.losses.separable import FLOOR, SeparableLoss
-from thresher.losses.smoothed import SmoothedL1
-from thresher.losses.squared import SquaredL2
+from thresher.losses import Loss, SeparableLoss
+from thresher.losses.separable import FLOOR
 
 Pair = tuple[Array, Array]
 
-_LEAST_LENGTH = 1e-3
-"""Of the sample's own: one that is met exactly would otherwise outweigh all others."""
-
-
-def can_stay_sparse(loss: Loss) -> bool:
-    """Whether the work for a sparse row can grow with its nonzeros."""
-    return isinstance(loss, SquaredL2) or (
-        isinstance(loss, SeparableLoss) and loss.zero_slope is not None
-    )
-
 
 class Fit(ABC):
-    """The codes ``C`` of some samples on the dictionary ``D``, and what a loss says of them."""
+    """The codes ``C`` of some samples on the dictionary ``D``, and what a loss says of them.
+
+    ``weight`` is that of the entries, if they have any.
+    """
+
+    loss: Loss
+    X: Any
+    C: Array
+    D: Array
+    weight: Array | None
+
+    @abstractmethod
+    def samples(self, rows: slice = slice(None)) -> Array:
+        """Some of the samples, expanded."""
+
+    @abstractmethod
+    def filled_samples(self, rows: slice) -> Array:
+        """The same, with the prediction in their gaps."""
+
+    @abstractmethod
+    def nonzeros(self) -> NDArray[np.intp]:
+        """How many entries of every row were seen and are not zero."""
+
+    @abstractmethod
+    def energies(self) -> tuple[Array, ...] | None:
+        """``Σ w x²``, ``Σ w xy``, ``Σ w y²``, ``Σ w x``, ``Σ w y`` of every row; y: prediction.
+
+        None of sparse rows, whose codes have any size.
+        """
 
     @abstractmethod
     def values(self) -> Array:
@@ -93,6 +109,22 @@ class DenseFit(Fit):
         product: Array = self.C @ self.D
         return product
 
+    def samples(self, rows: slice = slice(None)) -> Array:
+        """As they are."""
+        some: Array = self.X[rows]
+        return some
+
+    def filled_samples(self, rows: slice) -> Array:
+        """Gaps have no weight."""
+        if self.weight is None:
+            return self.samples(rows)
+        return np.where(self.weight[rows] > 0, self.X[rows], self.prediction[rows])
+
+    def nonzeros(self) -> NDArray[np.intp]:
+        """Counted."""
+        seen = self.X != 0 if self.weight is None else (self.X != 0) & (self.weight > 0)
+        return np.asarray(seen.sum(axis=1))
+
     @cached_property
     def _value_and_gradient(self) -> Pair:
         return self.loss.value_and_gradient(self.X, self.prediction, self.weight)
@@ -126,21 +158,12 @@ class DenseFit(Fit):
         return product
 
     def row_curvatures(self) -> Array:
-        """The largest weight of an entry counts; for the ℓ2 distance, ``1/‖e‖`` (errata E.6)."""
-        n, dtype = len(self.X), self.X.dtype
-        if isinstance(self.loss, L2Distance):
-            usual = self.loss.value(self.X, np.zeros_like(self.X), self.weight)
-            length = np.maximum(self.values(), dtype.type(_LEAST_LENGTH) * usual)
-            return 1 / np.where(length > 0, length, 1)
-        bound = dtype.type(self.loss.curvature if np.isfinite(self.loss.curvature) else 1)
-        if self.weight is None:
-            return np.full(n, bound)
-        largest = self.weight.max(axis=1)
-        return np.where(largest > 0, largest, 1) * bound
+        """As the loss says."""
+        return self.loss.row_curvatures(self.X, self.prediction, self.weight)
 
     def curvatures(self, energy: Array) -> Array:
         """In one compiled pass, unless the loss knows it better."""
-        if isinstance(self.loss, SmoothedL1):
+        if self.loss.knows_bend:
             total: Array = self.dictionary_curvature(energy[:, None])[0]
             return total
         dtype = self.X.dtype
@@ -153,12 +176,12 @@ class DenseFit(Fit):
 
     def dictionary_curvature(self, C: Array) -> Array:
         """A product with Cᵀ."""
-        bend = _bend(self.loss, self.X, self.prediction)
+        bend = self.loss.bend(self.X, self.prediction)
         total: Array = C.T @ (bend if self.weight is None else bend * self.weight)
         return total
 
     def energies(self) -> tuple[Array, ...]:
-        """``Σ w x²``, ``Σ w xy``, ``Σ w y²``, ``Σ w x``, ``Σ w y`` of every row; y: prediction."""
+        """From the prediction."""
         X, Y = self.X, self.prediction
         ones: Array = np.ones((1, 1), dtype=X.dtype)
         if self.weight is not None:
@@ -196,7 +219,7 @@ class DenseFit(Fit):
 
 @dataclass
 class SparseFit(Fit):
-    """Of a CSR block without gaps, for losses of which `can_stay_sparse` is true.
+    """Of a CSR block without gaps, for losses that say `stays_sparse`.
 
     ``transposed`` is Dᵀ in memory order, ``row_sums`` the sums of the atoms, and ``gram`` gives
     D Dᵀ, which only the squared loss needs.
@@ -209,6 +232,24 @@ class SparseFit(Fit):
     transposed: Array
     row_sums: Array
     gram: Callable[[], Array]
+    weight: None = None
+
+    def samples(self, rows: slice = slice(None)) -> Array:
+        """Expanded."""
+        expanded: Array = self.X[rows].toarray()
+        return expanded
+
+    def filled_samples(self, rows: slice) -> Array:
+        """There are no gaps."""
+        return self.samples(rows)
+
+    def nonzeros(self) -> NDArray[np.intp]:
+        """As they are stored."""
+        return np.asarray(np.diff(self.X.indptr))
+
+    def energies(self) -> None:
+        """Not known."""
+        return None
 
     @cached_property
     def rows(self) -> Any:
@@ -282,7 +323,7 @@ class SparseFit(Fit):
         """At the nonzeros; a linear cost has no curvature, a quadratic one has one."""
         if self.loss.zero_slope is None:
             return np.full(self.X.shape[1], energy.sum(dtype=np.float64))
-        bend = _bend(self.loss, *self._entries) * energy[self.rows]
+        bend = self.loss.entry_bend(*self._entries) * energy[self.rows]
         return _sums(self.X.indices, bend, self.X.shape[1])
 
     def dictionary_curvature(self, C: Array) -> Array:
@@ -291,7 +332,7 @@ class SparseFit(Fit):
         if self.loss.zero_slope is None:
             sums += C.sum(axis=0, dtype=np.float64)
         else:
-            add_rows(self.X.indptr, self.X.indices, _bend(self.loss, *self._entries), C, sums)
+            add_rows(self.X.indptr, self.X.indices, self.loss.entry_bend(*self._entries), C, sums)
         return sums.T
 
     def residuals(self, limit: int) -> tuple[Array, Any, Array]:
@@ -310,20 +351,6 @@ class SparseFit(Fit):
             return positive, negative
         excess = np.minimum(negative, 0)
         return positive - excess, negative - excess
-
-
-def _bend(loss: Loss, x: Array, y: Array) -> Array:
-    """``|∇|/|x − y|`` of every entry."""
-    if isinstance(loss, SmoothedL1):
-        return loss.entry_bend(x, y)
-    E = np.abs(x - y)
-    slope = np.abs(loss.gradient(x, y) if x.ndim == 2 else _entry_gradient(loss, x, y))
-    return np.where(E > 0, slope / np.where(E > 0, E, 1), 0)
-
-
-def _entry_gradient(loss: Loss, x: Array, y: Array) -> Array:
-    assert isinstance(loss, SeparableLoss)
-    return loss.entry_gradient(x, y)
 
 
 def _sums(places: Any, values: Array, length: int) -> Array:

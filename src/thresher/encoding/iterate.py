@@ -14,7 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.encoding.problem import CodingProblem
+from thresher.encoding.problem import DENSE, CodingProblem, Rows
 from thresher.linalg import Array
 
 State = dict[str, Array]
@@ -108,8 +108,8 @@ class RowSolver(ABC):
 class BlockEncoder(Protocol):
     """What finds the codes of a block: a solver with its stop, or a combination of several."""
 
-    def prepare(self, problem: CodingProblem) -> None:
-        """Compute once what the blocks share."""
+    def prepare(self, problem: CodingProblem, rows: Rows = DENSE) -> None:
+        """Compute once what blocks of such rows share."""
 
     def encode(
         self,
@@ -195,7 +195,7 @@ class Encoder:
     max_iter: int = 1000
     certify: bool = True
 
-    def prepare(self, problem: CodingProblem) -> None:
+    def prepare(self, problem: CodingProblem, rows: Rows = DENSE) -> None:
         """Compute once what the blocks share."""
         problem.dictionary_bound  # noqa: B018 - kept by the problem
         self.solver.prepare(problem)

@@ -7,15 +7,14 @@ import numpy as np
 from scipy import sparse
 
 from thresher.encoding.iterate import Encoding, Status
-from thresher.encoding.problem import CodingProblem
+from thresher.encoding.problem import DENSE, CodingProblem, Rows
 from thresher.kernels.lad_dense import lad_rows
 from thresher.kernels.lad_smoothed import smoothed_rows
 from thresher.kernels.lad_sparse import lad_sparse_rows
 from thresher.kernels.lad_start import lad_start
 from thresher.linalg import Array
-from thresher.losses import L1Distance
+from thresher.losses import Kinks, L1Distance
 from thresher.penalties import Constrained, ElasticNet
-from thresher.sets import Box
 
 _TOL = 1e-9
 """Steps go on to here even if less is asked for: the last ones are few."""
@@ -50,19 +49,16 @@ class LeastAbsolute:
     max_iter: int = 20_000
     rounds: int = 30
 
-    @staticmethod
-    def applies(problem: CodingProblem) -> bool:
-        """Whether it is the ℓ1 distance, and codes are in [0, u] under an ℓ1 penalty at most."""
-        penalty, region = problem.regulariser.penalty, problem.regulariser.region
-        return (
-            isinstance(problem.loss, L1Distance)
-            and isinstance(region, Box)
-            and region.lower == 0
-            and isinstance(penalty, ElasticNet)
-            and penalty.l2 == 0
-        )
+    def requires(self, problem: CodingProblem, rows: Rows) -> str | None:
+        """The ℓ1 distance, and codes in [0, u] under an ℓ1 penalty at most."""
+        kinks, form = problem.loss.kinks, problem.regulariser.form
+        if kinks is None or kinks.square:
+            return "the ℓ1 distance"
+        if not (form.is_box and form.lower == 0 and form.elastic and form.l2 == 0):
+            return "codes between zero and a bound, under an ℓ1 penalty at most"
+        return None
 
-    def prepare(self, problem: CodingProblem) -> None:
+    def prepare(self, problem: CodingProblem, rows: Rows = DENSE) -> None:
         """Compute once what the blocks share.
 
         The copies of the dictionary that dense blocks need are made by the first of them, since
@@ -81,7 +77,7 @@ class LeastAbsolute:
 
         Nonnegative codes may be given to ``start`` from.
         """
-        upper = _upper(problem)
+        upper = problem.regulariser.form.upper
         if upper < np.inf:
             return self._encode_below(upper, problem, X, weight, start)
         n, K = X.shape[0], len(problem.D)
@@ -125,7 +121,7 @@ class LeastAbsolute:
         wider = CodingProblem(
             np.hstack([D, np.eye(K)]),
             L1Distance(),
-            Constrained(ElasticNet(_l1(problem) + half)),
+            Constrained(ElasticNet(problem.regulariser.form.l1 + half)),
         )
         below = np.full((len(x), K), upper)
         found = self.encode(
@@ -145,7 +141,7 @@ class LeastAbsolute:
         n_iter: Array,
     ) -> None:
         x, w = _weighted_samples(problem, X, weight)
-        atoms, l1 = _Atoms.of(problem), _l1(problem)
+        atoms, l1 = _Atoms.of(problem), problem.regulariser.form.l1
         K, F = atoms.D.shape
         theta = _NOTHING["float32"]
         sample_steps: Any = 0
@@ -200,7 +196,6 @@ class LeastAbsolute:
                 "Sparse samples under the ℓ1 distance need a nonnegative dictionary, since zeros "
                 "are then linear in the codes; pass dense samples."
             )
-        loss: Any = problem.loss
         lad_sparse_rows(
             X.indptr,
             X.indices,
@@ -208,8 +203,8 @@ class LeastAbsolute:
             words.Dt,
             words.sums,
             words.lengths,
-            _l1(problem),
-            float(loss.zero_weight),
+            problem.regulariser.form.l1,
+            _kinks(problem).zero_weight,
             C,
             min(self.tol, _TOL),
             self.max_iter,
@@ -228,7 +223,7 @@ class LeastAbsolute:
         heaviest = float(weight.max()) if weight.any() else 1.0
         weights = (weight / heaviest).astype(np.float32)
         # The penalty of scaled codes differs between atoms; for a start the mean will do.
-        l1 = np.float32(_l1(problem) / heaviest * np.mean(1 / unit.lengths))
+        l1 = np.float32(problem.regulariser.form.l1 / heaviest * np.mean(1 / unit.lengths))
         shape = (len(X), len(problem.D))
         C = np.zeros(shape, dtype=np.float32)
         if codes is not None:
@@ -357,14 +352,10 @@ def _in_float64(problem: CodingProblem) -> CodingProblem:
     return exact
 
 
-def _upper(problem: CodingProblem) -> float:
-    region: Any = problem.regulariser.region
-    return float(region.upper)
-
-
-def _l1(problem: CodingProblem) -> float:
-    penalty: Any = problem.regulariser.penalty
-    return float(penalty.l1)
+def _kinks(problem: CodingProblem) -> Kinks:
+    kinks = problem.loss.kinks
+    assert kinks is not None  # required
+    return kinks
 
 
 def _weighted_samples(
@@ -374,12 +365,12 @@ def _weighted_samples(
 
     No weights at all if everything weighs one.
     """
-    loss: Any = problem.loss
+    zero_weight = _kinks(problem).zero_weight
     x = np.require(X, np.float64, ["C", "W"])
-    if weight is None and loss.zero_weight == 1:
+    if weight is None and zero_weight == 1:
         return x, _NOTHING["float64"]
     w = np.ones(x.shape) if weight is None else weight.astype(np.float64)
     if weight is not None:
         x = np.where(w > 0, x, 0)
-    w[x == 0] *= loss.zero_weight
+    w[x == 0] *= zero_weight
     return x, w

@@ -10,7 +10,6 @@ from scipy import sparse
 from thresher.encoding.iterate import Block, RowSolver, State, Stop
 from thresher.encoding.problem import CodingProblem
 from thresher.linalg import Array, thinned
-from thresher.losses import L1Distance
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,8 @@ class LinearisedADMM(RowSolver):
     def start(self, block: Block, codes: Array | None) -> State:
         """Zero codes, as published, or those that were given; a zero dual."""
         problem = block.problem
-        if not isinstance(problem.loss, L1Distance):
+        kinks = problem.loss.kinks
+        if kinks is None or kinks.square:
             raise ValueError(
                 f"This ADMM splits off the residual of the ℓ1 distance and cannot use "
                 f"{problem.loss}; use L1Distance, or another solver."
@@ -62,7 +62,7 @@ class LinearisedADMM(RowSolver):
         C = np.zeros((n, K), dtype=X.dtype) if codes is None else np.array(codes, dtype=X.dtype)
         phi = X.dtype.type(self.phi) / np.where(size > 0, size, 1)
         moved = np.full(n, np.inf, dtype=X.dtype)
-        bound = problem.loss.bounds(X, None if weight is None else weight[:, columns])
+        bound = kinks.bounds(X, None if weight is None else weight[:, columns])
         bound = np.ones((n, 1), dtype=X.dtype) if bound is None else bound
         state = {"C": C, "residual": X - _predicted(C, D), "dual": np.zeros_like(X), "phi": phi}
         return state | {"bound": bound, "primal": moved, "change": moved.copy()}

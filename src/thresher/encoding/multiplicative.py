@@ -4,11 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from thresher.encoding.candidates import refuse
 from thresher.encoding.iterate import Block, RowSolver, State
-from thresher.encoding.problem import CodingProblem
+from thresher.encoding.problem import CodingProblem, Rows
 from thresher.linalg import Array
-from thresher.penalties import ElasticNet
-from thresher.sets import Box
 
 _LEAST_CODE = 1e-12
 _HALVINGS = 20
@@ -27,14 +26,16 @@ class MultiplicativeUpdates(RowSolver):
     return: ever smaller numbers would slow the arithmetic down.
     """
 
+    def requires(self, problem: CodingProblem, rows: Rows) -> str | None:
+        """What multiplications can do."""
+        form = problem.regulariser.form
+        if not (form.is_box and form.nonnegative and form.elastic):
+            return "nonnegative codes, each bounded by itself, under an elastic net at most"
+        return None
+
     def prepare(self, problem: CodingProblem) -> None:
         """Refuse what multiplications cannot do."""
-        region, penalty = problem.regulariser.region, problem.regulariser.penalty
-        if not isinstance(region, Box) or region.lower < 0 or not isinstance(penalty, ElasticNet):
-            raise ValueError(
-                f"Multiplicative updates need nonnegative codes under an elastic net at most, not "
-                f"{penalty} on {region}; use solver='auto'."
-            )
+        refuse(self, problem, "Multiplicative updates")
         problem.row_sums  # noqa: B018 - kept by the problem
 
     def start(self, block: Block, codes: Array | None) -> State:
@@ -62,11 +63,10 @@ class MultiplicativeUpdates(RowSolver):
 
     def _update(self, block: Block, state: State) -> None:
         problem, C = block.problem, state["C"]
-        penalty, region = problem.regulariser.penalty, problem.regulariser.region
-        assert isinstance(penalty, ElasticNet)
+        form, region = problem.regulariser.form, problem.regulariser.region
         positive, negative = problem.fit(block.X, C, block.weight).code_slopes()
         number = C.dtype.type
-        positive = positive + number(penalty.l1) + number(penalty.l2) * C
+        positive = positive + number(form.l1) + number(form.l2) * C
         ratio = np.where(positive > 0, negative / np.where(positive > 0, positive, 1), 1)
         powers = problem.loss.powers
         exponent = np.full((len(C), 1), 1.0 if powers is None else 1 / sum(powers), dtype=C.dtype)

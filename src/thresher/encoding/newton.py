@@ -1,54 +1,71 @@
 """Exact nonnegative codes by an active-set Newton method, from any start: the finish."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from thresher.encoding.iterate import Encoding, Status
-from thresher.encoding.problem import CodingProblem
+from thresher.encoding.block_admm import BlockADMM
+from thresher.encoding.iterate import Encoder, Encoding, Never, Status
+from thresher.encoding.problem import DENSE, CodingProblem, Rows
 from thresher.kernels.newton import newton_rows
 from thresher.linalg import Array
-from thresher.losses import Envelope, SquaredL2
-from thresher.penalties import ElasticNet
-from thresher.sets import NonnegativeOrthant
+
+# Where there are this many features for each atom, codes of a subsample of the features are an
+# excellent start, and cost nearly nothing (measured: docs/encoders.md).
+_FEATURES_PER_ATOM = 512
+_KEPT_FEATURES_PER_ATOM = 64
+_START = Encoder(BlockADMM(), Never(), 5, certify=False)
 
 
 @dataclass(frozen=True)
 class Newton:
     """Row by row, a handful of Newton steps on the inliers; see `thresher.kernels.newton`.
 
-    It needs a separable envelope (or the squared loss), and codes that are nonnegative, under an
-    elastic net at most.
+    It starts from a few rounds of the block encoder; for very wide samples (F ≥ 512 K) from codes
+    of features at even distances.
     """
 
     tol: float = 1e-4
     max_iter: int = 100
 
-    @staticmethod
-    def applies(problem: CodingProblem) -> bool:
-        """Whether the problem has the form that the method needs."""
-        loss, regulariser = problem.loss, problem.regulariser
-        return (
-            isinstance(loss, SquaredL2)
-            or (isinstance(loss, Envelope) and isinstance(loss.penalty, ElasticNet))
-        ) and (
-            isinstance(regulariser.region, NonnegativeOrthant)
-            and isinstance(regulariser.penalty, ElasticNet)
-        )
+    def requires(self, problem: CodingProblem, rows: Rows) -> str | None:
+        """Squares with outliers set aside entry by entry, and nonnegative codes."""
+        if problem.loss.entry_constants is None:
+            return "squares, or squares with outliers set aside entry by entry"
+        return problem.regulariser.form.lacks_plain_codes
+
+    def prepare(self, problem: CodingProblem, rows: Rows = DENSE) -> None:
+        """Compute once what the blocks share."""
+        problem.dictionary_bound, problem.transposed  # noqa: B018 - kept by the problem
+        _START.prepare(_coarse(problem) if _is_wide(problem) else problem)
+
+    def encode(
+        self,
+        problem: CodingProblem,
+        X: Any,
+        weight: Array | None = None,
+        start: Array | None = None,
+    ) -> Encoding:
+        """Exact codes of the rows of a block."""
+        if start is None and _is_wide(problem):
+            stride = _stride(problem)
+            x = np.ascontiguousarray(X[:, ::stride])
+            w = None if weight is None else np.ascontiguousarray(weight[:, ::stride])
+            coarse = _coarse(problem)
+            rough = _START.encode(coarse, x, w).codes
+            start = Newton(1e-3, 20).finish(coarse, x, w, rough).codes
+        elif start is None:
+            start = _START.encode(problem, X, weight).codes
+        return self.finish(problem, X, weight, start)
 
     def finish(
         self, problem: CodingProblem, X: Array, weight: Array | None, codes: Array
     ) -> Encoding:
         """Codes whose certificate is at most ``tol``, from nonnegative ``codes``."""
         number = X.dtype.type
-        penalty: Any = problem.regulariser.penalty
-        loss = problem.loss
-        constants = (
-            loss.constants(X.dtype)
-            if isinstance(loss, Envelope)
-            else tuple(number(value) for value in (_NEVER, 0, -np.inf, np.inf))
-        )
+        form, constants = problem.regulariser.form, problem.loss.entry_constants
+        assert constants is not None
         C = np.array(codes, order="C")
         certificate = np.empty(len(X), dtype=X.dtype)
         n_iter = np.zeros(len(X), dtype=np.int32)
@@ -61,9 +78,9 @@ class Newton:
             problem.gram,
             number(L),
             problem.gradient_scale(X, weight),
-            number(penalty.l1),
-            number(penalty.l2),
-            *constants,
+            number(form.l1),
+            number(form.l2),
+            *(number(value) for value in constants),
             C,
             self.tol,
             self.max_iter,
@@ -77,5 +94,24 @@ class Newton:
         return Encoding(C, status.astype(np.int8), n_iter, certificate)
 
 
-_NEVER = 1e30  # an outlier weight that no residual reaches: the squared loss
 _RIDGE = {"float32": 1e-6, "float64": 1e-12}
+
+
+def _is_wide(problem: CodingProblem) -> bool:
+    K, F = problem.D.shape
+    return bool(F >= _FEATURES_PER_ATOM * K)
+
+
+def _stride(problem: CodingProblem) -> int:
+    K, F = problem.D.shape
+    return int(F // (_KEPT_FEATURES_PER_ATOM * K))
+
+
+def _coarse(problem: CodingProblem) -> CodingProblem:
+    """The problem on features at even distances."""
+
+    def make() -> CodingProblem:
+        return replace(problem, D=np.ascontiguousarray(problem.D[:, :: _stride(problem)]))
+
+    coarse: CodingProblem = problem.remember("coarse", make)
+    return coarse

@@ -36,17 +36,13 @@ class OutlierADMM(RowSolver):
     def start(self, block: Block, codes: Array | None) -> State:
         """Uniform codes and outliers, as published, and zero duals."""
         problem, X, weight = block.problem, block.X, block.weight
-        if not isinstance(problem.loss, Envelope):
-            raise ValueError(
-                f"OADMM splits outliers from the squared loss and cannot use {problem.loss}; use "
-                "an outlier envelope such as Huber, or another solver."
-            )
+        loss = _envelope(problem)
         rng = np.random.default_rng(self.seed)
         n, (K, F) = X.shape[0], problem.D.shape
         U = problem.regulariser.region.project(
             rng.random((n, K)).astype(X.dtype) if codes is None else codes
         )
-        Q = problem.loss.region.project(rng.random((n, F)).astype(X.dtype))
+        Q = loss.region.project(rng.random((n, F)).astype(X.dtype))
         state = {"U": U, "Q": Q, "R": Q, "alpha": np.zeros_like(U), "beta": np.zeros_like(Q)}
         if weight is not None:
             gram = (weight[:, None, :] * problem.D) @ problem.D.T
@@ -60,27 +56,26 @@ class OutlierADMM(RowSolver):
 
     def _round(self, block: Block, state: State) -> None:
         problem, X, weight = block.problem, block.X, block.weight
-        rho, D = self.rho, problem.D
-        assert isinstance(problem.loss, Envelope)  # checked at the start
+        rho, D, loss = self.rho, problem.D, _envelope(problem)
         U, Q, R, alpha, beta = (state[name] for name in ("U", "Q", "R", "alpha", "beta"))
         if weight is None:
             H = ((X - R) @ D.T + rho * U - alpha) @ problem.shifted_gram_inverse(rho)
             V = (X - H @ D + rho * Q - beta) / (1 + rho)
-            R = problem.loss.penalty.prox(V, 1 / (1 + rho), Reals())
+            R = loss.penalty.prox(V, 1 / (1 + rho), Reals())
         else:
             right = (weight * (X - R)) @ D.T + rho * U - alpha
             H = np.einsum("nk,nkj->nj", right, state["inverse"])
             V = (weight * (X - H @ D) + rho * Q - beta) / (weight + rho)
-            R = self._weighted_outliers(problem.loss, V, weight)
+            R = self._weighted_outliers(loss, V, weight)
         U = problem.regulariser.prox(H + alpha / rho, 1 / rho)
-        Q = problem.loss.region.project(R + beta / rho)
+        Q = loss.region.project(R + beta / rho)
         state["alpha"] = alpha + rho * (H - U)
         state["beta"] = beta + rho * (R - Q)
         state["U"], state["Q"], state["R"] = U, Q, R
 
     def _weighted_outliers(self, loss: Envelope, V: Array, weight: Array) -> Array:
         """The r-step with entry weights w: the cost ``w·φ`` against a curvature of ``w + ρ``."""
-        if loss.penalty.separable:
+        if loss.penalty.weights is not None:
             return loss.penalty.prox(V, weight / (weight + self.rho), Reals())
         # Under a group penalty weights are 0 or 1; a missing entry belongs to no group.
         return loss.penalty.prox(V * weight, 1 / (1 + self.rho), Reals())
@@ -92,7 +87,16 @@ class OutlierADMM(RowSolver):
     def objective(self, block: Block, state: State) -> Array:
         """The objective of (5) at the feasible copies (u, q)."""
         problem, X, weight = block.problem, block.X, block.weight
-        assert isinstance(problem.loss, Envelope)  # checked at the start
         Q = state["Q"] if weight is None else np.where(weight > 0, state["Q"], 0)
-        fit = problem.loss.value_with(X, state["U"] @ problem.D, Q, weight)
+        fit = _envelope(problem).value_with(X, state["U"] @ problem.D, Q, weight)
         return fit + problem.regulariser.value(state["U"])
+
+
+def _envelope(problem: CodingProblem) -> Envelope:
+    envelope = problem.loss.envelope
+    if envelope is None:
+        raise ValueError(
+            f"OADMM splits outliers from the squared loss and cannot use {problem.loss}; use "
+            "an outlier envelope such as Huber, or another solver."
+        )
+    return envelope

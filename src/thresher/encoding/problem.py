@@ -13,9 +13,24 @@ from scipy import sparse
 
 from thresher.encoding.fit import DenseFit, SparseFit
 from thresher.linalg import Array
-from thresher.losses import Loss, SeparableLoss
-from thresher.penalties import Constrained, ElasticNet
-from thresher.sets import NonnegativeOrthant
+from thresher.losses import Loss
+from thresher.penalties import Constrained
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What kind of rows are to be coded."""
+
+    sparse: bool = False
+    weighted: bool = False
+
+    @classmethod
+    def of(cls, X: Any, weight: Array | None) -> "Rows":
+        """That of a block."""
+        return cls(sparse.issparse(X), weight is not None)
+
+
+DENSE = Rows()
 
 
 @dataclass(frozen=True)
@@ -77,10 +92,10 @@ class CodingProblem:
 
     def simplified(self) -> "CodingProblem":
         """The same problem with a simpler loss, if there is one with the same codes."""
-        penalty = self.regulariser.penalty
-        bare = isinstance(penalty, ElasticNet) and penalty.l1 == penalty.l2 == 0
-        simpler = self.loss.coded_like
-        if simpler is self.loss or not bare:
+        simpler = self.loss.simplest
+        if self.regulariser.form.is_bare:
+            simpler = simpler.coded_like
+        if simpler is self.loss:
             return self
 
         def make() -> CodingProblem:
@@ -99,8 +114,8 @@ class CodingProblem:
         """What the loss says of some codes."""
         if not sparse.issparse(X):
             return DenseFit(self.loss, X, C, self.D, weight)
-        assert isinstance(self.loss, SeparableLoss)
-        return SparseFit(self.loss, X, C, self.D, self.transposed, self.row_sums, lambda: self.gram)
+        loss: Any = self.loss  # one that stays sparse is a sum over entries
+        return SparseFit(loss, X, C, self.D, self.transposed, self.row_sums, lambda: self.gram)
 
     def objective(self, X: Any, C: Array, weight: Array | None = None) -> Array:
         """``loss(x, cD) + φ(c)`` of every row."""
@@ -131,44 +146,10 @@ class CodingProblem:
         return self.row_curvature(weight, n_rows) * self.D.dtype.type(self.dictionary_bound)
 
     def certificate(self, X: Any, C: Array, weight: Array | None = None) -> Array:
-        """How far every row is from optimal (from critical, if the loss is not convex).
+        """How far every row is from optimal; see `thresher.encoding.certificates`."""
+        from thresher.encoding.certificates import certificate  # which needs this file
 
-        Free of units, and zero exactly there. For losses of bounded curvature it is the proximal
-        gradient residual ``L·‖c − prox(c − ∇/L)‖``, divided by the length of the gradient at
-        ``c = 0``. Others have no L and no gradient there; with the two parts ``P − N`` of the
-        slope in nonnegative codes it is
-
-            |Σ cN/Σ cP − 1| + max_k [N_k/P_k − 1]₊,
-
-        which for KL bounds how far the loss lies above its minimum, relative to ``Σ x``: it is
-        the linearised duality gap. For the ℓ1 distance, whose slopes jump, it is the duality gap
-        itself, wherever `LeastAbsolute` applies; for other losses with kinks it is not known, NaN.
-        """
-        from thresher.encoding.least_absolute import LeastAbsolute, duality_gap  # imports this
-
-        simpler = self.simplified()
-        if simpler is not self:
-            return simpler.certificate(X, C, weight)
-        if LeastAbsolute.applies(self):
-            return duality_gap(self, X, C, weight)
-        if not self.loss.smooth:
-            return np.full(len(C), np.nan, dtype=C.dtype)
-        if np.isfinite(self.loss.curvature):
-            residual = self.residual(C, self.gradient(X, C, weight), weight)
-            with np.errstate(over="ignore"):  # codes of a row of zeros are infinitely far off
-                return residual / np.maximum(self.gradient_scale(X, weight), np.finfo(C.dtype).tiny)
-        positive, negative = self.fit(X, C, weight).code_slopes()
-        region, penalty = self.regulariser.region, self.regulariser.penalty
-        if isinstance(region, NonnegativeOrthant) and isinstance(penalty, ElasticNet):
-            number = C.dtype.type
-            positive = positive + number(penalty.l1) + number(penalty.l2) * C
-            return _balance(C, positive, negative)
-        # Any positive number serves as L; this one has the right unit and size.
-        size = np.maximum(np.linalg.norm(negative, axis=1, keepdims=True), _TINY)
-        L = size / np.maximum(np.linalg.norm(C, axis=1, keepdims=True), _TINY)
-        moved = self.regulariser.prox(C - (positive - negative) / L, 1 / L)
-        length: Array = np.linalg.norm(C - moved, axis=1) * (L / size)[:, 0]
-        return length
+        return certificate(self.simplified(), X, C, weight)
 
     def residual(self, C: Array, gradient: Array, weight: Array | None = None) -> Array:
         """``L·‖c − prox(c − ∇/L)‖`` of every row, given the gradient of the loss."""
@@ -176,16 +157,3 @@ class CodingProblem:
         moved = self.regulariser.prox(C - gradient / L, 1 / L)
         length: Array = L[:, 0] * np.linalg.norm(C - moved, axis=1)
         return length
-
-
-_TINY = 1e-30
-
-
-def _balance(C: Array, positive: Array, negative: Array) -> Array:
-    """``|Σ cN/Σ cP − 1| + max [N/P − 1]₊``; zero for a row that wants no codes and has none."""
-    spent, gained = (C * positive).sum(axis=1), (C * negative).sum(axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        total = np.where(spent > 0, np.abs(gained / spent - 1), 0)
-        wanted = np.where(positive > 0, negative / positive - 1, np.where(negative > 0, np.inf, 0))
-    certificate: Array = total + np.maximum(wanted, 0).max(axis=1, initial=0)
-    return certificate

@@ -4,15 +4,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from thresher.encoding.iterate import Encoding, Status
-from thresher.encoding.problem import CodingProblem
+from thresher.encoding.problem import DENSE, CodingProblem, Rows
 from thresher.kernels.sparse_power import encode_rows, rough_rows
 from thresher.linalg import Array
-from thresher.losses import AlphaDivergence, BetaDivergence
-from thresher.penalties import ElasticNet
-from thresher.sets import NonnegativeOrthant
 
 _ROUGH_STEPS = 8
 
@@ -21,34 +17,36 @@ _ROUGH_STEPS = 8
 class SparsePower:
     """Expectation steps, then active-set Newton; see `thresher.kernels.sparse_power`.
 
-    The certificate is the duality gap relative to ``Σ x``. Rough codes are five expectation steps:
-    more of them, or exact codes, teach a dictionary no better (docs/divergences.md).
+    The certificate is the duality gap relative to ``Σ x``.
     """
 
     tol: float = 1e-4
     max_iter: int = 1000
-    rough_steps: int = 5
 
-    @staticmethod
-    def applies(problem: CodingProblem, X: Any) -> bool:
-        """Whether rows are sparse, and `suits`."""
-        return sparse.issparse(X) and SparsePower.suits(problem)
+    def requires(self, problem: CodingProblem, rows: Rows) -> str | None:
+        """Sparse rows, a divergence of α > 0, and nonnegative codes."""
+        if not rows.sparse:
+            return "sparse samples"
+        if problem.loss.order is None:
+            return "a divergence whose zeros cost a multiple of the prediction"
+        return problem.regulariser.form.lacks_plain_codes
 
-    @staticmethod
-    def suits(problem: CodingProblem) -> bool:
-        """Whether the loss has α > 0, and codes are nonnegative under an elastic net."""
-        return (
-            _order(problem) is not None
-            and isinstance(problem.regulariser.region, NonnegativeOrthant)
-            and isinstance(problem.regulariser.penalty, ElasticNet)
-        )
+    def prepare(self, problem: CodingProblem, rows: Rows = DENSE) -> None:
+        """Compute once what the blocks share."""
+        problem.transposed, problem.row_sums  # noqa: B018 - kept by the problem
 
-    def encode(self, problem: CodingProblem, X: Any, start: Array | None = None) -> Encoding:
+    def encode(
+        self,
+        problem: CodingProblem,
+        X: Any,
+        weight: Array | None = None,
+        start: Array | None = None,
+    ) -> Encoding:
         """Codes whose certificate is at most ``tol``."""
         n, dtype = X.shape[0], problem.D.dtype
         C = np.zeros((n, len(problem.D)), dtype=dtype) if start is None else start.copy()
         certificate, n_iter = np.zeros(n, dtype=dtype), np.zeros(n, dtype=np.int32)
-        s, alpha, l2 = self._constants(problem)
+        s, alpha, l2 = _constants(problem)
         encode_rows(
             X.indptr,
             X.indices,
@@ -69,29 +67,34 @@ class SparsePower:
         C[broken], status[broken] = 0, Status.NOT_FINITE
         return Encoding(C, status.astype(np.int8), n_iter, certificate)
 
-    def encode_roughly(self, problem: CodingProblem, X: Any) -> Encoding:
+
+@dataclass(frozen=True)
+class RoughSparsePower(SparsePower):
+    """Five expectation steps: more, or exact codes, teach no better (docs/divergences.md)."""
+
+    steps: int = 5
+
+    def encode(
+        self,
+        problem: CodingProblem,
+        X: Any,
+        weight: Array | None = None,
+        start: Array | None = None,
+    ) -> Encoding:
         """Codes to learn from."""
         n, dtype = X.shape[0], problem.D.dtype
         C = np.zeros((n, len(problem.D)), dtype=dtype)
-        s, alpha, l2 = self._constants(problem)
-        steps = self.rough_steps
-        rough_rows(X.indptr, X.indices, X.data, problem.transposed, s, alpha, l2, steps, C)
+        s, alpha, l2 = _constants(problem)
+        rough_rows(X.indptr, X.indices, X.data, problem.transposed, s, alpha, l2, self.steps, C)
         status = np.full(n, Status.MAX_ITER, dtype=np.int8)
-        n_iter = np.full(n, steps, dtype=np.int32)
+        n_iter = np.full(n, self.steps, dtype=np.int32)
         return Encoding(C, status, n_iter, np.full(n, np.nan, dtype=dtype))
 
-    @staticmethod
-    def _constants(problem: CodingProblem) -> tuple[Array, Any, Any]:
-        """``Σ_f D + α·l1`` for each atom, α and l2."""
-        penalty: Any = problem.regulariser.penalty
-        number, alpha = problem.D.dtype.type, _order(problem)
-        assert alpha is not None
-        s = problem.row_sums + number(alpha * penalty.l1)
-        return s, number(alpha), number(penalty.l2)
 
-
-def _order(problem: CodingProblem) -> float | None:
-    loss = problem.loss
-    if isinstance(loss, AlphaDivergence) and loss.zero_slope is not None:
-        return loss.alpha
-    return 1.0 if isinstance(loss, BetaDivergence) and loss.beta == 1 else None
+def _constants(problem: CodingProblem) -> tuple[Array, Any, Any]:
+    """``Σ_f D + α·l1`` for each atom, α and l2."""
+    form, alpha = problem.regulariser.form, problem.loss.order
+    assert alpha is not None  # required
+    number = problem.D.dtype.type
+    s = problem.row_sums + number(alpha * form.l1)
+    return s, number(alpha), number(form.l2)

@@ -8,14 +8,14 @@ import numpy as np
 from thresher.encoding.iterate import Block, RowSolver, State
 from thresher.encoding.problem import CodingProblem
 from thresher.linalg import Array
-from thresher.losses import L1Distance, Loss
+from thresher.losses import Loss
 
 Rule = Literal["armijo", "constant", "polyak"]
 
 
 def published_rule(loss: Loss) -> Rule:
     """The step that the paper takes for a loss (section V-C)."""
-    if isinstance(loss, L1Distance):
+    if not loss.smooth:
         return "polyak"
     return "constant" if np.isfinite(loss.curvature) else "armijo"
 

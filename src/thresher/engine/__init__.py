@@ -15,6 +15,7 @@ from thresher.engine.history import History, HistoryRow
 from thresher.engine.method import OnlineMethod
 from thresher.engine.noise import residual_sizes
 from thresher.engine.orthogonal import OrthogonalMethod
+from thresher.engine.plan import Candidate, Plan
 from thresher.engine.pool import Pool
 from thresher.engine.progress import ProgressBar
 from thresher.engine.seen import SeenRange
@@ -29,6 +30,7 @@ __all__ = [
     "BatchADMM",
     "BatchProblem",
     "Callback",
+    "Candidate",
     "Energies",
     "ExactAlternation",
     "History",
@@ -36,6 +38,7 @@ __all__ = [
     "Method",
     "OnlineMethod",
     "OrthogonalMethod",
+    "Plan",
     "Pool",
     "Position",
     "ProgressBar",

@@ -101,7 +101,7 @@ class ExactAlternation:
     def improve_codes(self) -> None:
         """Code every block from its last codes; a row that got worse keeps them."""
         coding = self.problem.coding(self.D)
-        self.encoder.prepare(coding)
+        self.encoder.prepare(coding, self.problem.method.rows(self.problem.batch))
 
         def work(rows: slice) -> None:
             X, weight = self.problem.load(rows)
@@ -180,11 +180,13 @@ class BatchADMM:
     W: Array = field(init=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.problem.loss, Envelope):
+        envelope = self.problem.loss.envelope
+        if envelope is None:
             raise ValueError(
                 f"badmm splits outliers from the squared loss and cannot use {self.problem.loss}; "
                 "use solver='auto'."
             )
+        self.envelope: Envelope = envelope
         self.X, self.weight = self.problem.load(slice(0, self.problem.batch.n_samples))
         if self.weight is not None and not np.isin(self.weight, (0, 1)).all():
             raise ValueError("badmm knows missing entries but no other weights; use solver='auto'.")
@@ -205,8 +207,7 @@ class BatchADMM:
 
     def improve_codes(self) -> None:
         """(S-12), (S-13) and the copies and duals of codes and outliers."""
-        rho, X, loss = self.rho, self.X, self.problem.loss
-        assert isinstance(loss, Envelope)
+        rho, X, loss = self.rho, self.X, self.envelope
         eye = np.eye(len(self.W), dtype=X.dtype)
         right = (X - self.R) @ self.W.T + rho * self.U - self.A
         self.H = np.linalg.solve(self.W @ self.W.T + rho * eye, right.T).T
@@ -236,9 +237,7 @@ class BatchADMM:
 
     def objective(self) -> float:
         """The objective of (S-7) at the copies, per sample."""
-        loss = self.problem.loss
-        assert isinstance(loss, Envelope)
-        fit = loss.value_with(self.X, self.U @ self.Psi, self._seen(self.Q), self.weight)
+        fit = self.envelope.value_with(self.X, self.U @ self.Psi, self._seen(self.Q), self.weight)
         return self.problem.mean(fit + self.problem.method.code_regulariser.value(self.U), self.Psi)
 
     def certificate(self) -> float:

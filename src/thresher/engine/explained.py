@@ -5,7 +5,7 @@ from dataclasses import astuple, dataclass
 
 import numpy as np
 
-from thresher.encoding import DenseFit, SparseFit
+from thresher.encoding import Fit
 from thresher.linalg import Array
 
 _MOST = 0.5
@@ -35,14 +35,15 @@ class Energies:
     predicted_mass: float = 0.0
 
     @classmethod
-    def of(cls, fit: DenseFit | SparseFit, sample_weight: Array | None) -> "Energies":
+    def of(cls, fit: Fit, sample_weight: Array | None) -> "Energies":
         """Those of a coded block, entries and samples weighted.
 
         None are taken of sparse rows, whose codes have any size.
         """
-        if isinstance(fit, SparseFit):
+        energies = fit.energies()
+        if energies is None:
             return cls()
-        rows = [np.asarray(part, dtype=np.float64) for part in fit.energies()]
+        rows = [np.asarray(part, dtype=np.float64) for part in energies]
         weights = np.ones(len(rows[0])) if sample_weight is None else sample_weight
         return cls(*(float(weights @ part) for part in rows))
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from thresher.engine.first_look import (
+from thresher.engine.first_batch import (
     ROWS_TO_START_FROM,
-    are_documents,
     every,
+    is_mostly_zero,
     sparse_mean,
     without_gaps,
 )
@@ -20,7 +20,6 @@ from thresher.learning import (
     sample_length,
 )
 from thresher.linalg import Array
-from thresher.losses import L1Distance, SeparableLoss
 from thresher.streams import Batch
 
 _FEW_ENTRIES = 1 << 19
@@ -40,11 +39,11 @@ def first_atoms(
     """Feasible atoms from the first batch."""
     n_features, loss = batch.X.shape[1], parts.loss(1.0)
     region = parts.dictionary_regulariser.region
-    positive = isinstance(loss, SeparableLoss) and loss.positive_prediction
+    positive = loss.positive_prediction
     stays_sparse = parts.stays_sparse(batch)
     if init == "auto":
         init = "mean" if positive and stays_sparse else "samples"
-        if isinstance(loss, L1Distance) and are_documents(batch):
+        if not loss.smooth and loss.stays_sparse and is_mostly_zero(batch):
             init = "medians"
     # Some rows are enough to start from, and a wide sparse matrix stays sparse.
     room = _SPARSE_ENTRIES_TO_START_FROM if stays_sparse else _ENTRIES_TO_START_FROM

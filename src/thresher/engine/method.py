@@ -11,18 +11,11 @@ from numpy.typing import NDArray
 from thresher.encoding import CodingProblem
 from thresher.engine.explained import Energies
 from thresher.engine.first_atoms import first_atoms
-from thresher.engine.first_look import are_documents, entries, every, spans_decades, spread_rows
+from thresher.engine.first_batch import entries, every, spread_rows
 from thresher.engine.method_parts import MethodParts
 from thresher.engine.noise import EXACT, residual_sizes
 from thresher.engine.state import StreamState, Summary
-from thresher.learning import (
-    DiagonalLearner,
-    Learner,
-    NoiseWeight,
-    PowerForgetting,
-    RangeWeight,
-    RatioLearner,
-)
+from thresher.learning import PowerForgetting, RangeWeight
 from thresher.linalg import Array
 from thresher.streams import Batch
 
@@ -31,7 +24,7 @@ _log = logging.getLogger(__name__)
 _CERTIFIED_ROWS = 16
 _MEASURED_ENTRIES = 4096
 _DEAD = 1e-6
-_LOOKS_AT_FIRST = 8
+_MEASURED_AT_FIRST = 8
 _NOISE_FORGETTING = PowerForgetting(3.0)
 
 
@@ -46,23 +39,19 @@ class OnlineMethod(MethodParts):
     ) -> StreamState:
         """A state that has seen nothing; atoms may start from the first batch."""
         n_features = batch.X.shape[1]
+        self.loss(1.0).check_features(n_features)
         units = self.units_for(batch, n_features, dtype)
         method = self.in_unit(units["unit"]) if units else self
         assert method is not None
         if not isinstance(init, str):
             init = np.array(init, dtype=np.float64) / units.get("atom_unit", 1.0)
-        state = method._begin(batch, init, n_components, dtype, seed)
+        D = method._first_atoms(batch, init, n_components, dtype, seed)
+        state = StreamState(D, D, self.learner.empty(len(D), n_features), seed)
         return replace(state, **units)
 
-    def _begin(
+    def _first_atoms(
         self, batch: Batch, init: str | Array, n_components: int, dtype: np.dtype[Any], seed: int
-    ) -> StreamState:
-        if self.majorised is not None and self._suits_better(self.majorised.learner, batch):
-            return self.majorised._begin(batch, init, n_components, dtype, seed)
-        n_features = batch.X.shape[1]
-        self.loss(1.0).check_features(n_features)
-        if isinstance(self.learner, RatioLearner):
-            self.learner.check(self.dictionary_regulariser)
+    ) -> Array:
         if isinstance(init, str):
             rng = np.random.default_rng([seed, 0])
             D = first_atoms(self, batch, init, n_components, dtype, rng)
@@ -70,29 +59,7 @@ class OnlineMethod(MethodParts):
             D = self.dictionary_regulariser.region.project(init)
             if self.frozen is not None:  # what is frozen stays as the user gave it
                 D[self.frozen] = init[self.frozen]
-        D = np.ascontiguousarray(D, dtype=dtype)
-        return StreamState(D, D, self.learner.empty(len(D), n_features), seed)
-
-    def _suits_better(self, learner: Learner, batch: Batch) -> bool:
-        """Whether the other learner is the better one for data like these."""
-        if isinstance(learner, DiagonalLearner):
-            # In the order of time new words come, and they are followed faster by steps that
-            # overshoot (measured: docs/l1_dictionary.md).
-            return self.shuffled and are_documents(batch)
-        return self.stays_sparse(batch) or spans_decades(batch, learner)
-
-    def going_on(self, state: StreamState) -> "OnlineMethod":
-        """The method that a state began with, which its statistics tell, in the state's unit."""
-        here = self if self.unit == state.unit else self.in_unit(state.unit)
-        for method in (here, None if here is None else here.majorised):
-            if method is not None and isinstance(
-                state.statistics, type(method.learner.empty(1, 1))
-            ):
-                return method
-        raise ValueError(
-            "What was learned so far belongs to another solver or divergence; set them back to go "
-            "on, or call fit to start anew."
-        )
+        return np.ascontiguousarray(D, dtype=dtype)
 
     # ------------------------------------------------------------------- verbs
 
@@ -110,13 +77,13 @@ class OnlineMethod(MethodParts):
         statistics = self.learner.empty(K, F)
         return replace(state, D=D, average=average, statistics=statistics, **units)
 
-    def look(self, state: StreamState, batch: Batch) -> StreamState:
+    def measure_range(self, state: StreamState, batch: Batch) -> StreamState:
         """Measure the range of the batch, if λ comes from the data."""
         first_guess = self.outlier_weight.measures == "residuals" and state.scale_weight == 0
         if self.outlier_weight.measures != "data" and not first_guess:
             return state
-        if state.n_steps > _LOOKS_AT_FIRST and state.n_steps % _LOOKS_AT_FIRST:
-            return state  # a range that was seen often need not be looked at every time
+        if state.n_steps > _MEASURED_AT_FIRST and state.n_steps % _MEASURED_AT_FIRST:
+            return state  # a range that was seen often need not be measured every time
         F = state.D.shape[1]
         step = max(1, (batch.n_samples * min(F, _MEASURED_ENTRIES)) // _MEASURED_ENTRIES)
         some = Batch(batch.X[::step], entry_weight=every(batch.entry_weight, step))
@@ -126,20 +93,19 @@ class OnlineMethod(MethodParts):
         scale = RangeWeight().measure(values, weights) if values.size else 0.0
         if first_guess:
             # Residuals come with the first codes; until then λ is what the range suggests.
-            assert isinstance(self.outlier_weight, NoiseWeight)
-            guess = RangeWeight().weight(scale, F) / self.outlier_weight.factor
+            guess = RangeWeight().weight(scale, F) / self.outlier_weight.weight(1.0, F)
             return replace(state, scale=guess)
         return self._average_scale(state, scale, batch.weight) if scale > 0 else state
 
-    def reader(self, state: StreamState, batch: Batch) -> Callable[[slice], Summary]:
+    def summariser(self, state: StreamState, batch: Batch) -> Callable[[slice], Summary]:
         """What codes a block of a batch on the dictionary of a state, and summarises it."""
-        problem = self.problem(state)
-        self.encoder.prepare(problem)
+        problem, rows_of_batch = self.problem(state), self.rows(batch)
+        self.encoder.prepare(problem, rows_of_batch)
         threshold = self.threshold(state)
         shown = problem if state.average is state.D else replace(problem, D=state.average)
         measured = self.outlier_weight.measures == "residuals"
         if measured:
-            EXACT.prepare(shown)
+            EXACT.prepare(shown, rows_of_batch)
 
         def code_and_summarise(rows: slice) -> Summary:
             X, weight, _ = self.load(batch, rows, state.D.dtype)

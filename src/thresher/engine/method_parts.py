@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.encoding import BlockEncoder, CodingProblem, can_stay_sparse
+from thresher.encoding import BlockEncoder, CodingProblem, Rows
 from thresher.engine.state import StreamState
 from thresher.engine.units import (
     check_largest,
@@ -48,10 +48,6 @@ class MethodParts:
         Penalty and set of codes and of atoms.
     learner : Learner
         Sums up coded samples, and moves the dictionary.
-    majorised : method or None
-        What takes the place of this one, if it is better there, for streams that begin sparse, or
-        with features that span decades: one curvature for all samples, or all atoms, of a feature
-        is then wrong.
     dictionary_loss : callable or None
         Makes the loss that the learner sees, if it is another one.
     forgetting : Forgetting
@@ -67,8 +63,6 @@ class MethodParts:
         `PowerForgetting`: statistics may then forget fast, and the average takes out the noise.
     revive : bool
         Whether atoms that nobody uses are replaced.
-    shuffled : bool
-        Whether samples come in random order.
     own_unit : bool
         Whether samples are computed with as they are, as published solvers do; otherwise in a unit
         that is measured on the first of them.
@@ -79,7 +73,6 @@ class MethodParts:
     encoder: BlockEncoder
     loss: Callable[[float], Loss]
     learner: Learner
-    majorised: Self | None = None
     dictionary_loss: Callable[[float], Loss] | None = None
     outlier_weight: OutlierWeight = field(default_factory=lambda: FixedWeight(1.0))
     code_regulariser: Constrained = field(default_factory=Constrained)
@@ -92,7 +85,6 @@ class MethodParts:
     keep_sparse: bool = False
     averaging: float = 0.0
     revive: bool = True
-    shuffled: bool = False
     own_unit: bool = True
     unit: float = 1.0
 
@@ -123,7 +115,7 @@ class MethodParts:
             self.keep_sparse
             and batch.is_sparse_without_gaps
             and not self.scale_samples
-            and can_stay_sparse(self.loss(1.0))
+            and self.loss(1.0).stays_sparse
         )
 
     def load_dense(
@@ -164,7 +156,6 @@ class MethodParts:
         atom_unit = self._atom_unit(unit)
         codes = self.code_regulariser.in_unit(unit / atom_unit, worth)
         atoms = self.dictionary_regulariser.in_unit(atom_unit, worth)
-        other = None if self.majorised is None else self.majorised.in_unit(unit)
         if codes is None or atoms is None:
             return None
         loss, dictionary_loss = self.loss, self.dictionary_loss
@@ -177,9 +168,18 @@ class MethodParts:
             outlier_weight=self.outlier_weight.in_unit(unit),
             code_regulariser=codes,
             dictionary_regulariser=atoms,
-            majorised=other,
             unit=unit,
         )
+
+    def in_unit_of(self, state: StreamState) -> Self:
+        """The same method in the unit in which a state computes."""
+        there = self if self.unit == state.unit else self.in_unit(state.unit)
+        assert there is not None  # a state has a unit of its own only if all parts know it
+        return there
+
+    def rows(self, batch: Batch) -> Rows:
+        """What kind of rows the encoder will see of a batch."""
+        return Rows(self.stays_sparse(batch), batch.entry_weight is not None)
 
     @property
     def codes_take_the_size(self) -> bool:
@@ -216,6 +216,13 @@ class MethodParts:
             check_largest(batch, state.unit, state.D.dtype)
 
     def computing_dtype(self, state: StreamState, batch: Batch, dtype: np.dtype[Any]) -> Any:
-        """The precision that codes of samples need: double, where some are traces in single."""
-        single = dtype == np.float32 and not self.scale_samples
-        return np.dtype(np.float64) if single and needs_double(batch, state.unit) else dtype
+        """The precision that codes of samples need.
+
+        Double, where some samples are traces in single, or squares of atoms overflow there.
+        """
+        if dtype != np.float32:
+            return dtype
+        traces = not self.scale_samples and needs_double(batch, state.unit)
+        largest = float(np.finfo(np.float32).max) / state.average.shape[1]
+        overflow = float(np.abs(state.average).max()) > np.sqrt(largest)
+        return np.dtype(np.float64) if traces or overflow else dtype

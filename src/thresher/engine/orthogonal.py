@@ -82,13 +82,8 @@ class OrthogonalMethod:
         statistics = self.learner.begin(Y, weight, D.astype(np.float64))
         return StreamState(D, D, statistics, seed)
 
-    def going_on(self, state: StreamState) -> "OrthogonalMethod":
-        """The method itself, if the state began with its learner."""
-        if not isinstance(state.statistics, self.learner.statistics):
-            raise ValueError(
-                "What was learned so far belongs to another solver; set it back to go on, or call "
-                "fit to start anew."
-            )
+    def in_unit_of(self, state: StreamState) -> "OrthogonalMethod":
+        """Itself: all is computed in double precision, in the unit of the data."""
         return self
 
     # ------------------------------------------------------------------- verbs
@@ -110,7 +105,7 @@ class OrthogonalMethod:
         """Refuse entries that cannot be computed with."""
         check_largest(batch, 1.0, _DOUBLE, _HIGHEST_POWER)
 
-    def look(self, state: StreamState, batch: Batch) -> StreamState:
+    def measure_range(self, state: StreamState, batch: Batch) -> StreamState:
         """Nothing to measure."""
         return state
 
@@ -119,7 +114,7 @@ class OrthogonalMethod:
         X, mask = load_block(batch.X, rows, _DOUBLE, batch.entry_weight)
         return X if mask is None else filled(X, mask, moments(statistics))
 
-    def reader(self, state: StreamState, batch: Batch) -> Callable[[slice], Summary]:
+    def summariser(self, state: StreamState, batch: Batch) -> Callable[[slice], Summary]:
         """What codes a block on the dictionary of a state, and summarises it."""
         D = state.D.astype(np.float64, copy=False)
         past: Any = state.statistics

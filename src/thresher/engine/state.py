@@ -24,6 +24,8 @@ class StreamState:
         Its running average, which is what the model shows; the same as D without averaging.
     statistics : Statistics
         What the stream left behind, discounted.
+    method : str
+        The name of the method that it began with.
     seed : int
         All randomness is drawn from it and from counters, so that a state can be resumed.
     n_samples, n_steps : int
@@ -54,6 +56,7 @@ class StreamState:
     loss_unit: float = 1.0
     measured: bool = True
     seen: SeenRange | None = None
+    method: str = ""
 
     def __post_init__(self) -> None:
         # Steps make new dictionaries and never change one. That all are read-only from the start

@@ -14,6 +14,7 @@ import numpy as np
 
 from thresher.engine.pool import Pool
 from thresher.engine.state import StreamState, Summary
+from thresher.linalg import has_gram
 from thresher.streams import Batch, Source
 
 OVERFLOW = (
@@ -25,19 +26,19 @@ OVERFLOW = (
 class Method(Protocol):
     """The verbs of an online method."""
 
-    def going_on(self, state: StreamState) -> Self:
-        """The method that a state began with, or a sentence why it cannot go on."""
+    def in_unit_of(self, state: StreamState) -> Self:
+        """The same method in the unit in which a state computes."""
 
     def measure(self, state: StreamState, batch: Batch) -> StreamState:
         """Measure the unit of the data, if it is not known yet."""
 
-    def look(self, state: StreamState, batch: Batch) -> StreamState:
+    def measure_range(self, state: StreamState, batch: Batch) -> StreamState:
         """Measure what is needed before coding."""
 
     def blocks(self, batch: Batch) -> Iterator[slice]:
         """Row blocks of fixed size."""
 
-    def reader(self, state: StreamState, batch: Batch) -> Callable[[slice], Summary]:
+    def summariser(self, state: StreamState, batch: Batch) -> Callable[[slice], Summary]:
         """What codes a block and summarises it."""
 
     def update(self, state: StreamState, batch: Batch, summary: Summary) -> StreamState:
@@ -49,16 +50,16 @@ def advance(
 ) -> tuple[StreamState, Summary]:
     """Learn from one batch."""
     state = method.measure(state, batch)
-    method = method.going_on(state)
-    state = method.look(state, batch)
-    code_and_summarise = method.reader(state, batch)
+    method = method.in_unit_of(state)
+    state = method.measure_range(state, batch)
+    code_and_summarise = method.summariser(state, batch)
     try:
         summary = reduce(add, pool.map(code_and_summarise, method.blocks(batch)))
         after = method.update(state.having_seen(batch), batch, summary)
     except np.linalg.LinAlgError as error:
         raise ValueError(OVERFLOW) from error
-    kept = (after.D, *after.statistics.arrays().values())
-    if not all(np.isfinite(values).all() for values in kept):
+    kept = after.statistics.arrays().values()
+    if not has_gram(after.D) or not all(np.isfinite(values).all() for values in kept):
         raise ValueError(OVERFLOW)  # the state before the batch is still whole
     return after, summary
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from thresher.engine.first_look import entries, every
+from thresher.engine.first_batch import entries, every
 from thresher.learning import weighted_quantile
 from thresher.linalg import Array, load_block, range_of_powers
 from thresher.streams import Batch

@@ -5,6 +5,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +20,17 @@ from sklearn.utils.validation import (
 )
 
 from thresher.encoding import BlockEncoder, CodingProblem, Encoding, Status
-from thresher.engine import OnlineMethod, Pool, ProgressBar, StreamState, told_in_words
+from thresher.engine import OnlineMethod, Plan, Pool, ProgressBar, StreamState, told_in_words
 from thresher.estimators.imputing import filled
 from thresher.estimators.inputs import as_matrix, computing_dtype, refuse_mask
-from thresher.estimators.parameters import RULES, KeepsParameters, check_parameter
+from thresher.estimators.parameters import RULES, KeepsParameters, check_parameter, defaults_of
 from thresher.linalg import Array
 from thresher.streams import Batch
 
 Result = TypeVar("Result")
+
+_PLANS: WeakKeyDictionary[Any, tuple[tuple[Any, ...], Plan[Any]]] = WeakKeyDictionary()
+"""Plans of models, each with the parameters that it was made from; models stay free of them."""
 
 
 def _is_plain(X: Any) -> bool:
@@ -103,8 +107,12 @@ class DictionaryModel(
     # ------------------------------------------------------------ for subclasses
 
     @abstractmethod
-    def _method(self, n_components: int, in_order: bool = True) -> OnlineMethod:
-        """The parts that the parameters name, for samples in their own or in random order."""
+    def _solver(self) -> Any:
+        """What the parameter ``solver`` stands for."""
+
+    @abstractmethod
+    def _plan(self, n_components: int, in_order: bool = True) -> Plan[Any]:
+        """What the parameters come to, for samples in their own or in random order."""
 
     @abstractmethod
     def _exact_encoder(self) -> BlockEncoder:
@@ -189,9 +197,27 @@ class DictionaryModel(
         D = np.ascontiguousarray(self._state.average, dtype=dtype)
         return CodingProblem(D, problem.loss, problem.regulariser)
 
+    def _planned(self, n_components: int, in_order: bool = True) -> Plan[Any]:
+        """The plan, made once for the parameters as they are."""
+        given = (n_components, in_order, *(getattr(self, name) for name in defaults_of(self)))
+        known = _PLANS.get(self)
+        if known is None or any(a is not b for a, b in zip(known[0], given, strict=True)):
+            known = _PLANS[self] = (given, self._plan(n_components, in_order))
+        return known[1]
+
     def _fitted_method(self) -> OnlineMethod:
         """The parts that the fitted dictionary was learned with, in the unit of the state."""
-        return self._method(len(self._state.D)).going_on(self._state)
+        chosen = self._planned(len(self._state.D)).begun_with(self._state)
+        return chosen.method.in_unit_of(self._state)
+
+    @property
+    def solver_(self) -> str:
+        """What the solver does; of a fitted model also which method runs, and why that one."""
+        solver = self._solver().description
+        if not hasattr(self, "_state"):
+            return str(solver)
+        chosen = self._planned(len(self._state.D)).begun_with(self._state)
+        return f"{chosen.name}: {solver}; {chosen.why}"
 
     def _coded(
         self,
@@ -207,7 +233,7 @@ class DictionaryModel(
             dtype = method.computing_dtype(state, batch, computing_dtype(X))
             problem, encoder = self._problem(dtype), self._exact_encoder()
             problem.loss.check_weight(batch.entry_weight)
-            encoder.prepare(problem)
+            encoder.prepare(problem, method.rows(batch))
 
         def work(rows: slice) -> tuple[slice, Result, int]:
             block, weight, divisor = method.load(batch, rows, dtype)

@@ -34,11 +34,8 @@ from thresher.estimators.growing import GrowingModel
 from thresher.estimators.guard import Attempt, unchanged_if_refused
 from thresher.estimators.registry import (
     AVERAGING_SHUFFLED,
-    FORGETTING_MAJORISED,
     FORGETTING_SHUFFLED,
 )
-from thresher.estimators.solvers import ONLINE_DIVERGENCE_SOLVERS
-from thresher.learning import RatioLearner
 from thresher.linalg import Array
 from thresher.streams import ArraySource, Batch
 
@@ -50,6 +47,11 @@ _BLOCKS_TO_JUDGE_BY = 4
 
 
 _log = logging.getLogger(__name__)
+
+
+def streaming_first(method: OnlineMethod) -> OnlineMethod:
+    """What reads an array a few times before a method alternates on it."""
+    return replace(method, forgetting=FORGETTING_SHUFFLED, averaging=AVERAGING_SHUFFLED)
 
 
 class BatchModel(GrowingModel):
@@ -81,13 +83,16 @@ class BatchModel(GrowingModel):
         samples = self._checked(X, known=False)
         batch = self._batch(samples, sample_weight, entry_weight)
         state = self._begin(batch, self._draw_seed())
-        method = self._method(len(state.D)).going_on(state)
-        state = method.look(state.having_seen(batch), batch)
+        chosen = self._planned(len(state.D)).begun_with(state)
+        method = chosen.method.in_unit_of(state)
+        state = method.measure_range(state.having_seen(batch), batch)
         method.problem(state).loss.check_weight(batch.entry_weight)
         with unchanged_if_refused(self) as attempt, Pool(self.n_jobs) as pool:
             self._learn_features(X)
             self._forget_everything()
             self._adopt(state, Position())
+            if chosen.streaming is not None:
+                self._stream_first(chosen.streaming, batch, pool)
             codes, stopped = self._learn(method, batch, pool, attempt)
         if not stopped:
             self._warn_of_size(self._energies(method, batch, codes))
@@ -98,8 +103,6 @@ class BatchModel(GrowingModel):
     def _learn(
         self, method: OnlineMethod, batch: Batch, pool: Pool, attempt: Attempt
     ) -> tuple[Array, bool]:
-        if self.solver == "auto":
-            self._stream_first(method, batch, pool)
         ask, codes = partial(attempt.stops, list(self.callbacks or ())), None
         if method.outlier_weight.measures == "residuals":
             codes, stopped = self._learn_noise(method, batch, pool, ask)
@@ -142,17 +145,6 @@ class BatchModel(GrowingModel):
             batch.sample_weight,
             batch.entry_weight,
         )
-        if isinstance(method.learner, RatioLearner):
-            # Near-exact codes commit atoms too early; what learns well online learns well here.
-            online = ONLINE_DIVERGENCE_SOLVERS["auto"]
-            method = replace(
-                method,
-                encoder=online.encoder,
-                learner=replace(method.learner, prior=online.prior),
-                forgetting=FORGETTING_MAJORISED,
-            )
-        else:
-            method = replace(method, forgetting=FORGETTING_SHUFFLED, averaging=AVERAGING_SHUFFLED)
 
         def report(
             before: StreamState, after: StreamState, position: Position, *rest: object
@@ -180,7 +172,7 @@ class BatchModel(GrowingModel):
         threshold = method.threshold(state)
         smoothed = None if method.dictionary_loss is None else method.dictionary_loss(threshold)
         problem = BatchProblem(method, batch, method.loss(threshold), state.D.dtype, smoothed)
-        if self.solver != "auto" and codes is None:  # as published: uniform codes
+        if self._solver().published and codes is None:  # as published: uniform codes
             shape = (batch.n_samples, len(state.D))
             start = np.random.default_rng([state.seed, 3]).random(shape).astype(state.D.dtype)
             codes = method.code_regulariser.region.project(start)

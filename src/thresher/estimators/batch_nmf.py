@@ -4,17 +4,27 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from thresher.engine import Alternation, Callback, OnlineMethod, Pool
-from thresher.estimators.batch import BatchModel
+from thresher.engine import Callback, Candidate, OnlineMethod, Plan
+from thresher.estimators.batch import BatchModel, streaming_first
 from thresher.estimators.divergence import (
     DivergenceModel,
-    has_majoriser,
-    majorising_learner,
 )
-from thresher.estimators.solvers import BATCH_DIVERGENCE_SOLVERS, named_solver
+from thresher.estimators.divergence_plan import (
+    QUADRATIC,
+    lacks_majoriser,
+    ratio_learner,
+    with_ratios,
+)
+from thresher.estimators.registry import FORGETTING_RATIOS
+from thresher.estimators.solvers import (
+    AS_PUBLISHED,
+    BATCH_DIVERGENCE_SOLVERS,
+    ONLINE_DIVERGENCE_SOLVERS,
+    DivergenceSolver,
+    name_of,
+    named_solver,
+)
 from thresher.learning import PlainAverage
-from thresher.linalg import Array
-from thresher.streams import Batch
 
 
 class BatchNMF(DivergenceModel, BatchModel):
@@ -100,26 +110,27 @@ class BatchNMF(DivergenceModel, BatchModel):
         self.callbacks = callbacks
         self.verbose = verbose
 
-    @property
-    def solver_(self) -> str:
-        """What the solver consists of."""
-        return named_solver(self.solver, BATCH_DIVERGENCE_SOLVERS).description
+    def _solver(self) -> DivergenceSolver:
+        return named_solver(self.solver, BATCH_DIVERGENCE_SOLVERS)
 
-    def _method(self, n_components: int, in_order: bool = True) -> OnlineMethod:
-        solver = named_solver(self.solver, BATCH_DIVERGENCE_SOLVERS)
+    def _plan(self, n_components: int, in_order: bool = True) -> Plan[OnlineMethod]:
+        """Whatever streams first, the alternation takes ratios where it can: it never rises."""
+        solver = self._solver()
         method = self._parts(n_components, solver, PlainAverage())
-        loss = method.loss(1.0)
-        if solver.learner != "auto" or not has_majoriser(loss, method.dictionary_regulariser):
-            return method
-        learner = majorising_learner(loss, method.code_regulariser)
-        return replace(method, majorised=replace(method, learner=learner))
-
-    def _alternation(
-        self, method: OnlineMethod, batch: Batch, pool: Pool, codes: Array | None
-    ) -> Alternation:
-        """Whatever streamed first, the alternation majorises where it can: it never rises."""
-        loss = method.loss(1.0)
-        if self.solver == "auto" and has_majoriser(loss, method.dictionary_regulariser):
-            learner = majorising_learner(loss, method.code_regulariser)
-            method = replace(method, learner=learner)
-        return super()._alternation(method, batch, pool, codes)
+        if solver.published:
+            return Plan((Candidate(name_of(self.solver), method, AS_PUBLISHED),))
+        streaming = streaming_first(method)
+        loss, codes = method.loss(1.0), method.code_regulariser
+        if lacks_majoriser(loss, method.dictionary_regulariser) is not None:
+            return Plan((Candidate("quadratic", method, QUADRATIC, streaming=streaming),))
+        ratios = replace(method, learner=ratio_learner(loss, codes))
+        # Near-exact codes commit atoms too early; what learns well online learns well here.
+        online = ONLINE_DIVERGENCE_SOLVERS["auto"]
+        online_ratios = replace(
+            method,
+            encoder=online.encoder,
+            learner=ratio_learner(loss, codes, online.prior),
+            forgetting=FORGETTING_RATIOS,
+        )
+        candidate = Candidate("quadratic", ratios, QUADRATIC, streaming=streaming)
+        return with_ratios(candidate, ratios, online_ratios)

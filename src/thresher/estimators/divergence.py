@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 from thresher.encoding import AutoEncoder, BlockEncoder
 from thresher.engine import OnlineMethod
 from thresher.estimators.base import DictionaryModel
+from thresher.estimators.divergence_plan import quadratic_learner, ratio_learner, refuse_learner
 from thresher.estimators.registry import (
     frozen_mask,
     named_atoms,
@@ -15,10 +16,9 @@ from thresher.estimators.registry import (
     named_regulariser,
 )
 from thresher.estimators.solvers import DivergenceSolver
-from thresher.learning import BlockDescent, Forgetting, QuadraticLearner, RatioLearner
-from thresher.losses import Loss, Mahalanobis
-from thresher.penalties import Constrained, ElasticNet
-from thresher.sets import Box, CoveredBox
+from thresher.learning import Forgetting, Learner
+from thresher.losses import Loss
+from thresher.sets import CoveredBox
 
 
 class DivergenceModel(DictionaryModel):
@@ -42,20 +42,17 @@ class DivergenceModel(DictionaryModel):
         """The method that the parameters describe."""
         divergence = named_divergence(self.divergence, self.divergence_parameter)
         loss = divergence.loss(1.0)
-        solver.check(loss)
         codes = named_regulariser("code", self.code_set, self.code_penalty)
-        chosen = self.dictionary_set
-        if solver.covered and (chosen is None or chosen == "auto"):
-            chosen = CoveredBox()
-        atoms = named_atoms(chosen, self.dictionary_penalty, codes)
-        learner = solver.learner
-        if learner == "auto":
-            learner = quadratic_learner(loss)
-        elif learner == "multiplicative":
-            learner = majorising_learner(loss, codes)
-        assert not isinstance(learner, str)
-        if isinstance(learner, RatioLearner):
-            learner.check(atoms)
+        covered = CoveredBox() if solver.covered else None
+        atoms = named_atoms(self.dictionary_set, self.dictionary_penalty, codes, covered)
+        solver.check(loss, atoms)
+        learner: Learner = solver.learner or quadratic_learner(loss)
+        if solver.multiplicative:
+            learner = ratio_learner(loss, codes)
+            refuse_learner(learner, loss, atoms)
+        plain = codes.form.lacks_plain_codes is None
+        # Sparse rows have no encoder for kinks under a curved penalty.
+        knows_zeros = plain and (loss.smooth or codes.form.l2 == 0)
         return OnlineMethod(
             encoder=solver.encoder,
             loss=divergence.loss,
@@ -66,9 +63,9 @@ class DivergenceModel(DictionaryModel):
             dictionary_regulariser=atoms,
             forgetting=forgetting,
             frozen=frozen_mask(self.frozen_atoms, n_components, atoms.region),
-            keep_sparse=solver.sparse and is_plain(codes) and _knows_zeros(loss, codes),
-            revive=solver.learner == "auto",
-            own_unit=solver.learner != "auto",
+            keep_sparse=solver.sparse and knows_zeros,
+            revive=not solver.published,
+            own_unit=solver.published,
         )
 
     def _check_gaps(self, X: Any) -> None:
@@ -86,55 +83,4 @@ class DivergenceModel(DictionaryModel):
         check_is_fitted(self, "components_")
         self._check_goes_on()
         threshold = self._fitted_method().threshold(self._state) * self._state.unit
-        return self._method(len(self._state.D)).loss(threshold)
-
-
-def quadratic_learner(loss: Loss) -> QuadraticLearner:
-    """The learner for all losses that have no majoriser, and for dense data under any."""
-    return QuadraticLearner(BlockDescent(), sharp=not isinstance(loss, Mahalanobis))
-
-
-def majorising_learner(loss: Loss, codes: Constrained, prior: float = 0.0) -> RatioLearner:
-    """The multiplicative step of a divergence; an exponent that is not proven is one.
-
-    The batch loop halves it where the objective would rise.
-    """
-    a, b = (1.0, 0.0) if loss.powers is None else loss.powers
-    return RatioLearner(a, b, rescale=_is_free(codes), prior=prior)
-
-
-def has_majoriser(loss: Loss, atoms: Constrained) -> bool:
-    """Whether the divergence has a proven majoriser and no bounded curvature.
-
-    Its step must know the set of the atoms, too: for others the quadratic surrogate serves.
-    """
-    unbounded = loss.powers is not None and loss.curvature == float("inf")
-    return unbounded and RatioLearner.knows(atoms)
-
-
-def _is_free(codes: Constrained) -> bool:
-    """Whether codes can be multiplied by any positive number at no cost."""
-    penalty, region = codes.penalty, codes.region
-    return (
-        isinstance(region, Box)
-        and region.lower == 0
-        and region.upper == float("inf")
-        and isinstance(penalty, ElasticNet)
-        and penalty.l1 == penalty.l2 == 0
-    )
-
-
-def _knows_zeros(loss: Loss, codes: Constrained) -> bool:
-    """Whether sparse rows have an encoder: kinks under a curved penalty have none."""
-    return loss.smooth or (isinstance(codes.penalty, ElasticNet) and codes.penalty.l2 == 0)
-
-
-def is_plain(codes: Constrained) -> bool:
-    """Whether codes are nonnegative under an elastic net: what sparse encoders know."""
-    region = codes.region
-    return (
-        isinstance(region, Box)
-        and region.lower == 0
-        and region.upper == float("inf")
-        and isinstance(codes.penalty, ElasticNet)
-    )
+        return self._planned(len(self._state.D)).common.loss(threshold)

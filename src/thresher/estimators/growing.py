@@ -9,7 +9,6 @@ from thresher.estimators.inputs import refuse_mask
 from thresher.estimators.learned import LearnedModel
 from thresher.estimators.parameters import is_whole, require_positive
 from thresher.linalg import Array
-from thresher.losses import SeparableLoss
 
 _NEW_FEATURE = 1e-3
 
@@ -45,8 +44,9 @@ class GrowingModel(LearnedModel):
         else:
             new = _rows(atoms, F) / self._state.atom_unit
         region, loss = method.dictionary_regulariser.region, method.loss(1.0)
-        positive = isinstance(loss, SeparableLoss) and loss.positive_prediction
-        state = self._state.grow(F, np.zeros((0, F)), _NEW_FEATURE if positive else 0.0)
+        state = self._state.grow(
+            F, np.zeros((0, F)), _NEW_FEATURE if loss.positive_prediction else 0.0
+        )
         if region.couples_rows:  # a set of whole dictionaries, not of atoms
             state = state.grow(F, new)
             state = replace(state, D=region.project(state.D), average=region.project(state.average))

@@ -6,11 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from thresher.engine import Alternation, Callback, OnlineMethod, Pool
-from thresher.estimators.batch import BatchModel
-from thresher.estimators.l1_model import L1Model, with_documents
-from thresher.estimators.solvers import BATCH_L1_SOLVERS, named_solver
-from thresher.learning import PlainAverage
+from thresher.engine import Alternation, Callback, Candidate, OnlineMethod, Plan, Pool
+from thresher.estimators.batch import BatchModel, streaming_first
+from thresher.estimators.divergence_plan import QUADRATIC
+from thresher.estimators.l1_model import SEPARABLE, L1Model, NeedsDocuments
+from thresher.estimators.solvers import (
+    AS_PUBLISHED,
+    BATCH_L1_SOLVERS,
+    DivergenceSolver,
+    name_of,
+    named_solver,
+)
+from thresher.learning import DiagonalLearner, PlainAverage
 from thresher.linalg import Array
 from thresher.streams import Batch
 
@@ -95,19 +102,26 @@ class L1Dictionary(L1Model, BatchModel):
         self.callbacks = callbacks
         self.verbose = verbose
 
-    @property
-    def solver_(self) -> str:
-        """What the solver consists of."""
-        return named_solver(self.solver, BATCH_L1_SOLVERS).description
+    def _solver(self) -> DivergenceSolver:
+        return named_solver(self.solver, BATCH_L1_SOLVERS)
 
-    def _method(self, n_components: int, in_order: bool = True) -> OnlineMethod:
-        solver = named_solver(self.solver, BATCH_L1_SOLVERS)
-        method = replace(self._parts(n_components, solver, PlainAverage()), shuffled=True)
-        return with_documents(method) if solver.learner == "auto" else method
+    def _plan(self, n_components: int, in_order: bool = True) -> Plan[OnlineMethod]:
+        solver = self._solver()
+        method = self._parts(n_components, solver, PlainAverage())
+        if solver.published:
+            return Plan((Candidate(name_of(self.solver), method, AS_PUBLISHED),))
+        separable = replace(method, learner=DiagonalLearner())
+        needs = NeedsDocuments(in_order=False)
+        return Plan(
+            (
+                Candidate("separable", separable, SEPARABLE, needs, streaming_first(separable)),
+                Candidate("quadratic", method, QUADRATIC, streaming=streaming_first(method)),
+            )
+        )
 
     def _alternation(
         self, method: OnlineMethod, batch: Batch, pool: Pool, codes: Array | None
     ) -> Alternation:
-        if self.solver != "auto" and codes is None:  # as published: zero codes
+        if self._solver().published and codes is None:  # as published: zero codes
             codes = np.zeros((batch.n_samples, len(self._state.D)), dtype=self._state.D.dtype)
         return super()._alternation(method, batch, pool, codes)

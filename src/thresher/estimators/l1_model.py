@@ -1,19 +1,36 @@
 """What the models of paper B share: the ℓ1 distance, its codes and its score."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from thresher.engine import OnlineMethod
+from thresher.engine.first_batch import is_mostly_zero
 from thresher.estimators.divergence import DivergenceModel
 from thresher.estimators.solvers import DivergenceSolver
-from thresher.learning import DiagonalLearner, FixedWeight, Forgetting
+from thresher.learning import FixedWeight, Forgetting
 from thresher.linalg import Array
 from thresher.losses import L1Distance
+from thresher.streams import Batch
+
+SEPARABLE = (
+    "words occur with few atoms, so that curvatures differ from atom to atom; one for all of them "
+    "makes steps that overshoot (docs/l1_dictionary.md)"
+)
 
 
-def with_documents(method: OnlineMethod) -> OnlineMethod:
-    """Let the method learn by a separable surrogate where it is the better one."""
-    return replace(method, majorised=replace(method, learner=DiagonalLearner()))
+@dataclass(frozen=True)
+class NeedsDocuments:
+    """What data must be like for separable quadratics to be the better statistics."""
+
+    in_order: bool
+
+    def __call__(self, batch: Batch) -> str | None:
+        """From the first batch."""
+        # In the order of time new words come, and they are followed faster by steps that
+        # overshoot (measured: docs/l1_dictionary.md).
+        if self.in_order or not is_mostly_zero(batch):
+            return "samples in random order whose entries are mostly zero"
+        return None
 
 
 class L1Model(DivergenceModel):
@@ -33,7 +50,7 @@ class L1Model(DivergenceModel):
         self, n_components: int, solver: DivergenceSolver, forgetting: Forgetting
     ) -> OnlineMethod:
         method = super()._parts(n_components, solver, forgetting)
-        if solver.learner == "auto":
+        if not solver.published:
             return method
         # As published: the distance itself, kinks and all.
         return replace(method, dictionary_loss=None, outlier_weight=FixedWeight(1.0))

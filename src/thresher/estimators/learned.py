@@ -1,6 +1,7 @@
 """How any model starts to learn, and what it remembers of it."""
 
 import logging
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,7 @@ class LearnedModel(DictionaryModel):
         if not isinstance(self.init, str) and getattr(self, "n_starts", 1) > 1:
             raise ValueError("An array as init is the only start; leave n_starts or init out.")
         given = () if isinstance(self.init, str) else self._given_init()
-        self._method(self.n_components or len(given) or 10)
+        self._plan(self.n_components or len(given) or 10)
 
     def _given_init(self) -> Array:
         """``init`` as an array of numbers with a row for each atom."""
@@ -88,12 +89,11 @@ class LearnedModel(DictionaryModel):
                 f"frozen_atoms has {flags.size} flags for {n_components} atoms; give one for each, "
                 "or the numbers of the atoms."
             )
-        method = self._method(n_components, in_order)
+        chosen = self._planned(n_components, in_order).choose(first)
+        method = chosen.streaming or chosen.method
         state = method.begin(first, init, n_components, dtype, seed)
-        chosen = method.going_on(state)
-        parts = f"{type(chosen.learner).__name__} with {type(chosen.encoder).__name__}"
-        self._tell_start(state, parts)
-        return state
+        self._tell_start(state, f"{chosen.name}, as {chosen.why}")
+        return replace(state, method=chosen.name)
 
     def _tell_start(self, state: StreamState, parts: str) -> None:
         K, F = state.D.shape
@@ -108,7 +108,7 @@ class LearnedModel(DictionaryModel):
     def _check_learned(self, state: StreamState) -> None:
         """Refuse a state that these parameters cannot have come to, such as a forged one."""
         K, F = state.D.shape
-        method = self._method(K)
+        method = self._planned(K).common
         method.loss(1.0).check_features(F)
         signed = min(float(state.D.min()), float(state.average.min())) < 0
         if signed and method.dictionary_regulariser.region.nonnegative:
@@ -124,14 +124,14 @@ class LearnedModel(DictionaryModel):
     def _warn_of_size(self, energies: Energies) -> None:
         """Warn if the sets of codes and atoms leave no room for data of this size."""
         if energies.data > 0:
-            method = self._method(len(self._state.D))
+            method = self._planned(len(self._state.D)).common
             parts = (method.code_regulariser, method.dictionary_regulariser)
             energies.warn_of_size(not any(part.region.cone for part in parts))
 
     def _adopt(self, state: StreamState, position: Position) -> None:
         """Make a state the model's own; between two steps the model is always whole."""
         if state.n_steps == 1 and hasattr(self, "outlier_weight"):
-            weight = self._method(len(state.D)).threshold(state)
+            weight = self._planned(len(state.D)).common.threshold(state)
             given = self.outlier_weight
             _log.info("%s: outlier_weight=%r is %g at first", type(self).__name__, given, weight)
         self._state = state

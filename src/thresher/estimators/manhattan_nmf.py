@@ -6,21 +6,31 @@ from typing import Any
 import numpy as np
 
 from thresher.encoding import AutoEncoder, BlockEncoder, CodingProblem
-from thresher.engine import Alternation, BatchProblem, Callback, OnlineMethod, Pool
+from thresher.engine import Alternation, BatchProblem, Callback, Candidate, OnlineMethod, Plan, Pool
 from thresher.estimators.batch import BatchModel
-from thresher.estimators.divergence import is_plain
 from thresher.estimators.registry import frozen_mask, named_atoms, named_graph, named_regulariser
-from thresher.estimators.solvers import MANHATTAN_SOLVERS, named_solver
+from thresher.estimators.solvers import (
+    AS_PUBLISHED,
+    MANHATTAN_SOLVERS,
+    FactorSolver,
+    name_of,
+    named_solver,
+)
 from thresher.learning import BlockDescent, QuadraticLearner
 from thresher.linalg import Array
 from thresher.losses import ElasticDistance, L1Distance, Loss
-from thresher.manhattan import TwoFactors, is_bare
+from thresher.manhattan import TwoFactors
 from thresher.penalties import Constrained
-from thresher.sets import Box
 from thresher.streams import Batch
 
 _BURST_TOL = 5.0
 _TOL = 1e-4  # for the switch from bursts to sweeps, where the user's is 0
+
+
+_FACTORS = (
+    "both factors stay in memory; ADMM on both finds the neighbourhood of a good optimum in a few "
+    "rounds, sweeps finish (docs/manhattan.md)"
+)
 
 
 class ManhattanNMF(BatchModel):
@@ -133,29 +143,30 @@ class ManhattanNMF(BatchModel):
         self.callbacks = callbacks
         self.verbose = verbose
 
-    @property
-    def solver_(self) -> str:
-        """What the solver consists of."""
-        return named_solver(self.solver, MANHATTAN_SOLVERS).description
+    def _solver(self) -> FactorSolver:
+        return named_solver(self.solver, MANHATTAN_SOLVERS)
 
     # ------------------------------------------------------------------- details
 
-    def _method(self, n_components: int, in_order: bool = True) -> OnlineMethod:
-        named_solver(self.solver, MANHATTAN_SOLVERS)
+    def _plan(self, n_components: int, in_order: bool = True) -> Plan[OnlineMethod]:
+        solver = self._solver()
         loss = self._loss()
         codes = named_regulariser("code", self.code_set, self.code_penalty)
         atoms = named_atoms(self.dictionary_set, self.dictionary_penalty, codes)
         _check_scale(codes, atoms, self.graph is not None)
-        return OnlineMethod(
+        plain = codes.form.lacks_plain_codes is None
+        method = OnlineMethod(
             encoder=self._exact_encoder(),
             loss=lambda _: loss,
             learner=QuadraticLearner(BlockDescent()),  # keeps no statistics: all is in memory
             code_regulariser=codes,
             dictionary_regulariser=atoms,
             frozen=frozen_mask(self.frozen_atoms, n_components, atoms.region),
-            keep_sparse=is_plain(codes) and self.square_weight == 0,
-            own_unit=self.solver != "auto",
+            keep_sparse=plain and self.square_weight == 0,
+            own_unit=solver.published,
         )
+        name = name_of(self.solver) if solver.published else "factors"
+        return Plan((Candidate(name, method, AS_PUBLISHED if solver.published else _FACTORS),))
 
     def _problem(self, dtype: np.dtype[Any]) -> CodingProblem:
         """On the fitted dictionary; what ties the rows of `fit` together does not act on others."""
@@ -201,13 +212,13 @@ class ManhattanNMF(BatchModel):
 
 def _check_scale(codes: Constrained, atoms: Constrained, graph: bool) -> None:
     """Refuse a price on one factor that is avoided by making the other larger."""
-    prices = (graph or not is_bare(codes.penalty), not is_bare(atoms.penalty))
+    prices = (graph or not codes.form.is_bare, not atoms.form.is_bare)
     for price, priced, other, parts in (
         (prices[0], "codes", "dictionary", atoms),
         (prices[1], "dictionary", "codes", codes),
     ):
-        unbounded = isinstance(parts.region, Box) and parts.region.upper == np.inf
-        if price and unbounded and is_bare(parts.penalty):
+        unbounded = parts.form.is_box and parts.form.upper == np.inf
+        if price and unbounded and parts.form.is_bare:
             raise ValueError(
                 f"The {priced} have a price, which is avoided by dividing them and multiplying the "
                 f"{other}; bound the {other} by a set such as 'box', or give them a penalty too."

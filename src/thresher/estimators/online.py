@@ -12,7 +12,6 @@ from thresher.engine import (
     Callback,
     Energies,
     HistoryRow,
-    Method,
     Pool,
     Position,
     ProgressBar,
@@ -144,7 +143,8 @@ class OnlineModel(LearnedModel):
         self._check_weights(before, batch.entry_weight)
         started = time.perf_counter()
         with Pool(self.n_jobs) as pool:
-            after, summary = advance(self._verbs(len(before.D)), before, batch, pool)
+            method = self._planned(len(before.D)).begun_with(before).method
+            after, summary = advance(method, before, batch, pool)
         if not begun:  # only now, when nothing can go wrong any more
             self._learn_features(X)
             self._forget_everything()
@@ -180,15 +180,14 @@ class OnlineModel(LearnedModel):
         """The best of several first dictionaries; all else that is random stays."""
         batch = next(source.batches(0, 0))
         seeds = np.random.default_rng([first.seed, 4]).integers(2**31 - 1, size=self.n_starts - 1)
-        others = [replace(self._begin(batch, int(seed)), seed=first.seed) for seed in seeds]
-        method = self._method(len(first.D), in_order=not self.shuffle)
+        others = [
+            replace(self._begin(batch, int(seed), not self.shuffle), seed=first.seed)
+            for seed in seeds
+        ]
+        method = self._planned(len(first.D), not self.shuffle).begun_with(first).method
         n_passes = min(_PASSES_FOR_A_START, self._n_passes())
         with Pool(self.n_jobs) as pool:
             return best_start(method, [first, *others], source, pool, n_passes)
-
-    def _verbs(self, n_components: int, in_order: bool = True) -> Method:
-        """What the loop runs."""
-        return self._method(n_components, in_order)
 
     def _n_passes(self) -> int:
         return _PASSES_FOR_ARRAYS if self.n_passes is None else self.n_passes
@@ -199,7 +198,8 @@ class OnlineModel(LearnedModel):
         )
 
     def _check_weights(self, state: StreamState, entry_weight: Array | None) -> None:
-        self._method(len(state.D)).going_on(state).problem(state).loss.check_weight(entry_weight)
+        method = self._planned(len(state.D)).begun_with(state).method
+        method.in_unit_of(state).problem(state).loss.check_weight(entry_weight)
 
     def _run(
         self,
@@ -211,7 +211,7 @@ class OnlineModel(LearnedModel):
     ) -> Self:
         if n_passes is None:
             n_passes = self._n_passes()
-        method = self._verbs(len(self._state.D), in_order)
+        method = self._planned(len(self._state.D), in_order).begun_with(self._state).method
         already = self._seconds
         started = time.perf_counter()
         total = None if source.n_samples is None else source.n_samples * n_passes

@@ -4,13 +4,20 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from thresher.engine import Callback, OnlineMethod
+from thresher.engine import Callback, Candidate, OnlineMethod, Plan
+from thresher.estimators.divergence_plan import QUADRATIC
 from thresher.estimators.growing import GrowingModel
-from thresher.estimators.l1_model import L1Model, with_documents
+from thresher.estimators.l1_model import SEPARABLE, L1Model, NeedsDocuments
 from thresher.estimators.online import OnlineModel
 from thresher.estimators.registry import AVERAGING_SHUFFLED, FORGETTING_SHUFFLED, named_forgetting
-from thresher.estimators.solvers import ONLINE_L1_SOLVERS, named_l1_solver
-from thresher.learning import PlainAverage
+from thresher.estimators.solvers import (
+    AS_PUBLISHED,
+    ONLINE_L1_SOLVERS,
+    DivergenceSolver,
+    name_of,
+    named_l1_solver,
+)
+from thresher.learning import DiagonalLearner
 
 
 class OnlineL1Dictionary(L1Model, GrowingModel, OnlineModel):
@@ -116,16 +123,20 @@ class OnlineL1Dictionary(L1Model, GrowingModel, OnlineModel):
         self.callbacks = callbacks
         self.verbose = verbose
 
-    @property
-    def solver_(self) -> str:
-        """What the solver consists of."""
-        return named_l1_solver(self.solver, ONLINE_L1_SOLVERS).description
+    def _solver(self) -> DivergenceSolver:
+        return named_l1_solver(self.solver, ONLINE_L1_SOLVERS)
 
-    def _method(self, n_components: int, in_order: bool = True) -> OnlineMethod:
-        solver = named_l1_solver(self.solver, ONLINE_L1_SOLVERS)
-        method = self._parts(n_components, solver, PlainAverage())
-        forgetting = named_forgetting(self.forgetting, in_order)
-        averaged = solver.learner == "auto" and forgetting == FORGETTING_SHUFFLED
-        averaging = AVERAGING_SHUFFLED if averaged else 0.0
-        method = replace(method, forgetting=forgetting, averaging=averaging, shuffled=not in_order)
-        return with_documents(method) if solver.learner == "auto" else method
+    def _plan(self, n_components: int, in_order: bool = True) -> Plan[OnlineMethod]:
+        solver, forgetting = self._solver(), named_forgetting(self.forgetting, in_order)
+        method = self._parts(n_components, solver, forgetting)
+        if solver.published:
+            return Plan((Candidate(name_of(self.solver), method, AS_PUBLISHED),))
+        averaged = forgetting == FORGETTING_SHUFFLED
+        quadratic = replace(method, averaging=AVERAGING_SHUFFLED if averaged else 0.0)
+        separable = replace(quadratic, learner=DiagonalLearner())
+        return Plan(
+            (
+                Candidate("separable", separable, SEPARABLE, NeedsDocuments(in_order)),
+                Candidate("quadratic", quadratic, QUADRATIC),
+            )
+        )

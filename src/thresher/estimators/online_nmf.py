@@ -4,22 +4,31 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from thresher.engine import Callback, OnlineMethod
+from thresher.engine import Callback, Candidate, OnlineMethod, Plan
 from thresher.estimators.divergence import (
     DivergenceModel,
-    has_majoriser,
-    majorising_learner,
+)
+from thresher.estimators.divergence_plan import (
+    QUADRATIC,
+    lacks_majoriser,
+    ratio_learner,
+    with_ratios,
 )
 from thresher.estimators.growing import GrowingModel
 from thresher.estimators.online import OnlineModel
 from thresher.estimators.registry import (
     AVERAGING_SHUFFLED,
-    FORGETTING_MAJORISED,
+    FORGETTING_RATIOS,
     FORGETTING_SHUFFLED,
     named_forgetting,
 )
-from thresher.estimators.solvers import ONLINE_DIVERGENCE_SOLVERS, named_solver
-from thresher.learning import PlainAverage
+from thresher.estimators.solvers import (
+    AS_PUBLISHED,
+    ONLINE_DIVERGENCE_SOLVERS,
+    DivergenceSolver,
+    name_of,
+    named_solver,
+)
 
 
 class OnlineNMF(DivergenceModel, GrowingModel, OnlineModel):
@@ -150,27 +159,25 @@ class OnlineNMF(DivergenceModel, GrowingModel, OnlineModel):
         self.callbacks = callbacks
         self.verbose = verbose
 
-    @property
-    def solver_(self) -> str:
-        """What the solver consists of."""
-        return named_solver(self.solver, ONLINE_DIVERGENCE_SOLVERS).description
+    def _solver(self) -> DivergenceSolver:
+        return named_solver(self.solver, ONLINE_DIVERGENCE_SOLVERS)
 
-    def _method(self, n_components: int, in_order: bool = True) -> OnlineMethod:
-        solver = named_solver(self.solver, ONLINE_DIVERGENCE_SOLVERS)
-        method = self._parts(n_components, solver, PlainAverage())
-        published = solver.learner != "auto"
-        forgetting = named_forgetting(
-            self.forgetting, in_order, FORGETTING_MAJORISED if published else FORGETTING_SHUFFLED
+    def _plan(self, n_components: int, in_order: bool = True) -> Plan[OnlineMethod]:
+        solver = self._solver()
+        usual = FORGETTING_RATIOS if solver.published else FORGETTING_SHUFFLED
+        forgetting = named_forgetting(self.forgetting, in_order, usual)
+        method = self._parts(n_components, solver, forgetting)
+        if solver.published:
+            return Plan((Candidate(name_of(self.solver), method, AS_PUBLISHED),))
+        averaged = forgetting == FORGETTING_SHUFFLED
+        quadratic = replace(method, averaging=AVERAGING_SHUFFLED if averaged else 0.0)
+        candidate = Candidate("quadratic", quadratic, QUADRATIC)
+        loss, codes = method.loss(1.0), method.code_regulariser
+        if lacks_majoriser(loss, method.dictionary_regulariser) is not None:
+            return Plan((candidate,))
+        ratios = replace(
+            method,
+            learner=ratio_learner(loss, codes, solver.prior),
+            forgetting=named_forgetting(self.forgetting, in_order, FORGETTING_RATIOS),
         )
-        averaged = not published and forgetting == FORGETTING_SHUFFLED
-        averaging = AVERAGING_SHUFFLED if averaged else 0.0
-        method = replace(method, forgetting=forgetting, averaging=averaging)
-        loss = method.loss(1.0)
-        if published or not has_majoriser(loss, method.dictionary_regulariser):
-            return method
-        # Sparse rows, and features that span decades, have no one curvature for all samples; sums
-        # of ratios are far better there, and far worse on other data.
-        forgetting = named_forgetting(self.forgetting, in_order, FORGETTING_MAJORISED)
-        learner = majorising_learner(loss, method.code_regulariser, solver.prior)
-        majorised = replace(method, learner=learner, forgetting=forgetting, averaging=0.0)
-        return replace(method, majorised=majorised)
+        return with_ratios(candidate, ratios)

@@ -1,18 +1,19 @@
 """Online orthogonal dictionary learning: paper D."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from thresher.engine import Callback, OrthogonalMethod, StreamState, told_in_words
+from thresher.engine import Callback, Candidate, OrthogonalMethod, Plan, StreamState, told_in_words
 from thresher.estimators.inputs import computing_dtype
 from thresher.estimators.online import OnlineModel
-from thresher.estimators.parameters import check_parameters, is_number
+from thresher.estimators.parameters import check_parameters
+from thresher.estimators.registry import named_half_life
 from thresher.estimators.solvers import ORTHOGONAL_SOLVERS, named_solver
 from thresher.learning import (
-    HalfLife,
     OrthogonalLearner,
     PlainAverage,
 )
@@ -125,53 +126,41 @@ class OnlineOrthogonalDictionary(OnlineModel):
         self.verbose = verbose
 
     @property
-    def solver_(self) -> str:
-        """What the solver does."""
-        return self._learner().description
-
-    @property
     def energies_(self) -> Array:
         """Mean square of the codes on every atom, over the stream as far as it is remembered."""
         check_is_fitted(self, "components_")
         self._check_goes_on()
         statistics: Any = self._state.statistics
         S, weight = statistics.S, statistics.weight
-        _, whitener = self._verbs(len(S)).atoms(self._state)
+        _, whitener = self._method().atoms(self._state)
         A = self._state.D if whitener is None else self._state.D @ whitener
         energies: Array = np.einsum("ij,ij->i", A @ S, A) / max(weight, 1e-300)
         return energies
 
     # --------------------------------------------------------------------- parts
 
-    def _half_life(self) -> HalfLife | None:
-        value = self.forgetting
-        if value is None or (isinstance(value, str) and value == "auto"):
-            return None
-        if isinstance(value, HalfLife):
-            return value
-        if is_number(value) and value > 0:
-            return HalfLife(float(value))
-        raise ValueError(
-            f"forgetting={value!r} is not known; use 'auto' or None for streams that do not "
-            "change, or a positive half-life in samples."
-        )
-
-    def _learner(self) -> OrthogonalLearner:
+    def _solver(self) -> OrthogonalLearner:
         solver = named_solver(self.solver, ORTHOGONAL_SOLVERS)
         if self.p not in (3, 4):
             raise ValueError(f"p={self.p!r} is not known; use 3, or 4 for the baseline.")
         if self.p not in solver.powers:
             raise ValueError("p=4 is for solver='noncvx_sfw' and 'sfw'; leave p out for 'auto'.")
-        return solver.make(self.p, self._half_life() is not None)
+        return solver.make(self.p, named_half_life(self.forgetting) is not None)
 
-    def _verbs(self, n_components: int, in_order: bool = True) -> OrthogonalMethod:
+    def _plan(self, n_components: int, in_order: bool = True) -> Plan[OrthogonalMethod]:
+        learner = self._solver()
         n_scored = max(1, n_components // 10) if self.n_nonzero is None else self.n_nonzero
-        forgetting = self._half_life() or PlainAverage()
-        return OrthogonalMethod(self._learner(), n_scored, forgetting, bool(self.whiten))
+        forgetting = named_half_life(self.forgetting) or PlainAverage()
+        method = OrthogonalMethod(learner, n_scored, forgetting, bool(self.whiten))
+        return Plan((Candidate(type(learner).__name__, method, learner.why),))
+
+    def _method(self) -> OrthogonalMethod:
+        method: OrthogonalMethod = self._planned(len(self._state.D)).common
+        return method
 
     def _identity(self) -> dict[str, Any]:
         # One half-life may take the place of another, but those that drift have their own learner.
-        return {**super()._identity(), "forgetting": f"for {self.solver_}"}
+        return {**super()._identity(), "forgetting": f"for {self._solver().description}"}
 
     # ---------------------------------------------------------------- validation
 
@@ -182,7 +171,7 @@ class OnlineOrthogonalDictionary(OnlineModel):
         elif self.init not in _STARTS:
             names = ", ".join(map(repr, _STARTS))
             raise ValueError(f"init={self.init!r} is not known; use one of {names}, or an array.")
-        self._verbs(1)
+        self._plan(1)
 
     def _checked_entry_weight(self, X: Any, entry_weight: Any) -> Array | None:
         weight = super()._checked_entry_weight(X, entry_weight)
@@ -211,9 +200,10 @@ class OnlineOrthogonalDictionary(OnlineModel):
                     "init is singular, so no orthogonal matrix is nearest to it, and zero has no "
                     "gradient; give N independent rows, or leave init out."
                 )
-        state = self._verbs(N).begin(first, init, computing_dtype(first.X), seed)
-        self._tell_start(state, self.solver_)
-        return state
+        chosen = self._planned(N, in_order).choose(first)
+        state = chosen.method.begin(first, init, computing_dtype(first.X), seed)
+        self._tell_start(state, f"{chosen.name}, as {chosen.why}")
+        return replace(state, method=chosen.name)
 
     def _check_learned(self, state: StreamState) -> None:
         K, F = state.D.shape
@@ -227,7 +217,7 @@ class OnlineOrthogonalDictionary(OnlineModel):
     ) -> Iterator[tuple[slice, Array, Array]]:
         """Rows, filled samples and all codes, block by block."""
         batch = Batch(X, entry_weight=self._checked_entry_weight(X, entry_weight))
-        method = self._verbs(len(self._state.D))
+        method = self._method()
         method.check(batch)
         code = method.coder(self._state, batch)
         for rows in block_slices(X.shape[0], X.shape[1]):
@@ -247,7 +237,7 @@ class OnlineOrthogonalDictionary(OnlineModel):
         check_is_fitted(self, "components_")
         X = self._checked(X, known=True)
         N = len(self.components_)
-        method = self._verbs(N)
+        method = self._method()
         atoms, _ = method.atoms(self._state)
         C = np.empty((X.shape[0], N), dtype=computing_dtype(X))
         for rows, _, codes in self._coded_blocks(X, entry_weight):
@@ -259,7 +249,7 @@ class OnlineOrthogonalDictionary(OnlineModel):
         """Minus half of the squares that the largest codes leave out of every sample."""
         check_is_fitted(self, "components_")
         X = self._checked(X, known=True)
-        method = self._verbs(len(self._state.D))
+        method = self._method()
         atoms, _ = method.atoms(self._state)
         parts = [-method.losses(Y, C, atoms) for _, Y, C in self._coded_blocks(X, entry_weight)]
         return np.concatenate(parts)

@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 from typing import Any
 
-from thresher.engine import Callback, OnlineMethod
+from thresher.engine import Callback, OnlineMethod, Plan
 from thresher.estimators.growing import GrowingModel
 from thresher.estimators.online import OnlineModel
 from thresher.estimators.registry import AVERAGING_SHUFFLED, FORGETTING_SHUFFLED, named_forgetting
-from thresher.estimators.robust import RobustModel
-from thresher.estimators.solvers import ONLINE_ROBUST_SOLVERS, named_solver
+from thresher.estimators.robust import RobustModel, robust_plan
+from thresher.estimators.solvers import ONLINE_ROBUST_SOLVERS, Solver, named_solver
 
 
 class OnlineRobustNMF(RobustModel, GrowingModel, OnlineModel):
@@ -163,13 +163,11 @@ class OnlineRobustNMF(RobustModel, GrowingModel, OnlineModel):
         self.callbacks = callbacks
         self.verbose = verbose
 
-    @property
-    def solver_(self) -> str:
-        """What the solver consists of."""
-        return named_solver(self.solver, ONLINE_ROBUST_SOLVERS).description
+    def _solver(self) -> Solver:
+        return named_solver(self.solver, ONLINE_ROBUST_SOLVERS)
 
-    def _method(self, n_components: int, in_order: bool = True) -> OnlineMethod:
-        solver = named_solver(self.solver, ONLINE_ROBUST_SOLVERS)
+    def _plan(self, n_components: int, in_order: bool = True) -> Plan[OnlineMethod]:
         forgetting = named_forgetting(self.forgetting, in_order)
         averaging = AVERAGING_SHUFFLED if forgetting == FORGETTING_SHUFFLED else 0.0
-        return self._parts(n_components, solver.encoder, solver.step, forgetting, averaging)
+        method = self._parts(n_components, self._solver(), forgetting, averaging)
+        return robust_plan(self.solver, self._solver(), method)

@@ -128,7 +128,7 @@ RULES: dict[str, Rule] = {
 
 def check_parameters(model: Any) -> None:
     """Refuse parameters that are not what their names promise."""
-    for name, default in _defaults(model).items():
+    for name, default in defaults_of(model).items():
         value = getattr(model, name)
         if name in RULES and not (value is None and default is None):
             check_parameter(name, value, RULES[name], " or None" if default is None else "")
@@ -150,7 +150,7 @@ def require_positive(name: str, value: Any) -> None:
 _DEFAULTS: dict[type, dict[str, Any]] = {}
 
 
-def _defaults(model: Any) -> dict[str, Any]:
+def defaults_of(model: Any) -> dict[str, Any]:
     """Names and defaults of a model's parameters; looked up once, for it takes a while."""
     kind = type(model)
     if kind not in _DEFAULTS:
@@ -201,7 +201,7 @@ class KeepsParameters:
     def _identity(self) -> dict[str, Any]:
         """What may not change while a model goes on."""
         fixed: dict[str, Any] = {}
-        for name in sorted(_defaults(self).keys() - self._may_change):
+        for name in sorted(defaults_of(self).keys() - self._may_change):
             value = getattr(self, name)
             fixed[name] = type(value) if _is_estimator(value) else value
             if _is_estimator(value):  # its own parameters can be set as well

@@ -34,13 +34,12 @@ from thresher.losses import (
     Mahalanobis,
     SquaredL2,
 )
-from thresher.manhattan import Graph, is_bare, nearest_neighbours, similarities
+from thresher.manhattan import Graph, nearest_neighbours, similarities
 from thresher.penalties import L1, Constrained, ElasticNet, GroupLasso, Penalty
 from thresher.sets import (
     Box,
     ConvexSet,
     CoveredBox,
-    GroupBall,
     NonnegativeElasticNetBall,
     NonnegativeL1Ball,
     NonnegativeL2Ball,
@@ -112,7 +111,7 @@ INITS = {
 FORGETTING_SHUFFLED = PowerForgetting(60.0)
 AVERAGING_SHUFFLED = 10.0
 FORGETTING_IN_ORDER = PowerForgetting(3.0)
-FORGETTING_MAJORISED = PowerForgetting(10.0)
+FORGETTING_RATIOS = PowerForgetting(10.0)
 """For ratios of sums in random order; they need no averaging (docs/divergences.md)."""
 
 
@@ -196,16 +195,18 @@ def named_atoms(
     region: str | ConvexSet | None,
     penalty: float | Penalty | None,
     codes: Constrained,
+    published: ConvexSet | None = None,
 ) -> Constrained:
     """Set and penalty of a dictionary; ``auto`` (or None) takes the set that fits the codes.
 
     Codes of any size take the size of the data, and atoms lie in the ℓ2 ball. Where codes are
     bounded, as shares are, atoms take it, and are only nonnegative; unless codes have a price,
-    which smaller codes and larger atoms would avoid.
+    which smaller codes and larger atoms would avoid. Solvers that were ``published`` with a set
+    of their own take that.
     """
     if region is None or (isinstance(region, str) and region == "auto"):
-        priced = not is_bare(codes.penalty) and codes.region.has_zero
-        region = "l2_ball" if codes.region.cone or priced else "nonnegative"
+        priced = not codes.form.is_bare and codes.region.has_zero
+        region = published or ("l2_ball" if codes.region.cone or priced else "nonnegative")
     return named_regulariser("dictionary", region, penalty)
 
 
@@ -226,6 +227,20 @@ def named_forgetting(
     raise ValueError(
         f"forgetting={value!r} is not known; use 'auto', None for the plain average, a positive "
         "half-life in samples, or a function of (samples in the batch, samples seen)."
+    )
+
+
+def named_half_life(value: Any) -> HalfLife | None:
+    """Take ``auto`` or None (streams that do not change), or a half-life in samples."""
+    if value is None or (isinstance(value, str) and value == "auto"):
+        return None
+    if isinstance(value, HalfLife):
+        return value
+    if is_number(value) and value > 0:
+        return HalfLife(float(value))
+    raise ValueError(
+        f"forgetting={value!r} is not known; use 'auto' or None for streams that do not change, or "
+        "a positive half-life in samples."
     )
 
 
@@ -258,6 +273,13 @@ def named_loss(penalty: Any, sign: str, bound: float | None) -> Callable[[float]
     return lambda weight: Envelope(shape.scaled(weight), box)
 
 
+def named_scaling(value: Any) -> bool:
+    """Whether samples are divided by their largest entries, ``max``, or taken as they are, None."""
+    if value is not None and not (isinstance(value, str) and value == "max"):
+        raise ValueError(f"scale_samples={value!r} must be None or 'max'.")
+    return value is not None
+
+
 def named_graph(value: Any, weight: float, X: Any) -> Graph | None:
     """A graph from its similarities, or of so many nearest neighbours."""
     if value is None:
@@ -287,9 +309,9 @@ def frozen_mask(value: Any, n_components: int, region: ConvexSet) -> NDArray[np.
         chosen = np.asarray("ragged")
     if chosen.size == 0:
         return None
-    if isinstance(region, GroupBall):  # what a frozen atom takes would be missing for the others
+    if region.shares:  # what a frozen atom takes would be missing for the others
         raise ValueError(
-            "Atoms of a GroupBall share one budget, so none of them can be frozen; leave "
+            f"Atoms of {region} share one budget, so none of them can be frozen; leave "
             "frozen_atoms out, or use a set such as 'box'."
         )
     if chosen.dtype == bool and chosen.ndim == 1 and len(chosen) <= n_components:

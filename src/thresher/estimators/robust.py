@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from thresher.encoding import AutoEncoder, BlockEncoder
-from thresher.engine import OnlineMethod
+from thresher.engine import Candidate, OnlineMethod, Plan
 from thresher.estimators.base import CodedBlock, DictionaryModel
 from thresher.estimators.inputs import computing_dtype
 from thresher.estimators.registry import (
@@ -17,9 +17,10 @@ from thresher.estimators.registry import (
     named_loss,
     named_outlier_weight,
     named_regulariser,
+    named_scaling,
 )
-from thresher.estimators.solvers import PATIENT
-from thresher.learning import DictionaryStep, Forgetting, QuadraticLearner
+from thresher.estimators.solvers import AS_PUBLISHED, Solver, name_of
+from thresher.learning import Forgetting, QuadraticLearner
 from thresher.linalg import Array
 
 
@@ -41,6 +42,21 @@ def is_stream(X: Any) -> bool:
     return isinstance(X, Iterable) and not hasattr(X, "__len__")
 
 
+_QUADRATIC = (
+    "a squared loss with outliers set aside has bounded curvature, and a quadratic that touches it "
+    "is all it needs (docs/learner.md)"
+)
+
+
+def robust_plan(
+    given: Any, solver: Solver, method: OnlineMethod, streaming: OnlineMethod | None = None
+) -> Plan[OnlineMethod]:
+    """There is one way to learn such dictionaries, but for what was published."""
+    if solver.published:
+        return Plan((Candidate(name_of(given), method, AS_PUBLISHED),))
+    return Plan((Candidate("quadratic", method, _QUADRATIC, streaming=streaming),))
+
+
 class RobustModel(DictionaryModel):
     """A dictionary model whose loss sets outliers aside."""
 
@@ -57,35 +73,25 @@ class RobustModel(DictionaryModel):
     scale_samples: str | None
 
     def _parts(
-        self,
-        n_components: int,
-        encoder: BlockEncoder,
-        step: DictionaryStep,
-        forgetting: Forgetting,
-        averaging: float = 0.0,
+        self, n_components: int, solver: Solver, forgetting: Forgetting, averaging: float = 0.0
     ) -> OnlineMethod:
         """The method that the parameters describe, with the solver's own encoder and step."""
-        if self.scale_samples not in (None, "max"):
-            raise ValueError(f"scale_samples={self.scale_samples!r} must be None or 'max'.")
         codes = named_regulariser("code", self.code_set, self.code_penalty)
         atoms = named_atoms(self.dictionary_set, self.dictionary_penalty, codes)
         rule = named_outlier_weight(self.outlier_weight)
-        if self.solver == "auto" and rule.measures == "residuals":
-            encoder = PATIENT
         return OnlineMethod(
-            encoder=encoder,
+            encoder=solver.encoder_for(rule),
             loss=named_loss(self.outlier_penalty, self.outlier_sign, self.outlier_bound),
-            # The published solvers keep to what was published.
-            learner=QuadraticLearner(step, sharp=self.solver == "auto"),
+            learner=QuadraticLearner(solver.step, sharp=not solver.published),
             outlier_weight=rule,
             code_regulariser=codes,
             dictionary_regulariser=atoms,
             forgetting=forgetting,
             frozen=frozen_mask(self.frozen_atoms, n_components, atoms.region),
-            scale_samples=self.scale_samples == "max",
-            revive=self.solver == "auto",
-            averaging=averaging if self.solver == "auto" else 0.0,
-            own_unit=self.solver != "auto",
+            scale_samples=named_scaling(self.scale_samples),
+            revive=not solver.published,
+            averaging=0.0 if solver.published else averaging,
+            own_unit=solver.published,
         )
 
     def _exact_encoder(self) -> BlockEncoder:

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from typing import Any
 
-from thresher.engine import Alternation, BatchADMM, Callback, OnlineMethod, Pool
-from thresher.estimators.batch import BatchModel
-from thresher.estimators.robust import RobustModel
-from thresher.estimators.solvers import BATCH_ROBUST_SOLVERS, named_solver
+from thresher.engine import Alternation, BatchADMM, Callback, OnlineMethod, Plan, Pool
+from thresher.estimators.batch import BatchModel, streaming_first
+from thresher.estimators.robust import RobustModel, robust_plan
+from thresher.estimators.solvers import BATCH_ROBUST_SOLVERS, Solver, named_solver
 from thresher.learning import PlainAverage
 from thresher.linalg import Array
 from thresher.streams import Batch
@@ -99,21 +99,21 @@ class RobustNMF(RobustModel, BatchModel):
         self.callbacks = callbacks
         self.verbose = verbose
 
-    @property
-    def solver_(self) -> str:
-        """What the solver consists of."""
-        return named_solver(self.solver, BATCH_ROBUST_SOLVERS).description
+    def _solver(self) -> Solver:
+        return named_solver(self.solver, BATCH_ROBUST_SOLVERS)
 
     # ------------------------------------------------------------------- details
 
-    def _method(self, n_components: int, in_order: bool = True) -> OnlineMethod:
-        solver = named_solver(self.solver, BATCH_ROBUST_SOLVERS)
-        return self._parts(n_components, solver.encoder, solver.step, PlainAverage())
+    def _plan(self, n_components: int, in_order: bool = True) -> Plan[OnlineMethod]:
+        solver = self._solver()
+        method = self._parts(n_components, solver, PlainAverage())
+        streaming = None if solver.published else streaming_first(method)
+        return robust_plan(self.solver, solver, method, streaming)
 
     def _alternation(
         self, method: OnlineMethod, batch: Batch, pool: Pool, codes: Array | None
     ) -> Alternation:
-        if self.solver != "badmm":
+        if not self._solver().splits:
             return super()._alternation(method, batch, pool, codes)
         problem, D, codes = self._problem_and_start(method, batch, codes)
         assert codes is not None

@@ -214,6 +214,9 @@ def unpacked(contents: Contents) -> Any:
     if (model_size := getattr(model, "n_components", None)) and model_size > len(state.D):
         raise contents.error(f"n_components={model_size}, and the dictionary has {len(state.D)}")
     try:
+        if not state.method:  # an older file
+            state = dataclasses.replace(state, method=_method_of(model, state))
+        model._planned(len(state.D)).begun_with(state)
         model._check_learned(state)
         model._adopt(state, position)
     except ValueError as error:
@@ -233,6 +236,9 @@ def _state(contents: Contents) -> StreamState:
     fields = {f.name: f for f in dataclasses.fields(StreamState) if f.name not in _STATE_ARRAYS}
     numbers: dict[str, Any] = {}
     for name in record.document:
+        if name == "method":
+            numbers[name] = record.text(name)
+            continue
         if name not in fields:
             raise contents.error(f"its state has a {name[:40]!r}, which this Thresher lacks")
         if hints[name] is not float:
@@ -251,6 +257,20 @@ def _state(contents: Contents) -> StreamState:
     if not (np.isfinite(units) & (units > 0)).all():
         raise contents.error("its units are beyond the numbers of the dictionary")
     return state
+
+
+def _method_of(model: Any, state: StreamState) -> str:
+    """The method that a state of an older file began with, which its statistics tell."""
+    for candidate in model._planned(len(state.D)).candidates:
+        method = candidate.streaming or candidate.method
+        if type(state.statistics) in _kinds_of_statistics(method.learner):
+            return str(candidate.name)
+    raise ValueError(f"{type(state.statistics).__name__} belong to another solver")
+
+
+def _kinds_of_statistics(learner: Any) -> list[type]:
+    declared = getattr(learner, "statistics", None)
+    return [type(learner.empty(1, 1)) if declared is None else declared]
 
 
 def _seen(contents: Contents, n_features: int) -> SeenRange | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from thresher.encoding import (
     ROUNDS_WITH_GAPS,
@@ -35,6 +35,7 @@ from thresher.learning import (
     Learner,
     OnlineInexactADMM,
     OrthogonalLearner,
+    OutlierWeight,
     RatioLearner,
     RefinedLearner,
     RobustApproximation,
@@ -42,36 +43,48 @@ from thresher.learning import (
     TrackedLearner,
 )
 from thresher.losses import (
-    Envelope,
     ItakuraSaito,
-    L1Distance,
     Loss,
-    SquaredL2,
 )
 from thresher.manhattan import ExactRows, Half, HalfSolver, NesterovSmoothing, RankOneSweeps
+from thresher.penalties import Constrained
 
 NamedSolver = TypeVar("NamedSolver")
 
 
 @dataclass(frozen=True)
 class Solver:
-    """What a solver's name stands for: how it finds codes while learning, and moves atoms."""
+    """What a solver's name stands for: how it finds codes while learning, and moves atoms.
+
+    ``published`` ones keep to what was published: the data's own unit, no revival of dead atoms.
+    ``patient`` codes where λ comes from the noise: which rows are mostly noise is not known before
+    it is. ``splits`` says that all variables move together (BADMM).
+    """
 
     description: str
     encoder: BlockEncoder
     step: DictionaryStep
+    published: bool = True
+    patient: BlockEncoder | None = None
+    splits: bool = False
+
+    def encoder_for(self, rule: OutlierWeight) -> BlockEncoder:
+        """The encoder, given the rule for λ."""
+        measured = rule.measures == "residuals" and self.patient is not None
+        return self.patient if measured and self.patient is not None else self.encoder
 
 
 _UNTIL_SMALL_CHANGE = SmallChange(1e-3)  # paper A, VII-B2
 
-PATIENT = Encoder(BlockADMM(), Never(), ROUNDS_WITH_GAPS, certify=False)
-"""For λ from the noise: which rows are mostly noise is not known before it is."""
+_PATIENT = Encoder(BlockADMM(), Never(), ROUNDS_WITH_GAPS, certify=False)
 
 ONLINE_ROBUST_SOLVERS = {
     "auto": Solver(
         "block ADMM codes, block coordinate descent dictionary",
         Encoder(BlockADMM(), Rough(), ROUNDS_WITH_GAPS, certify=False),
         BlockDescent(),
+        published=False,
+        patient=_PATIENT,
     ),
     "opgd": Solver(
         "projected gradient codes and dictionary (paper A, OPGD)",
@@ -89,7 +102,11 @@ _SIX_ROUNDS = Encoder(BlockADMM(), Never(), 6, certify=False)
 
 BATCH_ROBUST_SOLVERS = {
     "auto": Solver(
-        "block ADMM codes, block coordinate descent dictionary", _SIX_ROUNDS, BlockDescent()
+        "block ADMM codes, block coordinate descent dictionary",
+        _SIX_ROUNDS,
+        BlockDescent(),
+        published=False,
+        patient=_PATIENT,
     ),
     "bpgd": Solver(
         "one projected gradient step for codes and dictionary (paper A, BPGD)",
@@ -101,6 +118,7 @@ BATCH_ROBUST_SOLVERS = {
         "ADMM on codes, outliers and dictionary together (paper A, BADMM)",
         _SIX_ROUNDS,
         BlockDescent(),
+        splits=True,
     ),
 }
 
@@ -109,31 +127,38 @@ BATCH_ROBUST_SOLVERS = {
 class DivergenceSolver:
     """What a solver of paper E stands for.
 
-    ``learner`` "auto" takes the one that suits the divergence, "multiplicative" the multiplicative
-    update that every divergence has. ``kind`` is the one loss that the
-    solver is for, if there is only one; ``covered`` says that its dictionaries lie in the set of
-    the paper, ``sparse`` that its encoder codes sparse rows on their nonzeros. ``prior`` is that
-    of `RatioLearner`.
+    Without a ``learner`` it is ``auto``, which takes the one that suits the divergence;
+    ``multiplicative`` stands for the update that every divergence has. ``only_for`` is the one
+    loss that the solver was published for, if there is one; ``only_outliers`` says that it is for
+    losses that set outliers aside. ``covered`` says that its dictionaries lie in
+    the set of the paper, ``sparse`` that its encoder codes sparse rows on their nonzeros. ``prior``
+    is that of `RatioLearner`.
     """
 
     description: str
     encoder: BlockEncoder
-    learner: Learner | Literal["auto", "multiplicative"] = "auto"
-    kind: Loss | type | None = None
+    learner: Learner | None = None
+    multiplicative: bool = False
+    only_for: Loss | None = None
+    only_outliers: bool = False
     covered: bool = False
     sparse: bool = False
     prior: float = 0.0
 
-    def check(self, loss: Loss) -> None:
-        """Refuse a loss that the solver is not for."""
-        fits = self.kind is None or loss == self.kind
-        if isinstance(self.kind, type):
-            fits = isinstance(loss, self.kind)
-        if not fits:
-            raise ValueError(
-                f"This solver ({self.description}) is for another divergence than {loss}; use "
-                "solver='auto', or the divergence that it is for."
-            )
+    @property
+    def published(self) -> bool:
+        """Whether it keeps to what was published."""
+        return self.learner is not None or self.multiplicative
+
+    def check(self, loss: Loss, atoms: Constrained) -> None:
+        """Refuse a loss or atoms that the solver is not for."""
+        reason = None if self.learner is None else self.learner.requires(loss, atoms.form)
+        if self.only_for is not None and loss.simplest != self.only_for:
+            reason = f"{self.only_for}, not {loss}; use solver='auto', or that divergence"
+        if self.only_outliers and loss.envelope is None:
+            reason = f"divergence='huber', not {loss}; use solver='auto', or that divergence"
+        if reason is not None:
+            raise ValueError(f"This solver ({self.description}) needs {reason}.")
 
 
 def spsgd(a: float = 2e4, b: float = 2e4, scaled: bool = True) -> DivergenceSolver:
@@ -160,19 +185,18 @@ ONLINE_DIVERGENCE_SOLVERS = {
         "exact codes, robust stochastic approximation over a buffer (Guan et al., OL-Guan)",
         AutoEncoder(),
         RobustApproximation(),
-        SquaredL2(),
     ),
     "ol_lef": DivergenceSolver(
         "multiplicative codes, majorised dictionary (Lefèvre et al., OL-Lef)",
         _UPDATES,
         RatioLearner(2.0, 0.0),
-        ItakuraSaito(),
+        only_for=ItakuraSaito(),
     ),
     "ol_wang": DivergenceSolver(
         "multiplicative codes, stochastic gradient with a constant step (Wang et al., OL-Wang)",
         _UPDATES,
         StochasticGradient(constant=True),
-        Envelope,
+        only_outliers=True,
         covered=True,
     ),
 }
@@ -186,7 +210,7 @@ BATCH_DIVERGENCE_SOLVERS = {
     "mu": DivergenceSolver(
         "one multiplicative update of codes and dictionary",
         Encoder(MultiplicativeUpdates(), Never(), 1, certify=False),
-        "multiplicative",
+        multiplicative=True,
         sparse=True,
     ),
 }
@@ -199,6 +223,7 @@ class FactorSolver:
     description: str
     choose: Callable[[Half], HalfSolver]
     quick_start: bool = False
+    published: bool = True
 
 
 _LARGE = 1 << 20
@@ -207,15 +232,16 @@ _LARGE = 1 << 20
 def _best(half: Half) -> HalfSolver:
     # Small sparse data are expanded quickly, and sweeps know every weight.
     large = half.samples.shape[0] * half.samples.shape[1] >= _LARGE
-    if large and half.is_sparse and ExactRows.applies(half):
+    if large and half.is_sparse and ExactRows().requires(half) is None:
         return ExactRows()
-    return _rri(half) if RankOneSweeps.applies(half) else NesterovSmoothing()
+    return RankOneSweeps() if RankOneSweeps().requires(half) is None else NesterovSmoothing()
 
 
 def _rri(half: Half) -> HalfSolver:
-    solver = RankOneSweeps()
-    solver.check(half)
-    return solver
+    reason = RankOneSweeps().requires(half)
+    if reason is not None:
+        raise ValueError(reason)
+    return RankOneSweeps()
 
 
 @dataclass(frozen=True)
@@ -242,7 +268,10 @@ def ogm(smoothing: float = 2.0, monotone: bool = False) -> FactorSolver:
 
 MANHATTAN_SOLVERS = {
     "auto": FactorSolver(
-        "ADMM on both factors, then sweeps; exact rows of large sparse data", _best, True
+        "ADMM on both factors, then sweeps; exact rows of large sparse data",
+        _best,
+        quick_start=True,
+        published=False,
     ),
     "rri": FactorSolver("one sweep over the entries of each factor (paper C, RRI)", _rri),
     "ogm": ogm(),
@@ -264,7 +293,6 @@ ONLINE_L1_SOLVERS = {
         "linearised ADMM codes, online inexact ADMM dictionary (paper B, OIADMM)",
         _LINEARISED,
         OnlineInexactADMM(),
-        L1Distance,
         sparse=True,  # what they keep is dense, but scores need not be
     ),
 }
@@ -277,7 +305,6 @@ BATCH_L1_SOLVERS = {
         "linearised ADMM codes and dictionary (paper B, Algorithms 2 and 3)",
         _LINEARISED,
         L1DictionaryADMM(max_iter=_LINEARISED_STEPS),
-        L1Distance,
         sparse=True,  # what they keep is dense, but scores need not be
     ),
 }
@@ -308,6 +335,14 @@ ORTHOGONAL_SOLVERS = {
     "noncvx_sfw": OrthogonalSolver(_published_frank_wolfe),
     "sfw": OrthogonalSolver(_convex_frank_wolfe),
 }
+
+
+AS_PUBLISHED = "it was asked for by name, and keeps to what was published"
+
+
+def name_of(value: Any) -> str:
+    """What states and files call a solver that was given: its name, or that of its part."""
+    return value if isinstance(value, str) else type(value).__name__
 
 
 def named_solver(value: Any, solvers: dict[str, NamedSolver]) -> NamedSolver:

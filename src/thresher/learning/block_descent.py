@@ -8,8 +8,6 @@ from thresher.kernels.block_descent import sweep_ball, sweep_sums
 from thresher.learning.projected_gradient import DictionaryGradient
 from thresher.learning.surrogate import DictionaryProblem
 from thresher.linalg import Array
-from thresher.penalties import ElasticNet
-from thresher.sets import NonnegativeL1Ball, NonnegativeL2Ball, NonnegativeOrthant
 
 _FADED = 1e6
 _TOGETHER = DictionaryGradient(kappa=1.0, tol=1e-6, max_iter=100, spectral=True)
@@ -47,13 +45,11 @@ class BlockDescent:
         return D
 
     def _sweep(self, problem: DictionaryProblem, A: Array, B: Array, D: Array) -> float:
-        region, penalty = problem.regulariser.region, problem.regulariser.penalty
-        if isinstance(penalty, ElasticNet) and isinstance(
-            region, NonnegativeL1Ball | NonnegativeL2Ball | NonnegativeOrthant
-        ):
-            radius = np.inf if isinstance(region, NonnegativeOrthant) else region.radius
-            constants = (D.dtype.type(value) for value in (penalty.l1, penalty.l2, radius))
-            sweep = sweep_sums if isinstance(region, NonnegativeL1Ball) else sweep_ball
+        form = problem.regulariser.form
+        radius = min(form.sum_radius, form.length_radius)
+        if form.elastic and (form.is_orthant or (form.is_ball and radius < np.inf)):
+            constants = (D.dtype.type(value) for value in (form.l1, form.l2, radius))
+            sweep = sweep_sums if form.sum_radius < np.inf else sweep_ball
             return float(sweep(A, B, D, *constants))
         moved = 0.0
         for k in range(len(D)):

@@ -7,10 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.encoding.fit import DenseFit, SparseFit
+from thresher.encoding.fit import Fit
 from thresher.linalg import Array, thinned
-from thresher.losses import L1Distance
+from thresher.losses import Loss
 from thresher.penalties import Constrained
+
+
+def needs_l1(loss: Loss) -> str | None:
+    """What steps need that split off the residual of the ℓ1 distance."""
+    if loss.kinks is None or loss.kinks.square:
+        return f"the ℓ1 distance, whose residual is split off, not {loss}; use solver='auto'"
+    return None
 
 
 @dataclass(frozen=True)
@@ -34,17 +41,12 @@ class CodedSamples:
     sample_weight: Array
 
     @classmethod
-    def of(cls, fit: DenseFit | SparseFit, sample_weight: Array | None) -> "CodedSamples":
+    def of(cls, fit: Fit, sample_weight: Array | None) -> "CodedSamples":
         """Keep a coded block."""
-        X: Any = fit.X
-        P = X.toarray() if isinstance(fit, SparseFit) else X
-        loss = fit.loss
-        if not isinstance(loss, L1Distance):
-            raise ValueError(
-                f"The ADMM steps of paper B split off the residual of the ℓ1 distance and cannot "
-                f"use {loss}; use solver='auto'."
-            )
-        bound = loss.bounds(P, fit.weight if isinstance(fit, DenseFit) else None)
+        P, kinks = fit.samples(), fit.loss.kinks
+        if kinks is None:
+            raise ValueError(f"The ADMM steps of paper B need {needs_l1(fit.loss)}.")
+        bound = kinks.bounds(P, fit.weight)
         weights = np.ones(len(P)) if sample_weight is None else sample_weight
         if bound is None:
             bound = np.ones((len(P), 1), dtype=P.dtype)

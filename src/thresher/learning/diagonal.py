@@ -11,11 +11,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.encoding.fit import DenseFit, SparseFit
+from thresher.encoding.fit import Fit
 from thresher.learning.statistics import Statistics
 from thresher.linalg import Array
-from thresher.penalties import Constrained, ElasticNet
-from thresher.sets import NonnegativeL1Ball, NonnegativeOrthant
+from thresher.losses import Loss
+from thresher.penalties import Constrained, Form
 
 _ROUNDS = 100
 
@@ -67,12 +67,16 @@ class DiagonalLearner:
 
     share: float = 1.0
 
+    def requires(self, loss: Loss, atoms: Form) -> str | None:
+        """Nothing: other sets than ℓ1 balls have steps with one curvature for each atom."""
+        return None
+
     def empty(self, n_components: int, n_features: int) -> DiagonalStatistics:
         """Zeros."""
         H = np.zeros((n_components, n_features))
         return DiagonalStatistics(H, H.copy(), 0.0)
 
-    def summarise(self, fit: DenseFit | SparseFit, sample_weight: Array | None) -> DiagonalSums:
+    def summarise(self, fit: Fit, sample_weight: Array | None) -> DiagonalSums:
         """H and G."""
         C = fit.C if sample_weight is None else fit.C * sample_weight.astype(fit.C.dtype)[:, None]
         H = fit.dictionary_curvature(C * np.abs(fit.C).sum(axis=1, keepdims=True))
@@ -111,23 +115,22 @@ def _minimiser(statistics: DiagonalStatistics, D: Array, regulariser: Constraine
     """The minimum of the quadratic, per sample, and the regulariser; unused atoms stay."""
     scale = 1 / statistics.weight if statistics.weight > 0 else 0.0
     H, B = statistics.H * scale, statistics.B * scale
-    region, penalty = regulariser.region, regulariser.penalty
-    if not isinstance(penalty, ElasticNet) or not isinstance(
-        region, NonnegativeL1Ball | NonnegativeOrthant
-    ):
+    form = regulariser.form
+    sums_only = form.is_ball and form.sum_radius < np.inf
+    if not (form.elastic and (form.is_orthant or sums_only)):
         # Other sets have no simple projection in this metric: one curvature for each atom.
         largest = H.max(axis=1, keepdims=True, initial=0)
         if regulariser.couples_rows:  # and one for all, where atoms move together
             largest[:] = largest.max()
         largest[largest == 0] = 1
         return regulariser.prox(D - (H * D - B) / largest, 1 / largest)
-    H, B = H + penalty.l2, B - penalty.l1
+    H, B = H + form.l2, B - form.l1
     # A word that no document with the atom has is a slope without curvature, and points down.
     used, seen = H.any(axis=1, keepdims=True), H > 0
     inverse = np.divide(1, H, out=np.zeros_like(H), where=seen)
     low: Array = np.zeros((len(H), 1))
-    if isinstance(region, NonnegativeL1Ball):
-        low = _threshold(B, inverse, region.radius)
+    if sums_only:
+        low = _threshold(B, inverse, form.sum_radius)
     target = np.maximum(B - low, 0) * inverse
     unknown = ~seen & np.equal(B, 0)
     return np.where(used & ~unknown, target, D)

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.encoding.fit import DenseFit, SparseFit
-from thresher.learning.coded_samples import CodedSamples, linearised_step
+from thresher.encoding.fit import Fit
+from thresher.learning.coded_samples import CodedSamples, linearised_step, needs_l1
 from thresher.learning.statistics import Statistics
 from thresher.linalg import Array
-from thresher.penalties import Constrained
+from thresher.losses import Loss
+from thresher.penalties import Constrained, Form
 
 
 @dataclass(frozen=True)
@@ -32,11 +33,15 @@ class L1DictionaryADMM:
     tol: float = 1e-4
     max_iter: int = 200
 
+    def requires(self, loss: Loss, atoms: Form) -> str | None:
+        """The ℓ1 distance, whose residual is split off."""
+        return needs_l1(loss)
+
     def empty(self, n_components: int, n_features: int) -> NoStatistics:
         """Nothing."""
         return NoStatistics()
 
-    def summarise(self, fit: DenseFit | SparseFit, sample_weight: Array | None) -> CodedSamples:
+    def summarise(self, fit: Fit, sample_weight: Array | None) -> CodedSamples:
         """The samples and codes themselves."""
         return CodedSamples.of(fit, sample_weight)
 

@@ -6,11 +6,12 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.encoding.fit import DenseFit, SparseFit
-from thresher.learning.coded_samples import CodedSamples, linearised_step
+from thresher.encoding.fit import Fit
+from thresher.learning.coded_samples import CodedSamples, linearised_step, needs_l1
 from thresher.learning.statistics import Statistics
 from thresher.linalg import Array
-from thresher.penalties import Constrained
+from thresher.losses import Loss
+from thresher.penalties import Constrained, Form
 
 Steps = Literal["theorem", "adaptive"]
 
@@ -82,11 +83,15 @@ class OnlineInexactADMM:
             if value is not None and not value > 0:
                 raise ValueError(f"{name}={value!r} must be positive, or None for the rule.")
 
+    def requires(self, loss: Loss, atoms: Form) -> str | None:
+        """The ℓ1 distance, whose residual is split off."""
+        return needs_l1(loss)
+
     def empty(self, n_components: int, n_features: int) -> DualStatistics:
         """No batch, no dual."""
         return DualStatistics(np.zeros((0, n_features)))
 
-    def summarise(self, fit: DenseFit | SparseFit, sample_weight: Array | None) -> CodedSamples:
+    def summarise(self, fit: Fit, sample_weight: Array | None) -> CodedSamples:
         """The samples and codes themselves."""
         return CodedSamples.of(fit, sample_weight)
 

@@ -45,6 +45,10 @@ class OrthogonalLearner(Protocol):
         """What it does, in a few words."""
 
     @property
+    def why(self) -> str:
+        """When it is the one to use, as it was measured."""
+
+    @property
     def orthogonal(self) -> bool:
         """Whether dictionaries are orthogonal, or only lie in the ball."""
 
@@ -109,6 +113,11 @@ class FrankWolfeLearner:
     def description(self) -> str:
         """The name of the paper."""
         return f"{'NoncvxSFW' if self.orthogonal else 'SFW'} on the ℓ{self.p} norm"
+
+    @property
+    def why(self) -> str:
+        """By name only."""
+        return "it was asked for by name, and keeps to what was published"
 
     def first_guess(self, Y: Array, weight: Array, rng: np.random.Generator) -> Array:
         """Random: zero, which lies in the ball too, has no gradient (errata D.3)."""

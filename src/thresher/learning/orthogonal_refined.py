@@ -101,6 +101,14 @@ class RefinedLearner:
         """Both stages."""
         return "ℓ3 power iteration, then Procrustes on supports"
 
+    @property
+    def why(self) -> str:
+        """Streams that do not change."""
+        return (
+            "the stream does not change, so that supports become certain, and least squares on "
+            "them end far closer than any norm (docs/orthogonal.md)"
+        )
+
     def first_guess(self, Y: Array, weight: Array, rng: np.random.Generator) -> Array:
         """Random."""
         return random_orthogonal(Y.shape[1], rng)

@@ -75,6 +75,11 @@ class TrackedLearner:
         """The sparsity function and its companion."""
         return "ranked codes and principal directions"
 
+    @property
+    def why(self) -> str:
+        """Streams that drift."""
+        return "a half-life was given: what drifts is followed by ranks (docs/orthogonal.md)"
+
     def first_guess(self, Y: Array, weight: Array, rng: np.random.Generator) -> Array:
         """Principal directions of the first batch."""
         return principal_directions(second_moments(Y, weight))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.encoding.fit import DenseFit, SparseFit
+from thresher.encoding.fit import Fit
 from thresher.learning.surrogate import (
     BatchSums,
     DictionaryProblem,
@@ -13,7 +13,8 @@ from thresher.learning.surrogate import (
     QuadraticStatistics,
 )
 from thresher.linalg import Array
-from thresher.penalties import Constrained
+from thresher.losses import Loss
+from thresher.penalties import Constrained, Form
 
 
 @dataclass(frozen=True)
@@ -34,14 +35,17 @@ class QuadraticLearner:
     sharp: bool = False
     share: float = 1.0
 
+    def requires(self, loss: Loss, atoms: Form) -> str | None:
+        """Nothing: every loss has a slope, and every set a projection."""
+        return None
+
     def empty(self, n_components: int, n_features: int) -> QuadraticStatistics:
         """Zeros."""
         return QuadraticStatistics.empty(n_components, n_features)
 
-    def summarise(self, fit: DenseFit | SparseFit, sample_weight: Array | None) -> BatchSums:
+    def summarise(self, fit: Fit, sample_weight: Array | None) -> BatchSums:
         """A, the gradient, and the curvature of every feature."""
-        entry_weight = fit.weight if isinstance(fit, DenseFit) else None
-        return BatchSums.of(fit, sample_weight, entry_weight)
+        return BatchSums.of(fit, sample_weight, fit.weight)
 
     def learn(
         self,

@@ -21,19 +21,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.encoding.fit import DenseFit, SparseFit
+from thresher.encoding.fit import Fit
 from thresher.kernels.ratio import add_batch, measure_atoms, write_atoms
 from thresher.learning.statistics import Statistics
 from thresher.linalg import Array
-from thresher.penalties import Constrained, ElasticNet
-from thresher.sets import (
-    Box,
-    ConvexSet,
-    NonnegativeElasticNetBall,
-    NonnegativeL1Ball,
-    NonnegativeL2Ball,
-    Simplex,
-)
+from thresher.losses import Loss
+from thresher.penalties import Constrained, Form
+from thresher.sets import Budget
 
 LEAST_ENTRY = 1e-10
 """Relative to the length of an atom. Steps multiply, so a zero would stay one for ever, and
@@ -124,12 +118,12 @@ class RatioLearner:
         N, P = np.zeros((n_components, n_features)), np.zeros((n_components, 1))
         return RatioStatistics(N, P, np.zeros(n_features), 0.0, 0.0)
 
-    def summarise(self, fit: DenseFit | SparseFit, sample_weight: Array | None) -> RatioSums:
+    def summarise(self, fit: Fit, sample_weight: Array | None) -> RatioSums:
         """Both parts of the slope, summed over samples."""
         C = fit.C if sample_weight is None else fit.C * sample_weight.astype(fit.C.dtype)[:, None]
         positive, negative = fit.dictionary_slopes(C)
         total = float(len(C)) if sample_weight is None else float(sample_weight.sum())
-        counts = np.diff(fit.X.indptr) if isinstance(fit, SparseFit) else _nonzeros(fit)
+        counts = fit.nonzeros()
         entries = float(counts.sum() if sample_weight is None else counts @ sample_weight)
         negative = negative.astype(np.float64, copy=False)
         return RatioSums(negative, positive.astype(np.float64, copy=False), entries, total)
@@ -144,7 +138,7 @@ class RatioLearner:
     ) -> tuple[Array, RatioStatistics, Array]:
         """Add the batch's majoriser, and minimise the sum over the free atoms."""
         if self._compiles(past, sums, regulariser):
-            return self._learn_compiled(past, sums, D, regulariser.region, free)
+            return self._learn_compiled(past, sums, D, regulariser.form.budget, free)
         old = D.astype(np.float64)
         _raise_least(old)  # an atom that the user gave may have zeros
         N = sums.negative * (old if self.a == 1 else old**self.a)
@@ -152,13 +146,14 @@ class RatioLearner:
         N += past.N
         P = past.P + (sums.positive * old**-self.b if self.b else sums.positive)
         entries, weight = past.entries + sums.entries, past.weight + sums.weight
+        form = regulariser.form
         sizes: Array = np.ones((len(D), 1))
         whole = self._with_margins(N, margin, entries, weight) if P.shape[1] == 1 else N
-        if self._is_free(regulariser):
+        if self._is_free(regulariser.form):
             moved: Array = whole / np.where(P > 0, P, 1)
             if self.a + self.b != 1:
                 moved **= 1 / (self.a + self.b)
-            sizes = _sizes(regulariser.region, moved)
+            sizes = _sizes(form.budget, moved.sum(axis=1), (moved * moved).sum(axis=1))[:, None]
             moved /= sizes
         else:
             moved = self._constrained(whole, P, weight, regulariser)
@@ -173,22 +168,15 @@ class RatioLearner:
         statistics = RatioStatistics(N, P, margin, entries, weight)
         return moved.astype(D.dtype), statistics, sizes[:, 0].astype(D.dtype)
 
-    @staticmethod
-    def knows(regulariser: Constrained) -> bool:
-        """Whether there is an exact step over the set and under the penalty."""
-        known = isinstance(regulariser.region, (*_BALLS, Box))
-        return known and isinstance(regulariser.penalty, ElasticNet)
-
-    @staticmethod
-    def check(regulariser: Constrained) -> None:
-        """Refuse sets and penalties of dictionaries over which there is no exact step."""
-        region, penalty = regulariser.region, regulariser.penalty
-        if not RatioLearner.knows(regulariser):
-            raise ValueError(
-                f"The multiplicative dictionary step of this divergence cannot use {penalty} on "
-                f"{region}; use an elastic net, on the orthant, a box, an ℓ1, ℓ2 or elastic-net "
-                "ball, or the simplex."
-            )
+    def requires(self, loss: Loss, atoms: Form) -> str | None:
+        """A set and a penalty over which there is an exact step."""
+        squares = atoms.budget is not None and atoms.budget.tight and atoms.budget.gamma2 > 0
+        if (atoms.is_box or atoms.is_ball) and atoms.elastic and not squares:
+            return None
+        return (
+            "an elastic net on atoms, on the orthant, a box, an ℓ1, ℓ2 or elastic-net ball, or the "
+            "simplex"
+        )
 
     def cautious(self) -> "RatioLearner":
         """Half the exponent: a majoriser never lies below the loss, but not all are proven."""
@@ -207,14 +195,14 @@ class RatioLearner:
     def _compiles(self, past: RatioStatistics, sums: RatioSums, regulariser: Constrained) -> bool:
         """Whether it is KL without constraints, of sparse rows: one P for all features."""
         kl, whole = self.a == 1 and self.b == 0, past.P.shape[1] == sums.positive.shape[1] == 1
-        return kl and whole and self._is_free(regulariser)
+        return kl and whole and self._is_free(regulariser.form)
 
     def _learn_compiled(
         self,
         past: RatioStatistics,
         sums: RatioSums,
         D: Array,
-        region: ConvexSet,
+        budget: Budget | None,
         free: NDArray[np.bool_],
     ) -> tuple[Array, RatioStatistics, Array]:
         """`learn` for KL without constraints, in three passes over N."""
@@ -226,7 +214,7 @@ class RatioLearner:
         column, extra, share = self._margins(columns, rows, margin, entries, weight)
         inverse = 1 / np.where(P > 0, P, 1)[:, 0]
         linear, quadratic = measure_atoms(N, column, extra, share, inverse)
-        sizes = _sizes_of(region, linear, quadratic)
+        sizes = _sizes(budget, linear, quadratic)
         idle = ~free | ~(rows > 0)
         sizes[idle] = 1
         moved = np.empty_like(D)
@@ -265,13 +253,10 @@ class RatioLearner:
         column = scale * kept * seen / np.where(columns > 0, columns, 1)
         return column, scale * prior * kept, rows / total
 
-    def _is_free(self, regulariser: Constrained) -> bool:
-        penalty = regulariser.penalty
-        if not isinstance(penalty, ElasticNet) or penalty.l1 or penalty.l2:
-            return False
-        region = regulariser.region
-        unbounded = isinstance(region, Box) and region.upper == np.inf and region.lower <= 0
-        return unbounded or (self.rescale and isinstance(region, _BALLS))
+    def _is_free(self, form: Form) -> bool:
+        """Whether ratios may be taken as they are: lengths go to the codes, if there are limits."""
+        unbounded = form.is_box and form.upper == np.inf and form.lower <= 0
+        return form.is_bare and (unbounded or (self.rescale and form.is_ball))
 
     def _constrained(self, N: Array, P: Array, weight: float, regulariser: Constrained) -> Array:
         """Minimise under ``γ₁Σd + γ₂/2 Σd² ≤ 1`` (or equality) and an elastic net, atom by atom.
@@ -279,18 +264,16 @@ class RatioLearner:
         The slope of the Lagrangian in an entry, ``P d^b − N d^−a + l1 + μγ₁ + (l2 + μγ₂)d``,
         rises with d, and the constraint falls with μ: two nested searches.
         """
-        self.check(regulariser)
-        region, penalty = regulariser.region, regulariser.penalty
-        assert isinstance(penalty, ElasticNet)
-        linear, quadratic = penalty.l1 * weight, penalty.l2 * weight
-        if isinstance(region, Simplex):
-            linear = 0.0  # sums are fixed there, and so is their cost
-        if isinstance(region, Box):
+        form, region = regulariser.form, regulariser.region
+        linear, quadratic = form.l1 * weight, form.l2 * weight
+        if form.budget is None:
             entries = self._entries(
                 N, P, np.full((len(N), 1), linear), np.full((len(N), 1), quadratic)
             )
             return region.project(entries)
-        g1, g2 = _gammas(region)
+        g1, g2, tight = form.budget.gamma1, form.budget.gamma2, form.budget.tight
+        if tight and g2 == 0:
+            linear = 0.0  # sums are fixed there, and so is their cost
         unit = (P * np.ones_like(N)).max(axis=1, keepdims=True) + linear + quadratic + 1e-300
 
         def atoms(mu: Array) -> Array:
@@ -310,12 +293,13 @@ class RatioLearner:
             return np.asarray(total.sum(axis=1, keepdims=True))
 
         least = np.zeros_like(unit)
-        if isinstance(region, Simplex):  # an equality: the multiplier may be negative
+        if tight:  # an equality: the multiplier may be negative
             # At this one an entry reaches the radius by itself.
-            alone = P.min(axis=1, keepdims=True) * region.radius**self.b
-            least = -(alone + quadratic * region.radius) / g1 * (1 - 1e-12)
+            radius = form.budget.radius
+            alone = P.min(axis=1, keepdims=True) * radius**self.b
+            least = -(alone + quadratic * radius) / g1 * (1 - 1e-12)
         D = atoms(least)
-        inside_already = (size(D) <= 1) & (not isinstance(region, Simplex))
+        inside_already = (size(D) <= 1) & (not tight)
         high = least + unit / max(g1, g2)
         for _ in range(200):
             outside = size(atoms(high)) > 1
@@ -375,38 +359,11 @@ class RatioLearner:
         return np.where(positive, np.exp(t), 0.0)
 
 
-def _nonzeros(fit: DenseFit) -> NDArray[np.intp]:
-    """How many entries of every row were seen and are not zero."""
-    seen = fit.X != 0 if fit.weight is None else (fit.X != 0) & (fit.weight > 0)
-    return np.asarray(seen.sum(axis=1))
-
-
-_BALLS = (NonnegativeL2Ball, NonnegativeL1Ball, NonnegativeElasticNetBall, Simplex)
-
-
-def _gammas(region: ConvexSet) -> tuple[float, float]:
-    """Every ball as an elastic-net ball ``γ₁Σd + γ₂/2 Σd² ≤ 1``."""
-    if isinstance(region, NonnegativeL2Ball):
-        return 0.0, 2 / region.radius**2
-    if isinstance(region, NonnegativeL1Ball | Simplex):
-        return 1 / region.radius, 0.0
-    assert isinstance(region, NonnegativeElasticNetBall)
-    return region.gamma1, region.gamma2
-
-
-def _sizes(region: ConvexSet, D: Array) -> Array:
-    """What every atom has to be divided by to lie on the boundary of its ball, shape (K, 1)."""
-    return _sizes_of(region, D.sum(axis=1), (D * D).sum(axis=1))[:, None]
-
-
-def _sizes_of(region: ConvexSet, sums: Array, squares: Array) -> Array:
-    """The same from the sums and the sums of squares of the atoms, shape (K,)."""
-    if isinstance(region, Box):
+def _sizes(budget: Budget | None, sums: Array, squares: Array) -> Array:
+    """What atoms have to be divided by to spend their budget, from their sums and squares: (K,)."""
+    if budget is None:
         return np.ones(len(sums))
-    g1, g2 = _gammas(region)
-    linear, quadratic = g1 * sums, g2 / 2 * squares
-    # 1/s is the positive root of quadratic·r² + linear·r = 1.
-    size = (linear + np.sqrt(linear * linear + 4 * quadratic)) / 2
+    size = budget.spent(sums, squares)
     return np.where(size > 0, size, 1)
 
 

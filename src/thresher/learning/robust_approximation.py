@@ -11,10 +11,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.encoding.fit import DenseFit, SparseFit
+from thresher.encoding.fit import Fit
 from thresher.learning.statistics import Statistics
 from thresher.linalg import Array
-from thresher.penalties import Constrained
+from thresher.losses import Loss
+from thresher.penalties import Constrained, Form
 
 
 @dataclass(frozen=True)
@@ -65,18 +66,21 @@ class RobustApproximation:
     steps: int = 20
     draw: int = 50
 
+    def requires(self, loss: Loss, atoms: Form) -> str | None:
+        """The squared loss: its slope is the step's."""
+        metric = loss.simplest.metric
+        if isinstance(metric, float) and metric == 1:
+            return None
+        return f"the squared loss, not {loss}; use solver='auto'"
+
     def empty(self, n_components: int, n_features: int) -> BufferStatistics:
         """An empty buffer."""
         return BufferStatistics(np.zeros((0, n_features)), np.zeros((0, n_components)), 0.0)
 
-    def summarise(self, fit: DenseFit | SparseFit, sample_weight: Array | None) -> BufferSums:
+    def summarise(self, fit: Fit, sample_weight: Array | None) -> BufferSums:
         """Keep the last samples of a block; a weight counts as a factor of both."""
         last = slice(-self.length, None)
-
-        X = fit.X[last].toarray() if isinstance(fit, SparseFit) else fit.X[last]
-        C = fit.C[last]
-        if isinstance(fit, DenseFit) and fit.weight is not None:
-            X = np.where(fit.weight[last] > 0, X, fit.prediction[last])
+        X, C = fit.filled_samples(last), fit.C[last]
         if sample_weight is not None:
             root = np.sqrt(sample_weight[last])[:, None]
             X, C = X * root, C * root

@@ -6,9 +6,10 @@ from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.encoding.fit import DenseFit, SparseFit
+from thresher.encoding.fit import Fit
 from thresher.linalg import Array
-from thresher.penalties import Constrained
+from thresher.losses import Loss
+from thresher.penalties import Constrained, Form
 
 
 @dataclass(frozen=True)
@@ -84,10 +85,13 @@ class Sums(Protocol):
 class Learner(Protocol):
     """How a dictionary is learned from coded samples: what is summed up, and what follows."""
 
+    def requires(self, loss: Loss, atoms: Form) -> str | None:
+        """Why it cannot learn such atoms, in words that go on from "it needs"; None if it can."""
+
     def empty(self, n_components: int, n_features: int) -> Statistics:
         """Statistics of no sample."""
 
-    def summarise(self, fit: DenseFit | SparseFit, sample_weight: Array | None) -> Any:
+    def summarise(self, fit: Fit, sample_weight: Array | None) -> Any:
         """Reduce a coded block to `Sums`."""
 
     def learn(

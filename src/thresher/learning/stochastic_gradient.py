@@ -5,11 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.encoding.fit import DenseFit, SparseFit
+from thresher.encoding.fit import Fit
 from thresher.learning.statistics import Statistics
 from thresher.learning.surrogate import BatchSums
 from thresher.linalg import Array
-from thresher.penalties import Constrained
+from thresher.losses import Loss
+from thresher.penalties import Constrained, Form
 
 
 @dataclass(frozen=True)
@@ -51,14 +52,17 @@ class StochasticGradient:
         if not (self.a > 0 and self.b > 0):
             raise ValueError(f"Steps need a > 0 and b > 0, got a={self.a} and b={self.b}.")
 
+    def requires(self, loss: Loss, atoms: Form) -> str | None:
+        """Nothing: every loss has a slope, and every set a projection."""
+        return None
+
     def empty(self, n_components: int, n_features: int) -> StepStatistics:
         """Nothing seen."""
         return StepStatistics(0.0, 0.0)
 
-    def summarise(self, fit: DenseFit | SparseFit, sample_weight: Array | None) -> BatchSums:
+    def summarise(self, fit: Fit, sample_weight: Array | None) -> BatchSums:
         """The gradient, and how curved the loss is."""
-        entry_weight = fit.weight if isinstance(fit, DenseFit) else None
-        return BatchSums.of(fit, sample_weight, entry_weight)
+        return BatchSums.of(fit, sample_weight, fit.weight)
 
     def learn(
         self,

@@ -13,7 +13,7 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from thresher.encoding.fit import DenseFit, SparseFit
+from thresher.encoding.fit import Fit
 from thresher.learning.statistics import Statistics
 from thresher.linalg import Array
 from thresher.penalties import Constrained
@@ -77,9 +77,7 @@ class BatchSums:
     energy: float
 
     @classmethod
-    def of(
-        cls, fit: DenseFit | SparseFit, sample_weight: Array | None, entry_weight: Array | None
-    ) -> "BatchSums":
+    def of(cls, fit: Fit, sample_weight: Array | None, entry_weight: Array | None) -> "BatchSums":
         """Sum up a coded block."""
         C = fit.C
         weights = np.ones(len(C), dtype=C.dtype)

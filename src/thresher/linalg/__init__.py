@@ -1,6 +1,6 @@
 """Dense, sparse and masked access to samples, written once; polar factors, rotations."""
 
-from thresher.linalg.arrays import Array, range_of_powers
+from thresher.linalg.arrays import Array, has_gram, range_of_powers
 from thresher.linalg.blocks import (
     block_slices,
     load_block,
@@ -24,6 +24,7 @@ __all__ = [
     "block_slices",
     "from_givens",
     "givens_angles",
+    "has_gram",
     "load_block",
     "load_sparse_block",
     "n_givens_angles",

@@ -9,6 +9,12 @@ Array = NDArray[np.floating[Any]]
 """A float32 or float64 array; which of the two is decided by the data and kept throughout."""
 
 
+def has_gram(D: Array) -> bool:
+    """Whether ``D Dᵀ`` can be computed in the type of D: none of its sums of squares overflows."""
+    squares = np.einsum("kf,kf->k", D, D, dtype=np.float64, casting="unsafe")
+    return bool(squares.max(initial=0.0) <= float(np.finfo(D.dtype).max))
+
+
 def range_of_powers(dtype: np.dtype[Any], power: int = 2) -> tuple[float, float]:
     """Between which sizes squares, or other powers, of numbers keep their precision."""
     limits = np.finfo(dtype)

@@ -4,6 +4,7 @@ from thresher.losses.base import Loss
 from thresher.losses.distances import ElasticDistance, L1Distance, L2Distance
 from thresher.losses.envelope import Envelope, Huber
 from thresher.losses.generators import Bregman, Csiszar
+from thresher.losses.kinks import Kinks
 from thresher.losses.mahalanobis import Mahalanobis
 from thresher.losses.powers import (
     AlphaDivergence,
@@ -26,6 +27,7 @@ __all__ = [
     "Hellinger",
     "Huber",
     "ItakuraSaito",
+    "Kinks",
     "KullbackLeibler",
     "L1Distance",
     "L2Distance",

@@ -6,11 +6,14 @@ import numpy as np
 
 from thresher.linalg import Array
 from thresher.losses.base import Loss
-from thresher.losses.separable import SeparableLoss, weigh_zeros
+from thresher.losses.kinks import Kinks, weigh_zeros
+from thresher.losses.separable import SeparableLoss
 from thresher.losses.smoothed import SmoothedL1
 from thresher.losses.squared import SquaredL2
 
 _LEAST_RESIDUAL = 1e-6  # of the row's largest entry
+_LEAST_LENGTH = 1e-3
+"""Of the sample's own: one that is met exactly would otherwise outweigh all others."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,11 @@ class L1Distance(SeparableLoss):
     def smooth(self) -> bool:
         """No: it has a kink where data are met."""
         return False
+
+    @property
+    def kinks(self) -> Kinks:
+        """At every entry."""
+        return Kinks(self.zero_weight)
 
     def rounded(self, width: float) -> Loss:
         """Quadratic near zero."""
@@ -47,12 +55,6 @@ class L1Distance(SeparableLoss):
     def zero_slope(self) -> float:
         """The weight of zeros."""
         return self.zero_weight
-
-    def bounds(self, X: Array, weight: Array | None = None) -> Array | None:
-        """The largest slope of every entry, shape (n, F): its weight; None if all are one."""
-        if weight is None and self.zero_weight == 1:
-            return None
-        return weigh_zeros(X, np.ones_like(X) if weight is None else weight, self.zero_weight)
 
     def entry_value(self, x: Array, y: Array) -> Array:
         """``|x − y|``."""
@@ -110,6 +112,11 @@ class ElasticDistance(SeparableLoss):
         """No: it has a kink where data are met."""
         return False
 
+    @property
+    def kinks(self) -> Kinks:
+        """At every entry, beside squares."""
+        return Kinks(self.zero_weight, self.square)
+
     def rounded(self, width: float) -> Loss:
         """The ℓ1 part quadratic near zero."""
         return SmoothedL1(width, self.zero_weight, self.square)
@@ -161,6 +168,12 @@ class L2Distance(Loss):
     def value(self, X: Array, Y: Array, weight: Array | None = None) -> Array:
         """``(Σ w e²)^½``."""
         return _length(X - Y, weight)[:, 0]
+
+    def row_curvatures(self, X: Array, Y: Array, weight: Array | None = None) -> Array:
+        """``1/‖e‖`` (errata E.6), as if no sample were met to more than a thousandth of it."""
+        usual = self.value(X, np.zeros_like(X), weight)
+        length = np.maximum(self.value(X, Y, weight), X.dtype.type(_LEAST_LENGTH) * usual)
+        return 1 / np.where(length > 0, length, 1)
 
     def gradient(self, X: Array, Y: Array, weight: Array | None = None) -> Array:
         """``−w e/‖e‖``, and zero at ``e = 0``."""

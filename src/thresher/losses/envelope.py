@@ -11,11 +11,10 @@ solver ever sees the outliers.
 """
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from thresher.kernels import envelope
+from thresher.kernels import envelope as kernels
 from thresher.linalg import Array
 from thresher.losses.base import Loss
 from thresher.penalties import L1, ElasticNet, Penalty
@@ -57,13 +56,24 @@ class Envelope(Loss):
         return Envelope(penalty, self.region.in_unit(unit))
 
     @property
+    def envelope(self) -> "Envelope":
+        """Itself."""
+        return self
+
+    @property
+    def entry_constants(self) -> tuple[float, float, float, float] | None:
+        """Those of penalty and box, if the penalty is an elastic net."""
+        weights = self.penalty.weights
+        return None if weights is None else (*weights, *self.region.bounds)
+
+    @property
     def curvature(self) -> float:
         """One: an envelope is never more curved than the square it came from."""
         return 1.0
 
     def check_weight(self, weight: Array | None) -> None:
         """Refuse fractional weights under a group penalty, whose envelope they would change."""
-        if weight is None or self.penalty.separable:
+        if weight is None or self.penalty.weights is not None:
             return
         if not np.all((weight == 0) | (weight == 1)):
             raise ValueError(
@@ -82,16 +92,16 @@ class Envelope(Loss):
     def value_with(self, X: Array, Y: Array, R: Array, weight: Array | None = None) -> Array:
         """``½‖e − r‖² + φ(r)`` of every row, at outliers r that somebody else chose."""
         inlier = _residual(X, Y, weight) - R
-        if weight is None or not self.penalty.separable:
+        if weight is None or self.penalty.weights is None:
             total: Array = np.einsum("nf,nf->n", inlier, inlier) / 2 + self.penalty.value(R)
             return total
-        # Entry weights multiply the square and, entry by entry, a separable φ.
-        assert isinstance(self.penalty, ElasticNet)
+        # Entry weights multiply the square and, entry by entry, an elastic net.
+        l1, l2 = self.penalty.weights
         total = np.einsum("nf,nf,nf->n", weight, inlier, inlier) / 2
-        if self.penalty.l1:
-            total = total + self.penalty.l1 * np.einsum("nf,nf->n", weight, np.abs(R))
-        if self.penalty.l2:
-            total = total + self.penalty.l2 / 2 * np.einsum("nf,nf,nf->n", weight, R, R)
+        if l1:
+            total = total + l1 * np.einsum("nf,nf->n", weight, np.abs(R))
+        if l2:
+            total = total + l2 / 2 * np.einsum("nf,nf,nf->n", weight, R, R)
         return total
 
     def gradient(self, X: Array, Y: Array, weight: Array | None = None) -> Array:
@@ -119,17 +129,12 @@ class Envelope(Loss):
         self, X: Array, Y: Array, weight: Array | None = None
     ) -> tuple[Array, Array]:
         """Both in one compiled pass, where the penalty is separable and nothing is weighted."""
-        if weight is not None or not isinstance(self.penalty, ElasticNet):
+        constants = self.entry_constants
+        if weight is not None or constants is None:
             return super().value_and_gradient(X, Y, weight)
         G, value = np.empty_like(X), np.empty(X.shape[0], dtype=X.dtype)
-        envelope.value_and_gradient(X, Y, *self.constants(X.dtype), G, value)
+        kernels.value_and_gradient(X, Y, *(X.dtype.type(number) for number in constants), G, value)
         return value, G
-
-    def constants(self, dtype: np.dtype[Any]) -> tuple[Any, ...]:
-        """``l1, l2, lower, upper`` of a separable penalty, as compiled loops take them."""
-        assert isinstance(self.penalty, ElasticNet)
-        values = (self.penalty.l1, self.penalty.l2, self.region.lower, self.region.upper)
-        return tuple(dtype.type(value) for value in values)
 
     def prox(self, V: Array, X: Array, step: float | Array, weight: Array | None = None) -> Array:
         """Proximal map of the envelope, from that of φ.
@@ -138,7 +143,7 @@ class Envelope(Loss):
         step times the weight; where t is zero, the entry stays.
         """
         E = _residual(X, V, None)
-        if weight is None or self.penalty.separable:
+        if weight is None or self.penalty.weights is not None:
             t = step if weight is None else step * weight
             moved = (self._outliers(E, 1 + t) - E) * (t / (1 + t))
         else:

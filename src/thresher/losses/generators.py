@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from thresher.linalg import Array
+from thresher.losses.base import Loss
+from thresher.losses.powers import KullbackLeibler
 from thresher.losses.separable import SeparableLoss
 
 Function = Callable[[Array], Array]
@@ -127,6 +129,11 @@ class Bregman(SeparableLoss):
     def convex(self) -> bool:
         """What the user says."""
         return self.is_convex
+
+    @property
+    def convex_neighbour(self) -> Loss:
+        """KL, if the user does not say that the divergence is convex."""
+        return self if self.convex else KullbackLeibler()
 
     @property
     def positive_prediction(self) -> bool:

@@ -45,6 +45,16 @@ class Mahalanobis(Loss):
         return root
 
     @property
+    def metric(self) -> Array:
+        """M."""
+        return self.matrix
+
+    @property
+    def couples_features(self) -> bool:
+        """Through M."""
+        return True
+
+    @property
     def degree(self) -> float:
         """Two."""
         return 2.0

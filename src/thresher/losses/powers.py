@@ -21,7 +21,9 @@ import numpy as np
 from scipy.special import kl_div
 
 from thresher.linalg import Array
+from thresher.losses.base import Loss
 from thresher.losses.separable import SeparableLoss
+from thresher.losses.squared import SquaredL2
 
 _LEAST_POWER = 1e-4  # below it, a step with the exponent 1/α would amplify rounding
 
@@ -97,6 +99,11 @@ class AlphaDivergence(SeparableLoss):
         return 1.0 / self.alpha if self.alpha >= _LEAST_POWER else None
 
     @property
+    def order(self) -> float | None:
+        """α, if zeros cost a multiple of the prediction."""
+        return None if self.zero_slope is None else self.alpha
+
+    @property
     def powers(self) -> tuple[float, float] | None:
         """``u^α`` is the part that bends: on the side of ∇⁻ for α > 0, of ∇⁺ for α < 0."""
         if abs(self.alpha) < _LEAST_POWER:
@@ -157,9 +164,19 @@ class BetaDivergence(SeparableLoss):
         return float(self.beta)
 
     @property
+    def simplest(self) -> Loss:
+        """KL at β = 1, the square at β = 2."""
+        return {1.0: KullbackLeibler(), 2.0: SquaredL2()}.get(float(self.beta), self)
+
+    @property
     def convex(self) -> bool:
         """Between 1 and 2."""
         return 1 <= self.beta <= 2
+
+    @property
+    def convex_neighbour(self) -> Loss:
+        """KL, a start without chance."""
+        return self if self.convex else KullbackLeibler()
 
     @property
     def curvature(self) -> float:

@@ -25,9 +25,9 @@ class SeparableLoss(Loss):
     """
 
     @property
-    def positive_prediction(self) -> bool:
-        """Whether d needs ``y > 0``."""
-        return False
+    def has_entry_curvature(self) -> bool:
+        """Yes."""
+        return True
 
     @property
     def positive_data(self) -> bool:
@@ -52,6 +52,11 @@ class SeparableLoss(Loss):
         """Nonnegative parts ``∇⁺, ∇⁻`` of the slope."""
         gradient = self.entry_gradient(x, y)
         return np.maximum(gradient, 0), np.maximum(-gradient, 0)
+
+    def entry_bend(self, x: Array, y: Array) -> Array:
+        """``|∂d/∂y|/|x − y|``, and zero where data are met."""
+        e, slope = np.abs(x - y), np.abs(self.entry_gradient(x, y))
+        return np.where(e > 0, slope / np.where(e > 0, e, 1), 0)
 
     def entry_prox(self, v: Array, x: Array, t: Array) -> Array:
         """``argmin over y of t·d(x, y) + (y − v)²/2``, by default the root of its slope.
@@ -108,11 +113,6 @@ class SeparableLoss(Loss):
         t = np.broadcast_to(t if weight is None else t * weight, X.shape)
         Y = self.entry_prox(V + floor, x, t) - floor
         return Y if weight is None else np.where(weight > 0, Y, V)
-
-
-def weigh_zeros(x: Array, values: Array, weight: float) -> Array:
-    """Multiply the values of entries where data are exactly zero."""
-    return values if weight == 1 else np.where(x == 0, values * values.dtype.type(weight), values)
 
 
 def _weighted(values: Array, weight: Array | None) -> Array:

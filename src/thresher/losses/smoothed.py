@@ -6,7 +6,8 @@ import numpy as np
 
 from thresher.linalg import Array
 from thresher.losses.base import Loss
-from thresher.losses.separable import SeparableLoss, weigh_zeros
+from thresher.losses.kinks import weigh_zeros
+from thresher.losses.separable import SeparableLoss
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,15 @@ class SmoothedL1(SeparableLoss):
         if self.square:
             slope = slope + y.dtype.type(self.square) * (y - x)
         return weigh_zeros(x, slope, self.zero_weight)
+
+    def bend(self, X: Array, Y: Array) -> Array:
+        """That of every entry."""
+        return self.entry_bend(X, Y)
+
+    @property
+    def knows_bend(self) -> bool:
+        """Yes."""
+        return True
 
     def entry_bend(self, x: Array, y: Array) -> Array:
         """``|∇|/|e| = 1/max(|e|, width)``, and none where data are zero, since that is linear.

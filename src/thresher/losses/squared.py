@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from thresher.linalg import Array
 from thresher.losses.separable import SeparableLoss
 
+_NEVER = 1e30
+"""The weight of an outlier that no residual reaches, in float32 as in float64."""
+
 
 @dataclass(frozen=True)
 class SquaredL2(SeparableLoss):
@@ -19,6 +22,21 @@ class SquaredL2(SeparableLoss):
     def curvature(self) -> float:
         """One."""
         return 1.0
+
+    @property
+    def metric(self) -> float:
+        """The identity."""
+        return 1.0
+
+    @property
+    def entry_constants(self) -> tuple[float, float, float, float]:
+        """An outlier would cost more than any residual."""
+        return _NEVER, 0.0, float("-inf"), float("inf")
+
+    @property
+    def stays_sparse(self) -> bool:
+        """Through ``D Dᵀ``: zeros cost the square of the prediction."""
+        return True
 
     def entry_value(self, x: Array, y: Array) -> Array:
         """``½(x − y)²``."""

@@ -5,7 +5,7 @@ from thresher.manhattan.graph import Graph, nearest_neighbours, similarities
 from thresher.manhattan.half import Half, HalfSolver
 from thresher.manhattan.nesterov import NesterovSmoothing, SmoothedLoss, box_gap
 from thresher.manhattan.rank_one import RankOneSweeps
-from thresher.manhattan.two_factors import TwoFactors, is_bare
+from thresher.manhattan.two_factors import TwoFactors
 
 __all__ = [
     "ExactRows",
@@ -17,7 +17,6 @@ __all__ = [
     "SmoothedLoss",
     "TwoFactors",
     "box_gap",
-    "is_bare",
     "nearest_neighbours",
     "similarities",
 ]

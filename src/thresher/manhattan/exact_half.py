@@ -1,11 +1,10 @@
 """Every row of a half at its optimum, by the exact encoder of the ℓ1 distance."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from thresher.encoding import CodingProblem, LeastAbsolute
+from thresher.encoding import DENSE, CodingProblem, LeastAbsolute
 from thresher.engine.pool import Pool
 from thresher.linalg import Array
 from thresher.losses import L1Distance
@@ -22,11 +21,11 @@ class ExactRows:
 
     encoder: LeastAbsolute = field(default_factory=lambda: LeastAbsolute(1e-6))
 
-    @staticmethod
-    def applies(half: Half) -> bool:
-        """Whether rows are alone, and the encoder knows their loss, set and penalty."""
-        alone = half.graph is None and half.square == 0
-        return alone and LeastAbsolute.applies(_problem(half, np.zeros((1, 1))))
+    def requires(self, half: Half) -> str | None:
+        """Rows that are alone, with a loss, a set and a penalty that the encoder knows."""
+        if half.graph is not None or half.square:
+            return "rows without a graph, and no squares beside the ℓ1 distance"
+        return self.encoder.requires(_problem(half, np.zeros((1, 1))), DENSE)
 
     def improve(self, half: Half, A: Array, V: Array, pool: Pool) -> tuple[Array, Array]:
         """Solve every row; what atoms that stay explain is taken off first."""
@@ -54,15 +53,11 @@ class ExactRows:
         return V, np.concatenate(pool.map(work, blocks))
 
 
-def _l1(half: Half) -> float:
-    penalty: Any = half.regulariser.penalty
-    return float(penalty.l1)
-
-
 def _problem(half: Half, A: Array, sparse: bool = False) -> CodingProblem:
     """As the encoder sees it; in dense blocks weights of zeros are among those of entries."""
     loss = L1Distance(half.zero_weight if sparse else 1.0)
     regulariser = half.regulariser
-    if half.amount != 1 and LeastAbsolute.applies(CodingProblem(A, loss, regulariser)):
-        regulariser = Constrained(L1(half.amount * _l1(half)), regulariser.region)
+    form = regulariser.form
+    if half.amount != 1 and form.elastic and form.l2 == 0:
+        regulariser = Constrained(L1(half.amount * form.l1), regulariser.region)
     return CodingProblem(A, loss, regulariser)

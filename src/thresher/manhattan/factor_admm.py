@@ -1,7 +1,6 @@
 """A quick way to good factors: ADMM on residuals and factors together."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -10,8 +9,6 @@ from thresher.kernels.block_descent import sweep_ball
 from thresher.kernels.split_residual import split_residual
 from thresher.linalg import Array
 from thresher.manhattan.half import Half
-from thresher.penalties import ElasticNet
-from thresher.sets import Box, NonnegativeL2Ball
 
 _LEAST_SQUARES = 5
 _WIDTH = 0.7
@@ -84,8 +81,8 @@ class FactorADMM:
         number = self.D.dtype.type
         gram = self.D @ self.D.T
         reach = number(min(width, float(np.finfo(number).max) / 4))
-        regular: Any = self.codes.regulariser.penalty
-        upper = _upper(self.codes)
+        regular = self.codes.regulariser.form
+        upper = regular.upper
         penalty = 0.0 if width == np.inf else width
 
         def work(item: tuple[int, slice]) -> tuple[Array, Array, Array]:
@@ -115,7 +112,7 @@ class FactorADMM:
 
     def _move_dictionary(self, A: Array, B: Array, width: float) -> None:
         number, free = self.D.dtype.type, self._free
-        regular: Any = self.dictionary.regulariser.penalty
+        regular = self.dictionary.regulariser.form
         D = np.ascontiguousarray(self.D[free])
         rest = np.setdiff1d(np.arange(len(self.D)), free)
         target = B[free] - A[np.ix_(free, rest)] @ self.D[rest]
@@ -123,8 +120,8 @@ class FactorADMM:
         A, target = np.ascontiguousarray(A[np.ix_(free, free)]), np.ascontiguousarray(target)
         l1, l2 = number(amount * regular.l1), number(amount * regular.l2)
         for _ in range(_SWEEPS):
-            sweep_ball(A, target, D, l1, l2, number(_radius(self.dictionary)))
-        upper = _upper(self.dictionary)
+            sweep_ball(A, target, D, l1, l2, number(regular.length_radius))
+        upper = regular.upper
         self.D[free] = np.minimum(D, number(upper)) if upper < np.inf else D
 
 
@@ -133,17 +130,7 @@ def _joined(parts: list[Array]) -> Array:
 
 
 def _is_known(half: Half) -> bool:
-    region, penalty = half.regulariser.region, half.regulariser.penalty
-    box = isinstance(region, Box) and region.lower == 0
-    ball = isinstance(region, NonnegativeL2Ball) and half.transposed
-    return isinstance(penalty, ElasticNet) and (box or ball)
-
-
-def _upper(half: Half) -> float:
-    region = half.regulariser.region
-    return region.upper if isinstance(region, Box) else np.inf
-
-
-def _radius(half: Half) -> float:
-    region = half.regulariser.region
-    return region.radius if isinstance(region, NonnegativeL2Ball) else np.inf
+    form = half.regulariser.form
+    box = form.is_box and form.lower == 0
+    ball = form.is_ball and form.length_radius < np.inf and half.transposed
+    return form.elastic and (box or ball)

@@ -23,7 +23,6 @@ from thresher.linalg import (
 )
 from thresher.manhattan.graph import Graph
 from thresher.penalties import Constrained
-from thresher.sets import Box
 
 
 @dataclass(frozen=True)
@@ -132,7 +131,7 @@ class Half:
         """Whether every row of V is a problem of its own."""
         parts = self.regulariser
         if self.transposed:
-            return isinstance(parts.region, Box) and parts.penalty.separable
+            return parts.form.by == "entry"
         return self.graph is None and not parts.couples_rows
 
     def prox(self, V: Array, step: Any) -> Array:

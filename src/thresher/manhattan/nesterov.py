@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 from thresher.engine.pool import Pool
 from thresher.linalg import Array
 from thresher.manhattan.half import Half
-from thresher.penalties import ElasticNet
-from thresher.sets import Box
 
 _SHARE = 0.005
 
@@ -256,9 +254,9 @@ class _Block:
     mean_dual: Array | None = None
 
     def __post_init__(self) -> None:
-        region, penalty = self.half.regulariser.region, self.half.regulariser.penalty
-        bounded = isinstance(region, Box) and region.lower == 0 and region.upper < np.inf
-        linear = isinstance(penalty, ElasticNet) and penalty.l2 == 0
+        form = self.half.regulariser.form
+        bounded = form.is_box and form.lower == 0 and form.upper < np.inf
+        linear = form.elastic and form.l2 == 0
         self._has_gap = bounded and linear and not self.half.square
 
     @property
@@ -301,11 +299,9 @@ class _Block:
         """The duality gap (25), where it is known."""
         if not self._has_gap or self.mean_dual is None:
             return None
-        region, penalty = self.half.regulariser.region, self.half.regulariser.penalty
-        assert isinstance(region, Box)
-        assert isinstance(penalty, ElasticNet)
-        l1 = self.half.amount * penalty.l1
-        return self.total(box_gap(self.loss, V, self.mean_dual, region.upper, l1))
+        form = self.half.regulariser.form
+        l1 = self.half.amount * form.l1
+        return self.total(box_gap(self.loss, V, self.mean_dual, form.upper, l1))
 
 
 @dataclass

@@ -9,8 +9,6 @@ from thresher.engine.pool import Pool
 from thresher.kernels.rank_one import rank_one_rows
 from thresher.linalg import Array
 from thresher.manhattan.half import Half
-from thresher.penalties import ElasticNet
-from thresher.sets import Box
 
 
 @dataclass(frozen=True)
@@ -28,27 +26,20 @@ class RankOneSweeps:
 
     sweeps: int = 1
 
-    @staticmethod
-    def applies(half: Half) -> bool:
-        """Whether set and penalty act on every entry by itself."""
+    def requires(self, half: Half) -> str | None:
+        """A set and a penalty that act on every entry by itself."""
         parts = half.regulariser
-        return isinstance(parts.region, Box) and isinstance(parts.penalty, ElasticNet)
-
-    def check(self, half: Half) -> None:
-        """Refuse, in one sentence, what has no closed form."""
-        parts = half.regulariser
-        if not self.applies(half):
-            factor = "dictionary" if half.transposed else "codes"
-            raise ValueError(
-                f"solver='rri' moves one entry at a time and cannot keep the {factor} in "
-                f"{parts.region} under {parts.penalty}; use a box and an elastic net, or "
-                "solver='ogm'."
-            )
+        if parts.form.is_box and parts.form.elastic:
+            return None
+        factor = "dictionary" if half.transposed else "codes"
+        return (
+            f"solver='rri' moves one entry at a time and cannot keep the {factor} in "
+            f"{parts.region} under {parts.penalty}; use a box and an elastic net, or solver='ogm'."
+        )
 
     def improve(self, half: Half, A: Array, V: Array, pool: Pool) -> tuple[Array, Array]:
         """Sweep over all entries of V, rows in parallel (in turn, if a graph couples them)."""
-        region: Any = half.regulariser.region
-        penalty: Any = half.regulariser.penalty
+        form = half.regulariser.form
         A = np.require(A, requirements=["C", "W"])
         V = np.array(V, order="C")
         sums = A.sum(axis=1, dtype=np.float64)
@@ -66,11 +57,11 @@ class RankOneSweeps:
                     order,
                     sums,
                     energies,
-                    half.amount * penalty.l1,
-                    half.amount * penalty.l2,
+                    half.amount * form.l1,
+                    half.amount * form.l2,
                     half.square,
-                    float(region.lower),
-                    float(region.upper),
+                    form.lower,
+                    form.upper,
                     rows.start,
                     V,
                     *graph[:3],

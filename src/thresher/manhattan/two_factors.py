@@ -13,16 +13,7 @@ from thresher.linalg import Array
 from thresher.manhattan.factor_admm import FactorADMM
 from thresher.manhattan.graph import Graph
 from thresher.manhattan.half import Half, HalfSolver
-from thresher.penalties import Constrained, ElasticNet
-from thresher.sets import (
-    Box,
-    ConvexSet,
-    GroupBall,
-    NonnegativeL1Ball,
-    NonnegativeL2Ball,
-    NonnegativeOrthant,
-    Simplex,
-)
+from thresher.penalties import Constrained
 
 _BURST = 10
 
@@ -154,17 +145,13 @@ class TwoFactors:
     @cached_property
     def _is_scaled(self) -> bool:
         method = self.problem.method
-        free = _costs_nothing(method.code_regulariser) and self.graph is None
-        region, penalty = (
-            method.dictionary_regulariser.region,
-            method.dictionary_regulariser.penalty,
-        )
-        return free and is_bare(penalty) and _length_of(region) is not None
+        free = method.code_regulariser.form.is_free and self.graph is None
+        atoms = method.dictionary_regulariser
+        return free and atoms.form.is_bare and atoms.region.filled(self.D) is not None
 
     def _rescale(self) -> None:
-        length = _length_of(self.problem.method.dictionary_regulariser.region)
-        assert length is not None
-        factor = length(self.D)
+        factor = self.problem.method.dictionary_regulariser.region.filled(self.D)
+        assert factor is not None
         factor[(factor == 0) | ~self.problem.free(len(self.D))] = 1
         self.D = self.D / factor[:, None]
         self.C = self.C * factor
@@ -182,28 +169,3 @@ def evaluate(half: Half, A: Array, V: Array, pool: Pool) -> Array:
 def _transposed(X: Any) -> Any:
     """Features in rows: a copy, since it is read row by row, in every round."""
     return X.T.tocsr() if hasattr(X, "indptr") else np.ascontiguousarray(X.T)
-
-
-def _length_of(region: ConvexSet) -> Callable[[Array], Array] | None:
-    """Lengths of atoms relative to those that a set allows; None if it bounds more than lengths."""
-    if isinstance(region, NonnegativeOrthant):
-        return lambda D: np.asarray(np.linalg.norm(D, axis=1))
-    if isinstance(region, NonnegativeL2Ball):
-        return lambda D: np.asarray(np.linalg.norm(D, axis=1) / D.dtype.type(region.radius))
-    if isinstance(region, NonnegativeL1Ball | Simplex):
-        return lambda D: np.asarray(D.sum(axis=1) / D.dtype.type(region.radius))
-    if isinstance(region, GroupBall) and not region.of_rows:  # one length for all atoms
-        return lambda D: np.full(len(D), region.filled(D), dtype=D.dtype)
-    return None
-
-
-def is_bare(penalty: Any) -> bool:
-    """Whether there is no penalty at all."""
-    return isinstance(penalty, ElasticNet) and penalty.l1 == penalty.l2 == 0
-
-
-def _costs_nothing(codes: Constrained) -> bool:
-    """Whether codes may be multiplied by any positive number."""
-    region = codes.region
-    nonnegative = isinstance(region, Box) and region.lower == 0 and region.upper == np.inf
-    return nonnegative and is_bare(codes.penalty)

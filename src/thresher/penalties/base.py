@@ -34,9 +34,14 @@ class Penalty(ABC):
         return None
 
     @property
-    @abstractmethod
+    def weights(self) -> tuple[float, float] | None:
+        """The l1 and l2 of a penalty that is ``l1·‖c‖₁ + l2/2·‖c‖²``; None if it is another."""
+        return None
+
+    @property
     def separable(self) -> bool:
-        """Whether the penalty is a sum over entries."""
+        """Whether the penalty is a sum over entries; by default if it has `weights`."""
+        return self.weights is not None
 
     @property
     def couples_rows(self) -> bool:

@@ -1,12 +1,14 @@
 """A penalty over a set: what regularises codes, dictionaries and outliers alike."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from thresher.linalg import Array
 from thresher.penalties.base import Penalty
 from thresher.penalties.elastic_net import ElasticNet
+from thresher.penalties.form import Form
 from thresher.sets import Box, ConvexSet, NonnegativeOrthant, Reals
 
 
@@ -25,25 +27,37 @@ class Constrained:
     region: ConvexSet = field(default_factory=NonnegativeOrthant)
 
     def __post_init__(self) -> None:
-        for simpler in (NonnegativeOrthant(), Reals()):  # the same set is treated the same
-            if isinstance(self.region, Box) and self.region.bounds == simpler.bounds:
+        form = self.form
+        for simpler in (NonnegativeOrthant(), Reals()):  # the same set is projected on the same way
+            if form.is_box and (form.lower, form.upper) == simpler.bounds:
                 object.__setattr__(self, "region", simpler)
-        if isinstance(self.region, Box):
-            if not self.penalty.separable and not self.region.lower <= 0 <= self.region.upper:
+        if form.is_box:
+            if not form.elastic and not form.lower <= 0 <= form.upper:
                 raise ValueError(
                     f"{self.penalty} needs a box that contains 0, got {self.region}; "
                     "use an elastic net, or move the bounds."
                 )
-        elif not (self.region.nonnegative and isinstance(self.penalty, ElasticNet)):
+        elif not (form.nonnegative and form.elastic):
             raise ValueError(
                 f"{self.penalty} has no exact proximal map on {self.region}; use an elastic net "
                 "there, or a box such as NonnegativeOrthant() as the set."
             )
 
+    @cached_property
+    def form(self) -> Form:
+        """The regulariser in numbers."""
+        return Form.of(self.penalty, self.region)
+
+    @cached_property
+    def _box(self) -> Box:
+        """The set, if it is one of bounds."""
+        region = self.region
+        return region if isinstance(region, Box) else Box(self.form.lower, self.form.upper)
+
     @property
     def couples_rows(self) -> bool:
         """Whether the set or the penalty ties rows together."""
-        return self.region.couples_rows or self.penalty.couples_rows
+        return self.form.by == "rows"
 
     def in_unit(self, unit: float, worth: float) -> "Constrained | None":
         """``φ(unit·c)/worth`` on the set divided by ``unit``; None if one of both knows no such."""
@@ -56,12 +70,12 @@ class Constrained:
 
     def prox(self, V: Array, step: float | Array = 1.0) -> Array:
         """``argmin over c in the set of ½‖c − v‖² + step·φ(c)``, row by row."""
-        if isinstance(self.region, Box):
-            return self.penalty.prox(V, step, self.region)
-        assert isinstance(self.penalty, ElasticNet)  # checked on construction
+        form = self.form
+        if form.is_box:
+            return self.penalty.prox(V, step, self._box)
         P = V
-        if self.penalty.l1:
-            P = P - np.asarray(step, dtype=V.dtype) * self.penalty.l1
-        if self.penalty.l2:
-            P = P / (1 + np.asarray(step, dtype=V.dtype) * self.penalty.l2)
+        if form.l1:
+            P = P - np.asarray(step, dtype=V.dtype) * form.l1
+        if form.l2:
+            P = P / (1 + np.asarray(step, dtype=V.dtype) * form.l2)
         return self.region.project(P)

@@ -33,9 +33,9 @@ class ElasticNet(Penalty):
             )
 
     @property
-    def separable(self) -> bool:
-        """Always true."""
-        return True
+    def weights(self) -> tuple[float, float]:
+        """Both."""
+        return self.l1, self.l2
 
     def scaled(self, factor: float) -> "ElasticNet":
         """Both weights times ``factor``."""

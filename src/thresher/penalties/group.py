@@ -33,9 +33,10 @@ class SparseGroupLasso(Penalty):
             object.__setattr__(self, "groups", tuple(int(g) for g in self.groups))
 
     @property
-    def separable(self) -> bool:
-        """Always false."""
-        return False
+    def weights(self) -> tuple[float, float] | None:
+        """ℓ1 alone, if no group has more than one entry, or groups do not count."""
+        alone = self.mix == 0 or self.weight == 0 or _is_alone(self.groups)
+        return (self.weight, 0.0) if alone else None
 
     def scaled(self, factor: float) -> "SparseGroupLasso":
         """The weight times ``factor``."""
@@ -97,14 +98,14 @@ class GroupNorm(Penalty):
             object.__setattr__(self, "groups", tuple(int(g) for g in self.groups))
 
     @property
-    def separable(self) -> bool:
-        """Always false."""
-        return False
+    def weights(self) -> tuple[float, float] | None:
+        """ℓ1 alone, if no group has more than one entry."""
+        return (self.weight, 0.0) if self.weight == 0 or _is_alone(self.groups) else None
 
     @property
     def couples_rows(self) -> bool:
-        """If groups are of rows."""
-        return self.of_rows
+        """If groups are of rows, and of more than one."""
+        return self.of_rows and self.weights is None
 
     def scaled(self, factor: float) -> "GroupNorm":
         """The weight times ``factor``."""
@@ -135,6 +136,11 @@ class GroupNorm(Penalty):
         for members in group_members(self.groups, M.shape[1]):
             P[:, members] = shrink(P[:, members], threshold, box)
         return np.ascontiguousarray(P.T) if self.of_rows else P
+
+
+def _is_alone(groups: tuple[int, ...] | None) -> bool:
+    """Whether every entry is a group of its own: its norm is its size."""
+    return groups is not None and len(set(groups)) == len(groups)
 
 
 def _check_box(box: Box) -> None:

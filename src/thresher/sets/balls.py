@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from thresher.linalg import Array
-from thresher.sets.base import ConvexSet, OracleSet, check_radius
+from thresher.sets.base import Budget, ConvexSet, OracleSet, check_radius
 from thresher.sets.simplex import project_rows_on_simplex
 
 
@@ -24,6 +24,16 @@ class NonnegativeL2Ball(OracleSet):
     def in_unit(self, unit: float) -> "NonnegativeL2Ball":
         """The radius divided by ``unit``."""
         return replace(self, radius=self.radius / unit)
+
+    @property
+    def by_numbers(self) -> bool:
+        """The budget is all."""
+        return True
+
+    @property
+    def budget(self) -> Budget:
+        """Squares."""
+        return Budget(0.0, 2 / self.radius**2)
 
     @property
     def nonnegative(self) -> bool:
@@ -61,6 +71,16 @@ class NonnegativeL1Ball(OracleSet):
     def in_unit(self, unit: float) -> "NonnegativeL1Ball":
         """The radius divided by ``unit``."""
         return replace(self, radius=self.radius / unit)
+
+    @property
+    def by_numbers(self) -> bool:
+        """The budget is all."""
+        return True
+
+    @property
+    def budget(self) -> Budget:
+        """Sums."""
+        return Budget(1 / self.radius, 0.0)
 
     @property
     def nonnegative(self) -> bool:
@@ -106,6 +126,16 @@ class NonnegativeElasticNetBall(ConvexSet):
     def in_unit(self, unit: float) -> "NonnegativeElasticNetBall":
         """``γ₁`` is one over a length, ``γ₂`` one over its square."""
         return NonnegativeElasticNetBall(self.gamma1 * unit, self.gamma2 * unit * unit)
+
+    @property
+    def by_numbers(self) -> bool:
+        """The budget is all."""
+        return True
+
+    @property
+    def budget(self) -> Budget:
+        """Both."""
+        return Budget(self.gamma1, self.gamma2)
 
     @property
     def nonnegative(self) -> bool:

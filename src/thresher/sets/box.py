@@ -34,6 +34,11 @@ class Box(OracleSet):
         return self.lower, self.upper
 
     @property
+    def by_numbers(self) -> bool:
+        """The bounds are all."""
+        return True
+
+    @property
     def nonnegative(self) -> bool:
         """Whether the lower bound is at least zero."""
         return self.lower >= 0

@@ -92,6 +92,11 @@ class GroupBall(ConvexSet):
         """A group has one budget for all rows."""
         return True
 
+    @property
+    def shares(self) -> bool:
+        """Yes: what one row takes is missing for the others."""
+        return True
+
     def project(self, V: Array) -> Array:
         """Take the positive part, then project every group by itself."""
         P = np.maximum(V.T if self.of_rows else V, 0)
@@ -99,12 +104,13 @@ class GroupBall(ConvexSet):
             P[:, members] = self._project_group(P[:, members])
         return np.ascontiguousarray(P.T) if self.of_rows else P
 
-    def filled(self, D: Array) -> float:
-        """The share of the radius that the fullest group takes."""
-        P = D.T if self.of_rows else D
-        groups = group_members(self.groups, P.shape[1])
-        norms = [np.linalg.norm(P[:, members], self.p, axis=1).sum() for members in groups]
-        return float(max(norms)) / self.radius
+    def filled(self, D: Array) -> Array | None:
+        """The share of the radius that the fullest group takes: one number for all atoms."""
+        if self.of_rows:
+            return None
+        groups = group_members(self.groups, D.shape[1])
+        norms = [np.linalg.norm(D[:, members], self.p, axis=1).sum() for members in groups]
+        return np.full(len(D), max(norms) / self.radius, dtype=D.dtype)
 
     def _project_group(self, M: Array) -> Array:
         radius = M.dtype.type(self.radius)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from thresher.linalg import Array
-from thresher.sets.base import OracleSet
+from thresher.sets.base import Budget, OracleSet
 
 
 def project_rows_on_simplex(V: Array, radius: float) -> Array:
@@ -39,6 +39,16 @@ class Simplex(OracleSet):
     def in_unit(self, unit: float) -> "Simplex":
         """The radius divided by ``unit``."""
         return replace(self, radius=self.radius / unit)
+
+    @property
+    def by_numbers(self) -> bool:
+        """The budget is all."""
+        return True
+
+    @property
+    def budget(self) -> Budget:
+        """Sums, spent to the last."""
+        return Budget(1 / self.radius, 0.0, tight=True)
 
     @property
     def nonnegative(self) -> bool:

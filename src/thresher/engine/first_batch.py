@@ -6,19 +6,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from thresher.learning import Learner, RatioLearner, weighted_quantile
+from thresher.learning import weighted_quantile
 from thresher.linalg import Array, load_block
 from thresher.streams import Batch
 
 ROWS_TO_START_FROM = 256
 _DECADES = 10.0
-_SHARE_IN_DOCUMENTS = 0.25  # of the entries are not zero, at most
+_SHARE_OF_NONZEROS = 0.25  # of the entries are not zero, at most
 
 
-def spans_decades(batch: Batch, learner: Learner) -> bool:
+def spans_decades(batch: Batch, power: float) -> bool:
     """Whether curvatures within a feature differ too much for one of them to serve all samples.
 
-    They go with a power of the entries, for KL ``1/y``, for Itakura–Saito ``1/y²``; what is
+    They go with a ``power`` of the entries, for KL ``1/y``, for Itakura–Saito ``1/y²``; what is
     compared is the tenth and the ninetieth percentile of a feature, in the median feature.
     """
     step = max(1, batch.n_samples // ROWS_TO_START_FROM)
@@ -35,11 +35,10 @@ def spans_decades(batch: Batch, learner: Learner) -> bool:
             ratios.append(high / low if low > high * np.finfo(np.float64).eps else np.inf)
     if not ratios:
         return False
-    power = learner.a + learner.b if isinstance(learner, RatioLearner) else 1.0
     return bool(np.median(ratios) > _DECADES ** (1 / power))
 
 
-def are_documents(batch: Batch) -> bool:
+def is_mostly_zero(batch: Batch) -> bool:
     """Whether most entries that were seen are zero, however they are stored."""
     X: Any = batch.X
     n, n_features = X.shape
@@ -57,7 +56,7 @@ def are_documents(batch: Batch) -> bool:
         n_filled = np.count_nonzero(shown & (X != 0) & ~gaps, axis=1)
         n_gaps = np.count_nonzero(gaps, axis=1)
     weights = row_weights(batch)
-    return bool(weights @ n_filled <= _SHARE_IN_DOCUMENTS * (weights @ (n_seen - n_gaps)))
+    return bool(weights @ n_filled <= _SHARE_OF_NONZEROS * (weights @ (n_seen - n_gaps)))
 
 
 def row_weights(batch: Batch) -> Array:
@@ -105,7 +104,7 @@ def spread_rows(batch: Batch, count: int, rng: np.random.Generator) -> NDArray[n
 
 
 def every(values: Array | None, step: int) -> Array | None:
-    """Every so many rows of weights, if there are any."""
+    """Weights of rows at even distances, if there are any."""
     return None if values is None else values[::step]
 
 

@@ -1,0 +1,77 @@
+"""How far codes are from optimal: free of units, and zero exactly there.
+
+Which certificate a problem has follows from what its loss declares:
+
+- the ℓ1 distance, whose slopes jump, has the duality gap, wherever `LeastAbsolute` applies;
+- losses of bounded curvature have the proximal gradient residual;
+- other smooth losses have the balance of the two parts of their slope;
+- for other losses with kinks it is not known: NaN.
+
+Codes of a loss that is not convex are critical points, and that is what their certificate tells.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from thresher.encoding.least_absolute import LeastAbsolute, duality_gap
+from thresher.encoding.problem import CodingProblem, Rows
+from thresher.linalg import Array
+
+_TINY = 1e-30
+_ROUNDING = 4  # steps of the last digit, in a sum over atoms and the projection after it
+
+
+def certificate(problem: CodingProblem, X: Any, C: Array, weight: Array | None = None) -> Array:
+    """Of every row, shape (n,)."""
+    if LeastAbsolute().requires(problem, Rows.of(X, weight)) is None:
+        return duality_gap(problem, X, C, weight)
+    if not problem.loss.smooth:
+        return np.full(len(C), np.nan, dtype=C.dtype)
+    if np.isfinite(problem.loss.curvature):
+        return proximal_residual(problem, X, C, weight)
+    return balance(problem, X, C, weight)
+
+
+def proximal_residual(
+    problem: CodingProblem, X: Any, C: Array, weight: Array | None = None
+) -> Array:
+    """``L·‖c − prox(c − ∇/L)‖``, divided by the length of the gradient at ``c = 0``.
+
+    That is zero for a row of zeros. What rounding leaves of codes of any size is no distance.
+    """
+    residual = problem.residual(C, problem.gradient(X, C, weight), weight)
+    L, kind = problem.row_lipschitz(weight, len(C))[:, 0], np.finfo(C.dtype)
+    rounding = _ROUNDING * kind.eps * L * np.linalg.norm(C, axis=1)
+    residual = np.where(residual <= rounding, 0, residual)
+    with np.errstate(over="ignore"):  # codes of a row of zeros are infinitely far off
+        return residual / np.maximum(problem.gradient_scale(X, weight), kind.tiny)
+
+
+def balance(problem: CodingProblem, X: Any, C: Array, weight: Array | None = None) -> Array:
+    """From the two parts ``P − N`` of the slope in the codes; there is no L, no slope at zero.
+
+    For nonnegative codes it is ``|Σ cN/Σ cP − 1| + max_k [N_k/P_k − 1]₊``, which for KL bounds how
+    far the loss lies above its minimum, relative to ``Σ x``: it is the linearised duality gap.
+    """
+    positive, negative = problem.fit(X, C, weight).code_slopes()
+    form = problem.regulariser.form
+    if form.lacks_plain_codes is None:
+        number = C.dtype.type
+        return _balance(C, positive + number(form.l1) + number(form.l2) * C, negative)
+    # Any positive number serves as L; this one has the right unit and size.
+    size = np.maximum(np.linalg.norm(negative, axis=1, keepdims=True), _TINY)
+    L = size / np.maximum(np.linalg.norm(C, axis=1, keepdims=True), _TINY)
+    moved = problem.regulariser.prox(C - (positive - negative) / L, 1 / L)
+    length: Array = np.linalg.norm(C - moved, axis=1) * (L / size)[:, 0]
+    return length
+
+
+def _balance(C: Array, positive: Array, negative: Array) -> Array:
+    """Zero for a row that wants no codes and has none."""
+    spent, gained = (C * positive).sum(axis=1), (C * negative).sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        total = np.where(spent > 0, np.abs(gained / spent - 1), 0)
+        wanted = np.where(positive > 0, negative / positive - 1, np.where(negative > 0, np.inf, 0))
+    result: Array = total + np.maximum(wanted, 0).max(axis=1, initial=0)
+    return result

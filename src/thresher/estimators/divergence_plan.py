@@ -1,0 +1,78 @@
+"""Which learner suits a divergence: quadratics, or sums of ratios."""
+
+from dataclasses import dataclass
+
+from thresher.engine import Candidate, OnlineMethod, Plan
+from thresher.engine.first_batch import spans_decades
+from thresher.learning import BlockDescent, QuadraticLearner, RatioLearner
+from thresher.losses import Loss
+from thresher.penalties import Constrained
+from thresher.streams import Batch
+
+
+def quadratic_learner(loss: Loss) -> QuadraticLearner:
+    """The learner for all losses that have no majoriser, and for dense data under any."""
+    return QuadraticLearner(BlockDescent(), sharp=not loss.couples_features)
+
+
+def ratio_learner(loss: Loss, codes: Constrained, prior: float = 0.0) -> RatioLearner:
+    """The multiplicative step of a divergence; an exponent that is not proven is one.
+
+    The batch loop halves it where the objective would rise.
+    """
+    a, b = (1.0, 0.0) if loss.powers is None else loss.powers
+    return RatioLearner(a, b, rescale=codes.form.is_free, prior=prior)
+
+
+def refuse_learner(learner: RatioLearner, loss: Loss, atoms: Constrained) -> None:
+    """Refuse atoms that a learner cannot learn."""
+    reason = learner.requires(loss, atoms.form)
+    if reason is not None:
+        raise ValueError(
+            f"The multiplicative dictionary step needs {reason}, not {atoms.penalty} on "
+            f"{atoms.region}."
+        )
+
+
+def lacks_majoriser(loss: Loss, atoms: Constrained) -> str | None:
+    """Why sums of ratios cannot stand for a loss and a set; None if they can.
+
+    Where curvature is bounded, squares serve better.
+    """
+    if loss.powers is None or loss.curvature < float("inf"):
+        return "a divergence with a proven majoriser and no bounded curvature"
+    return RatioLearner(*loss.powers).requires(loss, atoms.form)
+
+
+QUADRATIC = (
+    "a quadratic that touches the loss learns fastest wherever one curvature serves all samples of "
+    "a feature (docs/divergences.md)"
+)
+RATIOS = (
+    "sparse rows, and features that span decades, have no one curvature for all samples; sums of "
+    "ratios are far better there, and far worse on other data (docs/divergences.md)"
+)
+
+
+@dataclass(frozen=True)
+class NeedsRatios:
+    """What data must be like for sums of ratios to be the better statistics."""
+
+    method: OnlineMethod
+    power: float
+
+    def __call__(self, batch: Batch) -> str | None:
+        """From the first batch."""
+        if self.method.stays_sparse(batch) or spans_decades(batch, self.power):
+            return None
+        return "sparse samples, or features that span decades"
+
+
+def with_ratios(
+    quadratic: Candidate[OnlineMethod], ratios: OnlineMethod, streaming: OnlineMethod | None = None
+) -> Plan[OnlineMethod]:
+    """The plan of a divergence that has a majoriser: sums of ratios where data ask for them."""
+    powers = ratios.loss(1.0).powers
+    assert powers is not None
+    needs = NeedsRatios(ratios, sum(powers))
+    return Plan((Candidate("ratios", ratios, RATIOS, needs, streaming), quadratic))
