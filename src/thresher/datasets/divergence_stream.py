@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from .arguments import checked_dictionary, checked_float_type, require_positive
 from .outlier_stream import BLOCK_ROWS, draw_outliers, floor_share
 
+# All from paper E, VIII-D1 and Table IV.
 _SCALE, _OFFSET = 5.0, 1.0  # σ and ϰ of the half-normal factors
 _GAMMA_SHAPE = 1000.0
 _GAUSSIAN_DEVIATION = 30.0

@@ -14,9 +14,10 @@ from thresher.losses import SeparableLoss
 from thresher.penalties import ElasticNet
 from thresher.sets import NonnegativeOrthant
 
-_LARGEST_TABLE = 1 << 25
+# By judgement.
+_LARGEST_TABLE = 1 << 25  # entries of the table of pairs of atoms: a quarter of a gigabyte
 _HALVINGS = 12
-_SUFFICIENT = 1e-4
+_SUFFICIENT = 1e-4  # of the fall that the slope promises: the usual constant of Armijo's rule
 _LEAST_CURVATURE = 0.1
 
 

@@ -12,10 +12,11 @@ import numpy as np
 from scipy import sparse
 
 from thresher.encoding.problem import CodingProblem
+from thresher.kernels.floors import TINY
 from thresher.linalg import Array
 from thresher.losses import Mahalanobis, SquaredL2
 
-_LEAST_EIGENVALUE = 1e-13
+_LEAST_EIGENVALUE = 1e-13  # of the largest: about what rounding makes of zero in float64
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Compressed:
             D = problem.D.astype(np.float64)
             atoms = D @ problem.loss.matrix if isinstance(problem.loss, Mahalanobis) else D
             values, vectors = np.linalg.eigh(atoms @ D.T)
-            roots = np.sqrt(np.maximum(values, _LEAST_EIGENVALUE * max(values[-1], 1e-300)))
+            roots = np.sqrt(np.maximum(values, _LEAST_EIGENVALUE * max(values[-1], TINY)))
             small = CodingProblem(
                 np.ascontiguousarray(vectors * roots).astype(problem.D.dtype),
                 SquaredL2(),

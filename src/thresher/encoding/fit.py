@@ -17,18 +17,20 @@ import numpy as np
 from scipy import sparse
 
 from thresher.kernels.envelope import mean_curvature
+from thresher.kernels.floors import FLOOR
 from thresher.kernels.sparse_rows import add_rows, floor_rows, products_at
 from thresher.linalg import Array
 from thresher.losses.base import Loss
 from thresher.losses.distances import L2Distance
-from thresher.losses.separable import FLOOR, SeparableLoss
+from thresher.losses.separable import SeparableLoss
 from thresher.losses.smoothed import SmoothedL1
 from thresher.losses.squared import SquaredL2
 
 Pair = tuple[Array, Array]
 
 _LEAST_LENGTH = 1e-3
-"""Of the sample's own: one that is met exactly would otherwise outweigh all others."""
+"""Of the sample's own: one that is met exactly would otherwise outweigh all others. The value is
+by judgement."""
 
 
 def can_stay_sparse(loss: Loss) -> bool:

@@ -10,8 +10,8 @@ from thresher.linalg import Array
 from thresher.penalties import ElasticNet
 from thresher.sets import Box
 
-_LEAST_CODE = 1e-12
-_HALVINGS = 20
+_LEAST_CODE = 1e-12  # of the row's largest: nothing beside it in float32; by judgement
+_HALVINGS = 20  # of the exponent; by judgement
 
 
 @dataclass(frozen=True)

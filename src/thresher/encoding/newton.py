@@ -78,4 +78,4 @@ class Newton:
 
 
 _NEVER = 1e30  # an outlier weight that no residual reaches: the squared loss
-_RIDGE = {"float32": 1e-6, "float64": 1e-12}
+_RIDGE = {"float32": 1e-6, "float64": 1e-12}  # of the largest eigenvalue; by judgement

@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from thresher.encoding.fit import DenseFit, SparseFit
+from thresher.kernels.floors import TINY_FLOAT32
 from thresher.linalg import Array
 from thresher.losses import Loss, SeparableLoss
 from thresher.penalties import Constrained, ElasticNet
@@ -164,8 +165,8 @@ class CodingProblem:
             positive = positive + number(penalty.l1) + number(penalty.l2) * C
             return _balance(C, positive, negative)
         # Any positive number serves as L; this one has the right unit and size.
-        size = np.maximum(np.linalg.norm(negative, axis=1, keepdims=True), _TINY)
-        L = size / np.maximum(np.linalg.norm(C, axis=1, keepdims=True), _TINY)
+        size = np.maximum(np.linalg.norm(negative, axis=1, keepdims=True), TINY_FLOAT32)
+        L = size / np.maximum(np.linalg.norm(C, axis=1, keepdims=True), TINY_FLOAT32)
         moved = self.regulariser.prox(C - (positive - negative) / L, 1 / L)
         length: Array = np.linalg.norm(C - moved, axis=1) * (L / size)[:, 0]
         return length
@@ -176,9 +177,6 @@ class CodingProblem:
         moved = self.regulariser.prox(C - gradient / L, 1 / L)
         length: Array = L[:, 0] * np.linalg.norm(C - moved, axis=1)
         return length
-
-
-_TINY = 1e-30
 
 
 def _balance(C: Array, positive: Array, negative: Array) -> Array:

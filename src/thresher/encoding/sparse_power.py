@@ -14,7 +14,7 @@ from thresher.losses import AlphaDivergence, BetaDivergence
 from thresher.penalties import ElasticNet
 from thresher.sets import NonnegativeOrthant
 
-_ROUGH_STEPS = 8
+_ROUGH_STEPS = 8  # EM steps before Newton's; by judgement
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import numpy as np
 from thresher.encoding import DenseFit, SparseFit
 from thresher.linalg import Array
 
+# By judgement, as shares of the squared size of the data (docs/choices.md).
 _MOST = 0.5
 _NOTHING = 1e-3
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from thresher.linalg import Array
 
-LONGEST = 10_000
+LONGEST = 10_000  # rows; by judgement
 
 
 class HistoryRow(NamedTuple):

@@ -14,6 +14,7 @@ from thresher.learning import weighted_quantile
 from thresher.linalg import Array, load_block, range_of_powers
 from thresher.streams import Batch
 
+# By judgement: a median needs no more, and the unit is a power of two anyway.
 _MEASURED_ENTRIES = 4096
 _MEASURED_ROWS = 256
 

@@ -11,7 +11,7 @@ from thresher.estimators.parameters import is_whole, require_positive
 from thresher.linalg import Array
 from thresher.losses import SeparableLoss
 
-_NEW_FEATURE = 1e-3
+_NEW_FEATURE = 1e-3  # of an atom's mean entry, where predictions must be positive; by judgement
 
 
 class GrowingModel(LearnedModel):

@@ -26,10 +26,10 @@ dictionary; sums over the words and atoms of one row are short enough for that.
 import numpy as np
 
 from thresher.kernels.compiling import helper, kernel
+from thresher.kernels.floors import FLOOR
 from thresher.kernels.model_step import model_step
 
 LANES = 8  # rows of B are filled up with zeros to a multiple of this: one vector of float32
-FLOOR = 1e-8  # of the largest entry of a row, added to its prediction
 
 
 @helper

@@ -24,7 +24,7 @@ from thresher.sets import (
     Simplex,
 )
 
-_BURST = 10
+_BURST = 10  # iterations of the quick start in a round; by judgement
 
 
 @dataclass

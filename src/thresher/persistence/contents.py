@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_LARGEST_INTEGER = 2**63 - 1
-_LONGEST_MESSAGE = 400
+_LARGEST_INTEGER = 2**63 - 1  # of int64
+_LONGEST_MESSAGE = 400  # letters of a damaged file that are shown; by judgement
 
 
 class FileError(ValueError):

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-_ROWS = 4096
+_ROWS = 4096  # in memory at a time; by judgement
 
 
 def fingerprint(values: Any) -> str:

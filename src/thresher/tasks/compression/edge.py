@@ -27,11 +27,12 @@ from thresher.tasks.compression.state import CodecState
 if TYPE_CHECKING:
     from thresher.tasks.compression.codec import SensorCodec
 
+# Bounds of doubles, with a margin by judgement: 2⁻⁵² of a number is its rounding.
 _LARGEST = 1e15
 _FINEST = 2.0**-30  # of the values, without a grid
 _FAR = 2.0**45
 _NOTHING = 1e-16  # of the largest value: too little to learn from
-_SMALLEST = 1e-30
+_SMALLEST = 1e-30  # the smallest data that all models promise to work with (docs/choices.md)
 
 
 class Edge:

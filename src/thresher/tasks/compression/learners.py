@@ -16,7 +16,8 @@ from thresher.linalg import Array
 from thresher.tasks.compression.dictionary import Rotation, matched, rotation_towards
 
 HALF_LIVES = (200.0, 1000.0, 5000.0)
-"""In rows; what ``forgetting="auto"`` chooses from."""
+"""In rows; what ``forgetting="auto"`` chooses from. Measured beside others in
+docs/sensor_codec.md."""
 
 
 Account = tuple[float | None, int]

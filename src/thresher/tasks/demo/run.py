@@ -23,6 +23,7 @@ Progress = Callable[[str, int, int], None]
 """Told a stage, the frames done in it, and their total."""
 
 N_COMPONENTS = 6  # the light of the scene has five parts; nobody would know, so one to spare
+# By judgement: frames that are learned from, and that are separated, at a time.
 BATCH_SIZE = 10
 _SEPARATED_AT_ONCE = 50
 

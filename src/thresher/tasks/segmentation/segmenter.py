@@ -18,7 +18,7 @@ from thresher.linalg import Array
 from thresher.persistence import Contents
 from thresher.tasks.segmentation.superpixels import checked_image, superpixels
 
-_MOST_SUPERPIXELS = 2000
+_MOST_SUPERPIXELS = 2000  # every pair has a similarity: 32 MB of them; by judgement
 _LEARNED = ("labels", "superpixels", "similarity", "embedding")
 
 
