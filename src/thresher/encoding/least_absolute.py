@@ -19,7 +19,7 @@ from thresher.penalties import Constrained, ElasticNet
 from thresher.sets import Box
 
 _TOL = 1e-9
-"""Steps go on to here even if less is asked for: the last ones are few."""
+"""Steps go on until this gap even if a larger one is asked for: the last steps are few."""
 
 # Where there are this many features for each atom, the optimum on a sample of them is nearly that
 # of all, and of all only those near zero need be watched. By judgement, for speed: the optimum is
@@ -27,8 +27,8 @@ _TOL = 1e-9
 _WIDE = 64
 _SAMPLED_PER_ATOM = 32
 _WATCHED_PER_ATOM = 100
-_FIRST_SHARE = 4  # kinks are rounded of a quarter of the features at first,
-_LAST_PER_ATOM = 20  # of so many for each atom in the end
+_FIRST_SHARE = 4  # at first the kinks of a quarter of the features are rounded off,
+_LAST_PER_ATOM = 20  # in the end those of so many features for each atom
 
 _START_ROWS = 64  # coded at a time; by judgement
 _NOTHING_BESIDE = 1e-14  # of an atom's largest entry; by judgement

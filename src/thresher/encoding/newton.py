@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from thresher.encoding.iterate import Encoding, Status
+from thresher.encoding.iterate import Encoding
 from thresher.encoding.problem import CodingProblem
 from thresher.kernels.newton import newton_rows
 from thresher.linalg import Array
@@ -71,10 +71,7 @@ class Newton:
             certificate,
             n_iter,
         )
-        status = np.where(certificate <= self.tol, Status.CONVERGED, Status.MAX_ITER)
-        broken = ~(np.isfinite(C).all(axis=1) & np.isfinite(certificate))
-        C[broken], status[broken] = 0, Status.NOT_FINITE
-        return Encoding(C, status.astype(np.int8), n_iter, certificate)
+        return Encoding.certified(C, n_iter, certificate, self.tol)
 
 
 _NEVER = 1e30  # an outlier weight that no residual reaches: the squared loss

@@ -64,10 +64,7 @@ class SparsePower:
             certificate,
             n_iter,
         )
-        status = np.where(certificate <= self.tol, Status.CONVERGED, Status.MAX_ITER)
-        broken = ~(np.isfinite(C).all(axis=1) & np.isfinite(certificate))
-        C[broken], status[broken] = 0, Status.NOT_FINITE
-        return Encoding(C, status.astype(np.int8), n_iter, certificate)
+        return Encoding.certified(C, n_iter, certificate, self.tol)
 
     def encode_roughly(self, problem: CodingProblem, X: Any) -> Encoding:
         """Codes to learn from."""

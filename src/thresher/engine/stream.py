@@ -26,7 +26,7 @@ class Method(Protocol):
     """The verbs of an online method."""
 
     def going_on(self, state: StreamState) -> Self:
-        """The method that a state began with, or a sentence why it cannot go on."""
+        """The method that a state began with; a ValueError says why it cannot go on."""
 
     def measure(self, state: StreamState, batch: Batch) -> StreamState:
         """Measure the unit of the data, if it is not known yet."""
@@ -67,8 +67,8 @@ def advance(
 class Position:
     """Where a fit stands: which pass, which batch of it, and the losses that decide the end.
 
-    ``n_rows`` and ``batch_size`` tell of which array it is the place; zero for streams. ``origin``
-    is the array's `thresher.streams.ArraySource.origin`.
+    ``n_rows`` and ``batch_size`` are those of the array that is being read, zero for streams;
+    ``origin`` is its `thresher.streams.ArraySource.origin`.
     """
 
     pass_index: int = 0

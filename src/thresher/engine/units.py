@@ -1,8 +1,8 @@
-"""The unit in which data are computed with: measured once, so that nothing depends on theirs.
+"""The unit of computation: measured once, so that nothing depends on the unit of the data.
 
-Squares of very large or very small numbers leave the range of floats, in float32 soon. So samples
-are divided by a power of two near their typical size, which costs no precision, and what users
-see is multiplied back. Published solvers compute with the data as they are.
+Squares of very large or very small numbers leave the range of floats, that of float32 soon. So
+samples are divided by a power of two near their typical size, which costs no precision, and what
+users see is multiplied back. Published solvers compute with the data as they are.
 """
 
 from typing import Any

@@ -83,7 +83,7 @@ class GrowingModel(LearnedModel):
 
 
 def _rows(atoms: Any, n_features: int) -> Array:
-    """New atoms as an array, if they can be that."""
+    """New atoms as an array; refuses what cannot be one."""
     refuse_mask("atoms", atoms)
     try:
         new: Array = np.asarray(atoms, dtype=np.float64)

@@ -143,7 +143,7 @@ def _expectation(z, rho, alpha, ridge, l2, total, further):  # type: ignore[no-u
 
 @helper
 def _gap(z, rho, y, w, floor, n_words, alpha, ridge, l2, rounding):  # type: ignore[no-untyped-def]
-    """The duality gap of the module's docstring, and how well rounding lets one know it."""
+    """The duality gap of the module's docstring, and its rounding error."""
     mass, penalty, top = 0.0, 0.0, 0.0
     for k in range(z.size):
         mass += z[k]

@@ -1,4 +1,4 @@
-"""What a file holds, asked for by name and kind: what is missing or wrong is a `FileError`."""
+"""What a file holds, by name and kind; a `FileError` says what is missing or wrong."""
 
 import reprlib
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Contents:
     arrays, document : dict
         As `read_file` gives them.
     name : str
-        Whose they are, for messages.
+        Of the file, for messages.
     """
 
     arrays: dict[str, NDArray[Any]]

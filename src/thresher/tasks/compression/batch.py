@@ -119,7 +119,7 @@ def written(batch: Coded, present: Array) -> bytes:
 
 
 def n_rows_in(payload: bytes, n_sensors: int) -> int:
-    """How many rows a payload has; `PacketError` if it cannot."""
+    """How many rows a payload claims; `PacketError` if it cannot have so many."""
     if len(payload) < _HEAD.size:
         raise PacketError("The packet does not decode: its header is cut.")
     n = int(_HEAD.unpack_from(payload)[0])

@@ -229,7 +229,7 @@ class Chooser:
 
 
 def _found(fit: Fit | None) -> Fit:
-    """What the lattice has, which is as exact as doubles are."""
+    """The fit of the lattice, which always has one unless doubles are too coarse."""
     if fit is None:
         raise ValueError("The error asked is finer than doubles can tell; ask for more.")
     return fit

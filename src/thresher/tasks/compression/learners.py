@@ -2,8 +2,8 @@
 
 A dictionary with a short half-life fits better and has to be sent more often. What counts is the
 sum of bytes: each half-life keeps an account of what its dictionary would have saved, batch by
-batch, and a dictionary is sent when an account has reached what the packet costs. (To rent until
-the rent has come to the price, then to buy, costs at most twice what foresight would.)
+batch, and a dictionary is sent when an account has reached what the packet costs. (Whoever rents
+until the rent has come to the price, and then buys, pays at most twice what foresight would.)
 """
 
 from collections.abc import Iterable

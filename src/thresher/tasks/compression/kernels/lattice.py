@@ -101,8 +101,8 @@ def _contexts_at_hand(state, j, step):  # type: ignore[no-untyped-def]
 
 
 @strict_helper
-def _look(state, j, numerator, denominator, step):  # type: ignore[no-untyped-def]
-    """Predict sensor j, and name the contexts of its number."""
+def _predict(state, j, numerator, denominator, step):  # type: ignore[no-untyped-def]
+    """Predict sensor j; the contexts of its number."""
     x = state.level[j] + _expected(state, j)
     state.row[_EXPECTED], state.row[_BASE] = x, on_grid(x, numerator, denominator)
     return _contexts_at_hand(state, j, step)
@@ -192,7 +192,7 @@ def lattice_encode(state, Y, present, numerator, denominator, step, weight):  # 
             if not present[t, j]:
                 _skip(state, j)
                 continue
-            at = _look(state, j, numerator, denominator, step)
+            at = _predict(state, j, numerator, denominator, step)
             tell(state.chances, at, p[t, j])
             q = cheaper(p[t, j], (Y[t, j] - state.row[_BASE]) / step, weight)
             value = _value(state, q, numerator, denominator, step)
@@ -218,7 +218,7 @@ def lattice_next(state, present, j, q, numerator, denominator, step, p):  # type
     N = state.level.size
     for i in range(j + 1, N):
         if present[i]:
-            tell(state.chances, _look(state, i, numerator, denominator, step), p)
+            tell(state.chances, _predict(state, i, numerator, denominator, step), p)
             return i
         _skip(state, i)
     _end_row(state)
