@@ -7,6 +7,7 @@ from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import make_pipeline
 
+from thresher.tasks.novelty.growing_words import GrowingWords
 from thresher.tasks.text.tfidf import TfIdf
 
 
@@ -49,6 +50,15 @@ def test_batches_give_the_weights_of_the_whole(counts):
     assert batches.n_documents_ == 60
     again = batches.fit(counts[:10])
     np.testing.assert_array_equal(again.idf_, TfIdf().fit(counts[:10]).idf_)
+
+
+def test_novelty_weighs_as_topics_do(counts):
+    first, then = sparse.csr_array(counts[:20]), sparse.csr_array(counts[20:])
+    growing = GrowingWords()
+    growing.enter(list("abcdefghijkl"))
+    growing.learn(first)
+    expected = TfIdf().fit(first).transform(then)
+    np.testing.assert_array_equal(growing.weights(then).toarray(), expected.toarray())
 
 
 def test_the_first_batch_chooses_the_words(counts):

@@ -15,7 +15,7 @@ from thresher.tasks.compression.files import compress_file, decompress_file
 from thresher.tasks.compression.limits import MOST_BYTES
 from thresher.tasks.compression.report import CompressionReport
 
-_MOST_SENSORS = 60
+_MOST_SENSORS = 60  # rows of the table: about a screen; by judgement
 
 
 def show_compress(source: Path, target: Path, codec: SensorCodec) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,20 @@ def checked_dictionary(dictionary: ArrayLike) -> NDArray[np.float64]:
     if not np.isfinite(atoms).all() or (atoms < 0).any():
         raise ValueError("dictionary must be finite and nonnegative: remove NaNs and clip at 0.")
     return atoms
+
+
+def given_or_drawn(
+    dictionary: ArrayLike | None,
+    n_components: int,
+    n_features: int,
+    draw: Callable[[int, int], NDArray[np.float64]],
+) -> NDArray[np.float64]:
+    """The user's atoms, or else drawn ones: ``draw(n_components, n_features)``."""
+    if dictionary is not None:
+        return checked_dictionary(dictionary)
+    require_positive("n_features", n_features)
+    require_positive("n_components", n_components)
+    return draw(n_components, n_features)
 
 
 def require_share(name: str, value: float) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from .arguments import checked_dictionary, checked_float_type, require_positive
+from .arguments import checked_float_type, given_or_drawn, require_positive
 from .outlier_stream import BLOCK_ROWS, draw_outliers, floor_share
 
+# All from paper E, VIII-D1 and Table IV.
 _SCALE, _OFFSET = 5.0, 1.0  # σ and ϰ of the half-normal factors
 _GAMMA_SHAPE = 1000.0
 _GAUSSIAN_DEVIATION = 30.0
@@ -115,13 +117,10 @@ def make_divergence_stream(
     seeds = np.random.default_rng(random_state).integers(2**63, size=3)
     dictionary_rng, code_rng, noise_rng = map(np.random.default_rng, seeds)
 
-    if dictionary is None:
-        require_positive("n_features", n_features)
-        require_positive("n_components", n_components)
-        atoms = _shifted_half_normal(dictionary_rng, n_components, n_features)
-    else:
-        atoms = checked_dictionary(dictionary)
-        n_components, n_features = atoms.shape
+    atoms = given_or_drawn(
+        dictionary, n_components, n_features, partial(_shifted_half_normal, dictionary_rng)
+    )
+    n_components, n_features = atoms.shape
 
     codes = np.empty((n_samples, n_components), dtype=output_dtype)
     clean = np.empty((n_samples, n_features), dtype=output_dtype)

@@ -1,4 +1,4 @@
-"""Where data files are found that the library does not bring with it."""
+"""Where to find data files that do not come with the library."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Noise as images have it: what paper C adds to faces, with levels that it leaves open.
 
-Images are rows of pixels between 0 and 1, and stay so: what noise takes beyond is clipped. Every
+Images are rows of pixels between 0 and 1, and stay so: noise that goes beyond is clipped. Every
 function returns a new array; the same seed spoils the same pixels.
 """
 

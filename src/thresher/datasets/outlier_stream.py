@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from .arguments import checked_dictionary, checked_float_type, require_positive, require_share
+from .arguments import checked_float_type, given_or_drawn, require_positive, require_share
 
 # Rows generated at a time. All arithmetic is done in float64 on one block, so that the values do
 # not depend on the output dtype and the temporaries stay at a few megabytes for any n_samples.
@@ -120,13 +120,13 @@ def make_outlier_stream(
     seeds = np.random.default_rng(random_state).integers(2**63, size=4)
     dictionary_rng, code_rng, outlier_rng, noise_rng = map(np.random.default_rng, seeds)
 
-    if dictionary is None:
-        require_positive("n_features", n_features)
-        require_positive("n_components", n_components)
-        atoms = _half_normal(dictionary_rng, n_components, n_features, n_components)
-    else:
-        atoms = checked_dictionary(dictionary)
-        n_components, n_features = atoms.shape
+    atoms = given_or_drawn(
+        dictionary,
+        n_components,
+        n_features,
+        lambda K, F: _half_normal(dictionary_rng, K, F, K),
+    )
+    n_components, n_features = atoms.shape
 
     n_contaminated = floor_share(contaminated, n_samples)
     n_outliers_per_row = floor_share(density, n_features)

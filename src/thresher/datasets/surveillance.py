@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 _Image = NDArray[np.float64]
 
-_SUPERSAMPLING = 4  # shapes are drawn this much finer, then averaged, for smooth edges
+# By judgement: shapes are drawn this much finer, then averaged, for smooth edges.
+_SUPERSAMPLING = 4
 _BRIGHTEST_BACKGROUND = 245.0  # below 255, so that no clipping spoils the factorisation
 
 

@@ -10,9 +10,10 @@ from thresher.encoding.problem import CodingProblem, Rows
 from thresher.kernels.model_step import model_steps
 from thresher.linalg import Array
 
-_LARGEST_TABLE = 1 << 25
+# By judgement.
+_LARGEST_TABLE = 1 << 25  # entries of the table of pairs of atoms: a quarter of a gigabyte
 _HALVINGS = 12
-_SUFFICIENT = 1e-4
+_SUFFICIENT = 1e-4  # of the fall that the slope promises: the usual constant of Armijo's rule
 _LEAST_CURVATURE = 0.1
 
 

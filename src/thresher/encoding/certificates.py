@@ -16,9 +16,9 @@ import numpy as np
 
 from thresher.encoding.least_absolute import LeastAbsolute, duality_gap
 from thresher.encoding.problem import CodingProblem, Rows
+from thresher.kernels.floors import TINY_FLOAT32
 from thresher.linalg import Array
 
-_TINY = 1e-30
 _ROUNDING = 4  # steps of the last digit, in a sum over atoms and the projection after it
 
 
@@ -60,8 +60,8 @@ def balance(problem: CodingProblem, X: Any, C: Array, weight: Array | None = Non
         number = C.dtype.type
         return _balance(C, positive + number(form.l1) + number(form.l2) * C, negative)
     # Any positive number serves as L; this one has the right unit and size.
-    size = np.maximum(np.linalg.norm(negative, axis=1, keepdims=True), _TINY)
-    L = size / np.maximum(np.linalg.norm(C, axis=1, keepdims=True), _TINY)
+    size = np.maximum(np.linalg.norm(negative, axis=1, keepdims=True), TINY_FLOAT32)
+    L = size / np.maximum(np.linalg.norm(C, axis=1, keepdims=True), TINY_FLOAT32)
     moved = problem.regulariser.prox(C - (positive - negative) / L, 1 / L)
     length: Array = np.linalg.norm(C - moved, axis=1) * (L / size)[:, 0]
     return length

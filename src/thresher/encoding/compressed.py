@@ -15,7 +15,7 @@ from thresher.encoding.problem import DENSE, CodingProblem, Rows
 from thresher.linalg import Array
 from thresher.losses import SquaredL2
 
-_LEAST_EIGENVALUE = 1e-13
+_LEAST_EIGENVALUE = 1e-13  # of the largest: about what rounding makes of zero in float64
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from thresher.kernels.envelope import mean_curvature
+from thresher.kernels.floors import FLOOR
 from thresher.kernels.sparse_rows import add_rows, floor_rows, products_at
 from thresher.linalg import Array
 from thresher.losses import Loss, SeparableLoss
-from thresher.losses.separable import FLOOR
 
 Pair = tuple[Array, Array]
 

@@ -48,6 +48,16 @@ class Encoding:
     n_iter: NDArray[np.int32]
     certificate: Array
 
+    @classmethod
+    def certified(
+        cls, codes: Array, n_iter: NDArray[np.int32], certificate: Array, tol: float
+    ) -> "Encoding":
+        """The status of every row from its certificate; rows that are not finite become zero."""
+        status = np.where(certificate <= tol, Status.CONVERGED, Status.MAX_ITER)
+        broken = ~(np.isfinite(codes).all(axis=1) & np.isfinite(certificate))
+        codes[broken], status[broken] = 0, Status.NOT_FINITE
+        return cls(codes, status.astype(np.int8), n_iter, certificate)
+
 
 @dataclass(frozen=True)
 class Block:

@@ -8,6 +8,7 @@ from scipy import sparse
 
 from thresher.encoding.iterate import Encoding, Status
 from thresher.encoding.problem import DENSE, CodingProblem, Rows
+from thresher.kernels.floors import TINY
 from thresher.kernels.lad_dense import lad_rows
 from thresher.kernels.lad_smoothed import smoothed_rows
 from thresher.kernels.lad_sparse import lad_sparse_rows
@@ -17,19 +18,20 @@ from thresher.losses import Kinks, L1Distance
 from thresher.penalties import Constrained, ElasticNet
 
 _TOL = 1e-9
-"""Steps go on to here even if less is asked for: the last ones are few."""
+"""Steps go on until this gap even if a larger one is asked for: the last steps are few."""
 
 # Where there are this many features for each atom, the optimum on a sample of them is nearly that
-# of all, and of all only those near zero need be watched.
+# of all, and of all only those near zero need be watched. By judgement, for speed: the optimum is
+# the same.
 _WIDE = 64
 _SAMPLED_PER_ATOM = 32
 _WATCHED_PER_ATOM = 100
-_FIRST_SHARE = 4  # kinks are rounded of a quarter of the features at first,
-_LAST_PER_ATOM = 20  # of so many for each atom in the end
+_FIRST_SHARE = 4  # at first the kinks of a quarter of the features are rounded off,
+_LAST_PER_ATOM = 20  # in the end those of so many features for each atom
 
-_START_ROWS = 64
-_NOTHING_BESIDE = 1e-14
-_START_SHIFT = 0.1
+_START_ROWS = 64  # coded at a time; by judgement
+_NOTHING_BESIDE = 1e-14  # of an atom's largest entry; by judgement
+_START_SHIFT = 0.1  # ρ of the start's ADMM, for atoms of length one; by judgement
 _NOTHING = {name: np.empty((0, 0), dtype=name) for name in ("float32", "float64")}
 
 
@@ -117,7 +119,7 @@ class LeastAbsolute:
         x, w = _weighted_samples(problem, rows, weight)
         w = np.ones(x.shape) if len(w) == 0 else w
         D = problem.D.astype(np.float64)
-        half = max(float(w.max()) * float(np.abs(D).sum(axis=1).max()), 1e-300)
+        half = max(float(w.max()) * float(np.abs(D).sum(axis=1).max()), TINY)
         wider = CodingProblem(
             np.hstack([D, np.eye(K)]),
             L1Distance(),

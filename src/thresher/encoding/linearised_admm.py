@@ -97,7 +97,7 @@ class LinearisedADMM(RowSolver):
 
 
 def _used(problem: CodingProblem) -> tuple[NDArray[np.intp], Any]:
-    """The features that some atom has, and the dictionary on them: CSR if few of it is nonzero."""
+    """The features that some atom has, and the dictionary on them, as CSR if it is sparse."""
 
     def make() -> tuple[NDArray[np.intp], Any]:
         columns = np.flatnonzero(problem.D.any(axis=0))

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from thresher.encoding.block_admm import BlockADMM
-from thresher.encoding.iterate import Encoder, Encoding, Never, Status
+from thresher.encoding.iterate import Encoder, Encoding, Never
 from thresher.encoding.problem import DENSE, CodingProblem, Rows
 from thresher.kernels.newton import newton_rows
 from thresher.linalg import Array
@@ -88,13 +88,10 @@ class Newton:
             certificate,
             n_iter,
         )
-        status = np.where(certificate <= self.tol, Status.CONVERGED, Status.MAX_ITER)
-        broken = ~(np.isfinite(C).all(axis=1) & np.isfinite(certificate))
-        C[broken], status[broken] = 0, Status.NOT_FINITE
-        return Encoding(C, status.astype(np.int8), n_iter, certificate)
+        return Encoding.certified(C, n_iter, certificate, self.tol)
 
 
-_RIDGE = {"float32": 1e-6, "float64": 1e-12}
+_RIDGE = {"float32": 1e-6, "float64": 1e-12}  # of the largest eigenvalue; by judgement
 
 
 def _is_wide(problem: CodingProblem) -> bool:

@@ -10,7 +10,7 @@ from thresher.encoding.problem import DENSE, CodingProblem, Rows
 from thresher.kernels.sparse_power import encode_rows, rough_rows
 from thresher.linalg import Array
 
-_ROUGH_STEPS = 8
+_ROUGH_STEPS = 8  # EM steps before Newton's; by judgement
 
 
 @dataclass(frozen=True)
@@ -62,10 +62,7 @@ class SparsePower:
             certificate,
             n_iter,
         )
-        status = np.where(certificate <= self.tol, Status.CONVERGED, Status.MAX_ITER)
-        broken = ~(np.isfinite(C).all(axis=1) & np.isfinite(certificate))
-        C[broken], status[broken] = 0, Status.NOT_FINITE
-        return Encoding(C, status.astype(np.int8), n_iter, certificate)
+        return Encoding.certified(C, n_iter, certificate, self.tol)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,8 @@ from thresher.losses import Envelope, Loss
 from thresher.sets import Reals
 from thresher.streams import Batch
 
+# By judgement: steps of a learner, each more cautious, before a dictionary stays as it is, and the
+# rows whose codes a certificate is taken of.
 _TRIALS = 4
 _CERTIFIED_ROWS = 16
 

@@ -8,6 +8,7 @@ import numpy as np
 from thresher.encoding import Fit
 from thresher.linalg import Array
 
+# By judgement, as shares of the squared size of the data (docs/choices.md).
 _MOST = 0.5
 _NOTHING = 1e-3
 
@@ -70,10 +71,11 @@ class Energies:
     def warn_of_size(self, bounded: bool) -> None:
         """Warn if most is unexplained, and the size of the predictions is to blame.
 
-        Whether a few parts explain data well is up to the data, and no reason to warn: of texts,
-        topics explain little. It is the size if the same predictions would explain most once they
-        are multiplied, or, where sets bound both codes and atoms, if they have less than half or
-        more than twice the mass of the data. A model that predicts next to nothing is told, too.
+        How well a few parts explain data is up to the data, and no reason to warn: topics explain
+        little of a text. It is the size if the same predictions would explain most once they are
+        multiplied, or, where sets bound both codes and atoms, if they have less than half or more
+        than twice the mass of the data. There is another warning for a model that predicts next to
+        nothing.
         """
         if not self.explained < _MOST:
             return

@@ -7,7 +7,7 @@ import numpy as np
 
 from thresher.linalg import Array
 
-LONGEST = 10_000
+LONGEST = 10_000  # rows; by judgement
 
 
 class HistoryRow(NamedTuple):
@@ -64,7 +64,7 @@ class History:
 
     @classmethod
     def from_array(cls, values: Array) -> "History":
-        """Undo `to_array`; ValueError if that never gives such an array."""
+        """Undo `to_array`; a ValueError if the array cannot come from it."""
         width = len(HistoryRow._fields)
         good = len(values) <= LONGEST and values.shape[1] in (width - 1, width)
         if not good or not ((values[:, 0] >= 0) & (values[:, 0] < 2**53)).all():

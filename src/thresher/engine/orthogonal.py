@@ -10,6 +10,7 @@ from scipy.linalg import eigh, solve
 from thresher.engine.state import StreamState, Summary
 from thresher.engine.stream import OVERFLOW
 from thresher.engine.units import check_largest, check_size, typical_size
+from thresher.kernels.floors import TINY
 from thresher.learning import (
     Forgetting,
     OrthogonalLearner,
@@ -204,7 +205,7 @@ def moments(statistics: Any) -> Array | None:
 def shrunk_moments(S: Array, weight: float) -> Array:
     """``Σ yᵀy`` as a mean, as if one sample of equal variances had been seen before."""
     N = len(S)
-    M: Array = (S + np.eye(N) * (np.trace(S) / (N * max(weight, 1e-300)))) / (weight + 1)
+    M: Array = (S + np.eye(N) * (np.trace(S) / (N * max(weight, TINY)))) / (weight + 1)
     return M
 
 

@@ -5,7 +5,7 @@ import time
 from types import TracebackType
 from typing import Any
 
-PATIENCE = 2.0
+PATIENCE = 2.0  # seconds; by judgement
 
 
 class ProgressBar:

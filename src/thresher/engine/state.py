@@ -39,7 +39,7 @@ class StreamState:
     measured : bool
         Whether the unit was measured: not before the first sample that is not zero.
     seen : SeenRange or None
-        The range of every feature so far; None if nobody remembers.
+        The range of every feature so far; None if it was not recorded.
     """
 
     D: Array

@@ -68,8 +68,8 @@ def advance(
 class Position:
     """Where a fit stands: which pass, which batch of it, and the losses that decide the end.
 
-    ``n_rows`` and ``batch_size`` tell of which array it is the place; zero for streams. ``origin``
-    is the array's `thresher.streams.ArraySource.origin`.
+    ``n_rows`` and ``batch_size`` are those of the array that is being read, zero for streams;
+    ``origin`` is its `thresher.streams.ArraySource.origin`.
     """
 
     pass_index: int = 0

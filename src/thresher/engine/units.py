@@ -1,8 +1,8 @@
-"""The unit in which data are computed with: measured once, so that nothing depends on theirs.
+"""The unit of computation: measured once, so that nothing depends on the unit of the data.
 
-Squares of very large or very small numbers leave the range of floats, in float32 soon. So samples
-are divided by a power of two near their typical size, which costs no precision, and what users
-see is multiplied back. Published solvers compute with the data as they are.
+Squares of very large or very small numbers leave the range of floats, that of float32 soon. So
+samples are divided by a power of two near their typical size, which costs no precision, and what
+users see is multiplied back. Published solvers compute with the data as they are.
 """
 
 from typing import Any
@@ -14,6 +14,7 @@ from thresher.learning import weighted_quantile
 from thresher.linalg import Array, load_block, range_of_powers
 from thresher.streams import Batch
 
+# By judgement: a median needs no more, and the unit is a power of two anyway.
 _MEASURED_ENTRIES = 4096
 _MEASURED_ROWS = 256
 

@@ -34,7 +34,7 @@ _PLANS: WeakKeyDictionary[Any, tuple[tuple[Any, ...], Plan[Any]]] = WeakKeyDicti
 
 
 def _is_plain(X: Any) -> bool:
-    """Whether scikit-learn's checks could find nothing: on few samples they outlast the step."""
+    """Whether scikit-learn's checks would find nothing; they can take longer than a step."""
     return (
         type(X) is np.ndarray
         and X.ndim == 2
@@ -46,7 +46,7 @@ def _is_plain(X: Any) -> bool:
 
 @dataclass(frozen=True)
 class CodedBlock:
-    """Some samples and their codes; what it tells of them is in the user's units.
+    """Some samples and their codes; all that its methods give is in the user's units.
 
     Samples were divided by the unit of the state, and by ``divisor`` (n, 1), if any, before they
     were coded.
@@ -74,7 +74,7 @@ class CodedBlock:
         return self._times(outliers, self.state.unit)
 
     def loss(self) -> Array:
-        """Loss of every sample, in double precision; of samples that were divided, of these."""
+        """Loss of every sample in double precision; of a divided sample, as it was divided."""
         losses = self.problem.fit(self.X, self.encoding.codes, self.weight).values()
         return losses.astype(np.float64) * self.state.loss_unit
 
@@ -155,7 +155,8 @@ class DictionaryModel(
         if lowest < 0:
             raise ValueError(
                 f"Negative values in data passed to {type(self).__name__}: its parts are "
-                "nonnegative. Shift the data, clip them at zero, or use a model without signs."
+                "nonnegative. Shift the data, clip them at zero, or use "
+                "OnlineOrthogonalDictionary, which takes either sign."
             )
         return checked
 
@@ -296,7 +297,7 @@ class DictionaryModel(
     # ------------------------------------------------------------------ measures
 
     def certificates(self, X: Any, C: Any, entry_weight: Any = None) -> Array:
-        """How far codes of samples are from optimal, each: what `transform` brings below ``tol``.
+        """How far the codes of each sample are from optimal; `transform` brings this below ``tol``.
 
         For a smooth loss it is the residual of a proximal gradient step, for the ℓ1 distance the
         duality gap, both relative; zero is exact.
@@ -305,7 +306,7 @@ class DictionaryModel(
         ----------
         X : array-like or CSR of shape (n, F)
         C : array-like of shape (n, K)
-            Codes as `transform` gives them, or anybody else.
+            Codes from `transform`, or from anywhere else.
         entry_weight : array-like of shape (n, F), optional
         """
         check_is_fitted(self, "components_")

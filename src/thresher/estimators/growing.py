@@ -10,7 +10,7 @@ from thresher.estimators.learned import LearnedModel
 from thresher.estimators.parameters import is_whole, require_positive
 from thresher.linalg import Array
 
-_NEW_FEATURE = 1e-3
+_NEW_FEATURE = 1e-3  # of an atom's mean entry, where predictions must be positive; by judgement
 
 
 class GrowingModel(LearnedModel):
@@ -83,7 +83,7 @@ class GrowingModel(LearnedModel):
 
 
 def _rows(atoms: Any, n_features: int) -> Array:
-    """New atoms as an array, if they can be that."""
+    """New atoms as an array; refuses what cannot be one."""
     refuse_mask("atoms", atoms)
     try:
         new: Array = np.asarray(atoms, dtype=np.float64)

@@ -11,7 +11,7 @@ from thresher.engine import Callback, History, Step, any_stops
 
 @dataclass
 class Attempt:
-    """What a call may say while it runs: whether what it has learned is to stay if it fails."""
+    """A call in progress: ``keep`` says whether what it has learned stays if it fails."""
 
     keep: bool = False
 
@@ -27,7 +27,7 @@ class Attempt:
 def unchanged_if_refused(model: Any) -> Iterator[Attempt]:
     """Give a model its attributes back if what is done inside raises an error.
 
-    An interrupt is none: what was learned until then stays.
+    An interrupt is not an error: what was learned until then stays.
     """
     before = {
         name: copy(value) if isinstance(value, History) else value

@@ -25,7 +25,7 @@ def filled(
     predictions : iterable of (rows, array)
         What the model says of blocks of rows.
     seen : SeenRange or None
-        What the model has seen; None if nobody remembers.
+        What the model has seen; None if that was not recorded.
     bounds : "seen", None, or a pair
         As in `impute`.
     """

@@ -20,7 +20,7 @@ def as_matrix(X: Any, estimator: Any, **checks: Any) -> Any:
     ----------
     X : array-like, data frame or sparse matrix
     estimator : estimator
-        Whose name the sentences bear.
+        Its name stands in error messages.
     **checks
         For scikit-learn's `check_array`.
     """

@@ -23,7 +23,7 @@ from thresher.manhattan import TwoFactors
 from thresher.penalties import Constrained
 from thresher.streams import Batch
 
-_BURST_TOL = 5.0
+_BURST_TOL = 5.0  # bursts end at so many times the tolerance of sweeps; by judgement
 _TOL = 1e-4  # for the switch from bursts to sweeps, where the user's is 0
 
 

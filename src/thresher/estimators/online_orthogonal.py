@@ -13,6 +13,7 @@ from thresher.estimators.online import OnlineModel
 from thresher.estimators.parameters import check_parameters
 from thresher.estimators.registry import named_half_life
 from thresher.estimators.solvers import ORTHOGONAL_SOLVERS, named_solver
+from thresher.kernels.floors import TINY
 from thresher.learning import (
     OrthogonalLearner,
     PlainAverage,
@@ -134,7 +135,7 @@ class OnlineOrthogonalDictionary(OnlineModel):
         S, weight = statistics.S, statistics.weight
         _, whitener = self._method().atoms(self._state)
         A = self._state.D if whitener is None else self._state.D @ whitener
-        energies: Array = np.einsum("ij,ij->i", A @ S, A) / max(weight, 1e-300)
+        energies: Array = np.einsum("ij,ij->i", A @ S, A) / max(weight, TINY)
         return energies
 
     # --------------------------------------------------------------------- parts

@@ -20,12 +20,12 @@ _LARGEST_SEED = 2**32 - 1
 
 
 def is_whole(value: Any, least: int = 1) -> bool:
-    """Whether a value is a whole number; True and 2.0 are none."""
+    """Whether a value is a whole number; True and 2.0 are not."""
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a finite real number; True is none."""
+    """Whether a value is a finite real number; True is not."""
     return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
 
 
@@ -213,7 +213,7 @@ class KeepsParameters:
         return name.rpartition("__")[2] not in self._may_change
 
     def _check_goes_on(self) -> None:
-        """Refuse to go on under other parameters, or under such as mean nothing."""
+        """Refuse to go on under other parameters than before, or under invalid ones."""
         check_parameters(self)
         before, now = self._began_as, self._identity()
         names = [*before, *(now.keys() - before.keys())]

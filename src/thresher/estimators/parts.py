@@ -232,7 +232,7 @@ def _unpacked_items(kind: type, items: list[Any], contents: Contents) -> Any:
         return kind(unpacked_value(item, contents) for item in items)
     pairs = [pair if isinstance(pair, list) and len(pair) == 2 else [None, None] for pair in items]
     if not all(isinstance(key, str) for key, _ in pairs):
-        raise contents.error("a parameter has names that are none")
+        raise contents.error("a parameter has names that are not strings")
     return {key: unpacked_value(value, contents) for key, value in pairs}
 
 

@@ -290,7 +290,9 @@ def _statistics(contents: Contents, shape: tuple[int, int]) -> Statistics:
     name = contents.text("statistics")
     kind: Any = {kind.__name__: kind for kind in _subclasses(Statistics)}.get(name)
     if kind is None:
-        raise contents.error(f"it has statistics named {name[:40]!r}, which nobody knows")
+        raise contents.error(
+            f"it has statistics named {name[:40]!r}, which this Thresher does not have"
+        )
     lengths = {"K": shape[0], "F": shape[1], "f": shape[1]}
     given: dict[str, Any] = {}
     for field, letters in kind.AXES.items():

@@ -42,7 +42,7 @@ from thresher.persistence import Contents
 
 _log = logging.getLogger(__name__)
 
-_SQUARED_STEPS = 100
+_SQUARED_STEPS = 100  # for squares, to start from; by judgement
 _ASYMMETRY = 1e-6  # of the largest entry: float32 products are no more symmetric than that
 
 

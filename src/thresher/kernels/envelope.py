@@ -44,7 +44,7 @@ def mean_curvature(X, Y, gradient, weight, energy, bound, sums):  # type: ignore
 
     ``|∇|/|e|`` is the curvature of the quadratic through the residual e that majorises a loss: one
     for an inlier, less for an outlier, zero where an entry is missing. Where a residual is zero it
-    is ``bound``, times the weight, of which there are none if all weigh one.
+    is ``bound`` times the weight. ``weight`` is empty if all entries weigh one.
     """
     zero = X.dtype.type(0)
     for i in range(X.shape[0]):

@@ -37,7 +37,7 @@ from thresher.kernels.lad_basis import (
 from thresher.kernels.products import add, combine, copy
 from thresher.kernels.weighted_median import weighted_select
 
-NOISE = 1e-10
+NOISE = 1e-10  # by judgement: far above rounding, far below the tolerances that are asked for
 
 
 @helper

@@ -8,6 +8,7 @@ import numpy as np
 
 from thresher.kernels.cholesky import factorise, solve
 from thresher.kernels.compiling import helper, strict_helper, strict_kernel
+from thresher.kernels.floors import TINY
 from thresher.kernels.lad_bounds import absolute, total_of
 from thresher.kernels.products import add_gram, copy, dot, residual
 from thresher.kernels.weighted_median import weighted_select
@@ -55,7 +56,7 @@ def _steps(  # type: ignore[no-untyped-def]
             times[p], gains[p] = abs(e[f]), 1.0
             p += 1
         radius = weighted_select(times, gains, marks, p, p * count / V, float(p))[0]
-        radius = max(radius, 1e-300)
+        radius = max(radius, TINY)
         m = _pull(e, w, radius, psi, near, times)
         if final:
             return
@@ -86,8 +87,8 @@ def _steps(  # type: ignore[no-untyped-def]
                     R[i, j] = H[marks[i], marks[j]]
                 top = max(top, R[i, i])
             for i in range(p):
-                R[i, i] += 1e-9 * top + 1e-300
-            factorise(R, p, 1e-12 * top + 1e-300)
+                R[i, i] += 1e-9 * top + TINY
+            factorise(R, p, 1e-12 * top + TINY)
             solve(R, p, used)
             dropped = False
             for i in range(p):

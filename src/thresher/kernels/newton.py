@@ -14,6 +14,7 @@ import numpy as np
 from thresher.kernels.cholesky import drop, factorise, solve
 from thresher.kernels.compiling import helper, kernel
 from thresher.kernels.envelope import outlier
+from thresher.kernels.floors import TINY_FLOAT32
 from thresher.kernels.products import add_gram, combine
 
 
@@ -160,7 +161,7 @@ def newton_rows(  # type: ignore[no-untyped-def]
     for row in range(n_rows):
         c = C[row]
         w = weight[row] if weight.shape[0] > 0 else ones
-        unit = max(scale[row], T.type(1e-30))
+        unit = max(scale[row], T.type(TINY_FLOAT32))
         n = 0
         for k in range(K):
             if G[k, k] <= zero:  # an empty atom

@@ -12,6 +12,7 @@ a division, whether the code stays, and if not, which side to search. Near the e
 import numpy as np
 
 from thresher.kernels.compiling import helper, strict_helper, strict_kernel
+from thresher.kernels.floors import TINY
 from thresher.kernels.weighted_median import bent_select
 
 
@@ -48,7 +49,7 @@ def _times(d, w, a):  # type: ignore[no-untyped-def]
 @helper
 def _size(e, w):  # type: ignore[no-untyped-def]
     """Mean of ``|e|``, over the entries that weigh something."""
-    total, count = 0.0, 1e-300
+    total, count = 0.0, TINY
     if w.size > 0:
         for f in range(e.size):
             total += w[f] * abs(e[f])
@@ -156,7 +157,7 @@ def rank_one_rows(  # type: ignore[no-untyped-def]
     for i in range(n_rows):
         e, row = E[i], first + i
         # A Laplacian of that mean has this density at zero.
-        density = 0.5 / max(_size(e, weight[i] if weighted else nothing), 1e-300)
+        density = 0.5 / max(_size(e, weight[i] if weighted else nothing), TINY)
         for k in order:
             d, c, total, energy = D[k], np.float64(C[row, k]), sums[k], energies[k]
             a = d

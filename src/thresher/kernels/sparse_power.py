@@ -26,10 +26,10 @@ dictionary; sums over the words and atoms of one row are short enough for that.
 import numpy as np
 
 from thresher.kernels.compiling import helper, kernel
+from thresher.kernels.floors import FLOOR
 from thresher.kernels.model_step import model_step
 
 LANES = 8  # rows of B are filled up with zeros to a multiple of this: one vector of float32
-FLOOR = 1e-8  # of the largest entry of a row, added to its prediction
 
 
 @helper
@@ -143,7 +143,7 @@ def _expectation(z, rho, alpha, ridge, l2, total, further):  # type: ignore[no-u
 
 @helper
 def _gap(z, rho, y, w, floor, n_words, alpha, ridge, l2, rounding):  # type: ignore[no-untyped-def]
-    """The duality gap of the module's docstring, and how well rounding lets one know it."""
+    """The duality gap of the module's docstring, and its rounding error."""
     mass, penalty, top = 0.0, 0.0, 0.0
     for k in range(z.size):
         mass += z[k]

@@ -10,7 +10,7 @@ import numpy as np
 
 from thresher.kernels.compiling import helper, strict_helper
 
-_SAMPLE = 16
+_SAMPLE = 16  # values that a pivot is chosen from; by judgement
 _FEW = 2 * _SAMPLE
 
 

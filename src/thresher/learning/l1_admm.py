@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.encoding.fit import Fit
+from thresher.kernels.floors import TINY
 from thresher.learning.coded_samples import CodedSamples, linearised_step, needs_l1
 from thresher.learning.statistics import Statistics
 from thresher.linalg import Array
@@ -56,7 +57,7 @@ class L1DictionaryADMM:
         """Algorithm 3, warm-started; without any codes there is no step."""
         ones = np.ones(len(D), dtype=D.dtype)
         largest = sums.spectral_norm()
-        size = sums.loss(sums.P) / max(sums.weight, 1e-300)
+        size = sums.loss(sums.P) / max(sums.weight, TINY)
         if largest == 0 or size == 0:
             return D.copy(), past, ones
 

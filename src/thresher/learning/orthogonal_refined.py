@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from thresher.kernels.floors import TINY
 from thresher.learning.orthogonal import Progress, random_orthogonal
 from thresher.learning.sparsity import cubes_by_length, rank_weights
 from thresher.learning.statistics import Statistics
@@ -59,10 +60,10 @@ class RefinedStatistics(RefinedSums):
     @property
     def mixture(self) -> tuple[float, float, float]:
         """Variances of zero and of other codes, and the share of zeros."""
-        other = self.other_squares / max(self.n_other, 1e-300)
-        zero = self.zero_squares / max(self.n_zero, 1e-300)
-        share = self.n_zero / max(self.n_zero + self.n_other, 1e-300)
-        return max(zero, _SMALLEST * other, 1e-300), max(other, 1e-300), share
+        other = self.other_squares / max(self.n_other, TINY)
+        zero = self.zero_squares / max(self.n_zero, TINY)
+        share = self.n_zero / max(self.n_zero + self.n_other, TINY)
+        return max(zero, _SMALLEST * other, TINY), max(other, TINY), share
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,7 @@ class RefinedLearner:
         mean = np.trace(past.S) / past.weight
         counted = np.where(squares.sum(axis=1) > _EMPTY * mean, weight, 0)
         # Probability that a code is zero but for noise.
-        odds = np.log(max(share, 1e-300) / max(1 - share, 1e-300)) + 0.5 * np.log(v1 / v0)
+        odds = np.log(max(share, TINY) / max(1 - share, TINY)) + 0.5 * np.log(v1 / v0)
         zero = counted[:, None] / (
             1 + np.exp(np.minimum(0.5 * squares * (1 / v0 - 1 / v1) - odds, 700))
         )

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.encoding.fit import Fit
+from thresher.kernels.floors import TINY
 from thresher.kernels.ratio import add_batch, measure_atoms, write_atoms
 from thresher.learning.statistics import Statistics
 from thresher.linalg import Array
@@ -274,21 +275,21 @@ class RatioLearner:
         g1, g2, tight = form.budget.gamma1, form.budget.gamma2, form.budget.tight
         if tight and g2 == 0:
             linear = 0.0  # sums are fixed there, and so is their cost
-        unit = (P * np.ones_like(N)).max(axis=1, keepdims=True) + linear + quadratic + 1e-300
+        unit = (P * np.ones_like(N)).max(axis=1, keepdims=True) + linear + quadratic + TINY
 
         def atoms(mu: Array) -> Array:
             return self._entries(N, P, linear + mu * g1, quadratic + mu * g2)
 
         def size(D: Array) -> Array:
             total: Array = (g1 * D + g2 / 2 * D * D).sum(axis=1, keepdims=True)
-            return np.maximum(total, 1e-300)
+            return np.maximum(total, TINY)
 
         def fall(D: Array, mu: Array) -> Array:
             """How fast that size falls with μ: every entry is an implicit function of it."""
             counts = 1e-40 * D.max(axis=1, keepdims=True) < D  # others are at the end of a search
             d = np.where(counts, D, 1.0)
             bend = self.b * P * d ** (self.b - 1) + self.a * N * d ** (-self.a - 1)
-            bend = np.maximum(bend + quadratic + mu * g2, 1e-300)
+            bend = np.maximum(bend + quadratic + mu * g2, TINY)
             total: Array = np.where(counts, (g1 + g2 * D) ** 2 / bend, 0.0)
             return np.asarray(total.sum(axis=1, keepdims=True))
 
@@ -329,10 +330,10 @@ class RatioLearner:
     def _entries(self, N: Array, P: Array, linear: Array, quadratic: Array) -> Array:
         """Roots in d of ``P d^b + linear + quadratic·d = N d^−a``, by Newton steps in log d."""
         if self.b == 0 and not np.any(quadratic):
-            total = np.maximum(P + linear, 1e-300)
+            total = np.maximum(P + linear, TINY)
             return np.asarray((N / total) ** (1 / self.a))
         if self.a == 0 and not np.any(quadratic):
-            return np.asarray((np.maximum(N - linear, 0) / np.maximum(P, 1e-300)) ** (1 / self.b))
+            return np.asarray((np.maximum(N - linear, 0) / np.maximum(P, TINY)) ** (1 / self.b))
         positive = N > 0
         n = np.where(positive, N, 1.0)
         t = np.log(np.where(P > 0, n / np.where(P > 0, P, 1), 1)) / (self.a + self.b)

@@ -13,7 +13,7 @@ from scipy import sparse
 from thresher.linalg.arrays import Array, range_of_powers
 
 # A block's rows, times the features, stay below this: large enough that a matrix product runs at
-# full speed, small enough that a few such blocks fit in a core's cache.
+# full speed, small enough that a few such blocks fit in a core's cache. Sizes are by judgement.
 _ENTRIES_PER_BLOCK = 1 << 16
 _SMALLEST_BLOCK = 8
 _LARGEST_BLOCK = 128

@@ -5,14 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from thresher.kernels.floors import FLOOR
 from thresher.linalg import Array
 from thresher.losses.base import Loss
-
-FLOOR = 1e-8
-"""Relative to the largest entry of a row: what is added where a divergence needs positive numbers.
-
-It stands for the ε of paper E (4)–(5), which has no unit; this one has that of the data, so that
-scaling them changes nothing (errata E.3, E.4)."""
 
 _ROOT_STEPS = 60
 

@@ -10,11 +10,12 @@ from thresher.kernels.split_residual import split_residual
 from thresher.linalg import Array
 from thresher.manhattan.half import Half
 
-_LEAST_SQUARES = 5
-_WIDTH = 0.7
-_SWEEPS = 5
-_NARROWER = 0.5
-_NARROWINGS = 2
+# By judgement; what comes of them is measured in docs/manhattan.md.
+_LEAST_SQUARES = 5  # iterations for squares, to start from
+_WIDTH = 0.7  # the first threshold t, in units of the mean residual
+_SWEEPS = 5  # of block coordinate descent for each factor in an iteration
+_NARROWER = 0.5  # what the threshold is multiplied by when iterations slow down
+_NARROWINGS = 2  # how often
 
 
 @dataclass

@@ -10,7 +10,7 @@ from scipy.sparse.linalg import eigsh
 
 from thresher.linalg import Array
 
-_FEW_ROWS = 64
+_FEW_ROWS = 64  # up to here a dense norm is quicker than Lanczos; by judgement
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from thresher.manhattan.graph import Graph
 from thresher.manhattan.half import Half, HalfSolver
 from thresher.penalties import Constrained
 
-_BURST = 10
+_BURST = 10  # iterations of the quick start in a round; by judgement
 
 
 @dataclass

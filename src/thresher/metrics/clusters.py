@@ -21,7 +21,7 @@ def purity(labels: ArrayLike, clusters: ArrayLike) -> float:
     labels : array-like of shape (n_samples,)
         The true labels :math:`y`, numbers or names.
     clusters : array-like of shape (n_samples,)
-        What each sample was given to, :math:`z`; for topics, ``shares.argmax(axis=1)``.
+        The cluster of each sample, :math:`z`; for topics, ``shares.argmax(axis=1)``.
 
     Returns
     -------
@@ -49,8 +49,8 @@ def clustering_accuracy(labels: ArrayLike, clusters: ArrayLike) -> float:
     labels : array-like of shape (n_samples,)
         The true labels :math:`y`.
     clusters : array-like of shape (n_samples,)
-        What each sample was given to, :math:`z`. Of more clusters than labels the superfluous stand
-        for none.
+        The cluster of each sample, :math:`z`. If there are more clusters than labels, some stand
+        for no label.
 
     Returns
     -------

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-_ROWS = 256
+_ROWS = 256  # dense at a time; by judgement
 
 
 def regret(

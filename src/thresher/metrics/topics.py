@@ -168,7 +168,7 @@ def _columns_of_words(
     if unknown:
         raise ValueError(f"{unknown[0]!r} is not in the vocabulary; leave it out of its topic.")
     return [
-        # A word that is named twice is one word still.
+        # A word that is named twice counts once.
         np.array([column_of[word] for word in dict.fromkeys(words)][:n_words], dtype=np.intp)
         for words in topics
     ]

@@ -19,7 +19,7 @@ def write_atomically(path: str | Path, content: bytes) -> None:
     old = checked_target(target)
     # A short name of its own: that of the target may be as long as the system allows.
     temporary = target.parent / f".thresher-{secrets.token_hex(8)}.tmp"
-    # A new file is as open to others as any; what replaces a private one is never open to them.
+    # A new file has the usual permissions; what replaces a private file is private from the start.
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     handle = os.open(temporary, flags, 0o666 if old is None else 0o600)
     try:

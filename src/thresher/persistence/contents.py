@@ -1,4 +1,4 @@
-"""What a file holds, asked for by name and kind: what is missing or wrong is a `FileError`."""
+"""What a file holds, by name and kind; a `FileError` says what is missing or wrong."""
 
 import reprlib
 from dataclasses import dataclass
@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_LARGEST_INTEGER = 2**63 - 1
-_LONGEST_MESSAGE = 400
+_LARGEST_INTEGER = 2**63 - 1  # of int64
+_LONGEST_MESSAGE = 400  # letters of a damaged file that are shown; by judgement
 
 
 class FileError(ValueError):
@@ -25,7 +25,7 @@ class Contents:
     arrays, document : dict
         As `read_file` gives them.
     name : str
-        Whose they are, for messages.
+        Of the file, for messages.
     """
 
     arrays: dict[str, NDArray[Any]]

@@ -25,7 +25,8 @@ STORABLE = ("bool", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 1
 STORABLE += ("float16", "float32", "float64")
 """Types of numbers that a file holds."""
 
-_LONGEST_HEADER = 1 << 23  # names and parameters; all that grows with a model is in arrays
+# Bytes, by judgement: names and parameters; all that grows with a model is in arrays.
+_LONGEST_HEADER = 1 << 23
 _NO_CHECKSUM = "0" * 64
 
 

@@ -45,7 +45,7 @@ class Batch:
 
 
 class Source(Protocol):
-    """Something that can be streamed in passes, each from any place on."""
+    """Something that can be read in passes, each from any batch on."""
 
     @property
     def n_samples(self) -> int | None:

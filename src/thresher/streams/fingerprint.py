@@ -1,4 +1,4 @@
-"""Which array it was: a short text that tells it from others."""
+"""A short text that tells one array from another."""
 
 import zlib
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-_ROWS = 4096
+_ROWS = 4096  # in memory at a time; by judgement
 
 
 def fingerprint(values: Any) -> str:
@@ -25,7 +25,7 @@ def fingerprint(values: Any) -> str:
         parts = (csr.data, csr.indices.astype(np.int64), csr.indptr.astype(np.int64))
     crc = 0
     for part in parts:
-        for start in range(0, len(part), _ROWS):  # a map of a large file stays one
+        for start in range(0, len(part), _ROWS):  # a memory-mapped file is not read as a whole
             rows: Any = np.ascontiguousarray(part[start : start + _ROWS])
             crc = zlib.crc32(rows, crc)
     return f"{values.dtype} {values.shape} {crc:08x}"

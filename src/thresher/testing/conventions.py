@@ -1,4 +1,4 @@
-"""Promises 1 and 5: scikit-learn's conventions, and nobody's data are touched."""
+"""Promises 1 and 5: scikit-learn's conventions hold, and the user's data stay as they are."""
 
 import warnings
 from typing import Any

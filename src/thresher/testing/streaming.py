@@ -1,4 +1,4 @@
-"""Promises 3, 4, 6, 7: batches, statistics, memory, and going on after an end."""
+"""Promises 3, 4, 6, 7: batches, statistics, memory, and resuming after an interrupt."""
 
 import tempfile
 import tracemalloc

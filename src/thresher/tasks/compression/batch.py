@@ -22,7 +22,7 @@ from thresher.tasks.compression.state import CodecState
 
 _HEAD = struct.Struct("<HBBI")  # rows, flags, grid, step
 _DOUBLE, _WORDS = struct.Struct("<d"), struct.Struct("<II")
-LARGEST_BATCH = 65535
+LARGEST_BATCH = 65535  # rows: a bound of the format, which counts them in two bytes
 _LARGEST_NUMBER = 2**52  # beyond which doubles are not whole numbers any more
 
 
@@ -119,7 +119,7 @@ def written(batch: Coded, present: Array) -> bytes:
 
 
 def n_rows_in(payload: bytes, n_sensors: int) -> int:
-    """How many rows a payload has; `PacketError` if it cannot."""
+    """How many rows a payload claims; `PacketError` if it cannot have so many."""
     if len(payload) < _HEAD.size:
         raise PacketError("The packet does not decode: its header is cut.")
     n = int(_HEAD.unpack_from(payload)[0])

@@ -27,9 +27,11 @@ from thresher.tasks.compression.state import CodecState
 if TYPE_CHECKING:
     from thresher.tasks.compression.codec import SensorCodec
 
+# All by judgement. Where dictionaries take a tenth more bits than the lattice, none is tried for
+# the next eight batches, which saves time.
 _FAR = 1.1
 _REST = 8
-_STEPS = 2.0**40
+_STEPS = 2.0**40  # in the largest value, at most
 _SPEND = 0.98  # of the error bound; the rest is for surprises
 
 
@@ -227,7 +229,7 @@ class Chooser:
 
 
 def _found(fit: Fit | None) -> Fit:
-    """What the lattice has, which is as exact as doubles are."""
+    """The fit of the lattice, which always has one unless doubles are too coarse."""
     if fit is None:
         raise ValueError("The error asked is finer than doubles can tell; ask for more.")
     return fit

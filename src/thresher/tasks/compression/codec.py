@@ -15,14 +15,16 @@ from thresher.linalg import Array
 from thresher.tasks.compression.batch import LARGEST_BATCH
 from thresher.tasks.compression.cloud import Cloud
 from thresher.tasks.compression.container import Container, read_container, written_container
+from thresher.tasks.compression.dictionary import MOST_ANGLE_BITS
 from thresher.tasks.compression.edge import Edge, checked_rows
 from thresher.tasks.compression.keyframe import MOST_SENSORS
 from thresher.tasks.compression.learners import HALF_LIVES
 from thresher.tasks.compression.limits import MOST_BYTES, check_memory, file_bytes
 from thresher.tasks.compression.packet import PacketError
 
-_LARGEST_FILE_BATCH = 2**21  # values
-_FINEST = 1e-9
+_LARGEST_FILE_BATCH = 2**21  # values: by judgement, as numbers and chances they take 75 MB
+_ROWS_PER_PACKET = 256  # by judgement; half-lives and speed were measured with it
+_FINEST = 1e-9  # beyond the nine digits to which a dictionary is orthogonal (`least_slope`)
 
 
 @dataclass(frozen=True)
@@ -84,14 +86,17 @@ class SensorCodec:
                 raise ValueError(
                     f"{name}={value!r} must be a whole number from 1 to {most}, or None."
                 )
-        if not is_whole(self.angle_bits, 2) or self.angle_bits > 12:
-            raise ValueError(f"angle_bits={self.angle_bits!r} must be a whole number from 2 to 12.")
+        if not is_whole(self.angle_bits, 2) or self.angle_bits > MOST_ANGLE_BITS:
+            raise ValueError(
+                f"angle_bits={self.angle_bits!r} must be a whole number from 2 to "
+                f"{MOST_ANGLE_BITS}."
+            )
         self.half_lives()
 
     @property
     def rows_per_packet(self) -> int:
         """The rows that a packet holds."""
-        return 256 if self.batch_size is None else int(self.batch_size)
+        return _ROWS_PER_PACKET if self.batch_size is None else int(self.batch_size)
 
     def half_lives(self) -> tuple[float | None, ...]:
         """The half-lives to learn dictionaries with."""
@@ -225,4 +230,4 @@ class SensorCodec:
 
 def _file_batch(n_sensors: int) -> int:
     """As many rows as memory allows: one slope for all is best, and heads are few."""
-    return max(256, min(LARGEST_BATCH, _LARGEST_FILE_BATCH // n_sensors))
+    return max(_ROWS_PER_PACKET, min(LARGEST_BATCH, _LARGEST_FILE_BATCH // n_sensors))

@@ -13,7 +13,8 @@ from itertools import pairwise
 from thresher.tasks.compression.dialect import Records
 
 _MISSING = {"", "na", "nan", "null", "none"}
-_DIGITS = 15
+MOST_DIGITS = 15
+"""Digits of a decimal number that every double gives back; a bound of IEEE 754."""
 _FORMS = {
     mark: re.compile(rf"[+-]?([0-9]+{mark}?[0-9]*|{mark}[0-9]+)(e[+-]?[0-9]+)?|[+-]?inf(inity)?")
     for mark in (r"\.", ",")
@@ -89,7 +90,7 @@ def decimals_of(column: list[str], decimal: str) -> int | None:
     """The most digits after the mark; None if some number has an exponent, or very many digits."""
     cells = [_plain(cell) for cell in column if not is_missing(cell)]
     most = max((len(cell.partition(decimal)[2]) for cell in cells), default=0)
-    return None if most > _DIGITS or any("e" in cell for cell in cells) else most
+    return None if most > MOST_DIGITS or any("e" in cell for cell in cells) else most
 
 
 def cell_of(value: float, decimals: int | None, decimal: str) -> str:
@@ -115,7 +116,7 @@ def _is_spelled(column: tuple[str, ...]) -> bool:
     for cell in map(_plain, column):
         whole = re.match("[0-9]*", cell.lstrip("+-"))
         digits = whole[0] if whole else ""
-        if (len(digits) > 1 and digits[0] == "0") or len(digits) > _DIGITS:
+        if (len(digits) > 1 and digits[0] == "0") or len(digits) > MOST_DIGITS:
             return True
     return False
 

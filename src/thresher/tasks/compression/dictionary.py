@@ -19,7 +19,8 @@ from thresher.tasks.compression.packet import PacketError
 from thresher.tasks.compression.state import CodecState
 
 _HEAD = struct.Struct("<HbB")
-_FINEST = 12
+MOST_ANGLE_BITS = 12
+"""By judgement. Coarser angles cost a little sparsity and no accuracy."""
 
 
 class Rotation(NamedTuple):
@@ -77,7 +78,8 @@ def read_dictionary(state: CodecState, payload: bytes) -> None:
         raise PacketError("The packet does not decode: its header is cut.")
     n_rows, sign, bits = _HEAD.unpack_from(payload)
     N, start = state.n_sensors, _HEAD.size + n_rows
-    if not (0 < n_rows < N and sign in (-1, 1) and 2 <= bits <= _FINEST and len(payload) >= start):
+    possible = 0 < n_rows < N and sign in (-1, 1) and 2 <= bits <= MOST_ANGLE_BITS
+    if not possible or len(payload) < start:
         raise PacketError("The packet does not decode: its header makes no sense.")
     check_claim(n_givens_angles(N, n_rows), N, len(payload))
     reader, numbers = BitReader(payload[start:]), []

@@ -27,11 +27,12 @@ from thresher.tasks.compression.state import CodecState
 if TYPE_CHECKING:
     from thresher.tasks.compression.codec import SensorCodec
 
+# Bounds of doubles, with a margin by judgement: 2⁻⁵² of a number is its rounding.
 _LARGEST = 1e15
 _FINEST = 2.0**-30  # of the values, without a grid
 _FAR = 2.0**45
 _NOTHING = 1e-16  # of the largest value: too little to learn from
-_SMALLEST = 1e-30
+_SMALLEST = 1e-30  # the smallest data that all models promise to work with (docs/choices.md)
 
 
 class Edge:
@@ -117,9 +118,9 @@ class Edge:
         found = unpacked(request)
         if found.kind != Kind.REQUEST:
             raise PacketError("This is not a request of a cloud; hand its answer on unchanged.")
-        return self._anew() if found.stream in (ANY_STREAM, self.stream_) else []
+        return self._restart_packets() if found.stream in (ANY_STREAM, self.stream_) else []
 
-    def _anew(self) -> list[bytes]:
+    def _restart_packets(self) -> list[bytes]:
         """All that a cloud needs to follow from here."""
         self._is_copy = False
         if self._state is None:
@@ -132,7 +133,7 @@ class Edge:
 
     def _batch(self, rows: Rows) -> list[bytes]:
         """The packets of a batch; the first begins with a keyframe."""
-        packets = self._anew() if self._is_copy else []
+        packets = self._restart_packets() if self._is_copy else []
         known = rows.Y[rows.present]
         if self._state is None or self._is_far(known, rows.grid):
             packets.append(self._keyframe(np.array([np.median(known) if known.size else 0.0])))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from thresher.tasks.compression.kernels.adaptive_bits import CHANCE_LEVELS, ESCAPE, spell
 from thresher.tasks.compression.packet import PacketError
 
-_LONGEST = 60
+_LONGEST = 60  # bits of a number; those of a batch have 52 at most, so a longer one is damage
 
 Numbers = NDArray[Any]
 

@@ -11,10 +11,10 @@ from thresher.tasks.compression.packet import Packet, PacketError
 from thresher.tasks.compression.state import CodecState
 
 _HEAD = struct.Struct("<HQ")
-_LAST_ROW = 2**63
+_LAST_ROW = 2**63  # of the format: row numbers fit a signed integer of 64 bits
 
 MOST_SENSORS = 4096
-"""Second moments of twice as many variables are kept."""
+"""By judgement: second moments of twice as many variables are kept, here half a gigabyte."""
 
 
 class Keyframe(NamedTuple):

@@ -9,7 +9,7 @@ from thresher.tasks.compression.packet import PacketError
 
 _SEPARATORS = (" ", "T")
 _SPECS = ("minutes", "seconds", "milliseconds")
-_LARGEST = 10**18
+_LARGEST = 10**18  # by judgement
 
 
 def packed_labels(labels: list[str]) -> dict[str, Any]:

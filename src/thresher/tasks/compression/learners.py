@@ -2,8 +2,8 @@
 
 A dictionary with a short half-life fits better and has to be sent more often. What counts is the
 sum of bytes: each half-life keeps an account of what its dictionary would have saved, batch by
-batch, and a dictionary is sent when an account has reached what the packet costs. (To rent until
-the rent has come to the price, then to buy, costs at most twice what foresight would.)
+batch, and a dictionary is sent when an account has reached what the packet costs. (Whoever rents
+until the rent has come to the price, and then buys, pays at most twice what foresight would.)
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,8 @@ from thresher.linalg import Array
 from thresher.tasks.compression.dictionary import Rotation, matched, rotation_towards
 
 HALF_LIVES = (200.0, 1000.0, 5000.0)
-"""In rows; what ``forgetting="auto"`` chooses from."""
+"""In rows; what ``forgetting="auto"`` chooses from. Measured beside others in
+docs/sensor_codec.md."""
 
 
 Account = tuple[float | None, int]

@@ -10,8 +10,9 @@ is its own choice, ``max_bytes``.
 from thresher.tasks.compression.packet import PacketError
 
 VALUES_PER_BYTE = 512
+"""By judgement, part of the format: 1 kB may then take a few seconds (docs/sensor_codec.md)."""
 MOST_BYTES = 2**30
-"""Memory that a reader allows by default."""
+"""Memory that a reader allows by default; by judgement."""
 
 
 def least_bytes(n_values: int, n_sensors: int) -> int:

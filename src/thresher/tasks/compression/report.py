@@ -8,7 +8,7 @@ import numpy as np
 
 from thresher.linalg import Array
 
-_FAR = 10.0
+_FAR = 10.0  # times the error that was asked; by judgement
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,12 @@ import numpy as np
 from thresher.tasks.compression.batch import Coded, Mode, Quantiser
 from thresher.tasks.compression.grid import GRIDS
 
-_WEIGHT = 6.0
+_WEIGHT = 6.0  # bits that a squared step is worth; by trial
+# By judgement: slopes are looked for within 2^±16 of that of even rounding, to a sixteenth of an
+# octave, and if need be up to 2^64 times it.
 _OCTAVES = 16
 _HALVINGS = 9
-_FINEST = 64  # octaves
+_FINEST = 64
 
 Try = Callable[[Quantiser], Coded]
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from thresher.linalg import Array
 from thresher.tasks.compression.columns import (
+    MOST_DIGITS,
     cell_of,
     decimal_marks,
     decimals_of,
@@ -22,7 +23,7 @@ from thresher.tasks.compression.dialect import DELIMITERS, NEWLINES, Dialect, re
 from thresher.tasks.compression.labels import packed_labels, unpacked_labels
 from thresher.tasks.compression.packet import PacketError
 
-_BLOCK = 4096  # rows
+_BLOCK = 4096  # rows that are text at a time; by judgement
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,11 @@ class SensorTable:
             yield from map(self.dialect.line, zip(*cells, strict=True))
 
 
+def _is_decimals(kind: Any) -> bool:
+    """Whether this can be `Column.decimals`."""
+    return kind is None or (type(kind) is int and 0 <= kind <= MOST_DIGITS)
+
+
 def _makes_sense(table: dict[str, Any], n: int, N: int) -> bool:
     """Whether what a file tells about its table is of the right kinds and sizes."""
     told = {"names": None, "kinds": None, "blank": [], **asdict(Dialect()), **table}
@@ -116,10 +122,7 @@ def _makes_sense(table: dict[str, Any], n: int, N: int) -> bool:
         and len(names) == len(kinds)
         and all(isinstance(name, str) for name in names)
         and sum(not isinstance(kind, dict) for kind in kinds) == N
-        and all(
-            isinstance(kind, dict) or kind is None or (type(kind) is int and 0 <= kind <= 15)
-            for kind in kinds
-        )
+        and all(isinstance(kind, dict) or _is_decimals(kind) for kind in kinds)
         and told["delimiter"] in tuple(DELIMITERS)
         and told["newline"] in NEWLINES
         and told["decimal"] in (".", ",")

@@ -12,7 +12,7 @@ from thresher.linalg import Array
 from thresher.plotting import atom_grid, convergence_curve, frame_grid, to_png
 
 Video = NDArray[np.float32]
-PEAK = 255.0
+PEAK = 255.0  # the largest grey level of a byte
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 Progress = Callable[[str, int, int], None]
 """Told a stage, the frames done in it, and their total."""
 
-N_COMPONENTS = 6  # the light of the scene has five parts; nobody would know, so one to spare
+N_COMPONENTS = 6  # the light of the scene has five parts, which a user would not know; so one more
+# By judgement: frames that are learned from, and that are separated, at a time.
 BATCH_SIZE = 10
 _SEPARATED_AT_ONCE = 50
 
@@ -79,22 +80,14 @@ def _separate_with_thresher(
 
     def separate(rows: slice) -> None:
         parts = model.separate(pixels[rows])
-        assert isinstance(parts, Separation)  # an array does not come back as a stream
+        assert isinstance(parts, Separation)  # of an array; streams give an iterator
         background[rows], foreground[rows] = parts.low_rank, parts.outliers
 
-    learning = _each_batch(
-        len(pixels),
-        BATCH_SIZE,
-        lambda rows: model.partial_fit(pixels[rows]),
-        lambda done: tell("Thresher learns", done, len(pixels)),
-    )
-    separating = _each_batch(
-        len(pixels),
-        _SEPARATED_AT_ONCE,
-        separate,
-        lambda done: tell("Thresher separates", done, len(pixels)),
-    )
-    return model, _measured(scene, background, foreground, learning, separating)
+    def learn(rows: slice) -> None:
+        model.partial_fit(pixels[rows])
+
+    speeds = _learn_and_separate("Thresher", len(pixels), learn, separate, tell)
+    return model, _measured(scene, background, foreground, *speeds)
 
 
 def _separate_with_minibatch_nmf(scene: SurveillanceScene, seed: int, tell: Progress) -> TakenApart:
@@ -108,19 +101,28 @@ def _separate_with_minibatch_nmf(scene: SurveillanceScene, seed: int, tell: Prog
     def separate(rows: slice) -> None:
         background[rows] = model.transform(pixels[rows].astype(np.float32)) @ model.components_
 
-    learning = _each_batch(
-        len(pixels),
-        BATCH_SIZE,
-        lambda rows: model.partial_fit(pixels[rows].astype(np.float32)),
-        lambda done: tell("MiniBatchNMF learns", done, len(pixels)),
-    )
-    separating = _each_batch(
-        len(pixels),
-        _SEPARATED_AT_ONCE,
-        separate,
-        lambda done: tell("MiniBatchNMF separates", done, len(pixels)),
-    )
-    return _measured(scene, background, pixels - background, learning, separating)
+    def learn(rows: slice) -> None:
+        model.partial_fit(pixels[rows].astype(np.float32))
+
+    speeds = _learn_and_separate("MiniBatchNMF", len(pixels), learn, separate, tell)
+    return _measured(scene, background, pixels - background, *speeds)
+
+
+def _learn_and_separate(
+    name: str,
+    n_frames: int,
+    learn: Callable[[slice], None],
+    separate: Callable[[slice], None],
+    tell: Progress,
+) -> tuple[float, float]:
+    """Go through all frames twice; both speeds, in frames per second."""
+
+    def telling(stage: str) -> Callable[[int], None]:
+        return lambda done: tell(f"{name} {stage}", done, n_frames)
+
+    learning = _each_batch(n_frames, BATCH_SIZE, learn, telling("learns"))
+    separating = _each_batch(n_frames, _SEPARATED_AT_ONCE, separate, telling("separates"))
+    return learning, separating
 
 
 def _measured(

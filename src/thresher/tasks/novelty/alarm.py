@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from thresher.linalg import Array
 
-_REMEMBERED = 2000
-_BURST = 2.0
-_MEASURABLE = 50
+_REMEMBERED = 2000  # scores; by judgement, enough to tell one in twenty to a tenth of itself
+_BURST = 2.0  # times the false alarms to be expected: more are a new topic; by judgement
+_MEASURABLE = 50  # scores that a quartile is taken of, at least; by judgement
 
 
 @dataclass

@@ -31,7 +31,7 @@ from thresher.tasks.novelty.steps import document_steps
 
 _log = logging.getLogger(__name__)
 
-_CALIBRATED = 0.2
+_CALIBRATED = 0.2  # of the first documents, held out to learn usual scores; by judgement
 
 
 class NoveltyStep(NamedTuple):
@@ -216,7 +216,7 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
         name : str, optional
             By default the number of the step.
         """
-        words, alarm = self._words_now(), self._new_alarm(self._alarm)
+        words, alarm = self._current_words(), self._new_alarm(self._alarm)
         counts, new = words.counts(documents)
         weights = words.weights(counts)
         scores = self._memory.scores(weights)
@@ -271,7 +271,7 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
 
     def novelty_scores(self, documents: Any) -> Array:
         """Scores of some documents, which are not learned from; the larger, the more novel."""
-        words = self._words_now()
+        words = self._current_words()
         counts, _ = words.counts(documents)
         return self._memory.scores(words.weights(counts))
 
@@ -286,7 +286,7 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
         """
         require_positive("n_words", n_words)
         require_positive("n_atoms", n_atoms)
-        words = self._words_now()
+        words = self._current_words()
         counts, new = words.counts([document] if isinstance(document, str) else document)
         if counts.shape[0] != 1:
             raise ValueError(f"explain takes one document at a time; got {counts.shape[0]}.")
@@ -332,7 +332,7 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
         return unpack_detector(contents)
 
     def _adopt(self, words: GrowingWords, memory: Memory, alarm: Alarm, n_steps: int) -> Self:
-        """Make all of it the detector's own in one go: an interrupt finds the old or the new."""
+        """Take all of it over at once, so that an interrupt leaves the old state or the new one."""
         self.__dict__.update(
             _words=words,
             _memory=memory,
@@ -342,14 +342,14 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
         )
         return self
 
-    def _words_now(self) -> GrowingWords:
-        """A copy of the words, for texts as the vectoriser of now cuts them."""
+    def _current_words(self) -> GrowingWords:
+        """A copy of the words that cuts texts by the current vectoriser."""
         self._check_fitted()
         self._check_goes_on()
         return self._words.copy(self.vectorizer)
 
     def _new_alarm(self, before: Alarm | None = None) -> Alarm:
-        """The rule of now, with a copy of the scores before."""
+        """The rule by the current parameters, with a copy of the scores before."""
         alarm = Alarm(self.threshold, self.top_share, self.false_alarm_rate)
         if before is not None:
             alarm.past = deque(before.past, maxlen=before.past.maxlen)

@@ -19,12 +19,11 @@ from scipy import sparse
 
 from thresher.linalg import Array
 
-_FIRST_ROUNDS = 10
-_ROUNDS = 3
-_FOUNDERS = 0.01
-"""Of a hundred documents one may found a direction."""
-_SURPRISE = 4
-"""Documents found directions with probability ∝ (1 − cosine)⁴: surprising ones, not just any."""
+# By judgement; what comes of them is measured in docs/novelty.md.
+_FIRST_ROUNDS = 10  # of k-means on the first documents
+_ROUNDS = 3  # on those of a step
+_FOUNDERS = 0.01  # of a hundred documents one may found a direction
+_SURPRISE = 4  # with a probability ∝ (1 − cosine)⁴: a surprising document, not just any
 
 
 @dataclass(frozen=True)

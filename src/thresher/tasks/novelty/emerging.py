@@ -10,8 +10,8 @@ from sklearn.cluster import AgglomerativeClustering
 from thresher.linalg import Array
 from thresher.tasks.novelty.directions import unit_rows
 
-_APART = 0.9
-_LARGEST = 2000
+_APART = 0.9  # one minus the mean cosine of two groups; by judgement, groups as large as subjects
+_LARGEST = 2000  # documents: all pairs are compared; by judgement
 
 
 class EmergingTopic(NamedTuple):

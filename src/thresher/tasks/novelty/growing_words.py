@@ -12,6 +12,7 @@ from scipy import sparse
 
 from thresher.linalg import Array
 from thresher.tasks.text.documents import as_csr, as_texts, is_table
+from thresher.tasks.text.tfidf import inverse_document_frequency, tf_idf
 from thresher.tasks.text.words import default_vectorizer
 
 
@@ -19,9 +20,8 @@ from thresher.tasks.text.words import default_vectorizer
 class GrowingWords:
     """Counts words, and weights them by what the stream has told so far.
 
-    The count v of word j in a document becomes ``(1 + log v) log(n/n_j)``, where ``n_j`` of the n
-    documents learned from had the word; one that nobody had weighs ``log(n + 1)``. So the same
-    document weighs differently as the stream goes on.
+    Weights are those of `tf_idf`, where ``n_j`` of the n documents learned from had word j. So the
+    same document weighs differently as the stream goes on.
 
     Parameters
     ----------
@@ -100,21 +100,17 @@ class GrowingWords:
 
     def weights(self, counts: Any) -> Any:
         """tf-idf of counts, which may have more columns than there are known words."""
-        n = max(self.n_documents, 1)
-        idf = np.full(counts.shape[1], np.log(n + 1))
-        seen = self.frequency > 0
-        idf[: len(seen)][seen] = np.log(n / self.frequency[seen])
-        weighted: Any = sparse.csr_array(counts, dtype=np.float64, copy=True)
-        weighted.sum_duplicates()
-        weighted.eliminate_zeros()
-        if weighted.data.size and not 0 < weighted.data.min() <= weighted.data.max() < np.inf:
+        counts = sparse.csr_array(counts, dtype=np.float64, copy=True)
+        counts.sum_duplicates()
+        counts.eliminate_zeros()
+        if counts.data.size and not 0 < counts.data.min() <= counts.data.max() < np.inf:
             raise ValueError(
                 "Counts of words are 0 or more, finite, and never missing; put 0 where a document "
                 "lacks a word."
             )
-        weighted.data = (1 + np.log(np.maximum(weighted.data, 1))) * idf[weighted.indices]
-        weighted.eliminate_zeros()  # words that all documents have
-        return weighted
+        frequency = np.zeros(counts.shape[1])
+        frequency[: len(self.frequency)] = self.frequency
+        return tf_idf(counts, inverse_document_frequency(self.n_documents, frequency))
 
     def enter(self, new: list[str]) -> None:
         """Give new words a column each."""

@@ -17,8 +17,8 @@ from thresher.tasks.novelty.directions import Directions
 from thresher.tasks.novelty.fixed_terms import FixedTermsMemory
 from thresher.tasks.novelty.memory import DictionaryMemory, DirectionMemory, Memory
 
-_ALTERNATIONS = 3
-_NEW_ATOMS = 10  # η of the batch methods
+_ALTERNATIONS = 3  # a step of the batch methods; by judgement, for time (docs/novelty.md)
+_NEW_ATOMS = 10  # η of paper B for the batch methods
 
 
 class MemorySettings(NamedTuple):

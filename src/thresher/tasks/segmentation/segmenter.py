@@ -18,7 +18,7 @@ from thresher.linalg import Array
 from thresher.persistence import Contents
 from thresher.tasks.segmentation.superpixels import checked_image, superpixels
 
-_MOST_SUPERPIXELS = 2000
+_MOST_SUPERPIXELS = 2000  # every pair has a similarity: 32 MB of them; by judgement
 _LEARNED = ("labels", "superpixels", "similarity", "embedding")
 
 
@@ -218,7 +218,7 @@ class ImageSegmenter(ClusterMixin, BaseEstimator):
         labels = contents.array("labels", patches.shape, ("int64",))
         limits = (patches, n), (labels, segmenter.n_segments)
         if not patches.size or any(V.min() < 0 or V.max() >= most for V, most in limits):
-            raise contents.error("its patches or segments have numbers that are none")
+            raise contents.error("its patches or segments have numbers that do not exist")
         segmenter.superpixels_, segmenter.labels_ = patches, labels
         segmenter.n_features_in_ = patches.shape[1]
         return segmenter

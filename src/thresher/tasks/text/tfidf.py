@@ -15,6 +15,33 @@ from thresher.estimators.parameters import KeepsParameters, check_parameters
 from thresher.linalg import Array
 
 
+def term_frequency(counts: Array) -> Array:
+    """``1 + log v`` of counts v; a count below one counts as one."""
+    damped: Array = 1 + np.log(np.maximum(counts, 1))
+    return damped
+
+
+def inverse_document_frequency(n_documents: int, frequency: Array) -> Array:
+    """``log(n/n_j)`` of every word; for words that no document had, ``log(n + 1)``.
+
+    The latter is the weight of a word that the document at hand alone has, had it been counted.
+    """
+    n, seen = max(n_documents, 1), frequency > 0
+    idf: Array = np.log(n / np.where(seen, frequency, 1.0))
+    idf[~seen] = np.log(n + 1)
+    return idf
+
+
+def tf_idf(counts: Any, idf: Array) -> Any:
+    """Counts in CSR, without stored zeros, weighted; the result has the type of the counts."""
+    weights = (term_frequency(counts.data) * idf[counts.indices]).astype(counts.dtype)
+    weighted: Any = sparse.csr_array(
+        (weights, counts.indices.copy(), counts.indptr.copy()), shape=counts.shape
+    )
+    weighted.eliminate_zeros()  # words that all documents have
+    return weighted
+
+
 class TfIdf(KeepsParameters, TransformerMixin, BaseEstimator):
     r"""Weight counts of words by term frequency and inverse document frequency.
 
@@ -101,13 +128,7 @@ class TfIdf(KeepsParameters, TransformerMixin, BaseEstimator):
         validate_data(self, X, reset=False, skip_check_array=True)
         if len(self.selected_) < counts.shape[1]:
             counts = counts[:, self.selected_]
-        idf = self.idf_[self.selected_][counts.indices]
-        weights = ((1 + np.log(counts.data)) * idf).astype(counts.dtype)
-        weighted: Any = sparse.csr_array(
-            (weights, counts.indices.copy(), counts.indptr.copy()), shape=counts.shape
-        )
-        weighted.eliminate_zeros()  # words that all documents have
-        return weighted
+        return tf_idf(counts, self.idf_[self.selected_])
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the columns that are kept."""
@@ -128,12 +149,10 @@ class TfIdf(KeepsParameters, TransformerMixin, BaseEstimator):
         frequency = np.bincount(counts.indices, minlength=n_features).astype(np.float64)
         self.n_documents_ = counts.shape[0] + (0 if first else self.n_documents_)
         self.document_frequency_ = frequency if first else self.document_frequency_ + frequency
-        seen = self.document_frequency_ > 0
-        self.idf_ = np.log(self.n_documents_ / np.where(seen, self.document_frequency_, 1.0))
-        self.idf_[~seen] = np.log(self.n_documents_ + 1)
+        self.idf_ = inverse_document_frequency(self.n_documents_, self.document_frequency_)
         if first:
             damped = np.bincount(
-                counts.indices, weights=1 + np.log(counts.data), minlength=n_features
+                counts.indices, weights=term_frequency(counts.data), minlength=n_features
             )
             # Stable: of words of equal weight, those that come first are kept.
             falling = np.argsort(-damped * self.idf_, kind="stable")

@@ -102,10 +102,10 @@ def learn_words(
 
 
 def default_vectorizer(words: Words | None = None) -> CountVectorizer:
-    """Counts English text: lower case, letters only, three at least, no stop words, no loners.
+    """Counts English text: lower case, words of three letters at least, no stop words.
 
-    A word that only one document has says nothing about what documents have in common. If the words
-    are given, these are counted, whatever they are.
+    A word that only one document has says nothing about what documents have in common, and is left
+    out. If the words are given, these are counted, whatever they are.
     """
     if words is not None:
         return CountVectorizer(vocabulary=list(words))
@@ -116,7 +116,7 @@ def default_vectorizer(words: Words | None = None) -> CountVectorizer:
 
 
 def _counted(vectorizer: Any, count: Callable[[Any], Any], texts: list[Any]) -> Any:
-    """Counts as CSR; what a vectoriser of any make cannot do is told in its terms and ours."""
+    """Counts as CSR; if a vectoriser fails, the message has its own reason and what to do."""
     name = type(vectorizer).__name__
     try:
         counts: Any = sparse.csr_array(count(texts))

@@ -24,9 +24,9 @@ from thresher.tasks.text.words import WordCounter, learn_words
 from thresher.tasks.topics.file import pack_topics, unpack_topics
 from thresher.tasks.topics.weights import atoms_of, first_weights, weighted
 
+# Starts are measured in docs/topics.md; the others are by judgement.
 _WORDS_IN_NAME = 3
-_LEAST_BATCHES = 16
-_SMALLEST_BATCH = 64
+_LEAST_BATCHES, _SMALLEST_BATCH = 16, 64
 _STARTS_FOR_SHORT_LISTS = 4
 
 

@@ -17,7 +17,7 @@ from thresher.tasks.text.documents import as_texts, is_table
 if TYPE_CHECKING:
     from thresher.tasks.topics.model import TopicModel
 
-_EXCERPT = 160  # letters
+_EXCERPT = 160  # letters: about two lines of the page
 
 
 def topic_report(model: TopicModel, documents: Any = None) -> Report:

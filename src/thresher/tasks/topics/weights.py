@@ -1,4 +1,4 @@
-"""What goes into the model of topics and what comes out, with a sentence where it cannot."""
+"""What goes into the model of topics, and what comes out; both are checked."""
 
 from typing import Any
 

@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 
 from thresher.kernels.compiling import strict_helper, strict_kernel
+from thresher.kernels.floors import TINY
 
+# All of these are part of the format; by judgement.
 ESCAPE = 17
 """Numbers of this size or more are spelled by a code for any number."""
 
@@ -25,8 +27,8 @@ N_CONTEXTS = 165
 CHANCE_LEVELS = 4096
 """A chance is told to the entropy coder in units of 1/4096, never 0 or 1."""
 
-_SCALES = 2.0 ** (np.arange(-24, 29) / 4)
-_SLOWEST = 200
+_SCALES = 2.0 ** (np.arange(-24, 29) / 4)  # of the Laplace law, in quarters of an octave
+_SLOWEST = 200  # decisions that the count of a context remembers
 
 
 def _logit_levels(p: Any) -> Any:
@@ -39,7 +41,7 @@ def _laplace_levels() -> tuple[Any, Any, Any]:
     """Logits of zero and of a minus, by scale and centre, and of going on, by scale."""
     b, x = _SCALES[:, None], np.arange(-8, 9)[None, :] / 16
     above, below = 0.5 * np.exp((x - 0.5) / b), 0.5 * np.exp((-0.5 - x) / b)
-    zero, minus = 1 - above - below, below / np.maximum(above + below, 1e-300)
+    zero, minus = 1 - above - below, below / np.maximum(above + below, TINY)
     return _logit_levels(zero), _logit_levels(minus), _logit_levels(np.exp(-1 / _SCALES))
 
 

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from thresher.kernels.compiling import strict_helper, strict_kernel
+from thresher.kernels.floors import TINY
 from thresher.tasks.compression.kernels.adaptive_bits import (
     cheaper,
     code_length,
@@ -27,10 +28,11 @@ from thresher.tasks.compression.kernels.adaptive_bits import (
     tell,
 )
 
+# Part of the format: both sides must have the same. By judgement.
 _KEEP = 0.5 ** (1 / 500)  # second moments: half-life of 500 rows
-_RIDGE = 0.05
-_RATE = 0.03  # of the mean sizes
-_REFIT = 32
+_RIDGE = 0.05  # of the mean variance
+RATE = 0.03  # at which mean sizes follow
+_REFIT = 32  # rows between two fits of the regressions
 _ROWS, _ACTIVITY, _SIZES, _CODED, _EXPECTED, _BASE = range(6)
 
 
@@ -99,8 +101,8 @@ def _contexts_at_hand(state, j, step):  # type: ignore[no-untyped-def]
 
 
 @strict_helper
-def _look(state, j, numerator, denominator, step):  # type: ignore[no-untyped-def]
-    """Predict sensor j, and name the contexts of its number."""
+def _predict(state, j, numerator, denominator, step):  # type: ignore[no-untyped-def]
+    """Predict sensor j; the contexts of its number."""
     x = state.level[j] + _expected(state, j)
     state.row[_EXPECTED], state.row[_BASE] = x, on_grid(x, numerator, denominator)
     return _contexts_at_hand(state, j, step)
@@ -120,7 +122,7 @@ def _settle(state, j, at, q, value, step):  # type: ignore[no-untyped-def]
     size = state.size[j] if state.size[j] > 0 else step
     state.row[_SIZES] += min(left / size, 4.0)
     state.row[_CODED] += 1.0
-    state.size[j] = max((1 - _RATE) * size + _RATE * left, 1e-3 * step)
+    state.size[j] = max((1 - RATE) * size + RATE * left, 1e-3 * step)
     state.seen[state.level.size + j] = value - state.level[j]
     state.level[j] = value
 
@@ -153,7 +155,7 @@ def _regress(moments, cautious, weights):  # type: ignore[no-untyped-def]
     trace = 0.0
     for i in range(M):
         trace += moments[i, i]
-    ridge = _RIDGE * cautious * trace / M + 1e-300
+    ridge = _RIDGE * cautious * trace / M + TINY
     L = np.zeros((M, M))
     for i in range(M):
         for j in range(i + 1):
@@ -162,7 +164,7 @@ def _regress(moments, cautious, weights):  # type: ignore[no-untyped-def]
                 total += ridge
             for k in range(j):
                 total -= L[i, k] * L[j, k]
-            L[i, j] = np.sqrt(max(total, 1e-300)) if i == j else total / L[j, j]
+            L[i, j] = np.sqrt(max(total, TINY)) if i == j else total / L[j, j]
     for j in range(N):
         # weights · L₁₁ = row of L, from the right.
         w = weights[j]
@@ -190,7 +192,7 @@ def lattice_encode(state, Y, present, numerator, denominator, step, weight):  # 
             if not present[t, j]:
                 _skip(state, j)
                 continue
-            at = _look(state, j, numerator, denominator, step)
+            at = _predict(state, j, numerator, denominator, step)
             tell(state.chances, at, p[t, j])
             q = cheaper(p[t, j], (Y[t, j] - state.row[_BASE]) / step, weight)
             value = _value(state, q, numerator, denominator, step)
@@ -216,7 +218,7 @@ def lattice_next(state, present, j, q, numerator, denominator, step, p):  # type
     N = state.level.size
     for i in range(j + 1, N):
         if present[i]:
-            tell(state.chances, _look(state, i, numerator, denominator, step), p)
+            tell(state.chances, _predict(state, i, numerator, denominator, step), p)
             return i
         _skip(state, i)
     _end_row(state)

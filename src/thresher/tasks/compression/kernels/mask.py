@@ -11,8 +11,9 @@ import numpy as np
 from thresher.kernels.compiling import strict_helper, strict_kernel
 from thresher.tasks.compression.kernels.adaptive_bits import adapt, n_below, told
 
-_AGES = np.array([1, 2, 4, 8, 16, 64])
-_RATES = 40 << np.arange(9)
+# Bounds of contexts, part of the format; by judgement, about an octave each.
+_AGES = np.array([1, 2, 4, 8, 16, 64])  # rows
+_RATES = 40 << np.arange(9)  # in units of 2⁻¹⁶
 
 
 class MaskState(NamedTuple):

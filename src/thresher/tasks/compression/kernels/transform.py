@@ -4,7 +4,7 @@
 
 with c′ the codes of the row before, and r their regression on the ones before, atom by atom; small
 predictions are taken as zero, so that a row costs as many atoms as it uses. Missing sensors take
-part with what the codes of the others say about them. As in `lattice_codec`, what the cloud has to
+part with what the codes of the others say about them. As in `lattice`, what the cloud has to
 follow is done in the order that is written; the edge's products may be done in any.
 """
 
@@ -21,12 +21,12 @@ from thresher.tasks.compression.kernels.adaptive_bits import (
     first_chances,
     tell,
 )
-from thresher.tasks.compression.kernels.lattice import on_grid
+from thresher.tasks.compression.kernels.lattice import RATE, on_grid
 
-_KEEP = 0.5 ** (1 / 1000)
-_RATE = 0.03
-_FILLS = 2
-_STEEPEST = 1e3
+# Part of the format: both sides must have the same. By judgement.
+_KEEP = 0.5 ** (1 / 1000)  # second moments of codes: half-life of 1000 rows
+_FILLS = 2  # rounds in which missing sensors take what the codes say
+_STEEPEST = 1e3  # growth of a code from row to row that is believed
 _ACTIVITY, _SIZES, _CODED = range(3)
 
 
@@ -79,7 +79,7 @@ def _settle(state, k, at, q, step, predicted):  # type: ignore[no-untyped-def]
     found = abs(q) * step
     state.row[_SIZES] += min(found / size, 4.0)
     state.row[_CODED] += 1.0
-    state.size[k] = max((1 - _RATE) * size + _RATE * found, 0.02 * step)
+    state.size[k] = max((1 - RATE) * size + RATE * found, 0.02 * step)
     code = predicted[k] + q * step
     state.moments[0, k] = _KEEP * state.moments[0, k] + code * state.codes[k]
     state.moments[1, k] = _KEEP * state.moments[1, k] + state.codes[k] ** 2
