@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parts import GROUPS, WIDTH, solve
-from thresher.losses import Envelope, Huber, SquaredL2
+from thresher.losses import Envelope, Huber, L1Distance, Loss, SquaredL2
 from thresher.penalties import ElasticNet, GroupLasso, SparseGroupLasso
 from thresher.sets import Box, Reals
 
@@ -147,3 +147,42 @@ def test_bad_parts_are_refused():
         Envelope(ElasticNet(1), Box(0.5, 1))
     with pytest.raises(ValueError, match="weights of 0"):
         Envelope(GroupLasso(1)).check_weight(np.array([[0.5]]))
+
+
+class Plain(Loss):
+    """A loss with nothing but what it must have."""
+
+    def value(self, X, Y, weight=None):
+        return (np.abs(X - Y) ** 3).sum(axis=1) / 3
+
+    def gradient(self, X, Y, weight=None):
+        return (Y - X) * np.abs(Y - X)
+
+    def prox(self, V, X, step, weight=None):
+        raise NotImplementedError
+
+
+SPLIT = LOSSES | {"l1": L1Distance(), "light zeros": L1Distance(0.3), "plain": Plain()}
+
+
+@pytest.mark.parametrize("name", SPLIT)
+def test_the_two_parts_of_a_slope(name):
+    """``∇ = ∇⁺ − ∇⁻``, neither negative; predictions may be, where outliers are set aside."""
+    loss, (X, Y) = SPLIT[name], _block(3)
+    X = np.abs(X) * (np.abs(X) > 0.5)
+    signed = loss.envelope is not None or name == "plain"
+    for prediction in (Y, np.abs(Y)) if signed else (np.abs(Y),):
+        positive, negative = loss.split(X, prediction)
+        assert (positive >= 0).all()
+        assert (negative >= 0).all()
+        gradient = loss.gradient(X, prediction)
+        np.testing.assert_allclose(positive - negative, gradient, atol=1e-12)
+
+
+@pytest.mark.parametrize("zero_weight", [1.0, 0.3])
+def test_zeros_of_sparse_rows_have_one_part_only(zero_weight):
+    """Under the ℓ1 distance ∇⁻ vanishes where data are zero, and ∇⁺ is the weight of zeros."""
+    loss, x = L1Distance(zero_weight), np.array([0.0, 0.0, 1.0, 1.0])
+    positive, negative = loss.entry_split(x, np.array([0.0, 2.0, 0.5, 2.0]))
+    np.testing.assert_allclose(positive, [zero_weight, zero_weight, 1, 1])
+    np.testing.assert_allclose(negative, [0, 0, 2, 0])

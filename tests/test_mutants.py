@@ -131,6 +131,12 @@ def test_compiled_functions_are_tried_by_who_calls_them():
     assert "src/thresher/kernels/ratio.py" not in importers
 
 
+def test_lines_that_run_at_import_are_told_from_others():
+    text = "A = 1\n\nclass B:\n    c: int = 2\n\n    def d(self):\n        return 3\n"
+    runs = [Source(text).runs_at_import(line) for line in range(1, 8)]
+    assert runs == [True, True, True, True, True, False, False]
+
+
 def test_what_was_read_is_still_there():
     """Proofs and reasons belong to lines that the library has."""
     for (file, old, _), says in [entry for part in mutants.read() for entry in part.items()]:

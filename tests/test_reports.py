@@ -371,7 +371,11 @@ def test_the_curve_is_the_loss_its_mean_and_the_reference():
     # Five steps to either side, a twentieth in all; fewer at the ends.
     around = [loss[max(k - 5, 0) : k + 6].mean() for k in range(200)]
     np.testing.assert_allclose(mean.get_ydata(), around)
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["x", "y", "z"]
+    legend = axes.get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == ["x", "y", "z"]
+    # Small, and close above the curves: in line with the title.
+    assert legend.get_texts()[0].get_fontsize() < axes.title.get_fontsize()
+    assert (legend.borderpad, legend.borderaxespad) == (0.1, 0.2)
     assert axes.get_title(loc="left") == "loss"
     assert axes.get_xlabel() == "samples seen"
     assert axes.xaxis.get_major_formatter()(12345.0) == "12\u2009345"

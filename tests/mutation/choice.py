@@ -118,7 +118,8 @@ class Choice:
         if is_compiled(file) and scope:  # few tests run them uncompiled
             calls = self.imports.lines_that_call(file, scope.split(".")[0])
             return {t for name, at in calls for t in self._of_key(name, at)}
-        if found := lines.get(code.keys[line]):
+        # What runs at import says nothing of who needs it: a class is tried by who uses it.
+        if not code.runs_at_import(line) and (found := lines.get(code.keys[line])):
             return found
         if scope and (found := _of_scope(lines, scope)):
             return found

@@ -78,6 +78,15 @@ class Source:
         visit(self.tree, "")
         return names
 
+    def runs_at_import(self, line: int) -> bool:
+        """Whether a line stands in no function: any test that imports the file first runs it."""
+        around = [
+            node
+            for node in ast.walk(self.tree)
+            if isinstance(node, FUNCTIONS) and node.lineno <= line <= (node.end_lineno or line)
+        ]
+        return not around
+
     @cached_property
     def keys(self) -> list[tuple[str, str, int]]:
         """A name for each line that outlives changes elsewhere: its scope, its text, and how often.
