@@ -2,6 +2,7 @@
 
 import copy
 import zlib
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -145,6 +146,16 @@ def test_dictionary_packets(n_rows):
     np.testing.assert_array_equal(state.D, turn.applied(np.eye(10)))
     np.testing.assert_allclose(state.D[:n_rows], Q[:n_rows], atol=0.05)
     np.testing.assert_allclose(state.D @ state.D.T, np.eye(10), atol=1e-7)
+
+
+@pytest.mark.parametrize(("angle", "allowed"), [(1024, True), (1025, False), (-1025, False)])
+def test_angles_of_more_than_a_turn_are_no_packet(angle, allowed):
+    state = CodecState.starting_at(np.zeros(4))
+    turn = rotation_towards(np.eye(4), state.D, 10).leading(2, 4)
+    numbers = turn.numbers.copy()
+    numbers[1] = angle
+    with nullcontext() if allowed else pytest.raises(PacketError, match="more than a turn"):
+        read_dictionary(state, turn._replace(numbers=numbers).written())
 
 
 # ---------------------------------------------------------------- both sides alike

@@ -274,6 +274,8 @@ def test_oadmm_takes_the_new_codes_in_its_outlier_step():
     solver, block, D = OutlierADMM(), Block(problem, X), problem.D
     state = solver.start(block, None)
     U, Q, R, a, b = (state[name].copy() for name in ("U", "Q", "R", "alpha", "beta"))
+    assert not a.any()  # as published: uniform copies, zero duals
+    assert not b.any()
     for _ in range(2):
         H = np.linalg.solve(D @ D.T + np.eye(len(D)), ((X - R) @ D.T + U - a).T).T
         V = (Q + X - b - H @ D) / 2

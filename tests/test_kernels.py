@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from thresher.encoding import Block, BlockADMM, CodingProblem
-from thresher.kernels import cholesky
+from thresher.kernels import cholesky, compiling
 from thresher.kernels.block_descent import sweep_ball
 from thresher.kernels.ratio import add_batch, measure_atoms, write_atoms
 from thresher.kernels.sparse_rows import add_rows, floor_rows
@@ -201,3 +201,10 @@ def test_sums_over_sparse_rows(dtype):
     floor_rows(X.indptr, X.data, y, dtype(0.5), floored)
     largest = np.repeat(X.toarray().max(axis=1), np.diff(X.indptr))
     np.testing.assert_allclose(floored, np.maximum(y, 0) + largest / 2, rtol=1e-6)
+
+
+def test_what_was_compiled_is_kept():
+    """On disk: otherwise every process would compile for half a minute."""
+    for kernel in (compiling.kernel, compiling.strict_kernel):
+        cached = kernel(lambda x: x)
+        assert type(cached._cache).__name__ != "NullCache"
