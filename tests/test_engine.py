@@ -4,7 +4,6 @@ import subprocess
 import sys
 import textwrap
 import time
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +14,7 @@ from thresher.engine import (
     ExactAlternation,
     History,
     HistoryRow,
+    OnlineMethod,
     Pool,
     ProgressBar,
     StopAfter,
@@ -37,11 +37,11 @@ def model(**parameters):
 def test_the_past_is_discounted_once():
     X = planted(128)
     fitted = model(forgetting=100.0).partial_fit(X[:64]).partial_fit(X[64:])
-    assert fitted._state.statistics.weight == pytest.approx(64 + 64 * 2 ** (-64 / 100))
+    assert fitted.statistics_.weight == pytest.approx(64 + 64 * 2 ** (-64 / 100))
 
 
 def test_every_block_of_a_batch_counts():
-    assert model().partial_fit(planted(300))._state.statistics.weight == 300
+    assert model().partial_fit(planted(300)).statistics_.weight == 300
 
 
 def test_threads_do_not_matter_within_a_batch():
@@ -112,9 +112,9 @@ class _Bad:
 def test_neither_half_step_raises_the_objective():
     X = planted(100)
     fitted = RobustNMF(4, random_state=0, verbose=0).fit(X)
-    method = fitted._plan(4).common
-    method = replace(method, learner=QuadraticLearner(_Bad()))
-    problem = BatchProblem(method, Batch(X), method.problem(fitted._state).loss, X.dtype)
+    loss = fitted.problem().loss
+    method = OnlineMethod(_Bad(), lambda _: loss, QuadraticLearner(_Bad()))
+    problem = BatchProblem(method, Batch(X), loss, X.dtype)
     D, codes = fitted.components_.copy(), fitted.transform(X)
     with Pool(1) as pool:
         work = ExactAlternation(problem, D, codes, _Bad(), pool)
@@ -231,7 +231,7 @@ def test_kill_minus_nine_then_resume_gives_the_same_bits(tmp_path):
     resumed.resume(X)
     whole = model(n_passes=6).fit(X)
     np.testing.assert_array_equal(resumed.components_, whole.components_)
-    np.testing.assert_array_equal(resumed._state.statistics.B, whole._state.statistics.B)
+    np.testing.assert_array_equal(resumed.statistics_.B, whole.statistics_.B)
     assert resumed.n_samples_seen_ == whole.n_samples_seen_
     assert [path.name] == [file.name for file in tmp_path.iterdir()]  # nothing half-written
 

@@ -104,10 +104,9 @@ def test_every_part_learns_and_survives_saving(kind, parameters, tmp_path):
         parameters = {}
     X = planted(300)
     fitted = kind(4, random_state=0, verbose=0, **parameters).fit(X)
-    method = fitted._plan(4).common
-    assert method.dictionary_regulariser.region.contains(fitted.components_)
+    assert fitted.dictionary_set_.contains(fitted.components_)
     if "scale_samples" not in parameters:  # there codes are feasible for the scaled sample
-        assert method.code_regulariser.region.contains(fitted.transform(X))
+        assert fitted.problem().regulariser.region.contains(fitted.transform(X))
     if "outlier_weight" not in parameters:  # there λ, and so the loss, changes on the way
         assert fitted.history_[-1].loss < fitted.history_[0].loss
     save(fitted, tmp_path / "model")
@@ -168,8 +167,8 @@ def test_scores_come_back_in_the_order_of_the_samples():
 
 def test_grow_keeps_what_was_learned():
     fitted = model().fit(planted(200))
-    before = fitted._state.statistics
-    after = fitted.grow(n_features=30, atoms=2)._state.statistics
+    before = fitted.statistics_
+    after = fitted.grow(n_features=30, atoms=2).statistics_
     np.testing.assert_array_equal(after.A[:4, :4], before.A)
     np.testing.assert_array_equal(after.B[:4, :24], before.B)
     assert after.weight == before.weight

@@ -51,7 +51,9 @@ def test_bounded_codes_explain_data_of_any_size(codes):
 
 
 def dictionary_set(**parameters):
-    return OnlineRobustNMF(3, **parameters)._plan(3).common.dictionary_regulariser.region
+    return (
+        OnlineRobustNMF(3, verbose=0, **parameters).partial_fit(spectra(1.0)[:20]).dictionary_set_
+    )
 
 
 def test_atoms_lie_in_a_ball_unless_codes_are_bounded():
@@ -64,8 +66,8 @@ def test_atoms_lie_in_a_ball_unless_codes_are_bounded():
         assert dictionary_set(code_set=region).cone
     assert dictionary_set(code_set="simplex", code_penalty=0.1).cone
     assert dictionary_set(code_set="simplex", dictionary_set="box") == Box()
-    published = OnlineNMF(3, solver="spsgd", code_set=Box(1e-8, 1e8))._plan(3).common
-    assert published.dictionary_regulariser.region == CoveredBox()
+    published = OnlineNMF(3, solver="spsgd", code_set=Box(1e-8, 1e8), verbose=0)
+    assert published.partial_fit(spectra(1.0)[:20]).dictionary_set_ == CoveredBox()
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e4])

@@ -195,7 +195,7 @@ def test_statistics_must_suit_the_dictionary(files, tmp_path):
     """Each array of each kind of statistics: wrong shapes, types and numbers."""
     online = [name for name in MAKERS if name.startswith("Online")]
     for name in online:
-        for field in load(files / name)._state.statistics.AXES:
+        for field in load(files / name).statistics_.AXES:
             place = f"statistics.{field}"
             for change, says in (
                 (lose(place), "is missing"),
@@ -323,8 +323,8 @@ def test_a_model_that_would_not_load_is_not_saved(tmp_path):
     model = MAKERS["OnlineNMF"]()
     save(model, path)
     before = path.read_bytes()
-    model._state.D.flags.writeable = True
-    model._state.D[0, 0] = np.nan
+    model.components_.flags.writeable = True  # the model's own, whatever anybody promised
+    model.components_[0, 0] = np.nan
     with pytest.raises(ValueError, match=r"This model is not whole.*finite"):
         save(model, path)
     assert path.read_bytes() == before

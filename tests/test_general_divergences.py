@@ -21,9 +21,10 @@ from thresher.encoding import (
     ProjectedSubgradient,
     published_rule,
 )
-from thresher.engine import Pool, best_start
+from thresher.engine import OnlineMethod, Pool, best_start
+from thresher.estimators.registry import named_divergence
 from thresher.estimators.solvers import spsgd
-from thresher.learning import RatioLearner, StochasticGradient
+from thresher.learning import BlockDescent, QuadraticLearner, RatioLearner, StochasticGradient
 from thresher.losses import (
     AlphaDivergence,
     BetaDivergence,
@@ -165,7 +166,7 @@ def test_sparse_rows_have_the_codes_of_dense_ones(loss, penalty):
 def test_multiplicative_codes_never_rise_and_approach_the_optimum(divergence, parameter):
     X = planted(20)
     D = np.random.default_rng(1).random((K, F)) + 0.05
-    loss = model(divergence, parameter)._plan(K).common.loss(0.3)
+    loss = named_divergence(divergence, parameter).loss(0.3)
     problem = CodingProblem(D, loss)
     solver = MultiplicativeUpdates()
     C, last = None, np.inf
@@ -507,12 +508,11 @@ def test_the_best_start_is_taken_and_its_run_is_unchanged():
     assert len(kept) == several.n_iter_ == len(several.history_)
     assert several.n_samples_seen_ == several.n_iter_ // 4 * 200
 
-    truth, flat = (OnlineNMF(6, init=atoms, **given) for atoms in (D, np.ones_like(D)))
-    states = [each._begin(Batch(X), 0) for each in (truth, flat)]
-    source, method = (
-        ArraySource(X, 64, True, 0),
-        truth._plan(6, in_order=False).begun_with(states[0]).method,
-    )
+    learner = QuadraticLearner(BlockDescent())
+    method = OnlineMethod(AutoEncoder(), lambda _: KullbackLeibler(), learner)
+    starts = (D, np.ones_like(D))
+    states = [method.begin(Batch(X), atoms, 6, np.dtype(np.float64), 0) for atoms in starts]
+    source = ArraySource(X, 64, True, 0)
     with Pool(1) as pool:
         for starts in (states, states[::-1]):
             assert best_start(method, starts, source, pool, 2) is states[0]
@@ -641,4 +641,4 @@ def test_features_that_are_zero_in_places_span_decades():
     """Counts have zeros; that is no reason for a warning, and ratios suit them."""
     counts = np.random.default_rng(0).poisson(0.3, (200, 20))
     fitted = OnlineNMF(2, divergence="kl", random_state=0, verbose=0, n_passes=1).fit(counts)
-    assert type(fitted._state.statistics).__name__ == "RatioStatistics"
+    assert type(fitted.statistics_).__name__ == "RatioStatistics"

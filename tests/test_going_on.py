@@ -66,7 +66,7 @@ def test_resume_uses_the_weights_of_the_fit(X, weights, tmp_path):
     for again in (model, load(tmp_path / "model")):
         again.resume(X, **weights)
         np.testing.assert_array_equal(again.components_, whole.components_)
-        np.testing.assert_array_equal(again._state.statistics.B, whole._state.statistics.B)
+        np.testing.assert_array_equal(again.statistics_.B, whole.statistics_.B)
     if weights:
         other = online().fit(X)
         assert not np.allclose(other.components_, whole.components_, rtol=1e-6)

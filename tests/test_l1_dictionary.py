@@ -461,8 +461,8 @@ def test_the_dual_is_saved(solver, tmp_path):
     save(model, tmp_path / "model")
     again = load(tmp_path / "model")
     assert again.solver == solver
-    np.testing.assert_array_equal(again._state.statistics.Delta, model._state.statistics.Delta)
-    assert again._state.statistics.Delta.any()
+    np.testing.assert_array_equal(again.statistics_.Delta, model.statistics_.Delta)
+    assert again.statistics_.Delta.any()
     np.testing.assert_array_equal(again.history_.to_array(), model.history_.to_array())
     for each in (model, again):
         each.partial_fit(P[:40])
@@ -597,12 +597,12 @@ def test_the_separable_surrogate_lies_above_the_smoothed_loss(sparse_rows):
 def test_random_order_takes_the_separable_surrogate_and_the_order_of_time_does_not():
     P, _, _ = corpus(200)
     model = OnlineL1Dictionary(8, random_state=0, verbose=0, n_passes=2)
-    assert isinstance(model.fit(P)._state.statistics, DiagonalStatistics)
+    assert isinstance(model.fit(P).statistics_, DiagonalStatistics)
     model.partial_fit(P)  # goes on as it began
-    assert isinstance(model._state.statistics, DiagonalStatistics)
+    assert isinstance(model.statistics_, DiagonalStatistics)
     in_order, dense = model.set_params(shuffle=False).fit(P), L1Dictionary(4, verbose=0)
     for other in (in_order, dense.fit(planted(60))):
-        assert isinstance(other._state.statistics, QuadraticStatistics)
+        assert isinstance(other.statistics_, QuadraticStatistics)
 
 
 def test_compiled_sums_are_those_of_the_projection():

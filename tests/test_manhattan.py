@@ -10,8 +10,11 @@ from scipy.optimize import linprog
 
 from parts import solve
 from thresher import ManhattanNMF, load, save
-from thresher.engine import BatchProblem, Pool
+from thresher.encoding import AutoEncoder
+from thresher.engine import BatchProblem, OnlineMethod, Pool
 from thresher.estimators.solvers import MANHATTAN_SOLVERS
+from thresher.learning import BlockDescent, QuadraticLearner
+from thresher.losses import L1Distance
 from thresher.manhattan import (
     ExactRows,
     Graph,
@@ -482,8 +485,9 @@ def test_frozen_atoms_stay(solver):
 def test_objective_is_that_of_the_factors(solver):
     """After every half-step, and after the scale was shared out."""
     X = planted(40)
-    method = model(solver)._plan(4).common
-    problem = BatchProblem(method, Batch(X), method.loss(1.0), X.dtype)
+    loss = L1Distance()
+    method = OnlineMethod(AutoEncoder(), lambda _: loss, QuadraticLearner(BlockDescent()))
+    problem = BatchProblem(method, Batch(X), loss, X.dtype)
     rng = np.random.default_rng(0)
     D, C = rng.random((4, X.shape[1])), rng.random((40, 4))
     chosen = MANHATTAN_SOLVERS[solver]
@@ -516,7 +520,7 @@ def test_sets_that_only_bound_lengths_cost_nothing():
     sets = ("l2_ball", "l1_ball", "simplex", "nonnegative", GroupBall(4.0, views, np.inf))
     fits = {s: model("rri", init=init, dictionary_set=s, max_iter=3).fit(X) for s in sets}
     for fitted in fits.values():
-        assert fitted._plan(4).common.dictionary_regulariser.region.contains(fitted.components_)
+        assert fitted.dictionary_set_.contains(fitted.components_)
         assert fitted.history_[-1].loss == pytest.approx(
             fits["l2_ball"].history_[-1].loss, rel=1e-6
         )
@@ -564,7 +568,7 @@ def test_extensions_learn_descend_and_stay_feasible(parameters, tmp_path):
     losses = np.array([row.loss for row in fitted.history_])
     assert (np.diff(losses) <= 1e-9 * losses[0]).all()
     assert losses[-1] < losses[0]
-    assert fitted._plan(4).common.dictionary_regulariser.region.contains(fitted.components_)
+    assert fitted.dictionary_set_.contains(fitted.components_)
     if "graph" in parameters:
         return
     fitted.set_params(max_iter=1000)
@@ -586,7 +590,7 @@ def test_codes_of_new_samples_against_cvxpy(case):
     }[case]
     X = planted(60)
     fitted = model(max_iter=1000, **parameters).fit(X)
-    D, method = fitted.components_, fitted._plan(4).common
+    D = fitted.components_
     C = fitted.transform(X[:8])
     got = fitted.objective_samples(X[:8])
     for x, value in zip(X, got, strict=False):
@@ -594,7 +598,7 @@ def test_codes_of_new_samples_against_cvxpy(case):
         extra, constraints = statement(c, x - c @ D)
         best = solve(cp.norm1(x - c @ D) + extra, constraints)
         assert best * (1 - 1e-6) - 1e-8 <= value <= best * (1 + 2e-3) + 1e-6
-    assert method.code_regulariser.region.contains(C)
+    assert fitted.problem().regulariser.region.contains(C)
 
 
 def test_a_graph_draws_neighbours_together():

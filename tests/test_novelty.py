@@ -176,12 +176,12 @@ def test_features_that_stay_keep_what_was_learned_of_them(divergence):
     rng = np.random.default_rng(0)
     X = sparse.csr_array(rng.random((60, 12)) * (rng.random((60, 12)) < 0.5))
     model = OnlineNMF(3, divergence=divergence, random_state=0, verbose=0).partial_fit(X)
-    D, before = model.components_.copy(), model._state.statistics.arrays()
+    D, before = model.components_.copy(), model.statistics_.arrays()
     columns = [7, 2, 9, 10]
     model.keep_features(columns)
     np.testing.assert_array_equal(model.components_, D[:, columns])
-    for name, values in model._state.statistics.arrays().items():
-        axes = model._state.statistics.AXES[name]
+    for name, values in model.statistics_.arrays().items():
+        axes = model.statistics_.AXES[name]
         expected = before[name]
         if axes.endswith("F") and expected.shape[-1] > 1:
             expected = expected[..., columns]

@@ -6,6 +6,7 @@ from scipy.optimize import approx_fprime
 
 from thresher.datasets import make_orthogonal_stream
 from thresher.estimators import OnlineOrthogonalDictionary, load, save
+from thresher.estimators.solvers import ORTHOGONAL_SOLVERS
 from thresher.learning import (
     HalfLife,
     PlainAverage,
@@ -30,6 +31,11 @@ from thresher.testing.data import planted
 def model(**parameters):
     quiet = {"batch_size": 10, "n_passes": 1, "shuffle": False, "random_state": 0, "verbose": 0}
     return OnlineOrthogonalDictionary(**{**quiet, **parameters})
+
+
+def published(p):
+    """The learner of Algorithm 2, with the ℓp norm."""
+    return ORTHOGONAL_SOLVERS["noncvx_sfw"].make(p, False)
 
 
 def errors(stream, steps, **parameters):
@@ -120,7 +126,7 @@ def test_sfw_is_the_authors_baseline():
 def test_one_batch_iteration_with_p_4_is_msp():
     """With ρ = γ = 1 on one batch, ``polar((c∘³)ᵀ y)`` of Zhai et al.; it never lowers ‖c‖₄."""
     Y = make_orthogonal_stream(500, 5, random_state=0).data
-    learner = model(solver="noncvx_sfw", p=4)._solver()
+    learner = published(4)
     D = polar(np.random.default_rng(1).normal(size=(5, 5)))
     values = []
     for _ in range(15):
@@ -134,7 +140,7 @@ def test_one_batch_iteration_with_p_4_is_msp():
 def test_the_gap_is_zero_exactly_at_stationary_points():
     """Lemma 2: positive at a random point of the ball, zero where power iterations end."""
     Y = make_orthogonal_stream(2000, 5, random_state=0).data
-    learner = model(solver="noncvx_sfw")._solver()
+    learner = published(3)
     D = polar(np.random.default_rng(1).normal(size=(5, 5)))
     assert frank_wolfe_gap(Y, D) > 0.01
     assert frank_wolfe_gap(Y, 0.5 * D) > 0
@@ -155,9 +161,8 @@ def test_erratum_1_weights_above_one_cost_early_accuracy():
     for seed in range(7):
         stream = make_orthogonal_stream(600, 10, random_state=seed)
         printed = model(solver="noncvx_sfw", init="random", random_state=seed)
-        learner = printed._solver()
         shifted = model(solver="noncvx_sfw", init="random", random_state=seed)
-        better = FrankWolfeLearner(SHIFTED_AVERAGING, learner.step)
+        better = FrankWolfeLearner(SHIFTED_AVERAGING, published(3).step)
         shifted._solver = lambda better=better: better
         before = orthogonal_error(stream.dictionary, printed.fit(stream.data).components_)
         after = orthogonal_error(stream.dictionary, shifted.fit(stream.data).components_)
@@ -174,7 +179,7 @@ def test_erratum_2_the_gradient_has_its_factor():
         return -np.mean(np.sum(np.abs(Y @ d.reshape(4, 4).T) ** 3, axis=1))
 
     numeric = approx_fprime(D.ravel(), loss, 1e-7).reshape(4, 4)
-    learner = model(solver="noncvx_sfw")._solver()
+    learner = published(3)
     sums = learner.summarise(learner.begin(Y, np.ones(30), D), D, Y, np.ones(30))
     np.testing.assert_allclose(sums.G / 30, numeric, atol=1e-4)
     gap = np.linalg.norm(numeric, "nuc") + np.sum(numeric * D)
@@ -224,7 +229,7 @@ def test_empty_samples_do_not_make_a_dictionary_look_exact():
         assert not stream.data.any(axis=1).all()
         found += errors(stream, [600], random_state=seed)
     assert np.median(found) < 1e-10
-    now = model().fit(stream.data)._state.statistics
+    now = model().fit(stream.data).statistics_
     Y = stream.data[:40]
     more = np.vstack([Y, np.zeros((60, 10))])
     alone, among = (
@@ -239,14 +244,14 @@ def test_dense_codes_fall_back_to_the_first_stage():
     rng = np.random.default_rng(0)
     X = rng.laplace(size=(4000, 6)) @ polar(rng.normal(size=(6, 6)))
     fitted = model().fit(X)
-    assert not fitted._state.statistics.chosen
+    assert not fitted.statistics_.chosen
     np.testing.assert_allclose(fitted.components_ @ fitted.components_.T, np.eye(6), atol=1e-9)
 
 
 def test_a_refined_dictionary_that_got_worse_is_dropped():
     stream = make_orthogonal_stream(4000, 6, random_state=0)
     fitted = model().fit(stream.data)
-    learner, now = RefinedLearner(), fitted._state.statistics
+    learner, now = RefinedLearner(), fitted.statistics_
     assert now.chosen
     bad = learner._decided(_with(now, lead=-10.0, spread=1.0), now.weight)
     assert not bad.chosen
@@ -302,8 +307,8 @@ def test_tracked_dictionaries_wait_for_samples():
     fitted = model(forgetting=100, batch_size=1).partial_fit(X[:200])
     learned, mixed = [], []
     for y in X[200:212]:
-        before = fitted._state.statistics
-        after = fitted.partial_fit(y[None])._state.statistics
+        before = fitted.statistics_
+        after = fitted.partial_fit(y[None]).statistics_
         learned.append(not np.array_equal(before.learned, after.learned))
         mixed.append(not np.array_equal(before.mixed, after.mixed))
         np.testing.assert_allclose(after.S, HalfLife(100)(1, 0) * before.S + np.outer(y, y))

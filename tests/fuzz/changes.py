@@ -104,9 +104,9 @@ def huge_batches_leave_no_trace(rng: Rng) -> str:
     for batch in batches[1:]:
         glitch = np.array(batch, dtype=np.float64)
         glitch[0, 0] = draws.one_of(rng, 1e300, 1e160, 1.7e308)
-        before = copy.deepcopy(model._state)
+        before = copy.deepcopy(vars(model))
         if refused_or(lambda: model.partial_fit(glitch)) is None:  # noqa: B023
-            changed = differences(before, model._state)
+            changed = differences(before, vars(model))
             assert not changed, f"A refused batch changed {changed[:3]}."
         else:
             refused = False

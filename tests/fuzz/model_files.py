@@ -265,8 +265,8 @@ def _drawn(rng: Rng) -> Any:
 
 def _same_bits(one: Any, two: Any) -> None:
     np.testing.assert_array_equal(one.components_, two.components_)
-    for name, values in one._state.statistics.arrays().items():
-        np.testing.assert_array_equal(values, two._state.statistics.arrays()[name])
+    for name, values in one.statistics_.arrays().items():
+        np.testing.assert_array_equal(values, two.statistics_.arrays()[name])
     assert one.n_samples_seen_ == two.n_samples_seen_
 
 

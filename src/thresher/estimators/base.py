@@ -21,27 +21,19 @@ from sklearn.utils.validation import (
 
 from thresher.encoding import BlockEncoder, CodingProblem, Encoding, Status
 from thresher.engine import OnlineMethod, Plan, Pool, ProgressBar, StreamState, told_in_words
+from thresher.estimators.containers import samples_like, samples_of
 from thresher.estimators.imputing import filled
-from thresher.estimators.inputs import as_matrix, computing_dtype, refuse_mask
+from thresher.estimators.inputs import as_matrix, computing_dtype, is_plain, refuse_mask
 from thresher.estimators.parameters import RULES, KeepsParameters, check_parameter, defaults_of
+from thresher.estimators.scoring import ScoresEntries
 from thresher.linalg import Array
+from thresher.penalties import Constrained
 from thresher.streams import Batch
 
 Result = TypeVar("Result")
 
 _PLANS: WeakKeyDictionary[Any, tuple[tuple[Any, ...], Plan[Any]]] = WeakKeyDictionary()
 """Plans of models, each with the parameters that it was made from; models stay free of them."""
-
-
-def _is_plain(X: Any) -> bool:
-    """Whether scikit-learn's checks would find nothing; they can take longer than a step."""
-    return (
-        type(X) is np.ndarray
-        and X.ndim == 2
-        and X.dtype in (np.float64, np.float32)
-        and X.size > 0
-        and bool(np.isfinite(X.sum(dtype=np.float64)))
-    )
 
 
 @dataclass(frozen=True)
@@ -90,7 +82,11 @@ class CodedBlock:
 
 
 class DictionaryModel(
-    KeepsParameters, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+    ScoresEntries,
+    KeepsParameters,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    BaseEstimator,
 ):
     """A dictionary in `components_` and everything that follows from coding samples on it."""
 
@@ -141,7 +137,7 @@ class DictionaryModel(
         if known:
             self._check_goes_on()
         checks: dict[str, Any] = {"accept_sparse": "csr", "ensure_all_finite": "allow-nan"}
-        plain = _is_plain(X)
+        plain = is_plain(X)
         checked: Any = X if plain else as_matrix(X, self, **checks)
         named = hasattr(self, "feature_names_in_")
         if known and (not plain or named or X.shape[1] != self.n_features_in_):
@@ -192,11 +188,31 @@ class DictionaryModel(
 
     # ---------------------------------------------------------------- coding
 
+    def problem(self) -> CodingProblem:
+        """The coding problem that `transform` solves, in the unit of the data.
+
+        Its methods tell of any codes, in NumPy: ``problem().objective(X, C)`` is the loss of every
+        sample and what its codes cost, ``gradient(X, C)`` the slope of the loss in the codes, and
+        ``certificate(X, C)`` how far they are from optimal. `D`, `loss` and `regulariser` are its
+        parts. Give gaps as entries of weight zero, with any number in their place, and with
+        ``scale_samples`` the samples divided by their largest entries.
+        """
+        check_is_fitted(self, "components_")
+        self._check_goes_on()
+        threshold = self._fitted_method().threshold(self._state) * self._state.unit
+        method = self._planned(len(self._state.D)).common
+        regulariser = self._row_regulariser(method)
+        return CodingProblem(self.components_, method.loss(threshold), regulariser)
+
     def _problem(self, dtype: np.dtype[Any]) -> CodingProblem:
-        """The coding problem on the fitted dictionary, in the unit of the state."""
-        problem = self._fitted_method().problem(self._state)
+        """The same in the unit of the state."""
+        method = self._fitted_method()
         D = np.ascontiguousarray(self._state.average, dtype=dtype)
-        return CodingProblem(D, problem.loss, problem.regulariser)
+        return CodingProblem(D, method.problem(self._state).loss, self._row_regulariser(method))
+
+    def _row_regulariser(self, method: OnlineMethod) -> Constrained:
+        """Penalty and set of the codes of a sample by itself."""
+        return method.code_regulariser
 
     def _planned(self, n_components: int, in_order: bool = True) -> Plan[Any]:
         """The plan, made once for the parameters as they are."""
@@ -282,17 +298,17 @@ class DictionaryModel(
             C[rows] = codes
         return C
 
-    def inverse_transform(self, C: Any) -> Array:
-        """Samples that codes stand for: ``C @ components_``."""
+    def inverse_transform(self, C: Any) -> Any:
+        """Samples that codes stand for: ``C @ components_``, as `set_output` wants them."""
         check_is_fitted(self, "components_")
         refuse_mask("C", C)
-        C = as_matrix(C, self, dtype=[np.float64, np.float32])
-        if C.shape[1] != len(self.components_):
+        codes = as_matrix(C, self, dtype=[np.float64, np.float32])
+        if codes.shape[1] != len(self.components_):
             raise ValueError(
-                f"Codes have {len(self.components_)} columns, one for each atom; got {C.shape[1]}."
+                f"Codes have {len(self.components_)} columns, one for each atom; got "
+                f"{codes.shape[1]}."
             )
-        samples: Array = C @ self.components_.astype(C.dtype, copy=False)
-        return samples
+        return samples_of(C, codes @ self.components_.astype(codes.dtype, copy=False), self)
 
     # ------------------------------------------------------------------ measures
 
@@ -348,7 +364,12 @@ class DictionaryModel(
         return np.concatenate([-losses for _, losses in self._coded(X, entry_weight, measure)])
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Minus the mean loss per sample."""
+        """Minus the mean loss per sample: how well this model, as it is, explains other samples.
+
+        Not for choosing parameters. Each loss, penalty and outlier weight has an objective of its
+        own, and more atoms always explain more: a grid search on it takes the smallest outlier
+        weight and the most atoms that it is offered. Use `score_entries` for that.
+        """
         return float(np.mean(self.score_samples(X), dtype=np.float64))
 
     def calibrate(self, X: Any, false_alarm_rate: float = 0.01) -> Self:
@@ -376,8 +397,8 @@ class DictionaryModel(
         )
         return np.asarray(-self.score_samples(X) > self.threshold_)
 
-    def impute(self, X: Any, bounds: Any = "seen") -> Array:
-        """A copy of the samples with missing entries (NaN) filled from the model.
+    def impute(self, X: Any, bounds: Any = "seen") -> Any:
+        """A copy of the samples with missing entries (NaN) filled, as `set_output` wants it.
 
         Gaps of which nothing is known stay NaN, and one warning tells how many: those of samples
         without any entry, and of features that were never seen in learning.
@@ -392,10 +413,14 @@ class DictionaryModel(
         check_is_fitted(self, "components_")
         if sparse.issparse(X):
             raise TypeError("impute gives a dense array; pass a dense array with NaN in the gaps.")
-        X = self._checked(X, known=True)
-        copy = np.array(X, dtype=computing_dtype(X))
-        return filled(copy, self._predictions(X), self._state.seen, bounds)
+        checked = self._checked(X, known=True)
+        copy = np.array(checked, dtype=computing_dtype(checked))
+        filled_in = filled(copy, self._predictions(checked), self._state.seen, bounds)
+        return samples_like(X, filled_in, self)
 
     def _predictions(self, X: Any) -> Iterator[tuple[slice, Array]]:
-        """What the model says of all entries, block by block."""
+        """What is believed of all entries, block by block."""
+        return self._reconstructions(X)
+
+    def _reconstructions(self, X: Any) -> Iterator[tuple[slice, Array]]:
         return self._coded(X, None, CodedBlock.prediction)

@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from thresher.encoding import AutoEncoder, BlockEncoder
 from thresher.engine import OnlineMethod
@@ -80,7 +79,4 @@ class DivergenceModel(DictionaryModel):
     @property
     def loss_(self) -> Loss:
         """The loss in use; a Huber threshold that comes from the data is in it."""
-        check_is_fitted(self, "components_")
-        self._check_goes_on()
-        threshold = self._fitted_method().threshold(self._state) * self._state.unit
-        return self._planned(len(self._state.D)).common.loss(threshold)
+        return self.problem().loss

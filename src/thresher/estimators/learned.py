@@ -6,13 +6,16 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from thresher.engine import Energies, History, Position, StreamState
 from thresher.estimators.base import DictionaryModel
 from thresher.estimators.inputs import computing_dtype, refuse_mask
 from thresher.estimators.parameters import check_parameters
 from thresher.estimators.registry import INITS
+from thresher.learning import Statistics
 from thresher.linalg import Array
+from thresher.sets import ConvexSet
 from thresher.streams import Batch
 
 _log = logging.getLogger(__name__)
@@ -31,6 +34,22 @@ class LearnedModel(DictionaryModel):
     feature_names_in_: Any
     _position: Position
     _seconds: float
+
+    @property
+    def statistics_(self) -> Statistics:
+        """What the samples left behind, discounted: all that is known of them beside the atoms.
+
+        Sums such as ``A = Σ cᵀc`` and ``B = Σ cᵀx``, in the unit in which the model computes.
+        """
+        check_is_fitted(self, "components_")
+        return self._state.statistics
+
+    @property
+    def dictionary_set_(self) -> ConvexSet:
+        """The set that the atoms lie in, in the unit of the data: what ``"auto"`` came to."""
+        check_is_fitted(self, "components_")
+        self._check_goes_on()
+        return self._planned(len(self._state.D)).common.dictionary_regulariser.region
 
     def _check_is_begun(self) -> None:
         if not hasattr(self, "_state"):

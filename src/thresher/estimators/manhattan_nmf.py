@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from thresher.encoding import AutoEncoder, BlockEncoder, CodingProblem
+from thresher.encoding import AutoEncoder, BlockEncoder
 from thresher.engine import Alternation, BatchProblem, Callback, Candidate, OnlineMethod, Plan, Pool
 from thresher.estimators.batch import BatchModel
 from thresher.estimators.registry import frozen_mask, named_atoms, named_graph, named_regulariser
@@ -168,12 +168,10 @@ class ManhattanNMF(BatchModel):
         name = name_of(self.solver) if solver.published else "factors"
         return Plan((Candidate(name, method, AS_PUBLISHED if solver.published else _FACTORS),))
 
-    def _problem(self, dtype: np.dtype[Any]) -> CodingProblem:
-        """On the fitted dictionary; what ties the rows of `fit` together does not act on others."""
-        problem = super()._problem(dtype)
-        if problem.regulariser.couples_rows:
-            return CodingProblem(problem.D, problem.loss, Constrained())
-        return problem
+    def _row_regulariser(self, method: OnlineMethod) -> Constrained:
+        """What ties the rows of `fit` together does not act on others."""
+        codes = method.code_regulariser
+        return Constrained() if codes.couples_rows else codes
 
     def _exact_encoder(self) -> BlockEncoder:
         return AutoEncoder(float(self.tol), self.max_iter)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from thresher.encoding import CodingProblem
 from thresher.engine import Callback, Candidate, OrthogonalMethod, Plan, StreamState, told_in_words
 from thresher.estimators.inputs import computing_dtype
 from thresher.estimators.online import OnlineModel
@@ -19,6 +20,9 @@ from thresher.learning import (
     PlainAverage,
 )
 from thresher.linalg import Array, block_slices
+from thresher.losses import SquaredL2
+from thresher.penalties import Constrained
+from thresher.sets import Box, ConvexSet, SpectralBall
 from thresher.streams import Batch
 
 _STARTS = ("samples", "random", "pca")
@@ -213,6 +217,19 @@ class OnlineOrthogonalDictionary(OnlineModel):
 
     # -------------------------------------------------------------------- coding
 
+    @property
+    def dictionary_set_(self) -> ConvexSet:
+        """The spectral ball, which orthogonal matrices span; with ``whiten`` all matrices."""
+        check_is_fitted(self, "components_")
+        return Box(-np.inf, np.inf) if self.whiten else SpectralBall()
+
+    def problem(self) -> CodingProblem:
+        """``½‖y − cD‖²`` over all codes c: those of `transform` before it drops any solve it."""
+        check_is_fitted(self, "components_")
+        self._check_goes_on()
+        anything = Constrained(region=Box(-np.inf, np.inf))
+        return CodingProblem(self.components_, SquaredL2(), anything)
+
     def _coded_blocks(
         self, X: Any, entry_weight: Any = None
     ) -> Iterator[tuple[slice, Array, Array]]:
@@ -262,7 +279,8 @@ class OnlineOrthogonalDictionary(OnlineModel):
     def certificates(self, X: Any, C: Any, entry_weight: Any = None) -> Array:
         """How far given codes are from those of `transform`, relative to their length."""
         X = self._checked(X, known=True)
-        best, C = self.transform(X, entry_weight), self._checked_codes(C, X)
+        best = np.asarray(self.transform(X, entry_weight))  # not as a frame
+        C = self._checked_codes(C, X)
         length = np.maximum(np.linalg.norm(best, axis=1), np.finfo(best.dtype).tiny)
         distance: Array = np.linalg.norm(C - best, axis=1) / length
         return distance
@@ -271,3 +289,13 @@ class OnlineOrthogonalDictionary(OnlineModel):
     def _predictions(self, X: Any) -> Iterator[tuple[slice, Array]]:
         """Samples with their gaps filled from the observed entries."""
         return ((rows, Y) for rows, Y, _ in self._coded_blocks(X))
+
+    @told_in_words()
+    def _reconstructions(self, X: Any) -> Iterator[tuple[slice, Array]]:
+        """What those codes say that count in the loss; all of them say what was filled in."""
+        method = self._method()
+        atoms, _ = method.atoms(self._state)
+        return (
+            (rows, method.kept(C, atoms, method.n_scored) @ atoms)
+            for rows, _, C in self._coded_blocks(X)
+        )

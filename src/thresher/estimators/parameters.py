@@ -114,6 +114,7 @@ RULES: dict[str, Rule] = {
     "outlier_bound": _bound,
     "radius": _positive,
     "random_state": _seed,
+    "share": _share,
     "shuffle": _flag,
     "square_weight": _not_negative,
     "threshold": _number,

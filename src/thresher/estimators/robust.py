@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from thresher.encoding import AutoEncoder, BlockEncoder
 from thresher.engine import Candidate, OnlineMethod, Plan
 from thresher.estimators.base import CodedBlock, DictionaryModel
+from thresher.estimators.containers import codes_like, samples_like
 from thresher.estimators.inputs import computing_dtype
 from thresher.estimators.registry import (
     frozen_mask,
@@ -27,11 +28,11 @@ from thresher.linalg import Array
 class Separation(NamedTuple):
     """Samples taken apart: ``X = low_rank + outliers + noise``."""
 
-    low_rank: Array
+    low_rank: Any
     """What the dictionary explains, ``codes @ components_``."""
-    outliers: Array
+    outliers: Any
     """What was set aside; zero in most places."""
-    codes: Array
+    codes: Any
     """Codes of the samples."""
 
 
@@ -119,7 +120,8 @@ class RobustModel(DictionaryModel):
         Returns
         -------
         Separation, or an iterator of them
-            ``low_rank``, ``outliers`` and ``codes``. An outlier of a missing entry is zero.
+            ``low_rank``, ``outliers`` and ``codes``, as `set_output` wants them. An outlier of a
+            missing entry is zero.
         """
         check_is_fitted(self, "components_")
         if is_stream(X):
@@ -137,7 +139,7 @@ class RobustModel(DictionaryModel):
                 "separate gives dense arrays of the size of the data; pass a sparse matrix as an "
                 "iterable of dense row blocks instead, such as (X[i:i+256].toarray() for i in ...)."
             )
-        X = self._checked(X, known=True)
+        given, X = X, self._checked(X, known=True)
         dtype = computing_dtype(X)
         low_rank = np.empty(X.shape, dtype=dtype) if low_rank is None else low_rank
         outliers = np.empty(X.shape, dtype=dtype) if outliers is None else outliers
@@ -154,4 +156,8 @@ class RobustModel(DictionaryModel):
 
         for rows, (prediction, R, C) in self._coded(X, None, split):
             low_rank[rows], outliers[rows], codes[rows] = prediction, R, C
-        return Separation(low_rank, outliers, codes)
+        return Separation(
+            samples_like(given, low_rank, self),
+            samples_like(given, outliers, self),
+            codes_like(given, codes, self),
+        )

@@ -99,7 +99,8 @@ def _separate_with_minibatch_nmf(scene: SurveillanceScene, seed: int, tell: Prog
     background = np.empty(pixels.shape, dtype=np.float32)
 
     def separate(rows: slice) -> None:
-        background[rows] = model.transform(pixels[rows].astype(np.float32)) @ model.components_
+        codes = np.asarray(model.transform(pixels[rows].astype(np.float32)))  # not as a frame
+        background[rows] = codes @ model.components_
 
     def learn(rows: slice) -> None:
         model.partial_fit(pixels[rows].astype(np.float32))

@@ -158,7 +158,7 @@ class DictionaryMemory(Memory):
         """The prediction, at most the weight itself."""
         model = self._as_wide_as(X)
         rows = self._scaled(X)
-        prediction = model.inverse_transform(np.asarray(model.transform(rows)))
+        prediction = np.asarray(model.transform(rows)) @ model.components_
         scaled = np.asarray(rows.sum(axis=1), dtype=np.float64).ravel()
         sizes = np.asarray(X.sum(axis=1)).ravel() / np.where(scaled > 0, scaled, 1)
         return np.minimum(prediction * sizes[:, None], X.toarray())
