@@ -13,14 +13,11 @@ size runs.
     python benchmarks/encoders.py [--data FOLDER] [--repeats 5]
 """
 
-import argparse
-import json
-import os
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
+from common import RESULTS, command_line, data_folder, interleaved, write_json
 
 from thresher import OnlineRobustNMF
 from thresher.datasets import make_outlier_stream
@@ -49,10 +46,11 @@ ITERATIVE = {
 }
 
 
-def problems(folder: Path | None) -> Iterator[tuple[str, CodingProblem, Array]]:
+def problems() -> Iterator[tuple[str, CodingProblem, Array]]:
     planted = make_outlier_stream(2000, random_state=0, dtype=np.float32)
     D = planted.dictionary / np.linalg.norm(planted.dictionary, axis=1, keepdims=True)
     yield "planted 400x49", CodingProblem(D.astype(np.float32), Huber(1 / 20)), planted.data
+    folder = data_folder()
     if folder is None:
         return
     sets = [
@@ -101,7 +99,7 @@ def measure(problem: CodingProblem, X: Array, dtype: type, repeats: int) -> dict
     with Pool() as pool:
         C = encode(AutoEncoder(1e-13), exact, X.astype(np.float64), pool)
         best = exact.objective(X.astype(np.float64), C)
-        candidates: dict[tuple[str, str], Callable[[], Array]] = {}
+        candidates: dict[tuple[str, str], Callable[[int], Array]] = {}
         notes: dict[tuple[str, str], object] = {}
         some = slice(None, None, max(1, len(X) // 120))
         few, few_best = X[some], best[some]
@@ -120,11 +118,8 @@ def measure(problem: CodingProblem, X: Array, dtype: type, repeats: int) -> dict
             C = encode(encoder, problem, X, pool)
             notes["auto", label] = suboptimality(problem, X, C, best)
         seconds: dict[tuple[str, str], list[float]] = {key: [] for key in candidates}
-        for _ in range(repeats):
-            for key, job in candidates.items():
-                started = time.perf_counter()
-                rows = len(job())
-                seconds[key].append((time.perf_counter() - started) / rows * 1e6)
+        for key, _, codes, spent in interleaved(candidates, range(repeats)):
+            seconds[key].append(spent.wall / len(codes) * 1e6)
     return {
         f"{name} to {target}": {
             "us": float(np.median(times)),
@@ -137,21 +132,17 @@ def measure(problem: CodingProblem, X: Array, dtype: type, repeats: int) -> dict
 
 def _job(
     encoder: BlockEncoder, problem: CodingProblem, X: Array, pool: Pool
-) -> Callable[[], Array]:
-    return lambda: encode(encoder, problem, X, pool)
+) -> Callable[[int], Array]:
+    return lambda repeat: encode(encoder, problem, X, pool)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--data", type=Path, default=os.environ.get("THRESHER_DATA"))
+    parser = command_line(__doc__)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
+    parser.add_argument("--out", type=Path, default=RESULTS)
     arguments = parser.parse_args()
-    folder = Path(arguments.data) if arguments.data else None
     document: dict[str, dict] = {}
-    for name, problem, X in problems(folder):
+    for name, problem, X in problems():
         for dtype in (np.float32, np.float64):
             table = measure(problem, X, dtype, arguments.repeats)
             document[f"{name} {dtype.__name__}"] = table
@@ -162,9 +153,8 @@ def main() -> None:
             for what, row in table.items():
                 low, high = row["spread"]
                 print(f"  {what:28} {row['us']:9.1f} [{low:.1f}, {high:.1f}]  {row['note']}")
-    arguments.out.mkdir(parents=True, exist_ok=True)
     path = arguments.out / "encoders.json"
-    path.write_text(json.dumps(document, indent=1))
+    write_json(path, document)
     print(path)
 
 

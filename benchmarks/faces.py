@@ -22,9 +22,7 @@ Accuracy is at the best matching, mutual information over the larger entropy.
 """
 
 import argparse
-import json
 import platform
-import time
 import warnings
 from collections.abc import Callable
 from importlib.metadata import version
@@ -32,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common import RESULTS, by_setting, clock, command_line, mean_and_std, write_json
 from rich.console import Console
 from rich.table import Table
 from sklearn.decomposition import NMF, PCA
@@ -117,16 +116,15 @@ def one_fit(
 ) -> dict[str, float]:
     X, y = faces.rows(), faces.labels
     spoiled, spoiled_test = spoil(X[train], [seed, 1]), spoil(X[test], [seed, 2])
-    started = time.perf_counter()
-    model.fit(spoiled)
-    seconds = time.perf_counter() - started
+    with clock() as spent:
+        model.fit(spoiled)
     known, new, clean = (model.transform(A) for A in (spoiled, spoiled_test, X[test]))
     return {
         "train": squared_relative_error(X[train], model.inverse_transform(known)),
         "test": squared_relative_error(X[test], model.inverse_transform(new)),
         "recognised": recognise(method, known, y[train], new, y[test]),
         "recognised_clean": recognise(method, known, y[train], clean, y[test]),
-        "fit_seconds": seconds,
+        "fit_seconds": spent.wall,
     }
 
 
@@ -171,16 +169,12 @@ def measure(name: str, options: argparse.Namespace) -> list[dict[str, Any]]:
 
 def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Mean and standard deviation over the splits."""
-    keys = ("set", "noise", "method", "components")
     out = []
-    for key in dict.fromkeys(tuple(row[k] for k in keys) for row in rows):
-        mine = [row for row in rows if tuple(row[k] for k in keys) == key]
-        line: dict[str, Any] = dict(zip(keys, key, strict=True))
+    for setting, mine in by_setting(rows, ("set", "noise", "method", "components")):
+        line = dict(setting)
         for measured in mine[0]:
-            if measured not in (*keys, "seed"):
-                values = [row[measured] for row in mine]
-                line[measured] = round(float(np.mean(values)), 4)
-                line[f"{measured}_std"] = round(float(np.std(values)), 4)
+            if measured not in (*setting, "seed"):
+                line |= mean_and_std(mine, measured)
         out.append(line)
     return out
 
@@ -210,16 +204,14 @@ def show(lines: list[dict[str, Any]]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = command_line(__doc__)
     parser.add_argument("--quick", action="store_true", help="four kinds of noise only")
     parser.add_argument("--seeds", type=int, default=1, help="splits")
     parser.add_argument("--components", type=int, nargs="+", default=[80])
     parser.add_argument("--test", type=int, default=250, help="test images")
     parser.add_argument("--solvers", nargs="+", default=["auto", "rri"])
     parser.add_argument("--sets", nargs="+", default=list(SETS))
-    parser.add_argument(
-        "--output", type=Path, default=Path(__file__).parent / "results" / "faces.json"
-    )
+    parser.add_argument("--output", type=Path, default=RESULTS / "faces.json")
     options = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
     lines = summary([row for name in options.sets for row in measure(name, options)])
@@ -233,7 +225,7 @@ def main() -> None:
         "table_1": PAPER,
         "summary": lines,
     }
-    options.output.write_text(json.dumps(document, indent=1) + "\n")
+    write_json(options.output, document)
 
 
 if __name__ == "__main__":

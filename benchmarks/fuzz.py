@@ -7,13 +7,12 @@ was when it is started again, and one that was finished goes on if more cases ar
     python benchmarks/fuzz.py [--cases 20000] [--family estimators] [--seed 0] [--jobs 2]
 """
 
-import argparse
-import json
 import platform
 import sys
-import time
 from pathlib import Path
 from typing import Any
+
+from common import RESULTS, clock, command_line, read_json, write_json
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
@@ -39,33 +38,31 @@ def record(seed: int, seconds: float, tallies: dict[str, Tally]) -> dict[str, An
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = command_line(__doc__)
     parser.add_argument("--cases", type=int, default=20_000, help="of all families together")
     parser.add_argument("--family", default="", help="only those with this in their names")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/fuzz.json"))
+    parser.add_argument("--out", type=Path, default=RESULTS / "fuzz.json")
     arguments = parser.parse_args()
 
     chosen = [name for name in families() if arguments.family in name]
     tallies: dict[str, Tally] = {}
     seconds = 0.0
-    if arguments.out.exists():
-        old = json.loads(arguments.out.read_text())
-        if old["seed"] == arguments.seed:
-            tallies = {name: Tally.from_json(t) for name, t in old["families"].items()}
-            seconds = old["seconds"]
+    old = read_json(arguments.out)
+    if old and old["seed"] == arguments.seed:
+        tallies = {name: Tally.from_json(t) for name, t in old["families"].items()}
+        seconds = old["seconds"]
     wanted = -(-arguments.cases // len(chosen))
     with Workers(arguments.jobs) as workers:
         for stop in range(ROUND, wanted + ROUND, ROUND):
             for name in chosen:
                 done = tallies.get(name, Tally()).cases
                 seeds = range(arguments.seed + done, arguments.seed + min(stop, wanted))
-                started = time.perf_counter()
-                count(workers.run((name, seed) for seed in seeds), tallies)
-                seconds += time.perf_counter() - started
-                text = json.dumps(record(arguments.seed, seconds, tallies), indent=1)
-                arguments.out.write_text(text + "\n")
+                with clock() as spent:
+                    count(workers.run((name, seed) for seed in seeds), tallies)
+                seconds += spent.wall
+                write_json(arguments.out, record(arguments.seed, seconds, tallies))
 
     for name in chosen:
         tally = tallies[name]

@@ -20,18 +20,23 @@ of processor seconds, over all threads: others may be using the machine.
     THRESHER_DATA=folder python benchmarks/kl_text.py [--full] [--seeds 2] [--starts 10]
 """
 
-import argparse
-import json
-import os
-import platform
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from importlib.metadata import version
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common import (
+    RESULTS,
+    command_line,
+    kl_divergence,
+    machine,
+    median_of,
+    spread,
+    timed,
+    write_json,
+)
 from sklearn.decomposition import NMF, MiniBatchNMF
 from threadpoolctl import threadpool_limits
 
@@ -58,19 +63,6 @@ def documents(n_words: int | None) -> Any:
 # ------------------------------------------------------------------------------ measures
 
 
-def divergence(X: Any, C: Array, D: Array) -> float:
-    """Mean generalised KL divergence of a row from ``C D``, in float64."""
-    C, D = np.asarray(C, dtype=np.float64), np.asarray(D, dtype=np.float64)
-    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-    y = np.empty(X.nnz)
-    for start in range(0, X.nnz, 100_000):
-        part = slice(start, start + 100_000)
-        y[part] = np.einsum("ik,ik->i", C[rows[part]], D.T[X.indices[part]])
-    x = X.data
-    mass = C.sum(axis=0) @ D.sum(axis=1)
-    return float((x * np.log(x / np.maximum(y, 1e-300)) - x).sum() + mass) / X.shape[0]
-
-
 def coder(D: Array, tol: float, dtype: type, X: Any) -> OnlineNMF:
     """A model whose dictionary is D and stays so."""
     model = OnlineNMF(K, divergence="kl", init=D, frozen_atoms=range(K), tol=tol, verbose=0)
@@ -82,19 +74,7 @@ def worth(X: Any, D: Array) -> float:
     D = np.asarray(D, dtype=np.float64)
     D = D / np.maximum(D.sum(axis=1, keepdims=True), 1e-300)
     X = X.astype(np.float64)
-    return divergence(X, coder(D, 1e-8, np.float64, X).transform(X), D)
-
-
-def clocks() -> Array:
-    """Seconds on the wall, and of all threads of this process."""
-    return np.array([time.perf_counter(), time.process_time()])
-
-
-def timed(work: Callable[..., Any], *arguments: Any) -> tuple[Any, dict[str, float]]:
-    started = clocks()
-    result = work(*arguments)
-    seconds, cpu = clocks() - started
-    return result, {"seconds": seconds, "cpu": cpu}
+    return kl_divergence(X, coder(D, 1e-8, np.float64, X).transform(X), D)
 
 
 # --------------------------------------------------------------------------------- peers
@@ -150,15 +130,15 @@ def run_peer(X: Any, name: str, start: str, seed: int, setting: Setting) -> dict
     D = model.components_
     row: dict[str, Any] = {
         **spent,
-        "own": divergence(X, own, D),
+        "own": kl_divergence(X, own, D),
         "exact": worth(X, D),
-        "transform": {**transform, "divergence": divergence(X, codes, D)},
+        "transform": {**transform, "divergence": kl_divergence(X, codes, D)},
     }
     for label, tol, kind in (("float32, 1e-4", 1e-4, np.float32), ("float64, 1e-8", 1e-8, float)):
         ours, data = coder(D, tol, kind, X), X.astype(kind)
         times = [timed(ours.transform, data)[1] for _ in range(3)]  # short: the median of three
-        row[label] = {key: median(times, key) for key in ("seconds", "cpu")}
-        row[label]["divergence"] = divergence(X, ours.transform(data), ours.components_)
+        row[label] = {key: median_of(times, key) for key in ("seconds", "cpu")}
+        row[label]["divergence"] = kl_divergence(X, ours.transform(data), ours.components_)
     return row
 
 
@@ -182,15 +162,16 @@ def run_gensim(X: Any, passes: int = 5) -> dict[str, Any]:
 
 def run_online(X: Any, seed: int, batch_size: int) -> dict[float, dict[str, float]]:
     """One start: seconds and divergences after some passes; measuring is outside the clock."""
-    kept: dict[float, tuple[Array, Array]] = {}
+    kept: dict[float, tuple[float, float, Array]] = {}
     per_pass = -(-X.shape[0] // batch_size)
     places = {-int(-passes * per_pass // 1): passes for passes in PASSES}
-    started = clocks()
+    wall, processor = time.perf_counter(), time.process_time()
 
     def look(step: Any) -> None:
         done = places.get(len(step.model.history_))
         if done is not None:
-            kept[done] = clocks() - started, step.dictionary
+            spent = time.perf_counter() - wall, time.process_time() - processor
+            kept[done] = *spent, step.dictionary
 
     model = OnlineNMF(
         K,
@@ -204,14 +185,14 @@ def run_online(X: Any, seed: int, batch_size: int) -> dict[float, dict[str, floa
     )
     model.fit(X)
     rows = {}
-    for done, ((seconds, cpu), D) in kept.items():
+    for done, (seconds, cpu, D) in kept.items():
         model = coder(D, 1e-4, X.dtype.type, X)
         codes, spent = timed(model.transform, X)
         rows[done] = {
             "seconds": seconds,
             "cpu": cpu,
             "transform": spent["seconds"],
-            "own": divergence(X, codes, D),
+            "own": kl_divergence(X, codes, D),
             "exact": worth(X, D),
         }
     return rows
@@ -222,7 +203,7 @@ def run_batch(X: Any, seed: int) -> dict[str, float]:
     D = model.components_
     return {
         **spent,
-        "own": divergence(X, model.transform(X), D),
+        "own": kl_divergence(X, model.transform(X), D),
         "exact": worth(X, D),
         "rounds": model.n_iter_,
     }
@@ -231,31 +212,25 @@ def run_batch(X: Any, seed: int) -> dict[str, float]:
 # --------------------------------------------------------------------------------- report
 
 
-def spread(rows: list[dict[str, Any]], key: str, digits: int = 2) -> str:
-    values = [row[key] for row in rows]
-    low, high = min(values), max(values)
-    return f"{np.median(values):.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
-
-
-def median(rows: list[dict[str, Any]], key: str) -> float:
-    return float(np.median([row[key] for row in rows]))
+def cell(rows: list[dict[str, Any]], key: str, digits: int = 2) -> str:
+    return spread([row[key] for row in rows], digits)
 
 
 def verdicts(peers: dict[str, Any], ours: dict[float, list[dict[str, float]]]) -> Iterator[Any]:
     """For each peer the fewest passes that are as good, and the ratio of times."""
     for name, rows in peers.items():
-        target, goal = median(rows, "exact"), GOALS[name.split()[0]]
-        enough = [n for n, mine in ours.items() if median(mine, "exact") <= target]
+        target, goal = median_of(rows, "exact"), GOALS[name.split()[0]]
+        enough = [n for n, mine in ours.items() if median_of(mine, "exact") <= target]
         verdict: dict[str, Any] = {"peer": name, "goal": goal, "passes": None, "met": False}
         if enough:
             mine = ours[enough[0]]
             verdict["passes"] = enough[0]
-            verdict["ratio"] = median(rows, "seconds") / median(mine, "seconds")
-            verdict["cpu ratio"] = median(rows, "cpu") / median(mine, "cpu")
+            verdict["ratio"] = median_of(rows, "seconds") / median_of(mine, "seconds")
+            verdict["cpu ratio"] = median_of(rows, "cpu") / median_of(mine, "cpu")
             each = [peer["seconds"] / own["seconds"] for peer in rows for own in mine]
             verdict["range"] = [min(each), max(each)]
-            both = median(mine, "seconds") + median(mine, "transform")
-            verdict["ratio with codes"] = median(rows, "seconds") / both
+            both = median_of(mine, "seconds") + median_of(mine, "transform")
+            verdict["ratio with codes"] = median_of(rows, "seconds") / both
             verdict["starts as good"] = sum(row["exact"] <= target for row in mine) / len(mine)
             verdict["met"] = verdict["ratio"] >= goal
         yield verdict
@@ -265,16 +240,16 @@ def tell(record: dict[str, Any]) -> None:
     peers, ours, batch = record["peers"], record["online"], record["batch"]
     print(f"{'':34} {'seconds':>22} {'KL, own codes':>28} {'KL, exact codes':>28}")
     for name, rows in peers.items():
-        cells = (spread(rows, "seconds"), spread(rows, "own"), spread(rows, "exact"))
+        cells = (cell(rows, "seconds"), cell(rows, "own"), cell(rows, "exact"))
         print(f"{name:34} {cells[0]:>22} {cells[1]:>28} {cells[2]:>28}")
     if record["gensim"]:
         row = record["gensim"]
         label = f"gensim Nmf, {row['share of the mean']:.1%} of the mean"
         print(f"{label:34} {row['seconds']:22.2f} {'':28} {row['exact']:28.2f}")
     for passes, rows in ours.items():
-        cells = (spread(rows, "seconds", 3), spread(rows, "own"), spread(rows, "exact"))
+        cells = (cell(rows, "seconds", 3), cell(rows, "own"), cell(rows, "exact"))
         print(f"{f'OnlineNMF, {passes:g} passes':34} {cells[0]:>22} {cells[1]:>28} {cells[2]:>28}")
-    cells = (spread(batch, "seconds"), spread(batch, "own"), spread(batch, "exact"))
+    cells = (cell(batch, "seconds"), cell(batch, "own"), cell(batch, "exact"))
     print(f"{'BatchNMF':34} {cells[0]:>22} {cells[1]:>28} {cells[2]:>28}")
     for verdict in record["verdicts"]:
         word = "met" if verdict["met"] else "MISSED"
@@ -319,15 +294,13 @@ def transforms(peers: dict[str, Any]) -> Iterator[Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = command_line(__doc__)
     parser.add_argument("--full", action="store_true", help="all words")
     parser.add_argument("--seeds", type=int, default=2, help="of the peers")
     parser.add_argument("--starts", type=int, default=10, help="of ours")
     parser.add_argument("--batch-size", type=int, default=1024, help="of ours")
     parser.add_argument("--gensim", action="store_true", help="gensim too, which takes minutes")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
+    parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     X = documents(None if options.full else 1000)
@@ -367,17 +340,12 @@ def main() -> None:
         "batch": batch,
         "verdicts": list(verdicts(peers, ours)),
         "transforms": list(transforms(peers)),
-        "machine": {
-            "python": platform.python_version(),
-            "cores": os.cpu_count(),
-            **{name: version(name) for name in ("numpy", "scipy", "scikit-learn", "gensim")},
-        },
+        "machine": machine("numpy", "scipy", "scikit-learn", "gensim"),
     }
     print(f"peers run with {record['settings']}")
     tell(record)
-    options.out.mkdir(parents=True, exist_ok=True)
     path = options.out / f"kl_text_{'full' if options.full else 1000}.json"
-    path.write_text(json.dumps(record, indent=1))
+    write_json(path, record)
     print(path)
 
 

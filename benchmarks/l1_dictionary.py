@@ -15,18 +15,17 @@ and the peak memory of the process.
     THRESHER_DATA=folder python benchmarks/l1_dictionary.py [--parts start fit algorithm_2 cost]
 """
 
-import argparse
-import json
 import resource
-import time
 import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common import RESULTS, clock, command_line, read_json, write_json
 from novelty import START, STEP, tdt2, truth, weighted
 from scipy import sparse
 from sklearn.metrics import roc_auc_score
+from sklearn.preprocessing import normalize
 
 from thresher import L1Dictionary, OnlineL1Dictionary
 from thresher.encoding import CodingProblem, Encoder, LinearisedADMM, Never
@@ -44,8 +43,7 @@ class OneCurvature(OnlineL1Dictionary):
 
 
 def sum_to_one(X: Any) -> Any:
-    sums = np.asarray(X.sum(axis=1)).ravel()
-    return sparse.csr_array(sparse.diags_array(1 / np.maximum(sums, 1e-300)) @ X)
+    return normalize(X, "l1")
 
 
 def corpus(n: int, n_words: int, n_topics: int = 8, seed: int = 0) -> Any:
@@ -134,9 +132,9 @@ def part_cost(seeds: int) -> list[dict[str, Any]]:
             model = OnlineL1Dictionary(K, random_state=0, verbose=0, n_jobs=1).partial_fit(P[:250])
             times = {}
             for name in ("transform", "partial_fit"):
-                started = time.process_time()
-                getattr(model, name)(P)
-                times[name] = time.process_time() - started
+                with clock() as spent:
+                    getattr(model, name)(P)
+                times[name] = spent.processor
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
             found.append({"K": K, "documents": n, "nonzeros": int(P.nnz), **times, "peak GB": peak})
             print(found[-1], flush=True)
@@ -152,24 +150,18 @@ PARTS = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = command_line(__doc__)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument(
-        "--json", type=Path, default=Path(__file__).parent / "results" / "l1_dictionary.json"
-    )
+    parser.add_argument("--json", type=Path, default=RESULTS / "l1_dictionary.json")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    record: dict[str, Any] = {}
-    if options.json.exists():
-        record = json.loads(options.json.read_text())
+    record = read_json(options.json)
     print(f"TDT2: the first {START} documents, then {STEP}; medians over {options.seeds} seeds")
     for name in options.parts:
         print(f"== {name}")
         record[name] = PARTS[name](options.seeds)
-        options.json.write_text(json.dumps(record, indent=1) + "\n")
+        write_json(options.json, record)
 
 
 if __name__ == "__main__":

@@ -14,42 +14,39 @@ The faces are looked for in --data or THRESHER_DATA; without them only random da
     python benchmarks/manhattan_speed.py [--data FOLDER] [--starts 10] [--write]
 """
 
-import argparse
-import json
-import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from common import RESULTS, command_line, data_folder, interleaved, write_json
 
 from thresher import ManhattanNMF
+from thresher.datasets import load_faces
 from thresher.engine import Pool, Step
 from thresher.linalg import Array
 from thresher.manhattan import Half, RankOneSweeps
 from thresher.penalties import Constrained
 
 SOLVERS = ("rri", "ogm", "auto")
-RESULTS = Path(__file__).parent / "results" / "manhattan_speed.json"
 PICTURE = Path(__file__).parent.parent / "docs" / "manhattan_speed.png"
 
 
-def faces(folder: Path, name: str) -> Array:
-    stored = np.load(folder / name)
-    images, labels = stored["images"].reshape(len(stored["images"]), -1), stored["labels"]
-    rng = np.random.default_rng(1)
-    some = [rng.choice(np.flatnonzero(labels == n), 7, replace=False) for n in np.unique(labels)]
-    return np.asarray(images[np.concatenate(some)] / 255)
+def seven_of_each(name: str) -> Array:
+    faces, rng = load_faces(name), np.random.default_rng(1)
+    people = [np.flatnonzero(faces.labels == person) for person in np.unique(faces.labels)]
+    some = [rng.choice(images, 7, replace=False) for images in people]
+    return faces.rows()[np.concatenate(some)]
 
 
-def problems(folder: Path | None) -> Iterator[tuple[str, Array, int]]:
+def problems() -> Iterator[tuple[str, Array, int]]:
     rng = np.random.default_rng(0)
     yield "random 100x50", rng.random((100, 50)), 5
     yield "random 1000x500", rng.random((1000, 500)), 50
-    if folder is None:
+    if data_folder() is None:
         return
-    for name, file in (("Yale B", "yaleb_32x32.npz"), ("PIE", "pie_pose27_32x32.npz")):
-        X = faces(folder, file)
+    for name, faces in (("Yale B", "yale_b"), ("PIE", "pie")):
+        X = seven_of_each(faces)
         for rank in (5, 50):
             yield f"{name} {len(X)}x{X.shape[1]}", X, rank
 
@@ -83,22 +80,23 @@ def sweep_times(X: Array, rank: int, repeats: int) -> dict[str, float]:
     halves = [Half(each, Constrained(), X.dtype) for each in (X, Xt)]
     sweeps, pool = RankOneSweeps(), Pool(1)
 
-    def ours(C: Array, D: Array) -> tuple[Array, Array]:
+    def ours(factors: tuple[Array, Array]) -> tuple[Array, Array]:
+        C, D = factors
         C, _ = sweeps.improve(halves[0], D, C, pool)
         V, _ = sweeps.improve(halves[1], np.ascontiguousarray(C.T), D.T, pool)
         return C, np.ascontiguousarray(V.T)
 
-    def sorting(C: Array, D: Array) -> tuple[Array, Array]:
+    def sorting(factors: tuple[Array, Array]) -> tuple[Array, Array]:
+        C, D = factors
         C = sorting_sweep(X, D, C)
         return C, sorting_sweep(Xt, np.ascontiguousarray(C.T), D.T).T.copy()
 
-    start = ours(C, D)
-    seconds: dict[str, list[float]] = {"rri": [], "sorting": []}
-    for _ in range(repeats):
-        for name, step in (("rri", ours), ("sorting", sorting)):
-            began = time.process_time()
-            moved = step(*start)
-            seconds[name].append(time.process_time() - began)
+    jobs = {"rri": ours, "sorting": sorting}
+    seconds: dict[str, list[float]] = {name: [] for name in jobs}
+    start = ours((C, D))
+    # Each round starts where the last one ended: ``start`` is looked up when the round begins.
+    for name, _, moved, spent in interleaved(jobs, (start for _ in range(repeats))):
+        seconds[name].append(spent.processor)
         start = moved
     medians = {name: float(np.median(values)) for name, values in seconds.items()}
     return medians | {"ratio": medians["sorting"] / medians["rri"]}
@@ -181,13 +179,12 @@ def picture(found: dict[str, dict[str, object]]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, default=os.environ.get("THRESHER_DATA"))
+    parser = command_line(__doc__)
     parser.add_argument("--starts", type=int, default=10)
     parser.add_argument("--write", action="store_true", help="write results and the picture")
     options = parser.parse_args()
     sweeps, figures = {}, {}
-    for name, X, rank in problems(options.data and Path(options.data)):
+    for name, X, rank in problems():
         key = f"{name}, rank {rank}"
         sweeps[key] = sweep_times(X, rank, 30 if X.size < 10_000 else 5)
         print(f"{key}: sweep {sweeps[key]['ratio']:.1f} times faster than sorting", flush=True)
@@ -196,7 +193,8 @@ def main() -> None:
               f"{result['best published']}, and ends at {result['auto over published']:.4f} of it; "
               f"seconds {result['seconds']}", flush=True)  # fmt: skip
         if options.write:
-            RESULTS.write_text(json.dumps({"sweeps": sweeps, "figures": figures}, indent=1))
+            record = {"sweeps": sweeps, "figures": figures}
+            write_json(RESULTS / "manhattan_speed.json", record)
     if options.write:
         picture(figures)
 

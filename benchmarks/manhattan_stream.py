@@ -12,15 +12,14 @@ not, and ω = 30 forgets faster.
     THRESHER_DATA=folder python benchmarks/manhattan_stream.py [--samples 20000] [--components 20]
 """
 
-import argparse
 import json
-import time
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common import RESULTS, clock, command_line, median_of, write_json
 
 from thresher import ManhattanNMF, OnlineNMF
 from thresher.datasets import load_faces
@@ -49,25 +48,20 @@ def measured(model: Any, noisy: Array, clean: Array) -> dict[str, float]:
 def learned(work: Any) -> tuple[Any, dict[str, float]]:
     """The model, its seconds, and how far memory rose above what was there before."""
     tracemalloc.start()
-    started = time.process_time()
-    model = work()
-    seconds = time.process_time() - started
+    with clock() as spent:
+        model = work()
     peak = tracemalloc.get_traced_memory()[1] / 2**20
     tracemalloc.stop()
-    return model, {"seconds": seconds, "peak MB": peak}
+    return model, {"seconds": spent.processor, "peak MB": peak}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = command_line(__doc__)
     parser.add_argument("--samples", type=int, default=20_000)
     parser.add_argument("--components", type=int, default=20)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--all", action="store_true", help="the batch method on all samples too")
-    parser.add_argument(
-        "--json", type=Path, default=Path(__file__).parent / "results" / "manhattan_stream.json"
-    )
+    parser.add_argument("--json", type=Path, default=RESULTS / "manhattan_stream.json")
     options = parser.parse_args()
     faces = load_faces("yale_b")
     images = faces.images.reshape(len(faces.images), -1).astype(np.float32) / 255
@@ -108,9 +102,9 @@ def main() -> None:
         "stream MB": options.samples * images.shape[1] * 4 / 2**20,
         "results": rows,
     }
-    options.json.write_text(json.dumps(record, indent=1))
+    write_json(options.json, record)
     for name, each in rows.items():
-        line = ", ".join(f"{k} {np.median([r[k] for r in each]):.4g}" for k in each[0])
+        line = ", ".join(f"{key} {median_of(each, key):.4g}" for key in each[0])
         print(f"{name:16} {line}")
 
 

@@ -20,13 +20,12 @@ the features' weights over the atoms, mean over a view.
 """
 
 import argparse
-import json
-import time
 import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common import RESULTS, by_setting, clock, command_line, mean_and_std, write_json
 from rich.console import Console
 from rich.table import Table
 from sklearn.exceptions import ConvergenceWarning
@@ -144,35 +143,34 @@ def measure(name: str, K: int, seed: int, options: argparse.Namespace) -> list[d
         if options.methods and method not in options.methods:
             continue
         row: dict[str, Any] = {"set": name, "method": method, "components": K, "seed": seed}
-        started = time.perf_counter()
-        if model is None:
-            row["precision"] = precision(train, y, test, truth)
-        else:
-            model.fit(train)
-            row["fit_seconds"] = time.perf_counter() - started
-            row["precision"] = precision(model.transform(train), y, model.transform(test), truth)
-            sparse = hoyer_sparseness(model.components_, axis=0)
-            views = SETS[name][1]
-            row["sparseness"] = {
-                view: round(float(sparse[np.asarray(groups) == number].mean()), 3)
-                for number, view in enumerate(views)
-            }
-        row["seconds"] = time.perf_counter() - started
+        with clock() as spent:
+            if model is None:
+                row["precision"] = precision(train, y, test, truth)
+            else:
+                with clock() as fit:
+                    model.fit(train)
+                row["fit_seconds"] = fit.wall
+                codes = model.transform(train), model.transform(test)
+                row["precision"] = precision(codes[0], y, codes[1], truth)
+                sparse = hoyer_sparseness(model.components_, axis=0)
+                row["sparseness"] = {
+                    view: round(float(sparse[np.asarray(groups) == number].mean()), 3)
+                    for number, view in enumerate(SETS[name][1])
+                }
+        row["seconds"] = spent.wall
         print(row, flush=True)
         rows.append(row)
     return rows
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = command_line(__doc__)
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--components", type=int, nargs="+", default=[20])
     parser.add_argument("--sets", nargs="+", default=list(SETS))
     parser.add_argument("--methods", nargs="+", help="only these")
     parser.add_argument("--spoiled", type=float, default=0.0, help="share of wrong entries")
-    parser.add_argument(
-        "--output", type=Path, default=Path(__file__).parent / "results" / "multiview.json"
-    )
+    parser.add_argument("--output", type=Path, default=RESULTS / "multiview.json")
     options = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
     rows = [
@@ -184,25 +182,20 @@ def main() -> None:
     ]
     table = Table("set", "method", "K", "mean average precision", "sparseness (first split)", "s")
     summary = []
-    for key in dict.fromkeys((row["set"], row["method"], row["components"]) for row in rows):
-        mine = [row for row in rows if (row["set"], row["method"], row["components"]) == key]
-        values = [row["precision"] for row in mine]
+    for setting, mine in by_setting(rows, ("set", "method", "components")):
         line = {
-            "set": key[0],
-            "method": key[1],
-            "components": key[2],
-            "precision": round(float(np.mean(values)), 4),
-            "precision_std": round(float(np.std(values)), 4),
+            **setting,
+            **mean_and_std(mine, "precision"),
             "sparseness": mine[0].get("sparseness", {}),
             "seconds": round(float(np.mean([row["seconds"] for row in mine])), 1),
         }
         summary.append(line)
         views = ", ".join(f"{view} {value}" for view, value in line["sparseness"].items())
-        table.add_row(key[0], key[1], str(key[2]), f"{line['precision']:.3f}", views,
+        table.add_row(*map(str, setting.values()), f"{line['precision']:.3f}", views,
                       str(line["seconds"]))  # fmt: skip
     Console(width=130).print(table)
     document = {"seeds": options.seeds, "spoiled": options.spoiled, "summary": summary}
-    options.output.write_text(json.dumps(document, indent=1) + "\n")
+    write_json(options.output, document)
 
 
 if __name__ == "__main__":

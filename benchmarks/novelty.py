@@ -32,22 +32,21 @@ the new documents are marked, what the emerging topics are called, an explanatio
 
 import argparse
 import json
-import os
-import platform
 import resource
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common import RESULTS, clock, command_line, machine, median_of, read_json, write_json
 from scipy import sparse
 from scipy.optimize import linprog
 from sklearn.base import clone
 from sklearn.decomposition import MiniBatchDictionaryLearning
 from sklearn.metrics import roc_auc_score
+from sklearn.preprocessing import normalize
 
 from thresher import NovelDocumentDetector, OnlineL1Dictionary, OnlineOrthogonalDictionary
 from thresher.datasets.files import find_data_file
@@ -97,9 +96,9 @@ def by_detector(X: Any, **options: Any) -> tuple[list[Array], list[float]]:
     detector = NovelDocumentDetector(verbose=0, **options).fit(X[:START])
     scores, seconds = [], []
     for rows in steps_of(X.shape[0]):
-        started = time.process_time()
-        scores.append(detector.step(X[rows]).scores)
-        seconds.append(time.process_time() - started)
+        with clock() as spent:
+            scores.append(detector.step(X[rows]).scores)
+        seconds.append(spent.processor)
     return scores, seconds
 
 
@@ -114,19 +113,14 @@ def weighted(X: Any) -> Iterator[tuple[Any, Any]]:
         words.learn(X[rows])
 
 
-def unit(X: Any) -> Any:
-    lengths = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
-    return sparse.csr_array(sparse.diags_array(1 / np.maximum(lengths, 1e-300)) @ X)
-
-
 def by_neighbours(X: Any, **options: Any) -> tuple[list[Array], list[float]]:
     scores, seconds = [], []
     for now, before in weighted(X):
         if before is None:
             continue
-        started = time.process_time()
-        scores.append(1 - (unit(now) @ unit(before).T).toarray().max(axis=1))
-        seconds.append(time.process_time() - started)
+        with clock() as spent:
+            scores.append(1 - (normalize(now) @ normalize(before).T).toarray().max(axis=1))
+        seconds.append(spent.processor)
     return scores, seconds
 
 
@@ -144,17 +138,21 @@ def by_scikit_learn(X: Any, n_components: int, random_state: int) -> tuple[Any, 
     )
     scores, seconds = [], []
     for now, before in weighted(X):
-        dense = unit(now).toarray().astype(np.float32)
-        started = time.process_time()
+        dense = normalize(now).toarray().astype(np.float32)
+        with clock() as spent:
+            if before is not None:
+                codes = model.transform(dense)
+                residual = ((dense - codes @ model.components_) ** 2).sum(axis=1) / 2
+                scores.append(residual + 0.1 * np.abs(codes).sum(axis=1))
+            learn_in_batches(model, dense)
         if before is not None:
-            codes = model.transform(dense)
-            residual = ((dense - codes @ model.components_) ** 2).sum(axis=1) / 2
-            scores.append(residual + 0.1 * np.abs(codes).sum(axis=1))
-        for start in range(0, len(dense), 256):
-            model.partial_fit(dense[start : start + 256])
-        if before is not None:
-            seconds.append(time.process_time() - started)
+            seconds.append(spent.processor)
     return scores, seconds
+
+
+def learn_in_batches(model: Any, rows: Array) -> None:
+    for start in range(0, len(rows), 256):
+        model.partial_fit(rows[start : start + 256])
 
 
 def as_published(X: Any, model: Any, random_state: int) -> tuple[list[Array], list[float]]:
@@ -162,14 +160,13 @@ def as_published(X: Any, model: Any, random_state: int) -> tuple[list[Array], li
     model = clone(model).set_params(random_state=random_state)
     scores, seconds = [], []
     for now, before in weighted(X):
-        rows = unit(now).toarray()
-        started = time.process_time()
+        rows = normalize(now).toarray()
+        with clock() as spent:
+            if before is not None:
+                scores.append(-model.score_samples(rows))
+            learn_in_batches(model, rows)
         if before is not None:
-            scores.append(-model.score_samples(rows))
-        for start in range(0, len(rows), 256):
-            model.partial_fit(rows[start : start + 256])
-        if before is not None:
-            seconds.append(time.process_time() - started)
+            seconds.append(spent.processor)
     return scores, seconds
 
 
@@ -226,7 +223,7 @@ def part_tdt2(options: argparse.Namespace, record: dict[str, Any]) -> None:
             "seeds": len(results),
             "seconds a step": float(np.median(spent)),
             "results": results,
-            **{k: float(np.median([r[k] for r in results])) for k in ("mean", "pooled")},
+            **{key: median_of(results, key) for key in ("mean", "pooled")},
         }
         found[:] = [r for r in found if (r["method"], r["size"]) != (name, size)] + [row]
         options.json.write_text(json.dumps(record, indent=1))
@@ -279,22 +276,21 @@ def by_linear_program(p: Any, D: Array, lam: float) -> float:
 def part_coding(options: argparse.Namespace, record: dict[str, Any]) -> None:
     X, _ = tdt2()
     sizes = np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]) >= 5)
-    weights = next(weighted(X[:, sizes]))[0]
-    P = sparse.csr_array(sparse.diags_array(1 / np.maximum(weights.sum(axis=1), 1e-300)) @ weights)
+    P = normalize(next(weighted(X[:, sizes]))[0], "l1")
     model = OnlineL1Dictionary(200, verbose=0, random_state=0, tol=1e-6, n_jobs=1).partial_fit(P)
     D = np.asarray(model.components_, dtype=np.float64)
     rows = P[:200]
     model.score_samples(rows)  # compiled outside the clock
     ours = []
     for _ in range(5):
-        started = time.process_time()
-        optimum = -model.score_samples(rows)
-        ours.append(time.process_time() - started)
+        with clock() as spent:
+            optimum = -model.score_samples(rows)
+        ours.append(spent.processor)
     iterations, published = algorithm_2(rows.toarray(), D, 0.1, optimum)
     some = 20
-    started = time.process_time()
-    linear = np.array([by_linear_program(rows[[i]], D, 0.1) for i in range(some)])
-    program = (time.process_time() - started) / some
+    with clock() as spent:
+        linear = np.array([by_linear_program(rows[[i]], D, 0.1) for i in range(some)])
+    program = spent.processor / some
     mine = float(np.median(ours)) / rows.shape[0]
     record["coding"] = {
         "documents a second": 1 / mine,
@@ -337,17 +333,17 @@ def part_stream(options: argparse.Namespace, record: dict[str, Any]) -> None:
     X, labels = tdt2()
     n = 20_000 if options.quick else 200_000
     detector = NovelDocumentDetector(100, random_state=0, verbose=0)
-    memory, spent = [], 0.0
+    memory, seconds = [], 0.0
     for number, documents in enumerate(made_documents(X, labels, n)):
-        started = time.process_time()
-        if number == 0:
-            detector.fit(documents)
-        else:
-            detector.step(documents)
-        spent += time.process_time() - started
+        with clock() as spent:
+            if number == 0:
+                detector.fit(documents)
+            else:
+                detector.step(documents)
+        seconds += spent.processor
         if number % 20 == 1:
             memory.append(megabytes())
-    record["stream"] = {"documents": n, "documents a second": n / spent, "peak MB": memory}
+    record["stream"] = {"documents": n, "documents a second": n / seconds, "peak MB": memory}
     print(json.dumps(record["stream"]))
 
 
@@ -396,31 +392,20 @@ PARTS = {"tdt2": part_tdt2, "coding": part_coding, "stream": part_stream, "enter
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = command_line(__doc__)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--methods", nargs="+", help="only these of tdt2, such as auto ONLINE")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument(
-        "--json", type=Path, default=Path(__file__).parent / "results" / "novelty.json"
-    )
+    parser.add_argument("--json", type=Path, default=RESULTS / "novelty.json")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    record: dict[str, Any] = {}
-    if options.json.exists():
-        record = json.loads(options.json.read_text())
-    record["machine"] = {
-        "python": platform.python_version(),
-        "cores": os.cpu_count(),
-        **{name: version(name) for name in ("numpy", "scipy", "scikit-learn")},
-    }
+    record = read_json(options.json)
+    record["machine"] = machine("numpy", "scipy", "scikit-learn")
     for name in options.parts:
         print(f"== {name}")
         PARTS[name](options, record)
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps(record, indent=1))
+        write_json(options.json, record)
 
 
 if __name__ == "__main__":

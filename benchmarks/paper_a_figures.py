@@ -21,19 +21,15 @@ the clock. A curve ends with its pass, when it settles (batch ``auto`` only), or
     python benchmarks/paper_a_figures.py --samples 100000 --seconds 120   # as published
 """
 
-import argparse
-import json
-import os
-import platform
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, lru_cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import matplotlib
 import numpy as np
+from common import GREY, RESULTS, Looks, command_line, machine, tidy, write_json
 from matplotlib import pyplot as plt
 from matplotlib.ticker import LogLocator, NullLocator
 from rich.console import Console
@@ -69,7 +65,6 @@ METHODS: dict[str, dict[str, Any]] = {
 BATCH_SIZES = {"OPGD": 5, "OADMM": 5, "online auto": 256}  # those without one are batch methods
 HUES = ("#d1495b", "#3066be", "#c98a1b", "#8f2d56", "#119da4", "#4f772d")
 COLOURS = dict(zip(METHODS, HUES, strict=True))
-GREY = "#8a8f98"
 MEASURES = {"held_out_loss": "objective per sample", "clean_error": "held-out clean error"}
 
 
@@ -143,19 +138,15 @@ class Watch:
     """A callback that keeps (seconds, samples, objective, dictionary), now and then and last."""
 
     online: bool
-    looks: list[tuple[float, int, float, Array]] = field(default_factory=list)
-    kept: int = 0
-    due: float = FIRST_LOOK
+    looks: Looks = field(default_factory=lambda: Looks(FIRST_LOOK, LOOK_RATIO))
     total: float = 0.0
 
     def __call__(self, step: Step) -> None:
-        """Steps make new dictionaries and never change one, so keeping it costs nothing."""
-        row, before = step.row, self.looks[-1][1] if self.looks else 0
+        """Note a step."""
+        row, before = step.row, self.looks.kept[-1][1] if self.looks.kept else 0
         self.total += row.loss * (row.samples - before)
         objective = self.total / row.samples if self.online else row.loss
-        self.looks[self.kept :] = [(row.seconds, row.samples, objective, step.dictionary)]
-        if row.seconds >= self.due:
-            self.kept, self.due = self.kept + 1, row.seconds * LOOK_RATIO
+        self.looks.show(row.seconds, (row.seconds, row.samples, objective, step.dictionary))
 
 
 def held_out_measures(D: Array, held_out: OutlierStream) -> tuple[float, float]:
@@ -192,7 +183,7 @@ def measure(run: Run, samples: int, seed: int, seconds: float) -> dict[str, Any]
         **METHODS[run.method],
     )
     model.fit(data)
-    *curve, dictionaries = zip(*watch.looks, strict=True)
+    *curve, dictionaries = zip(*watch.looks.kept, strict=True)
     with Pool(None) as pool:
         tested = [*dictionaries, held_out.dictionary]
         pairs = pool.map(lambda D: held_out_measures(D, held_out), tested)
@@ -228,8 +219,7 @@ def draw(title: str, panels: Panels, target: Path) -> None:
             axes.xaxis.set_major_formatter("{x:g}")
             axes.xaxis.set_minor_formatter("")
             axes.yaxis.set_major_formatter("{x:g}")
-            axes.grid(color=GREY, alpha=0.25, linewidth=0.6)
-            axes.spines[["top", "right"]].set_visible(False)
+            tidy(axes)
     for axes in grid[-1]:
         axes.set_xlabel("seconds")
     corner = grid[0, 0]
@@ -258,21 +248,13 @@ def show(title: str, panels: Panels) -> None:
     Console(width=100).print(table)
 
 
-def machine() -> dict[str, Any]:
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
-    cpu = next((line.split(": ")[1] for line in lines if "model name" in line), "unknown")
-    packages = ("thresher", "numpy", "scipy", "numba", "scikit-learn")
-    versions = {name: version(name) for name in packages}
-    return {"cpu": cpu, "cores": os.cpu_count(), "python": platform.python_version(), **versions}
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = command_line(__doc__)
     parser.add_argument("--samples", type=int, default=20_000, help="the paper has 100000")
     parser.add_argument("--figures", type=int, nargs="+", default=list(FIGURES), choices=FIGURES)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=10.0, help="time for one curve")
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
+    parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     samples, seed, seconds = setting = options.samples, options.seed, options.seconds
     matplotlib.use("Agg")
@@ -292,8 +274,9 @@ def main() -> None:
         show(title, curves)
         draw(title, curves, options.out / f"paper_a_figure_{number}.png")
         figures[number] = {"title": title, "panels": curves}
-        record = {"machine": machine(), "samples": samples, "seed": seed, "figures": figures}
-        (options.out / "paper_a_figures.json").write_text(json.dumps(record))
+        packages = ("thresher", "numpy", "scipy", "numba", "scikit-learn")
+        record = {"machine": machine(*packages), "samples": samples, "seed": seed}
+        write_json(options.out / "paper_a_figures.json", {**record, "figures": figures}, None)
 
 
 if __name__ == "__main__":

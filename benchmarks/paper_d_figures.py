@@ -18,19 +18,14 @@ support, a code is normal, so expectations are sums over the 2^N supports.
     python benchmarks/paper_d_figures.py [--parts 4 5 6 noise gap] [--trials 100] [--steps 3000]
 """
 
-import argparse
-import json
-import os
-import platform
-import time
 from functools import lru_cache
-from importlib.metadata import version
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import matplotlib
 import numpy as np
+from common import GREY, RESULTS, clock, command_line, machine, read_json, tidy, write_json
 from matplotlib import pyplot as plt
 
 from thresher import OnlineOrthogonalDictionary
@@ -96,18 +91,18 @@ def curves(
     found: dict[str, Any] = {}
     for name in methods:
         options = METHODS[name]
-        started = time.perf_counter()
         errors = []
-        for seed in range(trials):
-            truth, learned = dictionaries(options, setting, n_steps, seed)
-            errors.append([orthogonal_error(truth, polar(D)) for D in learned])
+        with clock() as spent:
+            for seed in range(trials):
+                truth, learned = dictionaries(options, setting, n_steps, seed)
+                errors.append([orthogonal_error(truth, polar(D)) for D in learned])
         at = looks(n_steps)
         late = np.array(errors)[:, at.index(min(1000, n_steps))]
         found[name] = {
             "quartiles": quartiles(errors),
             "largest at 1000": float(late.max()),
             "share below 1e-10 at 1000": float(np.mean(late < 1e-10)),
-            "microseconds a step": 1e6 * (time.perf_counter() - started) / trials / n_steps,
+            "microseconds a step": 1e6 * spent.wall / trials / n_steps,
         }
         medians = dict(zip(at, found[name]["quartiles"][1], strict=True))
         shown = {t: f"{medians[t]:.1e}" for t in (100, 400, 1000, 3000) if t in medians}
@@ -163,8 +158,7 @@ def gaps(trials: int, n_steps: int) -> dict[str, Any]:
 
 def plain(axes: Any, title: str) -> None:
     axes.set(xscale="log", yscale="log", xlabel="step", title=title)
-    axes.grid(color="#8a8f98", alpha=0.25, linewidth=0.6)
-    axes.spines[["top", "right"]].set_visible(False)
+    tidy(axes)
 
 
 def draw(title: str, panels: dict[str, Any], target: Path) -> None:
@@ -193,32 +187,27 @@ def draw(title: str, panels: dict[str, Any], target: Path) -> None:
 def draw_gap(record: dict[str, Any], target: Path) -> None:
     figure, axes = plt.subplots(figsize=(5.2, 4.2), layout="constrained")
     axes.plot(record["steps"], record["mean"], color="#d1495b", label="mean gap of NoncvxSFW")
-    axes.plot(record["steps"], record["rate"], "--", color="#8a8f98", label=f"∝ {RATE}")
+    axes.plot(record["steps"], record["rate"], "--", color=GREY, label=f"∝ {RATE}")
     plain(axes, "Frank–Wolfe gap and the rate of Theorem 3")
     axes.legend(frameon=False)
     figure.savefig(target, dpi=120)
     plt.close(figure)
 
 
-def machine() -> dict[str, Any]:
-    versions = {name: version(name) for name in ("thresher", "numpy", "scipy")}
-    return {"cores": os.cpu_count(), "python": platform.python_version(), **versions}
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = command_line(__doc__)
     parser.add_argument("--parts", nargs="+", default=[*FIGURES, "gap"], choices=[*FIGURES, "gap"])
     parser.add_argument("--trials", type=int, default=100)
     parser.add_argument("--steps", type=int, default=3000)
     parser.add_argument("--values", type=float, nargs="+", help="only these values of a part")
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS)
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
+    parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     matplotlib.use("Agg")
     options.out.mkdir(parents=True, exist_ok=True)
     file = options.out / "paper_d_figures.json"
-    record: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
-    record["machine"] = machine()
+    record = read_json(file)
+    record["machine"] = machine("thresher", "numpy", "scipy")
     for part in options.parts:
         if part == "gap":
             record["gap"] = gaps(options.trials, options.steps)
@@ -242,7 +231,7 @@ def main() -> None:
             record[part] = {label: panels[label] for label in ordered if label in panels}
             title = f"Paper D: {subject} (otherwise B = 10, N = 10, θ = 0.3)"
             draw(title, record[part], options.out / f"paper_d_{part}.png")
-        file.write_text(json.dumps(record))
+        write_json(file, record, None)
 
 
 if __name__ == "__main__":

@@ -20,17 +20,16 @@ median ratio, N = 56 (readings) and N = 512 (Gaussian samples with decaying spec
     THRESHER_DATA=folder python benchmarks/paper_d_sensors.py [--parts table speed] [--data folder]
 """
 
-import argparse
 import json
-import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import matplotlib
 import numpy as np
+from common import RESULTS, clock, command_line, interleaved, machine, read_json, tidy, write_json
 from matplotlib import pyplot as plt
-from paper_d_figures import machine
 
 from thresher import OnlineOrthogonalDictionary
 from thresher.datasets.files import find_data_file
@@ -53,11 +52,9 @@ MODELS: dict[str, dict[str, Any]] = {
 }
 
 
-def readings(folder: Path | None) -> tuple[Array, Any]:
+def readings() -> tuple[Array, Any]:
     """Samples in rows, gaps filled by the mean over sensors, and their hours."""
-    name = "airly_krakow_2017.npz"
-    path = find_data_file(name) if folder is None else folder / name
-    with np.load(path, allow_pickle=False) as z:
+    with np.load(find_data_file("airly_krakow_2017.npz"), allow_pickle=False) as z:
         Y, hours = z["temperature"].astype(np.float64), z["time"]
     return np.where(np.isnan(Y), np.nanmean(Y, axis=1, keepdims=True), Y), hours
 
@@ -82,9 +79,9 @@ def through(
     for batch in batches(Y):
         total += float(np.sum(batch * batch))
         causal = causal + left(batch, D)
-        started = time.perf_counter()
-        D = step(batch)
-        spent.append(time.perf_counter() - started)
+        with clock() as now:
+            D = step(batch)
+        spent.append(now.wall)
         published = published + left(batch, D)
     return {
         "published": (100 * np.sqrt(published / (squares + total))).tolist(),
@@ -221,6 +218,11 @@ class LearnerAlone:
         self.D, self.statistics = self.learner.learn(self.statistics, sums, self.D, progress)
 
 
+def learn_block(model: Any, block: list[Array]) -> None:
+    for batch in block:
+        model.partial_fit(batch)
+
+
 def part_speed(Y: Array, record: dict[str, Any]) -> None:
     """Steps are timed in blocks, as dictionaries do not turn at every one."""
     rng = np.random.default_rng(0)
@@ -237,15 +239,12 @@ def part_speed(Y: Array, record: dict[str, Any]) -> None:
             ).partial_fit(data[:first])
             models[f"{name}, the step"] = LearnerAlone(model)
             models[f"{name}, partial_fit"] = model
+        starts = range(first, first + BATCH * size * n_blocks, BATCH * size)
+        blocks = [[data[s + BATCH * i :][:BATCH] for i in range(size)] for s in starts]
+        jobs = {name: partial(learn_block, model) for name, model in models.items()}
         spent: dict[str, list[float]] = {name: [] for name in models}
-        for block in range(n_blocks):
-            start = first + BATCH * size * block
-            steps = [data[start + BATCH * i :][:BATCH] for i in range(size)]
-            for name, model in models.items():
-                started = time.perf_counter()
-                for batch in steps:
-                    model.partial_fit(batch)
-                spent[name].append((time.perf_counter() - started) / size)
+        for name, _, _, now in interleaved(jobs, blocks):
+            spent[name].append(now.wall / size)
         base = np.array(spent["plain NumPy"])
         found[f"N = {N}"] = {
             "plain NumPy, milliseconds": 1e3 * float(np.median(base)),
@@ -279,8 +278,7 @@ def draw_table(rows: dict[str, Any], target: Path) -> None:
         if protocol == "published":
             axes.plot(KEPT, PUBLISHED["ℓ3"], "k:", label="NoncvxSFW as printed")
         axes.set(yscale="log", xlabel="codes kept", title=f"{protocol} protocol")
-        axes.grid(color="#8a8f98", alpha=0.25, linewidth=0.6)
-        axes.spines[["top", "right"]].set_visible(False)
+        tidy(axes)
     pair[0].set_ylabel("RMSE, per cent")
     handles, labels = pair[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
@@ -289,26 +287,25 @@ def draw_table(rows: dict[str, Any], target: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = command_line(__doc__)
     parser.add_argument(
         "--parts", nargs="+", choices=["table", "speed"], default=["table", "speed"]
     )
-    parser.add_argument("--data", type=Path, help="folder of airly_krakow_2017.npz")
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
+    parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     matplotlib.use("Agg")
     options.out.mkdir(parents=True, exist_ok=True)
     file = options.out / "paper_d_sensors.json"
-    record: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
-    record["machine"] = machine()
-    Y, hours = readings(options.data)
+    record = read_json(file)
+    record["machine"] = machine("thresher", "numpy", "scipy")
+    Y, hours = readings()
     if "table" in options.parts:
         draw_readings(Y, hours, options.out / "paper_d_7.png")
         part_table(Y, record)
         draw_table(record["table"], options.out / "paper_d_table_2.png")
     if "speed" in options.parts:
         part_speed(Y, record)
-    file.write_text(json.dumps(record, indent=1))
+    write_json(file, record)
 
 
 if __name__ == "__main__":

@@ -32,24 +32,21 @@ Faces may not be redistributed: the pictures of part ``faces`` stay out of the r
 """
 
 import argparse
-import json
-import os
-import platform
 import time
 import warnings
 from dataclasses import dataclass, field
 from functools import lru_cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import matplotlib
 import numpy as np
+from common import RESULTS, Looks, command_line, machine, read_json, write_json
 from rich.console import Console
 from rich.table import Table
 
 from thresher import BatchNMF, OnlineNMF
-from thresher.datasets import make_divergence_stream
+from thresher.datasets import load_faces, make_divergence_stream
 from thresher.datasets.divergence_stream import DivergenceStream
 from thresher.encoding import AutoEncoder, CodingProblem, RoughEncoder
 from thresher.engine import Step
@@ -111,17 +108,13 @@ class Watch:
     """A callback that keeps (seconds, samples, dictionary), now and then and last, and stops."""
 
     limit: float
-    looks: list[tuple[float, int, Array]] = field(default_factory=list)
-    kept: int = 0
-    due: float = FIRST_LOOK
+    looks: Looks = field(default_factory=lambda: Looks(FIRST_LOOK, LOOK_RATIO))
     started: float = field(default_factory=time.process_time)
 
     def __call__(self, step: Step) -> bool:
-        """Steps make new dictionaries and never change one, so keeping it costs nothing."""
+        """Note a step."""
         seconds = time.process_time() - self.started
-        self.looks[self.kept :] = [(seconds, step.row.samples, step.dictionary)]
-        if seconds >= self.due:
-            self.kept, self.due = self.kept + 1, seconds * LOOK_RATIO
+        self.looks.show(seconds, (seconds, step.row.samples, step.dictionary))
         return seconds >= self.limit
 
 
@@ -186,7 +179,7 @@ def measure(
     model, watch = fit(train.data, method, name, seed, seconds, parameter=case.parameter, **changes)
     del model
     planted = level(train.dictionary, held_out.data, case.loss)
-    taken = [(s, n, level(D, held_out.data, case.loss) / planted) for s, n, D in watch.looks]
+    taken = [(s, n, level(D, held_out.data, case.loss) / planted) for s, n, D in watch.looks.kept]
     at, samples, objective = zip(*taken, strict=True)
     near = next((s for s, _, value in taken if value <= NEAR), None)
     return {
@@ -381,9 +374,9 @@ FACE_BATCH = 10  # 1e-4 N for the 96 000 images of the paper, whatever N is here
 FACE_METHODS = ("auto", "spsgd", "ol_wang", "mu")
 
 
-def load_subject(folder: Path, subject: int) -> Array:
-    file = np.load(folder / "yaleb_32x32.npz", allow_pickle=False)
-    images: Array = file["images"][file["labels"] == subject]
+def load_subject(subject: int) -> Array:
+    stored = load_faces("yale_b")
+    images = stored.images[stored.labels == subject]
     return images.reshape(len(images), -1).astype(np.float64)
 
 
@@ -409,13 +402,12 @@ def face_measures(images: Array, clean: Array) -> dict[str, float]:
 
 
 def faces(options: argparse.Namespace, record: dict[str, Any]) -> None:
-    folder = Path(os.environ.get("THRESHER_DATA", "."))
     results: dict[str, Any] = {}
     for K in options.face_components:
         shown: dict[str, list[Array]] = {}
         labels: list[str] = []
         for letter, subject in zip("ABCD", options.subjects, strict=False):
-            clean = load_subject(folder, subject)
+            clean = load_subject(subject)
             rng = np.random.default_rng(subject)
             noisy = contaminate(clean, rng)
             copies = [noisy if not options.fresh else contaminate(clean, rng)]
@@ -438,7 +430,7 @@ def faces(options: argparse.Namespace, record: dict[str, Any]) -> None:
                     n_components=K,
                     batch_size=BATCH if method == "auto" else FACE_BATCH,
                 )
-                seconds[method], samples[method] = watch.looks[-1][:2]
+                seconds[method], samples[method] = watch.looks.kept[-1][:2]
                 images[method] = model.transform(noisy) @ model.components_
             for kind, values in images.items():
                 row = face_measures(values, clean)
@@ -486,14 +478,6 @@ def faces(options: argparse.Namespace, record: dict[str, Any]) -> None:
 # ------------------------------------------------------------------------------
 
 
-def machine() -> dict[str, Any]:
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
-    cpu = next((line.split(": ")[1] for line in lines if "model name" in line), "unknown")
-    packages = ("thresher", "numpy", "scipy", "numba", "scikit-learn")
-    versions = {name: version(name) for name in packages}
-    return {"cpu": cpu, "cores": os.cpu_count(), "python": platform.python_version(), **versions}
-
-
 def warm_up(options: argparse.Namespace) -> None:
     """Compile what is compiled, outside the clock."""
     for name, case in CASES.items():
@@ -504,7 +488,7 @@ def warm_up(options: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = command_line(__doc__)
     parts = {"figure_2": figure_2, "figures_s": figures_s, "faces": faces}
     parser.add_argument("--parts", nargs="+", choices=parts, default=list(parts))
     parser.add_argument("--samples", type=int, default=100_000)
@@ -520,9 +504,7 @@ def main() -> None:
     parser.add_argument("--face-components", type=int, nargs="+", default=[40, 6])
     parser.add_argument("--face-threshold", type=float, default=5.0)
     parser.add_argument("--out", type=Path, default=Path("paper_e_pictures"))
-    parser.add_argument(
-        "--json", type=Path, default=Path("benchmarks/results/paper_e_figures.json")
-    )
+    parser.add_argument("--json", type=Path, default=RESULTS / "paper_e_figures.json")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     if options.quick:
@@ -536,9 +518,9 @@ def main() -> None:
         if part == "figures_s":
             chosen.samples = options.sweep_samples
         parts[part](chosen, record)
-        before = json.loads(options.json.read_text()) if options.json.exists() else {}
-        before |= {"machine": machine(), **record}
-        options.json.write_text(json.dumps(before))
+        packages = ("thresher", "numpy", "scipy", "numba", "scikit-learn")
+        kept = read_json(options.json) | {"machine": machine(*packages), **record}
+        write_json(options.json, kept, None)
 
 
 if __name__ == "__main__":

@@ -36,18 +36,14 @@ a busy machine.
     THRESHER_DATA=folder python benchmarks/paper_e_topics.py --replicate 100000 --noise poisson
 """
 
-import argparse
-import json
-import os
-import platform
 import time
 import warnings
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common import RESULTS, command_line, kl_divergence, machine, timed, write_json
 from rich.console import Console
 from rich.table import Table
 from scipy import sparse
@@ -155,19 +151,6 @@ def replicated(X: Any, repeats: int, rng: np.random.Generator) -> Any:
 # ----------------------------------------------------------------------------- the measures
 
 
-def kl_divergence(X: Any, codes: Array, atoms: Array) -> float:
-    """Mean generalised KL divergence of a row from ``codes @ atoms``, at the cost of nonzeros."""
-    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-    fitted = np.empty(X.nnz)
-    for start in range(0, X.nnz, 100_000):
-        part = slice(start, start + 100_000)
-        fitted[part] = np.einsum("ik,ik->i", codes[rows[part]], atoms.T[X.indices[part]])
-    positive = X.data > 0  # Poisson numbers may be zero
-    x, y = X.data[positive], np.maximum(fitted[positive], 1e-300)
-    mass = codes.sum(axis=0) @ atoms.sum(axis=1)
-    return float((x * np.log(x / y) - x).sum() + mass) / X.shape[0]
-
-
 def rank_one_divergence(X: Any) -> float:
     """The best rank-one fit in KL is the product of the marginals."""
     lengths, words = X.sum(axis=1), X.sum(axis=0)
@@ -193,16 +176,14 @@ def measure(
     model = TopicModel(model=estimator, vocabulary=words, weighting=None)
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore", ConvergenceWarning)  # of peers that reach max_iter
-        started = time.perf_counter()
-        model.fit(data)
-        seconds = time.perf_counter() - started
+        _, spent = timed(model.fit, data)
         codes = model.model_.transform(documents)
         topics = model.transform(documents).argmax(axis=1)
-    atoms = np.asarray(model.model_.components_, dtype=np.float64)
+    atoms = model.model_.components_
     partners, matched = match(corpus.labels, topics, len(atoms))
-    divergence = kl_divergence(documents, np.asarray(codes, dtype=np.float64), atoms)
+    divergence = kl_divergence(documents, codes, atoms)
     return {
-        "seconds": seconds,
+        "seconds": spent["seconds"],
         "matched": matched,
         "purity": purity(corpus.labels, topics),
         "nmi": float(normalized_mutual_info_score(corpus.labels, topics)),
@@ -266,34 +247,26 @@ def show_topics(title: str, runs: dict[str, list[dict[str, Any]]]) -> None:
     Console(width=40 + 40 * len(runs)).print(table)
 
 
-def machine() -> dict[str, Any]:
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
-    cpu = next((line.split(": ")[1] for line in lines if "model name" in line), "unknown")
-    versions = {name: version(name) for name in ("thresher", "numpy", "scipy", "scikit-learn")}
-    return {"cpu": cpu, "cores": os.cpu_count(), "python": platform.python_version(), **versions}
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--data", type=Path, default=None, help="folder; else THRESHER_DATA")
+    parser = command_line(__doc__)
     parser.add_argument("--corpora", nargs="+", default=list(N_TOPICS), choices=N_TOPICS)
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS)
     parser.add_argument("--noise", nargs="+", default=list(NOISES), choices=NOISES)
     parser.add_argument("--replicate", type=int, default=0, help="to about so many documents")
     parser.add_argument("--seeds", type=int, default=10, help="at most; the paper has 10")
     parser.add_argument("--patience", type=float, default=10, help="seconds for further seeds")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
+    parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     methods = [method for method in options.methods if is_available(method)]
     for method in sorted(set(options.methods) - set(methods)):
         print(f"{method} is left out: this version of the library does not have it yet.")
 
-    record: dict[str, Any] = {"machine": machine(), "replicate": options.replicate, "tables": {}}
+    packages = ("thresher", "numpy", "scipy", "scikit-learn")
+    record: dict[str, Any] = {"machine": machine(*packages)}
+    record |= {"replicate": options.replicate, "tables": {}}
     began = time.perf_counter()
     for name in options.corpora:
-        corpus = load_text_counts(name, options.data)
+        corpus = load_text_counts(name)
         tfidf = TfIdf(N_WORDS).fit(corpus.counts)
         weights = tfidf.transform(corpus.counts)
         for noise in options.noise:
@@ -319,10 +292,9 @@ def main() -> None:
             show_topics(f"Paper E, table {'V' if name == 'bbc_news' else 'VI'}: {setting}", runs)
             record["tables"][f"{name} {noise}"] = {**facts, "runs": runs}
             record["minutes"] = (time.perf_counter() - began) / 60
-            options.out.mkdir(parents=True, exist_ok=True)
             suffix = "_replicated" if options.replicate else ""
             path = options.out / f"paper_e_topics{suffix}.json"
-            path.write_text(json.dumps(record, indent=1))
+            write_json(path, record)
     print(path)
 
 

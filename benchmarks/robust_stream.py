@@ -5,25 +5,21 @@ their entries, noise 0.02). Every method learns 49 atoms; what counts is the rel
 *clean* held-out samples, all coded robustly (exact Huber codes) on each dictionary, and the seconds
 of learning. Methods run interleaved, on fresh data for each seed; medians and spreads are printed.
 
-SPAMS runs with one thread and with two, the faster counts; OMP_WAIT_POLICY=passive keeps it from
-spinning on a shared machine. Run it with ``pip install -e ".[bench]"``:
+SPAMS runs with one thread and with two, the faster counts. Run it with
+``pip install -e ".[bench]"``:
 
     python benchmarks/robust_stream.py [--seeds 3] [--samples 20000] [--slow]
 """
 
 import argparse
-import json
-import os
-import platform
-import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-
 import numpy as np
+from common import RESULTS, command_line, interleaved, machine, spread, write_json
 from threadpoolctl import threadpool_limits
 
 from thresher import OnlineRobustNMF
@@ -172,14 +168,12 @@ def streams(seed: int, n_samples: int) -> tuple[Any, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = command_line(__doc__)
     parser.add_argument("--seeds", type=int, default=3, help="how many")
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--samples", type=int, default=20_000)
     parser.add_argument("--slow", action="store_true", help="also the peers that take seconds")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
+    parser.add_argument("--out", type=Path, default=RESULTS)
     arguments = parser.parse_args()
     methods = FAST | (SLOW if arguments.slow else {})
     warnings.simplefilter("ignore")
@@ -195,10 +189,9 @@ def main() -> None:
             clean_error(train.dictionary, test.data, test.clean)
         )
         rows["true dictionary"]["seconds"].append(0.0)
-        for name, learn in methods.items():
-            started = time.perf_counter()
-            D = learn(train.data, seed)
-            rows[name]["seconds"].append(time.perf_counter() - started)
+        jobs = {name: partial(learn, train.data) for name, learn in methods.items()}
+        for name, _, D, spent in interleaved(jobs, [seed]):
+            rows[name]["seconds"].append(spent.wall)
             rows[name]["error"].append(clean_error(D, test.data, test.clean))
     report(rows, arguments)
 
@@ -215,28 +208,22 @@ def report(rows: dict[str, dict[str, list[float]]], arguments: argparse.Namespac
     for name, row in rows.items():
         ratio = {k: np.divide(row[k], rows[base][k]) for k in row}
         ratios[name] = {k: list(map(float, v)) for k, v in ratio.items()}
-        spread = {k: f"{np.median(v):.3f} [{v.min():.3f}, {v.max():.3f}]" for k, v in ratio.items()}
+        shown = {k: spread(v, 3) for k, v in ratio.items()}
         print(
-            f"{name:30} {median[name]['seconds']:9.3f} {spread['seconds']:>20} "
-            f"{median[name]['error']:12.4f} {spread['error']:>20}"
+            f"{name:30} {median[name]['seconds']:9.3f} {shown['seconds']:>20} "
+            f"{median[name]['error']:12.4f} {shown['error']:>20}"
         )
     reached = time_to_errors([0], arguments.samples, [0.04, 0.03, 0.025, 0.0215, 0.02, 0.018])
     print("Thresher auto, seconds to a clean error of", reached)
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    machine = {
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "cores": os.cpu_count(),
-    }
     document = {
         "rows": rows,
         "ratios": ratios,
         "base": base,
         "time_to": reached,
-        "machine": machine,
+        "machine": machine("numpy"),
     }
     path = arguments.out / "robust_stream.json"
-    path.write_text(json.dumps(document, indent=1))
+    write_json(path, document)
     print(path)
 
 

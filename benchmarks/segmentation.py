@@ -9,15 +9,13 @@ without a radius and with δ_F = 0.15, for both methods.
     THRESHER_DATA=folder python benchmarks/segmentation.py --pictures folder_for_pictures
 """
 
-import argparse
-import json
 import platform
-import time
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common import RESULTS, by_setting, clock, command_line, write_json
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
@@ -51,18 +49,16 @@ def measure(
     rows = []
     pictures = {}
     for setting, options in SETTINGS.items():
-        started = time.perf_counter()
-        model = ImageSegmenter(
-            3, n_superpixels=n_superpixels, random_state=0, verbose=0, **options
-        ).fit(image)
-        seconds = time.perf_counter() - started
+        with clock() as factorising:
+            model = ImageSegmenter(
+                3, n_superpixels=n_superpixels, random_state=0, verbose=0, **options
+            ).fit(image)
         for k in SEGMENTS:
             found = {"SymmetricManhattanNMF": cluster_rows(model.embedding_, k, 0)}
-            started = time.perf_counter()
             cuts = SpectralClustering(k, affinity="precomputed", random_state=0)
-            found["normalised cuts"] = cuts.fit_predict(model.similarity_)
-            times = {"SymmetricManhattanNMF": seconds}
-            times["normalised cuts"] = time.perf_counter() - started
+            with clock() as cutting:
+                found["normalised cuts"] = cuts.fit_predict(model.similarity_)
+            times = {"SymmetricManhattanNMF": factorising.wall, "normalised cuts": cutting.wall}
             for method, patches in found.items():
                 labels = patches[model.superpixels_]
                 score = probabilistic_rand_index(labels, truths)
@@ -98,30 +94,19 @@ def measure(
 
 def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Means over the images, and how often the symmetric factorisation is ahead of the cuts."""
-    keys = list(dict.fromkeys((r["setting"], r["method"], r["segments"]) for r in rows))
+    settings = list(by_setting(rows, ("setting", "method", "segments")))
     out = []
-    for setting, method, segments in keys:
-        mine = [
-            r
-            for r in rows
-            if (r["setting"], r["method"], r["segments"]) == (setting, method, segments)
-        ]
-        scores = np.array([r["rand"] for r in mine])
+    for setting, mine in settings:
+        scores = np.array([row["rand"] for row in mine])
         line = {
-            "setting": setting,
-            "method": method,
-            "segments": segments,
+            **setting,
             "rand": round(float(scores.mean()), 4),
             "standard_error": round(float(scores.std(ddof=1) / np.sqrt(len(scores))), 4),
-            "seconds": round(float(np.mean([r["seconds"] for r in mine])), 2),
+            "seconds": round(float(np.mean([row["seconds"] for row in mine])), 2),
         }
-        if method == "SymmetricManhattanNMF":
-            cuts = [
-                r["rand"]
-                for r in rows
-                if (r["setting"], r["method"], r["segments"])
-                == (setting, "normalised cuts", segments)
-            ]
+        if setting["method"] == "SymmetricManhattanNMF":
+            beside = {**setting, "method": "normalised cuts"}
+            cuts = [row["rand"] for other, theirs in settings if other == beside for row in theirs]
             line["ahead_of_cuts"] = round(float(np.mean(scores > cuts)), 3)
             line["difference"] = round(float(np.mean(scores - cuts)), 4)
         out.append(line)
@@ -129,13 +114,11 @@ def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = command_line(__doc__)
     parser.add_argument("--pictures", type=Path, help="folder for segmentation.png")
     parser.add_argument("--superpixels", type=int, default=500)
     parser.add_argument("--images", type=int, default=30)
-    parser.add_argument(
-        "--output", type=Path, default=Path(__file__).parent / "results" / "segmentation.json"
-    )
+    parser.add_argument("--output", type=Path, default=RESULTS / "segmentation.json")
     options = parser.parse_args()
     with np.load(find_data_file("bsds500_30img.npz"), allow_pickle=False) as stored:
         images, truths = stored["images"], stored["segmentations"]
@@ -169,7 +152,7 @@ def main() -> None:
         "superpixels": options.superpixels,
         "summary": summary(rows),
     }
-    options.output.write_text(json.dumps(document, indent=1) + "\n")
+    write_json(options.output, document)
     if options.pictures:
         options.pictures.mkdir(parents=True, exist_ok=True)
         columns = list(shown[0])

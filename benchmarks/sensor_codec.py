@@ -28,21 +28,17 @@ bytes, dictionaries included, at 10 and 20 %; and the paper's scheme (η₀ larg
     THRESHER_DATA=folder python benchmarks/sensor_codec.py [--parts …] [--data folder]
 """
 
-import argparse
 import copy
-import json
-import os
-import time
 import zlib
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import fpzip
 import numpy as np
 import zfpy
 import zstandard
+from common import RESULTS, clock, command_line, read_json, write_json
 
 from thresher import SensorCodec
 from thresher.datasets.files import find_data_file
@@ -52,7 +48,6 @@ from thresher.testing import damaged
 QUANTITIES = ("temperature", "humidity", "pressure")
 ERRORS = (0.01, 0.02, 0.05)
 HALF_LIVES: tuple[Any, ...] = ("no dictionary", 50, 200, 1000, 5000, "auto")
-RESULTS = Path(__file__).parent / "results" / "sensor_codec.json"
 
 
 def sensors(quantity: str) -> Array:
@@ -312,18 +307,17 @@ def speed() -> list[dict[str, Any]]:
         Y = sensors(quantity)
         for _ in range(2):  # the first time compiles
             edge, cloud = SensorCodec(error=error).edge(Y.shape[1]), SensorCodec().cloud()
-            begin = time.perf_counter()
-            packets = edge.send(Y)
-            middle = time.perf_counter()
-            for packet in packets:
-                cloud.receive(packet)
-            end = time.perf_counter()
+            with clock() as sending:
+                packets = edge.send(Y)
+            with clock() as receiving:
+                for packet in packets:
+                    cloud.receive(packet)
         rows.append(
             {
                 "quantity": quantity,
                 "error": error,
-                "edge rows/s": len(Y) / (middle - begin),
-                "cloud rows/s": len(Y) / (end - middle),
+                "edge rows/s": len(Y) / sending.wall,
+                "cloud rows/s": len(Y) / receiving.wall,
             }
         )
         print(rows[-1], flush=True)
@@ -340,19 +334,17 @@ PARTS: dict[str, Callable[[], Any]] = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Sensor compression, beside zstd, zfp and fpzip.")
+    parser = command_line(__doc__)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--data", help="folder with airly_krakow_2017.npz")
     options = parser.parse_args()
-    if options.data:
-        os.environ["THRESHER_DATA"] = options.data
-    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    file = RESULTS / "sensor_codec.json"
+    results = read_json(file)
     for part in options.parts:
         print(part)
         results[part] = PARTS[part]()
         packages = ("constriction", "zstandard", "zfpy", "fpzip", "numpy")
         results["versions"] = {name: version(name) for name in packages}
-        RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+        write_json(file, results)
 
 
 if __name__ == "__main__":

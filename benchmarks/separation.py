@@ -10,14 +10,12 @@ threshold on the rest.)
     THRESHER_DATA=folder python benchmarks/separation.py --pictures folder_for_pictures
 """
 
-import argparse
-import json
-import time
 import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common import RESULTS, clock, command_line, write_json
 from rich.console import Console
 from rich.table import Table
 from sklearn.decomposition import NMF
@@ -44,12 +42,10 @@ def videos(highway: bool) -> dict[str, tuple[Any, int, Any]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = command_line(__doc__)
     parser.add_argument("--pictures", type=Path, help="folder for a picture of each set")
     parser.add_argument("--highway", action="store_true")
-    parser.add_argument(
-        "--output", type=Path, default=Path(__file__).parent / "results" / "separation.json"
-    )
+    parser.add_argument("--output", type=Path, default=RESULTS / "separation.json")
     options = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
     rows = []
@@ -61,9 +57,8 @@ def main() -> None:
             "RobustNMF": RobustNMF(K, random_state=0, n_jobs=1, verbose=0),
             "NMF, Frobenius": NMF(K, init="nndsvda", max_iter=500, random_state=0),
         }.items():
-            started = time.perf_counter()
-            low_rank = model.inverse_transform(model.fit(X).transform(X))
-            seconds = time.perf_counter() - started
+            with clock() as spent:
+                low_rank = model.inverse_transform(model.fit(X).transform(X))
             rest = (255 * (X - low_rank)).reshape(images.shape)
             row = {
                 "set": name,
@@ -71,7 +66,7 @@ def main() -> None:
                 "method": method,
                 "explained": round(float(np.mean(np.abs(rest) <= 5)), 4),
                 "rest": round(float(np.mean(np.abs(rest))), 3),
-                "seconds": round(seconds, 1),
+                "seconds": round(spent.wall, 1),
             }
             if truth is not None:  # 255 moves, 170 is a border that nobody can tell
                 known = truth != 170
@@ -91,7 +86,7 @@ def main() -> None:
         shown = (f"{row['explained']:.1%}", f"{row['rest']:.2f}", str(row.get("best_f1", "")))
         table.add_row(row["set"], str(row["rank"]), row["method"], *shown, str(row["seconds"]))
     Console(width=110).print(table)
-    options.output.write_text(json.dumps({"summary": rows}, indent=1) + "\n")
+    write_json(options.output, {"summary": rows})
 
 
 if __name__ == "__main__":
