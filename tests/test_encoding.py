@@ -1,11 +1,15 @@
 """Codes: every solver pair agrees, CVXPY agrees, certificates hold, odd rows do no harm."""
 
+import re
+from pathlib import Path
+
 import cvxpy as cp
 import numpy as np
 import pytest
 
 from parts import solve
 from thresher.encoding import (
+    EXACT,
     AutoEncoder,
     Block,
     BlockADMM,
@@ -307,3 +311,10 @@ def test_newton_drops_all_blocking_bounds_in_one_step():
     start = np.ones((20, 40))
     encoding = Newton(1e-10, 200).finish(CodingProblem(D, SquaredL2()), X, None, start)
     assert encoding.n_iter.max() <= 10
+
+
+def test_the_page_tells_the_order_in_which_methods_are_tried():
+    page = (Path(__file__).parents[1] / "docs" / "encoders.md").read_text(encoding="utf-8")
+    told = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
+    tried = [type(candidate.make(1e-4, 100)).__name__ for candidate in EXACT]
+    assert told[: len(tried)] == tried
