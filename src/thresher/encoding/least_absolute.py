@@ -144,7 +144,7 @@ class LeastAbsolute:
         n_iter: Array,
     ) -> None:
         x, w = _weighted_samples(problem, X, weight)
-        atoms, l1 = _Atoms.of(problem), problem.regulariser.form.l1
+        atoms, l1 = _Atoms.of(problem), float(problem.regulariser.form.l1)
         K, F = atoms.D.shape
         theta = _NOTHING["float32"]
         sample_steps: Any = 0
@@ -196,8 +196,8 @@ class LeastAbsolute:
         lad_sparse_rows(
             SparseRows(X.indptr, X.indices, np.require(X.data, np.float64, ["C", "W"])),
             WordAtoms(words.Dt, words.sums, words.lengths),
-            problem.regulariser.form.l1,
-            _kinks(problem).zero_weight,
+            float(problem.regulariser.form.l1),
+            float(_kinks(problem).zero_weight),
             C,
             Limits(min(self.tol, _TOL), self.max_iter),
             Outcome(certificate, n_iter),

@@ -45,6 +45,8 @@ class RankOneSweeps:
         V = np.array(V, order="C")
         sums = A.sum(axis=1, dtype=np.float64)
         energies = np.einsum("kf,kf->k", A, A, dtype=np.float64)
+        weights = (half.amount * form.l1, half.amount * form.l2)
+        penalty = EntryPenalty.of(np.dtype(np.float64), (*weights, form.lower, form.upper))
         atoms = OrderedAtoms(A, half.atoms(len(A)), sums, energies)
         graph = _no_graph() if half.graph is None else _graph(half)
 
@@ -54,10 +56,8 @@ class RankOneSweeps:
                 rank_one_rows(
                     Samples.of(E, weight),
                     atoms,
-                    EntryPenalty(
-                        half.amount * form.l1, half.amount * form.l2, form.lower, form.upper
-                    ),
-                    half.square,
+                    penalty,
+                    float(half.square),
                     rows.start,
                     V,
                     SparseRows(*graph[:3]),
