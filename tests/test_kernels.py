@@ -1,5 +1,8 @@
 """Compiled loops against their NumPy twins: every dtype, odd sizes, read-only input."""
 
+import importlib
+import sys
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -208,3 +211,40 @@ def test_what_was_compiled_is_kept():
     for kernel in (compiling.kernel, compiling.strict_kernel):
         cached = kernel(lambda x: x)
         assert type(cached._cache).__name__ != "NullCache"
+
+
+BUNDLE = """
+from typing import Any, NamedTuple
+from thresher.kernels.bundles import bundle
+
+@bundle
+class {name}(NamedTuple):
+    {first}: Any
+    {second}: Any
+
+pair = {name}(whole=1.0, part=10.0)
+"""
+KERNEL = """
+from thresher.kernels.compiling import kernel
+
+@kernel
+def rest(pair):
+    return pair.whole - 2 * pair.part
+"""
+
+
+def test_kernels_on_disk_follow_the_fields_of_their_bundles(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    (tmp_path / "kernel_on_disk.py").write_text(KERNEL)
+    found = []
+    versions = [("Pair", "whole", "part"), ("Pair", "whole", "part"), ("Pair", "part", "whole")]
+    for name, first, second in [*versions, ("Two", "part", "whole")]:  # the kernel stays as it is
+        text = BUNDLE.format(name=name, first=first, second=second)
+        (tmp_path / "bundle_on_disk.py").write_text(text)
+        importlib.invalidate_caches()
+        made, compiled = map(importlib.import_module, ("bundle_on_disk", "kernel_on_disk"))
+        assert compiled.rest(made.pair) == 1 - 20
+        found.append(sum(compiled.rest.stats.cache_hits.values()))
+        del sys.modules["bundle_on_disk"], sys.modules["kernel_on_disk"]
+    assert found == [0, 1, 0, 0]

@@ -19,6 +19,8 @@ from thresher.encoding import (
     Status,
     duality_gap,
 )
+from thresher.kernels.lad_dense import lad_rows
+from thresher.kernels.lad_sparse import lad_sparse_rows
 from thresher.losses import L1Distance
 from thresher.penalties import L1, Constrained, ElasticNet
 from thresher.sets import Box, Simplex
@@ -324,3 +326,16 @@ def test_subnormal_atoms_are_zeros():
     D[1, 3], D[:, 5] = 1e-323, 1e-310
     problem = CodingProblem(D, L1Distance())
     assert (LeastAbsolute(TOL).encode(problem, X).status == Status.CONVERGED).all()
+
+
+def test_whole_numbers_compile_nothing_anew():
+    """A price of 1 is one of 1.0: each further signature would take half a minute."""
+    rng = np.random.default_rng(0)
+    D, X = rng.random((3, 12)), rng.random((4, 12))
+    known = []
+    for one in (1.0, 1):
+        problem = CodingProblem(D, L1Distance(one), Constrained(L1(one)))
+        for rows in (X, sparse.csr_array(X)):
+            LeastAbsolute().encode(problem, rows)
+        known.append((set(lad_rows.signatures), set(lad_sparse_rows.signatures)))
+    assert known[0] == known[1]

@@ -2,7 +2,6 @@
 
 import sys
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,12 +9,11 @@ from numpy.typing import NDArray
 from thresher.encoding.iterate import Block, RowSolver, State, Stop
 from thresher.encoding.problem import CodingProblem
 from thresher.kernels import block_admm as kernels
+from thresher.kernels.bundles import Atoms, CodePenalty, EntryPenalty, Samples, ShiftedInverse
 from thresher.linalg import Array
 
 ROUNDS_WITH_GAPS = 10
 """Rounds after which codes of rows with gaps are good enough to learn from (docs/choices.md)."""
-
-_NO_WEIGHTS = {name: np.empty((0, 0), dtype=name) for name in ("float32", "float64")}
 
 
 @dataclass(frozen=True)
@@ -107,10 +105,16 @@ class BlockADMM(RowSolver):
         H, rho, a = state["H"], state["rho"], self.relaxation
         C = np.empty_like(B)
         if _compiled_codes(problem):
-            form = problem.regulariser.form
-            l1, l2, relaxation = (H.dtype.type(v) for v in (form.l1, form.l2, a))
             kernels.nonnegative_codes(
-                B, H, C, np.empty_like(B), inverse, shift, l1, l2, rho, relaxation, times
+                B,
+                H,
+                C,
+                np.empty_like(B),
+                ShiftedInverse(inverse, shift),
+                CodePenalty.of(H.dtype, problem.regulariser.form),
+                rho,
+                H.dtype.type(a),
+                times,
             )
             return C
         step = 1 / (rho * shift)
@@ -124,14 +128,14 @@ class BlockADMM(RowSolver):
     def _begin(self, block: Block, state: State, Y: Array) -> None:
         """ρ of every row, and the first v and y − u, from predictions."""
         problem, X, weight = block.problem, block.X, block.weight
-        loss, constants = problem.loss, _constants(problem, X.dtype)
-        if constants:
-            weights = _NO_WEIGHTS[X.dtype.name] if weight is None else weight
+        loss, constants = problem.loss, problem.loss.entry_constants
+        if constants is not None:
             V: Array = np.empty_like(Y)
             Q: Array = np.empty_like(Y)
             rho: Array = np.empty((len(X), 1), dtype=X.dtype)
-            largest = X.dtype.type(self.rho)
-            kernels.begin(Y, X, weights, largest, *constants, rho, V, Q)
+            outliers = EntryPenalty.of(X.dtype, constants)
+            splitting, largest = kernels.Splitting(V, Q, rho), X.dtype.type(self.rho)
+            kernels.begin(Y, Samples.of(X, weight), largest, outliers, splitting)
         else:
             Y = _away_from_zero(block, Y)
             gradient = loss.gradient(X, Y, weight)
@@ -158,22 +162,18 @@ class BlockADMM(RowSolver):
     def _compiled_rounds(self, block: Block, state: State, times: int) -> None:
         """The same for separable envelopes and nonnegative codes, in one compiled loop."""
         problem, X, weight = block.problem, block.X, block.weight
-        form = problem.regulariser.form
-        inverse, shift = self._matrices(problem)
-        number = X.dtype.type
+        constants = problem.loss.entry_constants
+        assert constants is not None  # else the rounds are not compiled
         kernels.rounds(
-            X,
-            _NO_WEIGHTS[X.dtype.name] if weight is None else weight,
-            problem.D,
-            problem.transposed,
-            inverse,
-            shift,
-            *(state[name] for name in ("H", "V", "Q", "rho")),
-            number(self.relaxation),
-            number(form.l1),
-            number(form.l2),
+            Samples.of(X, weight),
+            Atoms(problem.D, problem.transposed),
+            ShiftedInverse(*self._matrices(problem)),
+            state["H"],
+            kernels.Splitting(state["V"], state["Q"], state["rho"]),
+            X.dtype.type(self.relaxation),
+            CodePenalty.of(X.dtype, problem.regulariser.form),
+            EntryPenalty.of(X.dtype, constants),
             self.inner,
-            *_constants(problem, X.dtype),
             times,
         )
 
@@ -207,11 +207,6 @@ class Rough(Stop):
 
 def _compiled_codes(problem: CodingProblem) -> bool:
     return problem.regulariser.form.lacks_plain_codes is None
-
-
-def _constants(problem: CodingProblem, dtype: np.dtype[Any]) -> tuple[Any, ...]:
-    """``l1, l2, lower, upper`` of the loss as compiled loops take them; none if it has no such."""
-    return tuple(dtype.type(value) for value in problem.loss.entry_constants or ())
 
 
 def mean_weight(block: Block) -> Array:

@@ -8,10 +8,11 @@ from scipy import sparse
 
 from thresher.encoding.iterate import Encoding, Status
 from thresher.encoding.problem import DENSE, CodingProblem, Rows
+from thresher.kernels.bundles import Atoms, Limits, Outcome, Samples, ShiftedInverse, SparseRows
 from thresher.kernels.floors import TINY
 from thresher.kernels.lad_dense import lad_rows
 from thresher.kernels.lad_smoothed import smoothed_rows
-from thresher.kernels.lad_sparse import lad_sparse_rows
+from thresher.kernels.lad_sparse import WordAtoms, lad_sparse_rows
 from thresher.kernels.lad_start import lad_start
 from thresher.linalg import Array
 from thresher.losses import Kinks, L1Distance
@@ -143,29 +144,26 @@ class LeastAbsolute:
         n_iter: Array,
     ) -> None:
         x, w = _weighted_samples(problem, X, weight)
-        atoms, l1 = _Atoms.of(problem), problem.regulariser.form.l1
+        atoms, l1 = _Atoms.of(problem), float(problem.regulariser.form.l1)
         K, F = atoms.D.shape
         theta = _NOTHING["float32"]
         sample_steps: Any = 0
         if atoms.wide:
             if not warm:
                 sample_steps = self._sample_start(atoms, x, w, l1, C)
-            smoothed_rows(x, w, atoms.D, l1, F // _FIRST_SHARE, _LAST_PER_ATOM * K, C)
+            first, last = F // _FIRST_SHARE, _LAST_PER_ATOM * K
+            smoothed_rows(Samples(x, w), atoms.D, l1, first, last, C)
         elif self.rounds > 0:
             C[:], theta = self._start(problem, x, w, C if warm else None)
         lad_rows(
-            x,
-            w,
-            atoms.D,
-            atoms.Dt,
+            Samples(x, w),
+            Atoms(atoms.D, atoms.Dt),
             l1,
             C,
             theta,
-            min(self.tol, _TOL),
-            self.max_iter,
             _WATCHED_PER_ATOM * K if atoms.wide else F,
-            certificate,
-            n_iter,
+            Limits(min(self.tol, _TOL), self.max_iter),
+            Outcome(certificate, n_iter),
         )
         n_iter += sample_steps
 
@@ -173,19 +171,16 @@ class LeastAbsolute:
         """The optimum over a sample of the features; how many steps that took."""
         certificate, n_iter = np.empty(len(X)), np.empty(len(X), dtype=np.int64)
         sample = atoms.sample
+        weights = np.take(weight, sample, axis=1) if len(weight) else weight
         lad_rows(
-            np.take(X, sample, axis=1),
-            np.take(weight, sample, axis=1) if len(weight) else weight,
-            atoms.sample_atoms,
-            atoms.sample_transposed,
+            Samples(np.take(X, sample, axis=1), weights),
+            Atoms(atoms.sample_atoms, atoms.sample_transposed),
             l1 * len(sample) / X.shape[1],
             C,
             _NOTHING["float32"],
-            min(self.tol, _TOL),
-            self.max_iter,
             len(sample),
-            certificate,
-            n_iter,
+            Limits(min(self.tol, _TOL), self.max_iter),
+            Outcome(certificate, n_iter),
         )
         return n_iter
 
@@ -199,19 +194,13 @@ class LeastAbsolute:
                 "are then linear in the codes; pass dense samples."
             )
         lad_sparse_rows(
-            X.indptr,
-            X.indices,
-            np.require(X.data, np.float64, ["C", "W"]),
-            words.Dt,
-            words.sums,
-            words.lengths,
-            problem.regulariser.form.l1,
-            _kinks(problem).zero_weight,
+            SparseRows(X.indptr, X.indices, np.require(X.data, np.float64, ["C", "W"])),
+            WordAtoms(words.Dt, words.sums, words.lengths),
+            float(problem.regulariser.form.l1),
+            float(_kinks(problem).zero_weight),
             C,
-            min(self.tol, _TOL),
-            self.max_iter,
-            certificate,
-            n_iter,
+            Limits(min(self.tol, _TOL), self.max_iter),
+            Outcome(certificate, n_iter),
         )
 
     def _start(
@@ -234,12 +223,9 @@ class LeastAbsolute:
         for first in range(0, len(X), _START_ROWS):
             some = slice(first, first + _START_ROWS)
             lad_start(
-                rows[some],
-                weights[some] if len(weights) else weights,
-                unit.D,
-                unit.Dt,
-                unit.inverse,
-                unit.shift,
+                Samples(rows[some], weights[some] if len(weights) else weights),
+                Atoms(unit.D, unit.Dt),
+                ShiftedInverse(unit.inverse, unit.shift),
                 l1,
                 self.rounds,
                 codes is not None,

@@ -8,7 +8,8 @@ import numpy as np
 from thresher.encoding.block_admm import BlockADMM
 from thresher.encoding.iterate import Encoder, Encoding, Never
 from thresher.encoding.problem import DENSE, CodingProblem, Rows
-from thresher.kernels.newton import newton_rows
+from thresher.kernels.bundles import CodePenalty, EntryPenalty, Limits, Outcome, Samples
+from thresher.kernels.newton import CurvedAtoms, newton_rows
 from thresher.linalg import Array
 
 # Where there are this many features for each atom, codes of a subsample of the features are an
@@ -71,22 +72,16 @@ class Newton:
         n_iter = np.zeros(len(X), dtype=np.int32)
         L = problem.dictionary_bound * (1.0 if weight is None else max(1.0, float(weight.max())))
         largest = float(np.diag(problem.gram).max(initial=0.0))
+        ridge = _RIDGE[X.dtype.name] * (largest if largest > 0 else 1.0)
         newton_rows(
-            X,
-            np.empty((0, 0), dtype=X.dtype) if weight is None else weight,
-            problem.D,
-            problem.gram,
-            number(L),
+            Samples.of(X, weight),
+            CurvedAtoms(problem.D, problem.gram, number(L), number(ridge)),
             problem.gradient_scale(X, weight),
-            number(form.l1),
-            number(form.l2),
-            *(number(value) for value in constants),
+            CodePenalty.of(X.dtype, form),
+            EntryPenalty.of(X.dtype, constants),
             C,
-            self.tol,
-            self.max_iter,
-            number(_RIDGE[X.dtype.name] * (largest if largest > 0 else 1.0)),
-            certificate,
-            n_iter,
+            Limits(self.tol, self.max_iter),
+            Outcome(certificate, n_iter),
         )
         return Encoding.certified(C, n_iter, certificate, self.tol)
 

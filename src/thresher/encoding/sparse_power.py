@@ -7,7 +7,8 @@ import numpy as np
 
 from thresher.encoding.iterate import Encoding, Status
 from thresher.encoding.problem import DENSE, CodingProblem, Rows
-from thresher.kernels.sparse_power import encode_rows, rough_rows
+from thresher.kernels.bundles import Limits, Outcome, SparseRows
+from thresher.kernels.sparse_power import PowerProblem, encode_rows, rough_rows
 from thresher.linalg import Array
 
 _ROUGH_STEPS = 8  # EM steps before Newton's; by judgement
@@ -46,21 +47,13 @@ class SparsePower:
         n, dtype = X.shape[0], problem.D.dtype
         C = np.zeros((n, len(problem.D)), dtype=dtype) if start is None else start.copy()
         certificate, n_iter = np.zeros(n, dtype=dtype), np.zeros(n, dtype=np.int32)
-        s, alpha, l2 = _constants(problem)
         encode_rows(
-            X.indptr,
-            X.indices,
-            X.data,
-            problem.transposed,
-            s,
-            alpha,
-            l2,
-            dtype.type(self.tol),
+            SparseRows(X.indptr, X.indices, X.data),
+            _power(problem),
             _ROUGH_STEPS,
-            self.max_iter,
             C,
-            certificate,
-            n_iter,
+            Limits(dtype.type(self.tol), self.max_iter),
+            Outcome(certificate, n_iter),
         )
         return Encoding.certified(C, n_iter, certificate, self.tol)
 
@@ -81,17 +74,16 @@ class RoughSparsePower(SparsePower):
         """Codes to learn from."""
         n, dtype = X.shape[0], problem.D.dtype
         C = np.zeros((n, len(problem.D)), dtype=dtype)
-        s, alpha, l2 = _constants(problem)
-        rough_rows(X.indptr, X.indices, X.data, problem.transposed, s, alpha, l2, self.steps, C)
+        rough_rows(SparseRows(X.indptr, X.indices, X.data), _power(problem), self.steps, C)
         status = np.full(n, Status.MAX_ITER, dtype=np.int8)
         n_iter = np.full(n, self.steps, dtype=np.int32)
         return Encoding(C, status, n_iter, np.full(n, np.nan, dtype=dtype))
 
 
-def _constants(problem: CodingProblem) -> tuple[Array, Any, Any]:
-    """``Σ_f D + α·l1`` for each atom, α and l2."""
+def _power(problem: CodingProblem) -> PowerProblem:
+    """The problem as kernels take it."""
     form, alpha = problem.regulariser.form, problem.loss.order
     assert alpha is not None  # required
     number = problem.D.dtype.type
     s = problem.row_sums + number(alpha * form.l1)
-    return s, number(alpha), number(form.l2)
+    return PowerProblem(problem.transposed, s, number(alpha), number(form.l2))

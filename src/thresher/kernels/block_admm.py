@@ -4,11 +4,23 @@ Constants of a row are computed outside the loop over its entries, and no litera
 float32, which numba would widen to float64: both halve the speed.
 """
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numba import njit
 
+from thresher.kernels.bundles import bundle
 from thresher.kernels.compiling import helper, kernel
 from thresher.kernels.envelope import outlier
+
+
+@bundle
+class Splitting(NamedTuple):
+    """Predictions y split off from cD, and their scaled duals u."""
+
+    V: Any  # (n, F), v = y + u
+    Q: Any  # (n, F), y − u; in between cD
+    rho: Any  # (n, 1), the penalty of a row
 
 
 @njit(inline="always")
@@ -18,11 +30,14 @@ def _dual(e, l1, shrink, lower, upper, scale):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _split(Q, V, X, weight, rho, relaxation, l1, l2, lower, upper):  # type: ignore[no-untyped-def]
+def _split(samples, splitting, relaxation, outliers):  # type: ignore[no-untyped-def]
     """From ``cD`` in Q: the new v in V, and ``y − u`` in Q; y and u follow from v alone.
 
-    The step of the proximal map is ``t = weight/ρ``. ``weight`` is empty if all weigh one.
+    The step of the proximal map is ``t = weight/ρ``.
     """
+    X, weight = samples
+    V, Q, rho = splitting
+    l1, l2, lower, upper = outliers
     one = X.dtype.type(1)
     a, rest = relaxation, one - relaxation
     for i in range(X.shape[0]):
@@ -49,8 +64,11 @@ def _split(Q, V, X, weight, rho, relaxation, l1, l2, lower, upper):  # type: ign
 
 
 @kernel
-def begin(Y, X, weight, largest_rho, l1, l2, lower, upper, rho, V, Q):  # type: ignore[no-untyped-def]
+def begin(Y, samples, largest_rho, outliers, splitting):  # type: ignore[no-untyped-def]
     """From predictions: ρ of every row, ``v = y + u`` and ``y − u``, with u the gradient over ρ."""
+    X, weight = samples
+    V, Q, rho = splitting
+    l1, l2, lower, upper = outliers
     one, zero = X.dtype.type(1), X.dtype.type(0)
     shrink = one / (one + l2)
     for i in range(X.shape[0]):
@@ -77,11 +95,13 @@ def begin(Y, X, weight, largest_rho, l1, l2, lower, upper, rho, V, Q):  # type: 
 
 
 @helper
-def code_steps(B, H, C, room, inverse, shift, l1, l2, rho, relaxation, times):  # type: ignore[no-untyped-def]
+def code_steps(B, H, C, room, solution, penalty, rho, relaxation, times):  # type: ignore[no-untyped-def]
     """ADMM steps on ``½ c G cᵀ − b·c + (l1 Σc + l2/2 ‖c‖²)/ρ`` over ``c ≥ 0``, in K dimensions.
 
     H is the state: p = prox(h) is feasible and ``w = h − p`` the dual. C gets the last c.
     """
+    inverse, shift = solution
+    l1, l2 = penalty
     zero, one = H.dtype.type(0), H.dtype.type(1)
     a = relaxation
     plain = l1 == zero and l2 == zero
@@ -109,20 +129,24 @@ def code_steps(B, H, C, room, inverse, shift, l1, l2, rho, relaxation, times):  
 
 
 @kernel
-def nonnegative_codes(B, H, C, room, inverse, shift, l1, l2, rho, relaxation, times):  # type: ignore[no-untyped-def]
+def nonnegative_codes(B, H, C, room, solution, penalty, rho, relaxation, times):  # type: ignore[no-untyped-def]
     """`code_steps`, for Python."""
-    code_steps(B, H, C, room, inverse, shift, l1, l2, rho, relaxation, times)
+    code_steps(B, H, C, room, solution, penalty, rho, relaxation, times)
 
 
 @kernel
 def rounds(  # type: ignore[no-untyped-def]
-    X, weight, D, DT, inverse, shift, H, V, Q, rho, relaxation, code_l1, code_l2, inner,
-    l1, l2, lower, upper, times,
-):  # fmt: skip
-    """Whole rounds of the block encoder without coming back to the interpreter."""
+    samples, atoms, solution, H, splitting, relaxation, penalty, outliers, inner, times
+):
+    """Whole rounds of the block encoder without coming back to the interpreter.
+
+    ``outliers`` is the penalty of the envelope, ``penalty`` that of the codes, ``inner`` the number
+    of `code_steps` in a round.
+    """
+    Q, rho = splitting.Q, splitting.rho
     B, C, room = np.empty_like(H), np.empty_like(H), np.empty_like(H)
     for _ in range(times):
-        np.dot(Q, DT, B)
-        code_steps(B, H, C, room, inverse, shift, code_l1, code_l2, rho, relaxation, inner)
-        np.dot(C, D, Q)
-        _split(Q, V, X, weight, rho, relaxation, l1, l2, lower, upper)
+        np.dot(Q, atoms.Dt, B)
+        code_steps(B, H, C, room, solution, penalty, rho, relaxation, inner)
+        np.dot(C, atoms.D, Q)
+        _split(samples, splitting, relaxation, outliers)

@@ -22,8 +22,9 @@ def outlier_cost(r, l1, l2):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def value_and_gradient(X, Y, l1, l2, lower, upper, gradient, value):  # type: ignore[no-untyped-def]
+def value_and_gradient(X, Y, outliers, gradient, value):  # type: ignore[no-untyped-def]
     """Gradient ``r − e`` in the prediction, and the value of every row; ``e = x − y``."""
+    l1, l2, lower, upper = outliers
     one = X.dtype.type(1)
     shrink = one / (one + l2)
     for i in range(X.shape[0]):

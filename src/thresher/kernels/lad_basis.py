@@ -5,20 +5,58 @@ when the feature's prediction rises by one and the others stay. It is explicit a
 exchange, add or remove a feature or an atom is one pass over it.
 """
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from thresher.kernels.compiling import helper
 from thresher.kernels.products import add, copy
 
 
+class Codes(NamedTuple):
+    """The state of every atom, in the basis or not."""
+
+    c: Any  # (K), codes
+    cost: Any  # (K), q − Σ θ_f D_f over the features outside the basis, less penalties
+    z: Any  # (K), prices: the same over all features
+    held: Any  # (K), whether a code outside the basis is held at its value
+    negative: Any  # (K), whether a code is below zero, and pays its penalty
+
+
+class Basis(NamedTuple):
+    """Slots of interpolated features and free atoms; how many are used is told beside it."""
+
+    features: Any  # (K + 1), the feature of each slot
+    free: Any  # (K + 1), the atom of each slot
+    place: Any  # (K), the slot of an atom, or −1
+    inverse: Any  # (K + 1, K + 1), by slots of features and of atoms
+    theta: Any  # (K), the dual θ of the feature of each slot
+
+
 @helper
-def pair(Dt, features, n_features, atoms, n_atoms, size, T, free, basis, inverse):  # type: ignore[no-untyped-def]
+def room_for_codes(K):  # type: ignore[no-untyped-def]
+    """`Codes` of K atoms, still to be filled."""
+    held, negative = np.empty(K, np.bool_), np.empty(K, np.bool_)
+    return Codes(np.empty(K), np.empty(K), np.empty(K), held, negative)
+
+
+@helper
+def room_for_basis(K):  # type: ignore[no-untyped-def]
+    """A `Basis` of up to K slots, and one more in between."""
+    features, free = np.empty(K + 1, np.int64), np.empty(K + 1, np.int64)
+    place, inverse, theta = np.empty(K, np.int64), np.empty((K + 1, K + 1)), np.empty(K)
+    return Basis(features, free, place, inverse, theta)
+
+
+@helper
+def pair(Dt, features, atoms, size, T, basis):  # type: ignore[no-untyped-def]
     """Pair features with atoms, in the order of the features, as far as they are independent.
 
     The first features get their place in the basis, each with the atom that it determines best.
     ``T`` is the derivative of predictions in codes; to exchange a feature for an atom is one
     elimination step, and the inverse is read off in the end. Returns the number of pairs.
     """
+    n_features, n_atoms = features.size, atoms.size
     for a in range(n_features):
         row, column = T[a], Dt[features[a]]
         for b in range(n_atoms):
@@ -50,28 +88,30 @@ def pair(Dt, features, n_features, atoms, n_atoms, size, T, free, basis, inverse
                 other[at] = 0
                 add(other, factor, row)
         taken[at] = True
-        rows[n], columns[n], free[n], basis[n] = a, at, atoms[at], features[a]
+        rows[n], columns[n] = a, at
+        basis.free[n], basis.features[n] = atoms[at], features[a]
         n += 1
     for j in range(n):
         for i in range(n):
-            inverse[j, i] = T[rows[i], columns[j]]
+            basis.inverse[j, i] = T[rows[i], columns[j]]
     return n
 
 
 @helper
-def vertex(x, basis, Dt, words, free, n, inverse, held, c):  # type: ignore[no-untyped-def]
+def vertex(x, Dt, words, basis, n, codes):  # type: ignore[no-untyped-def]
     """The free codes: those that interpolate x in the basis, besides the codes that are held.
 
-    Basic feature j is entry ``basis[j]`` of x, and row ``words[j]`` of Dt.
+    Basic feature j is entry ``features[j]`` of x, and row ``words[j]`` of Dt.
     """
+    c, held, free = codes.c, codes.held, basis.free
     for i in range(n):
         c[free[i]] = 0.0
     for j in range(n):
-        value, column = x[basis[j]], Dt[words[j]]
+        value, column = x[basis.features[j]], Dt[words[j]]
         for k in range(c.size):
             if held[k]:
                 value -= c[k] * column[k]
-        row = inverse[j]
+        row = basis.inverse[j]
         for i in range(n):
             c[free[i]] += value * row[i]
 

@@ -3,14 +3,38 @@
 Where features are very many, only those near zero are watched.
 """
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
+from thresher.kernels.bundles import KinkRoom, Limits
 from thresher.kernels.compiling import helper, strict_helper, strict_kernel
-from thresher.kernels.lad_basis import pair, vertex
+from thresher.kernels.lad_basis import pair, room_for_basis, room_for_codes, vertex
 from thresher.kernels.lad_bounds import absolute, lower_bound, total_of
-from thresher.kernels.lad_pivots import perturb, pivots
+from thresher.kernels.lad_pivots import PricedAtoms, Watched, perturb, pivots
 from thresher.kernels.products import add, copy, dot, residual
 from thresher.kernels.weighted_median import weighted_select
+
+
+class _Row(NamedTuple):
+    """A row, by feature."""
+
+    x: Any  # (F), the data
+    w: Any  # (F), their weights
+    e: Any  # (F), residuals
+    side: Any  # (F), the sides of zero that they are on, 1 or −1
+    dual: Any  # (F), θ
+
+
+class _Room(NamedTuple):
+    """What the work on a row needs beside it."""
+
+    watched: Any  # `Watched`, of up to F features
+    local: Any  # (K, F), the atoms at the watched features
+    kinks: Any  # `KinkRoom`, for F + K of them
+    table: Any  # (2K + 8, K), for pairing features with atoms
+    atoms: Any  # (K + 1), atoms that are used,
+    used: Any  # (K + 1), and their codes
 
 
 @strict_helper
@@ -30,14 +54,14 @@ def _likely(theta, w, most, sizes, known):  # type: ignore[no-untyped-def]
 
 
 @strict_helper
-def _watch(  # type: ignore[no-untyped-def]
-    e, w, side, D, count, free, basis, n, ids, slot, near_e, near_side, near_w, local, gathered,
-    times, gains, marks,
-):  # fmt: skip
+def _watch(row, D, count, basis, n, room):  # type: ignore[no-untyped-def]
     """Watch the basis and the ``count`` features nearest to zero; how many, and the next distance.
 
-    ``basis`` comes with places in e, and leaves with places among the watched features.
+    The features of the basis come with places in e, and leave with places among the watched ones.
     """
+    e, w, features, free = row.e, row.w, basis.features, basis.free
+    ids, slot, gathered = room.watched.ids, room.watched.slot, room.watched.gathered
+    times, gains, marks = room.kinks
     V = e.size
     radius = np.inf
     if count < V:
@@ -46,146 +70,145 @@ def _watch(  # type: ignore[no-untyped-def]
         radius = weighted_select(times, gains, marks, V, float(count), float(V))[0]
     marks[:V] = -1
     for j in range(n):
-        marks[basis[j]] = j
+        marks[features[j]] = j
     m = 0
     for f in range(V):
         ids[m], slot[m] = f, marks[f]
         m += marks[f] >= 0 or (w[f] > 0 and abs(e[f]) <= radius)
+    near_e, near_side, near_w = room.watched.e, room.watched.side, room.watched.w
     for p in range(m):
         f = ids[p]
-        near_e[p], near_side[p], near_w[p] = e[f], side[f], w[f]
+        near_e[p], near_side[p], near_w[p] = e[f], row.side[f], w[f]
         if slot[p] >= 0:
-            basis[slot[p]], near_e[p] = p, 0.0
+            features[slot[p]], near_e[p] = p, 0.0
     if m == V:  # D serves as it is
         gathered[:] = m
         return m, radius
     gathered[:] = 0
     for i in range(n):
-        row, atom = local[free[i]], D[free[i]]
+        near, atom = room.local[free[i]], D[free[i]]
         for p in range(m):
-            row[p] = atom[ids[p]]
+            near[p] = atom[ids[p]]
         gathered[free[i]] = m
     return m, radius
 
 
 @helper
-def _settle(  # type: ignore[no-untyped-def]
-    x, w, D, Dt, penalty, basis, free, n, inverse, held, c, cost, negative, e, side, atoms, used
-):
+def _settle(row, D, atoms, codes, basis, n, room):  # type: ignore[no-untyped-def]
     """Codes and residuals afresh from the basis; the signs and costs that rounding had wrong."""
-    vertex(x, basis, Dt, basis, free, n, inverse, held, c)
+    x, w, e, side, _ = row
+    c, cost, _, _, negative = codes
+    features, free = basis.features, basis.free
+    vertex(x, atoms.Dt, features, basis, n, codes)
     for i in range(n):
         k = free[i]
         if (c[k] < 0) != negative[k]:
             negative[k] = c[k] < 0
-            cost[k] += -penalty[k] if negative[k] else penalty[k]
-    residual(x, c, D, atoms, used, e)
+            cost[k] += -atoms.penalty[k] if negative[k] else atoms.penalty[k]
+    residual(x, c, D, room.atoms, room.used, e)
     for j in range(n):
-        e[basis[j]] = 0.0
+        e[features[j]] = 0.0
     for f in range(e.size):
         if e[f] * side[f] < 0:
             side[f] = -side[f]
-            add(cost, -2 * side[f] * w[f], Dt[f])
+            add(cost, -2 * side[f] * w[f], atoms.Dt[f])
 
 
 @strict_helper
-def _optimise(  # type: ignore[no-untyped-def]
-    x, w, D, Dt, l1, size, peak, penalty, known, n_known, count, tol, max_iter,
-    c, held, free, basis, inverse, dual, e, side, ids, slot, near_e, near_side, near_w, dy,
-    times, gains, marks, local, table,
-):  # fmt: skip
+def _optimise(row, D, atoms, l1, known, count, codes, basis, limits, room):  # type: ignore[no-untyped-def]
     """The optimum over the features of x, from the codes that are held and features to try.
 
-    ``basis`` gets its features, ``free`` its atoms, ``dual`` θ.
+    The basis gets its features and its atoms, the row its dual; returns how many slots there are,
+    and the number of steps.
     """
+    x, w, e, side, dual = row
+    c, cost, _, held, negative = codes
+    features, free, place, _, theta = basis
+    ids = room.watched.ids
     V, K = x.size, c.size
-    place, gathered = np.empty(K, np.int64), np.zeros(K, np.int64)
-    negative = np.zeros(K, np.bool_)
-    cost, z, theta = np.empty(K), np.empty(K), np.empty(K)
-    atoms, used = np.empty(K + 1, np.int64), np.empty(K + 1)
     n_atoms = np.int64(0)
     for k in range(K):
         place[k] = -1
         if held[k]:
-            atoms[n_atoms] = k
+            room.atoms[n_atoms] = k
             n_atoms += 1
-    n = pair(Dt, known, n_known, atoms, n_atoms, size, table, free, basis, inverse)
+    n = pair(atoms.Dt, known, room.atoms[:n_atoms], atoms.size, room.table, basis)
     for i in range(n):
         held[free[i]], place[free[i]] = False, i
-    vertex(x, basis, Dt, basis, free, n, inverse, held, c)
-    residual(x, c, D, atoms, used, e)
+    vertex(x, atoms.Dt, features, basis, n, codes)
+    residual(x, c, D, room.atoms, room.used, e)
     for f in range(V):
         side[f] = -1.0 if e[f] < 0 else 1.0
         dual[f] = side[f] * w[f]
     for j in range(n):
-        dual[basis[j]] = 0.0
+        dual[features[j]] = 0.0
     for k in range(K):
         cost[k] = l1 - dot(D[k], dual)
         negative[k] = c[k] < 0
         if negative[k]:
-            cost[k] -= penalty[k]
+            cost[k] -= atoms.penalty[k]
     iteration = 0
     while True:
-        m, radius = _watch(
-            e, w, side, D, count, free, basis, n, ids, slot, near_e, near_side, near_w,
-            local, gathered, times, gains, marks,
-        )  # fmt: skip
+        m, radius = _watch(row, D, count, basis, n, room)
         n, done, far = pivots(
-            Dt, ids, m, near_w, size, peak, penalty, radius, tol, max_iter - iteration,
-            near_e, near_side, slot, D if m == V else local, gathered, c, cost, held, negative,
-            place, free, basis, n, inverse, theta, z, dy, times, gains, marks,
+            atoms, room.watched, m, D if m == V else room.local, radius, codes, basis, n,
+            Limits(limits.tol, limits.max_iter - iteration), room.kinks,
         )  # fmt: skip
         iteration += done
         for j in range(n):
-            basis[j] = ids[basis[j]]
+            features[j] = ids[features[j]]
         for p in range(m):
-            side[ids[p]] = near_side[p]
+            side[ids[p]] = room.watched.side[p]
         if not far:
             break
-        _settle(
-            x, w, D, Dt, penalty, basis, free, n, inverse, held, c, cost, negative, e, side,
-            atoms, used,
-        )  # fmt: skip
+        _settle(row, D, atoms, codes, basis, n, room)
         if done < 4:
             count *= 4
     for f in range(V):
         dual[f] = side[f] * w[f]
     for j in range(n):
-        dual[basis[j]] = min(max(theta[j], -w[basis[j]]), w[basis[j]])
+        dual[features[j]] = min(max(theta[j], -w[features[j]]), w[features[j]])
     return n, iteration
 
 
 @strict_kernel
-def lad_rows(  # type: ignore[no-untyped-def]
-    X, weight, D, Dt, l1, C, theta, tol, max_iter, watched, certificate, n_iter
-):  # fmt: skip
+def lad_rows(samples, dictionary, l1, C, theta, count, limits, outcome):  # type: ignore[no-untyped-def]
     """Exact codes C, in place, from what they are and, unless it is empty, an estimated dual θ.
 
-    Features with ``|θ| < 0.9 w`` are tried as the basis. At first ``watched`` features are watched,
-    all of them if that is F or more. ``weight`` is empty if all entries weigh one.
+    Features with ``|θ| < 0.9 w`` are tried as the basis. At first ``count`` features are watched,
+    all of them if that is F or more.
 
-    ``certificate`` is the duality gap over ``Σ w|x|``, from a dual that is feasible: above ``tol``
+    The certificate is the duality gap over ``Σ w|x|``, from a dual that is feasible: above ``tol``
     after ``max_iter`` steps, or if rounding won; NaN if the row is not finite.
     """
+    X, weight = samples
+    D, Dt = dictionary
+    tol, max_iter = limits
+    certificate, n_iter = outcome
     n_rows, F = X.shape
     K = D.shape[0]
     x, noisy, w, e = np.empty(F), np.empty(F), np.ones(F), np.empty(F)
-    side, dual = np.empty(F), np.empty(F)
-    near_e, near_side, near_w, dy = np.empty(F), np.empty(F), np.empty(F), np.empty(F)
-    ids, slot = np.empty(F + 1, np.int64), np.empty(F + 1, np.int64)
-    times, gains, marks = np.empty(F + K + 2), np.empty(F + K + 2), np.empty(F + K + 2, np.int64)
-    local, inverse, table = np.empty((K, F)), np.empty((K + 1, K + 1)), np.empty((2 * K + 8, K))
-    c, z, at_zero, at_bottom = np.empty(K), np.empty(K), np.empty(K), np.empty(K)
-    held = np.empty(K, np.bool_)
-    free, basis = np.empty(K + 1, np.int64), np.empty(K + 1, np.int64)
-    known, atoms, used = np.empty(2 * K + 8, np.int64), np.empty(K + 1, np.int64), np.empty(K + 1)
-    size, whole, peak, penalty = np.empty(K), np.empty(K), np.empty(K), np.empty(K)
+    at_zero, at_bottom, whole = np.empty(K), np.empty(K), np.empty(K)
+    known = np.empty(2 * K + 8, np.int64)
+    codes, basis = room_for_codes(K), room_for_basis(K)
+    watched = Watched(
+        ids=np.empty(F + 1, np.int64), w=np.empty(F), e=np.empty(F), side=np.empty(F),
+        slot=np.empty(F + 1, np.int64), dy=np.empty(F), gathered=np.empty(K, np.int64),
+    )  # fmt: skip
+    kinks = KinkRoom(np.empty(F + K + 2), np.empty(F + K + 2), np.empty(F + K + 2, np.int64))
+    room = _Room(
+        watched, np.empty((K, F)), kinks, table=np.empty((2 * K + 8, K)),
+        atoms=np.empty(K + 1, np.int64), used=np.empty(K + 1),
+    )  # fmt: skip
+    current = _Row(noisy, w, e, side=np.empty(F), dual=np.empty(F))
+    atoms = PricedAtoms(Dt, size=np.empty(K), peak=np.empty(K), penalty=np.empty(K))
+    c, z, held = codes.c, codes.z, codes.held
     for k in range(K):
-        size[k] = np.sqrt(dot(D[k], D[k]))
-        whole[k], peak[k] = 0.0, 0.0
+        atoms.size[k] = np.sqrt(dot(D[k], D[k]))
+        whole[k], atoms.peak[k] = 0.0, 0.0
         for f in range(F):
             whole[k] += abs(D[k, f])
-            peak[k] = max(peak[k], abs(D[k, f]))
+            atoms.peak[k] = max(atoms.peak[k], abs(D[k, f]))
     for row in range(n_rows):
         scale, total, heaviest = 0.0, 0.0, 0.0
         for f in range(F):
@@ -205,7 +228,7 @@ def lad_rows(  # type: ignore[no-untyped-def]
         # The start: codes, and features that are probably interpolated.
         largest, n_held = 0.0, 0
         for k in range(K):
-            penalty[k] = 2 * (l1 + heaviest * whole[k])
+            atoms.penalty[k] = 2 * (l1 + heaviest * whole[k])
             largest = max(largest, C[row, k] * whole[k])
         for k in range(K):
             held[k] = C[row, k] * whole[k] > 1e-6 * largest
@@ -213,26 +236,25 @@ def lad_rows(  # type: ignore[no-untyped-def]
             n_held += held[k]
         n_known = 0
         if theta.shape[0] > 0:
-            n_known = _likely(theta[row], w, 2 * n_held, times, known)
+            n_known = _likely(theta[row], w, 2 * n_held, kinks.values, known)
         for _ in range(2):
             n, done = _optimise(
-                noisy, w, D, Dt, l1, size, peak, penalty, known, n_known, watched, 0.1 * tol,
-                max_iter - n_iter[row], c, held, free, basis, inverse, dual, e, side, ids, slot,
-                near_e, near_side, near_w, dy, times, gains, marks, local, table,
+                current, D, atoms, l1, known[:n_known], count, codes, basis,
+                Limits(0.1 * tol, max_iter - n_iter[row]), room,
             )  # fmt: skip
             n_iter[row] += done
             # The codes that the basis gives with the true data, if that is no worse.
             for k in range(K):
-                z[k] = l1 - dot(D[k], dual)
+                z[k] = l1 - dot(D[k], current.dual)
                 at_zero[k] = l1
                 at_bottom[k] = l1 + dot(D[k], w) if z[k] < 0 else 0.0
-            low = lower_bound(x, w, dual, z, penalty, at_zero, at_bottom)
+            low = lower_bound(x, w, current.dual, z, atoms.penalty, at_zero, at_bottom)
             best = np.inf
             for data in (x, noisy):
-                vertex(data, basis, Dt, basis, free, n, inverse, held, c)
+                vertex(data, Dt, basis.features, basis, n, codes)
                 for k in range(K):
                     c[k] = max(c[k], 0.0)
-                residual(x, c, D, atoms, used, e)
+                residual(x, c, D, room.atoms, room.used, e)
                 high = absolute(e, w) + l1 * total_of(c)
                 if high < best:
                     best = high
@@ -245,4 +267,4 @@ def lad_rows(  # type: ignore[no-untyped-def]
             # Once more, with a fresh inverse.
             n_known = n
             for i in range(n):
-                known[i], held[free[i]] = basis[i], True
+                known[i], held[basis.free[i]] = basis.features[i], True

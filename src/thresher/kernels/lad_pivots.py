@@ -23,6 +23,8 @@ objective would rise again: a weighted median finds that one, and it takes the p
 All arithmetic is float64.
 """
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from thresher.kernels.compiling import helper, strict_helper
@@ -38,6 +40,27 @@ from thresher.kernels.products import add, combine, copy
 from thresher.kernels.weighted_median import weighted_select
 
 NOISE = 1e-10  # by judgement: far above rounding, far below the tolerances that are asked for
+
+
+class PricedAtoms(NamedTuple):
+    """The dictionary, and what steps need to know of its atoms."""
+
+    Dt: Any  # (F, K), transposed
+    size: Any  # (K), their lengths
+    peak: Any  # (K), their largest entries, or more
+    penalty: Any  # (K), the price of a negative code
+
+
+class Watched(NamedTuple):
+    """The features whose kinks a step minds, in their own order; how many is told beside it."""
+
+    ids: Any  # which row of Dt each is
+    w: Any  # their weights
+    e: Any  # residuals
+    side: Any  # signs of the residuals, 1 or −1
+    slot: Any  # their slots in the basis, or −1
+    dy: Any  # room for the direction of the predictions
+    gathered: Any  # (K), how many entries of an atom are at hand
 
 
 @helper
@@ -80,19 +103,24 @@ def perturb(x, unit, out):  # type: ignore[no-untyped-def]
 
 @strict_helper
 def pivots(  # type: ignore[no-untyped-def]
-    Dt, ids, m, w, size, peak, penalty, radius, tol, max_iter,
-    e, side, slot, local, gathered, c, cost, held, negative, place, free, basis, n, inverse,
-    theta, z, dy, times, gains, marks,
-):  # fmt: skip
+    atoms, watched, m, local, radius, codes, basis, n, limits, room
+):
     """Edges of descent until the vertex is optimal, or a step might turn an unwatched feature.
 
-    The m watched features are in ``ids``; the residual of all others was at least ``radius`` when
+    The first m ``watched`` count; the residual of all other features was at least ``radius`` when
     the codes were what they are at the call, and no prediction moves by more than ``Σ |dc| peak``.
+    ``local`` are the atoms at the watched features, as far as they were gathered.
 
-    ``cost`` is ``q − Σ θ_f D_f`` over all features outside the basis, watched or not, less the
-    penalty of negative codes. Returns the size of the basis, the number of steps, and whether it
-    was the unwatched features that stopped it.
+    The basis has n slots, whose features are given by their places among the watched ones. Returns
+    how many it has then, the number of steps, and whether it was the unwatched features that
+    stopped it.
     """
+    Dt, size, peak, penalty = atoms
+    ids, w, e, side, slot, dy, gathered = watched
+    c, cost, z, held, negative = codes
+    features, free, place, inverse, theta = basis
+    times, gains, marks = room
+    tol, max_iter = limits
     K = c.size
     dc, u, g = np.empty(K + 1), np.empty(K), np.empty(K)
     own_cost, own_size, length = np.empty(K), np.empty(K), np.empty(K)
@@ -106,13 +134,13 @@ def pivots(  # type: ignore[no-untyped-def]
         basic_duals(inverse, n, own_cost, own_size, theta, length)
         copy(cost, z)
         for j in range(n):
-            add(z, -theta[j], Dt[ids[basis[j]]])
+            add(z, -theta[j], Dt[ids[features[j]]])
         # The steepest edge.
         best, slope, sign = 0.0, 0.0, 1.0
         leave = enter = none
         for j in range(n):
-            excess = abs(theta[j]) - w[basis[j]]
-            if excess > tol * w[basis[j]] and excess * excess > best * length[j]:
+            excess = abs(theta[j]) - w[features[j]]
+            if excess > tol * w[features[j]] and excess * excess > best * length[j]:
                 best, slope, leave = excess * excess / length[j], excess, j
                 sign = 1.0 if theta[j] > 0 else -1.0
         for k in range(K):
@@ -138,7 +166,7 @@ def pivots(  # type: ignore[no-untyped-def]
                 gathered[enter] = m
             g[:n] = 0
             for j in range(n):
-                add(g[:n], Dt[ids[basis[j]], enter], inverse[j, :n])
+                add(g[:n], Dt[ids[features[j]], enter], inverse[j, :n])
             for i in range(n):
                 dc[i] = -sign * g[i]
             free[n], dc[n] = enter, sign
@@ -173,7 +201,7 @@ def pivots(  # type: ignore[no-untyped-def]
                 return n, iteration - 1, True
         # The step.
         if leave >= 0:
-            out = basis[leave]
+            out = features[leave]
             slot[out], side[out], e[out], dy[out] = -1, sign, 0.0, -sign
             add(cost, -sign * w[out], Dt[ids[out]])
         if mark >= 0:
@@ -200,13 +228,13 @@ def pivots(  # type: ignore[no-untyped-def]
             times_column(inverse, n, column, free, u)
             if leave >= 0:
                 replace_feature(inverse, n, leave, u)
-                basis[leave], slot[mark] = mark, leave
+                features[leave], slot[mark] = mark, leave
             else:
                 schur = column[enter]
                 for i in range(n):
                     schur -= g[i] * column[free[i]]
                 border(inverse, n, u, g, schur)
-                basis[n], slot[mark], place[enter], held[enter] = mark, n, n, False
+                features[n], slot[mark], place[enter], held[enter] = mark, n, n, False
                 n += 1
         else:
             i = -1 - mark
@@ -216,8 +244,8 @@ def pivots(  # type: ignore[no-untyped-def]
                 remove(inverse, n, leave, i)
                 n -= 1
                 if leave < n:
-                    basis[leave] = basis[n]
-                    slot[basis[leave]] = leave
+                    features[leave] = features[n]
+                    slot[features[leave]] = leave
                 if i < n:
                     free[i] = free[n]
                     place[free[i]] = i

@@ -4,14 +4,28 @@ Edges are a poor way through dense kinks. Rounded off they are curvature, and fe
 the optimum, from where edges are few.
 """
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
+from thresher.kernels.bundles import KinkRoom
 from thresher.kernels.cholesky import factorise, solve
 from thresher.kernels.compiling import helper, strict_helper, strict_kernel
 from thresher.kernels.floors import TINY
 from thresher.kernels.lad_bounds import absolute, total_of
 from thresher.kernels.products import add_gram, copy, dot, residual
 from thresher.kernels.weighted_median import weighted_select
+
+
+class _Room(NamedTuple):
+    """What steps on a row write into."""
+
+    e: Any  # (F), residuals
+    psi: Any  # (F), ψ
+    kinks: Any  # `KinkRoom`, of the features and of the free atoms
+    near: Any  # (F + 1), features that are rounded off
+    left: Any  # (K, F), the free atoms at these,
+    right: Any  # (K, F), and times their curvatures
 
 
 @helper
@@ -27,14 +41,14 @@ def _pull(e, w, radius, psi, near, curvature):  # type: ignore[no-untyped-def]
 
 
 @strict_helper
-def _steps(  # type: ignore[no-untyped-def]
-    x, w, D, l1, first, last, c, e, psi, times, gains, marks, near, left, right
-):
+def _steps(x, w, D, l1, first, last, c, room):  # type: ignore[no-untyped-def]
     """Newton steps on ever less rounded kinks, in place on c; ψ is an approximate dual.
 
     Rounded are those of the ``first`` features nearest to zero, then of a third of them, and so on
     until ``last``. A start only: nothing depends on its success. Stops when the objective rises.
     """
+    e, psi, kinks, near, left, right = room
+    times, gains, marks = kinks
     V, K = x.size, c.size
     H, R = np.empty((K, K)), np.empty((K, K))
     free, g, d, kept = np.empty(K, np.int64), np.empty(K), np.empty(K), np.empty(K)
@@ -104,15 +118,15 @@ def _steps(  # type: ignore[no-untyped-def]
 
 
 @strict_kernel
-def smoothed_rows(X, weight, D, l1, first, last, C):  # type: ignore[no-untyped-def]
-    """`_steps` on every row, in place on its codes C; ``weight`` is empty if all weigh one."""
+def smoothed_rows(samples, D, l1, first, last, C):  # type: ignore[no-untyped-def]
+    """`_steps` on every row, in place on its codes C."""
+    X, weight = samples
     n_rows, F = X.shape
     K = D.shape[0]
-    ones, e, psi = np.ones(F), np.empty(F), np.empty(F)
-    times, gains, marks = np.empty(F + 1), np.empty(F + 1), np.empty(F + K + 1, np.int64)
-    near, left, right = np.empty(F + 1, np.uint32), np.empty((K, F)), np.empty((K, F))
+    ones = np.ones(F)
+    kinks = KinkRoom(np.empty(F + 1), np.empty(F + 1), np.empty(F + K + 1, np.int64))
+    near = np.empty(F + 1, np.uint32)
+    room = _Room(np.empty(F), np.empty(F), kinks, near, np.empty((K, F)), np.empty((K, F)))
     for row in range(n_rows):
         w = weight[row] if weight.shape[0] > 0 else ones
-        _steps(
-            X[row], w, D, l1, first, last, C[row], e, psi, times, gains, marks, near, left, right
-        )
+        _steps(X[row], w, D, l1, first, last, C[row], room)

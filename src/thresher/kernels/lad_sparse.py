@@ -1,12 +1,24 @@
 """Exact nonnegative least absolute deviations of sparse rows; the method is in `lad_pivots`."""
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
+from thresher.kernels.bundles import KinkRoom, Limits, bundle
 from thresher.kernels.compiling import helper, strict_kernel
-from thresher.kernels.lad_basis import vertex
+from thresher.kernels.lad_basis import room_for_basis, room_for_codes, vertex
 from thresher.kernels.lad_bounds import absolute, lower_bound
-from thresher.kernels.lad_pivots import perturb, pivots
+from thresher.kernels.lad_pivots import PricedAtoms, Watched, perturb, pivots
 from thresher.kernels.products import add, copy
+
+
+@bundle
+class WordAtoms(NamedTuple):
+    """A nonnegative dictionary whose atoms are read word by word."""
+
+    Dt: Any  # (F, K), transposed
+    sums: Any  # (K), of the atoms, float64
+    size: Any  # (K), lengths of the atoms, float64
 
 
 @helper
@@ -26,17 +38,17 @@ def _sum_rows(Dt, words, out):  # type: ignore[no-untyped-def]
 
 
 @strict_kernel
-def lad_sparse_rows(  # type: ignore[no-untyped-def]
-    indptr, indices, data, Dt, sums, size, l1, zero_weight, C, tol, max_iter,
-    certificate, n_iter,
-):  # fmt: skip
+def lad_sparse_rows(rows, dictionary, l1, zero_weight, C, limits, outcome):  # type: ignore[no-untyped-def]
     """Exact codes C, in place, on a nonnegative D; certificate and bounds as in `lad_rows`.
 
     Entries that are zero weigh ``zero_weight``. There ``|0 − y| = y`` is linear, so a row is a
     problem in its own words, with ``q = l1 + zero_weight (sums − Σ_words D)``: the work grows with
-    the nonzeros. ``sums`` are those of the atoms, ``size`` their lengths. C is the start, zero or
-    not.
+    the nonzeros. C is the start, zero or not.
     """
+    indptr, indices, data = rows
+    Dt, sums, size = dictionary
+    tol, max_iter = limits
+    certificate, n_iter = outcome
     n_rows, K = indptr.size - 1, Dt.shape[1]
     longest = 0
     for row in range(n_rows):
@@ -44,15 +56,15 @@ def lad_sparse_rows(  # type: ignore[no-untyped-def]
     noisy, w, e = np.empty(longest), np.empty(longest), np.empty(longest)
     side, dual = np.empty(longest), np.empty(longest)
     slot, dy = np.empty(longest, np.int64), np.empty(longest)
-    times, gains = np.empty(longest + K + 2), np.empty(longest + K + 2)
-    marks = np.empty(longest + K + 2, np.int64)
-    local, inverse = np.empty((K, longest)), np.empty((K + 1, K + 1))
-    inside, q, cost, z, theta = np.empty(K), np.empty(K), np.empty(K), np.empty(K), np.empty(K)
-    c, penalty, at_bottom = np.empty(K), np.empty(K), np.empty(K)
-    held, negative = np.empty(K, np.bool_), np.empty(K, np.bool_)
-    place, gathered = np.empty(K, np.int64), np.empty(K, np.int64)
-    free, basis = np.empty(K + 1, np.int64), np.empty(K + 1, np.int64)
+    local, gathered = np.empty((K, longest)), np.empty(K, np.int64)
+    inside, q, penalty, at_bottom = np.empty(K), np.empty(K), np.empty(K), np.empty(K)
     basic_words = np.empty(K + 1, np.int64)
+    codes, basis = room_for_codes(K), room_for_basis(K)
+    kinks = KinkRoom(
+        np.empty(longest + K + 2), np.empty(longest + K + 2), np.empty(longest + K + 2, np.int64)
+    )
+    atoms = PricedAtoms(Dt, size, size, penalty)  # no entry is larger than its atom
+    c, cost, z, held, negative = codes
     for row in range(n_rows):
         words, x = indices[indptr[row] : indptr[row + 1]], data[indptr[row] : indptr[row + 1]]
         m = x.size
@@ -81,7 +93,7 @@ def lad_sparse_rows(  # type: ignore[no-untyped-def]
             for f in range(m):
                 e[f] = noisy[f]
             for k in range(K):
-                place[k], negative[k], gathered[k] = -1, False, 0
+                basis.place[k], negative[k], gathered[k] = -1, False, 0
                 cost[k] = q[k] - inside[k]
                 if held[k]:
                     for f in range(m):
@@ -91,9 +103,8 @@ def lad_sparse_rows(  # type: ignore[no-untyped-def]
                 if side[f] * w[f] != 1:
                     add(cost, 1 - side[f] * w[f], Dt[words[f]])
             n, done, _ = pivots(
-                Dt, words, m, w, size, size, penalty, np.inf, 0.1 * tol, max_iter - n_iter[row],
-                e, side, slot, local, gathered, c, cost, held, negative, place,
-                free, basis, n, inverse, theta, z, dy, times, gains, marks,
+                atoms, Watched(words, w, e, side, slot, dy, gathered), m, local, np.inf, codes,
+                basis, n, Limits(0.1 * tol, max_iter - n_iter[row]), kinks,
             )  # fmt: skip
             n_iter[row] += done
             for k in range(K):
@@ -102,7 +113,7 @@ def lad_sparse_rows(  # type: ignore[no-untyped-def]
             for f in range(m):
                 dual[f] = side[f] * w[f]
                 if slot[f] >= 0:
-                    dual[f] = min(max(theta[slot[f]], -w[f]), w[f])
+                    dual[f] = min(max(basis.theta[slot[f]], -w[f]), w[f])
                 if dual[f] != 1:
                     add(z, 1 - dual[f], Dt[words[f]])
                 if w[f] != 1:
@@ -110,9 +121,9 @@ def lad_sparse_rows(  # type: ignore[no-untyped-def]
             low = lower_bound(x, w[:m], dual, z, penalty, q, at_bottom)
             # The codes that the basis gives with the true data, if that is no worse.
             for j in range(n):
-                basic_words[j] = words[basis[j]]
+                basic_words[j] = words[basis.features[j]]
             for values in (x, noisy):
-                vertex(values, basis, Dt, basic_words, free, n, inverse, held, c)
+                vertex(values, Dt, basic_words, basis, n, codes)
                 high = 0.0
                 for f in range(m):
                     e[f] = x[f]

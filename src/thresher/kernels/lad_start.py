@@ -2,15 +2,18 @@
 
 import numpy as np
 
-from thresher.kernels.block_admm import code_steps
+from thresher.kernels.block_admm import Splitting, code_steps
+from thresher.kernels.bundles import CodePenalty
 from thresher.kernels.compiling import helper, kernel
 from thresher.kernels.products import copy
 from thresher.kernels.weighted_median import weighted_select
 
 
 @helper
-def _split(Q, V, X, weight, rho, relaxation):  # type: ignore[no-untyped-def]
+def _split(samples, splitting, relaxation):  # type: ignore[no-untyped-def]
     """From ``cD`` in Q: the new v in V and ``y − u`` in Q, where ``u = clip(v − x, ±weight/ρ)``."""
+    X, weight = samples
+    V, Q, rho = splitting
     one = X.dtype.type(1)
     a, rest = relaxation, one - relaxation
     for i in range(X.shape[0]):
@@ -33,8 +36,10 @@ def _split(Q, V, X, weight, rho, relaxation):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _renew(X, Y, weight, V, Q, H, C, rho, first):  # type: ignore[no-untyped-def]
+def _renew(samples, Y, splitting, H, C, first):  # type: ignore[no-untyped-def]
     """ρ of every row from the predictions Y of its codes C; the duals are kept, ``u, w ∝ 1/ρ``."""
+    X, weight = samples
+    V, Q, rho = splitting
     F = X.shape[1]
     zero, one = X.dtype.type(0), X.dtype.type(1)
     sizes, ones, marks = np.empty(F, X.dtype), np.empty(F, X.dtype), np.empty(F, np.int32)
@@ -72,7 +77,7 @@ def _renew(X, Y, weight, V, Q, H, C, rho, first):  # type: ignore[no-untyped-def
 
 
 @kernel
-def lad_start(X, weight, D, DT, inverse, shift, l1, times, warm, C, theta):  # type: ignore[no-untyped-def]
+def lad_start(samples, atoms, solution, l1, times, warm, C, theta):  # type: ignore[no-untyped-def]
     """Codes and duals of every row after some rounds; ``inverse = (D Dᵀ + diag(shift))⁻¹``.
 
     ``b ← (y − u)Dᵀ``; several times ``c ← (b + s(p − w)) inverse, p ← prox(c + w)``; then
@@ -80,34 +85,37 @@ def lad_start(X, weight, D, DT, inverse, shift, l1, times, warm, C, theta):  # t
     where y interpolates x. The penalty ρ is 1 over the median residual of the row. The first codes
     are C if ``warm``, else regularised least squares.
     """
+    X, weight = samples
+    D, Dt = atoms
     n, F = X.shape
     number = X.dtype.type
     zero, relaxation = number(0), number(1.6)
     H, B, P, room = np.zeros_like(C), np.empty_like(C), np.empty_like(C), np.empty_like(C)
     V, Q, Y = np.empty_like(X), np.empty_like(X), np.empty_like(X)
     rho = np.ones((n, 1), X.dtype)
+    splitting = Splitting(V, Q, rho)
     if warm:
         for i in range(n):
             copy(C[i], H[i])
     else:
-        np.dot(X, DT, B)
-        code_steps(B, H, C, room, inverse, shift, zero, zero, rho, relaxation, 8)
+        np.dot(X, Dt, B)
+        code_steps(B, H, C, room, solution, CodePenalty(zero, zero), rho, relaxation, 8)
     renewal = 0
     for iteration in range(times + 1):
         if iteration in (renewal, times):
             for i in range(n):
                 for k in range(C.shape[1]):
-                    C[i, k] = max(H[i, k] - l1 / (rho[i, 0] * shift[k]), zero)
+                    C[i, k] = max(H[i, k] - l1 / (rho[i, 0] * solution.shift[k]), zero)
         if iteration == times:
             break
         if iteration == renewal:
             np.dot(C, D, Y)
-            _renew(X, Y, weight, V, Q, H, C, rho, iteration == 0)
+            _renew(samples, Y, splitting, H, C, iteration == 0)
             renewal = 2 * renewal + 3
-        np.dot(Q, DT, B)
-        code_steps(B, H, P, room, inverse, shift, l1, zero, rho, relaxation, 4)
+        np.dot(Q, Dt, B)
+        code_steps(B, H, P, room, solution, CodePenalty(l1, zero), rho, relaxation, 4)
         np.dot(P, D, Q)
-        _split(Q, V, X, weight, rho, relaxation)
+        _split(samples, splitting, relaxation)
     for i in range(n):
         for f in range(F):
             w = weight[i, f] if weight.shape[0] > 0 else number(1)

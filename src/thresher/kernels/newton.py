@@ -9,8 +9,11 @@ lands on the optimum. The projection of a Newton step would not be safe.
 Nothing depends on the scale of the data or of the dictionary.
 """
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
+from thresher.kernels.bundles import bundle
 from thresher.kernels.cholesky import drop, factorise, solve
 from thresher.kernels.compiling import helper, kernel
 from thresher.kernels.envelope import outlier
@@ -18,9 +21,30 @@ from thresher.kernels.floors import TINY_FLOAT32
 from thresher.kernels.products import add_gram, combine
 
 
+@bundle
+class CurvedAtoms(NamedTuple):
+    """The dictionary, and what Newton steps need to know of it."""
+
+    D: Any  # (K, F)
+    G: Any  # (K, K), D Dᵀ
+    L: Any  # the largest curvature of the loss in a code, at least
+    ridge: Any  # what singular Hessians get, absolute
+
+
+class _Model(NamedTuple):
+    """The quadratic model of a row, over the atoms that its Hessian covers."""
+
+    H: Any  # (K, K), the leading part
+    covered: Any  # (K), these atoms
+    place: Any  # (K), where an atom stands among them, or −1
+    R: Any  # (K, K), room for the factor of the free part
+    z: Any  # (K), room for a step of the free atoms
+
+
 @helper
-def _inliers(e, w, l1, l2, lower, upper, psi):  # type: ignore[no-untyped-def]
+def _inliers(e, w, outliers, psi):  # type: ignore[no-untyped-def]
     """``ψ = w (e − r)``, minus the gradient of the loss in the prediction."""
+    l1, l2, lower, upper = outliers
     one = e.dtype.type(1)
     shrink = one / (one + l2)
     for f in range(e.size):
@@ -28,8 +52,9 @@ def _inliers(e, w, l1, l2, lower, upper, psi):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _slope(e, q, w, t, l1, l2, lower, upper, flat):  # type: ignore[no-untyped-def]
+def _slope(e, q, w, t, outliers, flat):  # type: ignore[no-untyped-def]
     """First and second derivative of the loss along q, at ``e − t q``; sums in float64."""
+    l1, l2, lower, upper = outliers
     one, zero = e.dtype.type(1), e.dtype.type(0)
     shrink = one / (one + l2)
     first, second = 0.0, 0.0
@@ -44,8 +69,9 @@ def _slope(e, q, w, t, l1, l2, lower, upper, flat):  # type: ignore[no-untyped-d
 
 
 @helper
-def _curvatures(e, w, l1, l2, lower, upper, flat, h):  # type: ignore[no-untyped-def]
+def _curvatures(e, w, outliers, flat, h):  # type: ignore[no-untyped-def]
     """``h = w`` times the slope of ψ: one for inliers and at the bounds, ``flat`` between."""
+    l1, l2, lower, upper = outliers
     one, zero = e.dtype.type(1), e.dtype.type(0)
     shrink = one / (one + l2)
     for f in range(e.size):
@@ -55,12 +81,13 @@ def _curvatures(e, w, l1, l2, lower, upper, flat, h):  # type: ignore[no-untyped
 
 
 @helper
-def _model_step(H, covered, n_covered, place, free, n, g, c, ridge, R, z, d):  # type: ignore[no-untyped-def]
+def _model_step(model, n_covered, free, n, g, c, ridge, d):  # type: ignore[no-untyped-def]
     """``d = argmin g·d + ½ d(H + ridge)dᵀ`` over ``c + d ≥ 0``, d zero outside ``free[:n]``.
 
     A primal active set that only drops: walk to the minimiser, stop at the first bound, drop what
-    blocks, go on. H is over the atoms ``covered``; ``place`` tells where an atom stands there.
+    blocks, go on.
     """
+    H, covered, place, R, z = model
     zero, one = H.dtype.type(0), H.dtype.type(1)
     for i in range(n):
         row = H[place[free[i]]]
@@ -105,20 +132,20 @@ def _model_step(H, covered, n_covered, place, free, n, g, c, ridge, R, z, d):  #
 
 
 @helper
-def _search(e, q, w, descent, linear, quadratic, l1, l2, lower, upper, flat):  # type: ignore[no-untyped-def]
+def _search(e, q, w, descent, linear, quadratic, outliers, flat):  # type: ignore[no-untyped-def]
     """Length t ≤ 1 of the step along q: the largest at which the objective still falls.
 
     ``descent`` is the (negative) slope at 0; ``linear + t·quadratic`` is the penalty's slope.
     """
     one, zero = e.dtype.type(1), e.dtype.type(0)
-    slope, _ = _slope(e, q, w, one, l1, l2, lower, upper, flat)
+    slope, _ = _slope(e, q, w, one, outliers, flat)
     slope += linear + quadratic
     if slope <= -1e-3 * descent:
         return one
     low, high = zero, one
     t = e.dtype.type(descent / (descent - slope))
     for _ in range(40):
-        slope, bend = _slope(e, q, w, t, l1, l2, lower, upper, flat)
+        slope, bend = _slope(e, q, w, t, outliers, flat)
         slope += linear + t * quadratic
         bend += quadratic
         if slope <= 0:
@@ -136,20 +163,21 @@ def _search(e, q, w, descent, linear, quadratic, l1, l2, lower, upper, flat):  #
 
 
 @kernel
-def newton_rows(  # type: ignore[no-untyped-def]
-    X, weight, D, G, L, scale, code_l1, code_l2, l1, l2, lower, upper,
-    C, tol, max_iter, ridge, certificate, n_iter,
-):  # fmt: skip
+def newton_rows(samples, atoms, scale, penalty, outliers, C, limits, outcome):  # type: ignore[no-untyped-def]
     """Improve the codes C in place until every row's certificate is at most ``tol``.
 
-    ``certificate`` is ``L·‖c − [c − g/L]₊‖ / scale`` of every row; ``weight`` is empty if all
-    entries weigh one; ``ridge`` is what singular Hessians get, absolute.
+    The certificate is ``L·‖c − [c − g/L]₊‖ / scale`` of every row; ``outliers`` is the penalty of
+    the envelope, ``penalty`` that of the codes.
     """
+    X, weight = samples
+    D, G, L, ridge = atoms
+    tol, max_iter = limits
+    certificate, n_iter = outcome
     n_rows, F = X.shape
     K = D.shape[0]
     T = X.dtype
     one, zero = T.type(1), T.type(0)
-    flat = l2 / (one + l2)
+    flat = outliers.l2 / (one + outliers.l2)
     e, q, psi = np.empty(F, T), np.empty(F, T), np.empty(F, T)
     h, h_new = np.empty(F, T), np.empty(F, T)
     features, changes = np.empty(F, np.uint32), np.empty(F, T)
@@ -157,7 +185,7 @@ def newton_rows(  # type: ignore[no-untyped-def]
     H, R = np.empty((K, K), T), np.empty((K, K), T)
     covered, place, free = np.empty(K, np.int64), np.empty(K, np.int64), np.empty(K, np.int64)
     d, z, a, g = np.empty(K, T), np.empty(K, T), np.empty(K, T), np.empty(K, T)
-    ones = np.ones(F, T)
+    ones, model = np.ones(F, T), _Model(H, covered, place, R, z)
     for row in range(n_rows):
         c = C[row]
         w = weight[row] if weight.shape[0] > 0 else ones
@@ -175,11 +203,11 @@ def newton_rows(  # type: ignore[no-untyped-def]
         n_covered = 0
         iteration = 0
         while True:
-            _inliers(e, w, l1, l2, lower, upper, psi)
+            _inliers(e, w, outliers, psi)
             g = np.dot(D, psi)
             residual = 0.0
             for k in range(K):
-                g[k] = code_l1 + code_l2 * c[k] - g[k]
+                g[k] = penalty.l1 + penalty.l2 * c[k] - g[k]
                 part = c[k] - max(c[k] - g[k] / L, zero)
                 residual += part * part
             certificate[row] = np.sqrt(residual) * L / unit
@@ -196,7 +224,7 @@ def newton_rows(  # type: ignore[no-untyped-def]
                         all_covered = False
             if n == 0:
                 break
-            _curvatures(e, w, l1, l2, lower, upper, flat, h_new)
+            _curvatures(e, w, outliers, flat, h_new)
             m = 0
             if all_covered:  # only what changed its side
                 for f in range(F):
@@ -224,8 +252,7 @@ def newton_rows(  # type: ignore[no-untyped-def]
             h[:] = h_new
             if m > 0:
                 add_gram(D, covered, n_covered, features, changes, m, left, right, H)
-            damping = ridge + code_l2
-            _model_step(H, covered, n_covered, place, free, n, g, c, damping, R, z, d)
+            _model_step(model, n_covered, free, n, g, c, ridge + penalty.l2, d)
             descent = 0.0
             for k in range(K):
                 descent += g[k] * d[k]
@@ -241,10 +268,10 @@ def newton_rows(  # type: ignore[no-untyped-def]
                 if d[k] != zero:
                     free[n], a[n] = k, d[k]
                     n += 1
-                    linear += d[k] * (code_l1 + code_l2 * c[k])
-                    quadratic += code_l2 * d[k] * d[k]
+                    linear += d[k] * (penalty.l1 + penalty.l2 * c[k])
+                    quadratic += penalty.l2 * d[k] * d[k]
             combine(a, free, n, D, q)
-            t = _search(e, q, w, descent, linear, quadratic, l1, l2, lower, upper, flat)
+            t = _search(e, q, w, descent, linear, quadratic, outliers, flat)
             if t == zero:
                 break
             for i in range(n):

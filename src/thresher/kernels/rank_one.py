@@ -9,11 +9,33 @@ is not linear. Kinks left of the current code are those with ``e < 0``: their we
 a division, whether the code stays, and if not, which side to search. Near the end most codes stay.
 """
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
+from thresher.kernels.bundles import KinkRoom, bundle
 from thresher.kernels.compiling import helper, strict_helper, strict_kernel
 from thresher.kernels.floors import TINY
 from thresher.kernels.weighted_median import bent_select
+
+
+@bundle
+class OrderedAtoms(NamedTuple):
+    """The atoms whose codes move, one after the other."""
+
+    D: Any  # (K, F)
+    order: Any  # which of them, in turn
+    sums: Any  # (K), Σd of each
+    energies: Any  # (K), Σd² of each
+
+
+class _Shape(NamedTuple):
+    """The objective as a function of a shift s: kinks, and ``linear·s + bend·s²``."""
+
+    total: Any  # Σa, the weight of all kinks
+    linear: Any
+    bend: Any
+    density: Any  # weight of the kinks for each unit of s, about where s is zero
 
 
 @helper
@@ -84,13 +106,13 @@ def _within(e, d, near, far, marks):  # type: ignore[no-untyped-def]
 
 
 @strict_helper
-def _step(  # type: ignore[no-untyped-def]
-    e, a, d, total, linear, bend, density, low, high, times, gains, marks
-):
+def _step(e, a, d, shape, low, high, room):  # type: ignore[no-untyped-def]
     """The best shift s between ``low`` and ``high``, and the kink it is at, or −1.
 
-    Kinks are searched in rings around the current code, as wide as their ``density`` suggests.
+    Kinks are searched in rings around the current code, as wide as their density suggests.
     """
+    total, linear, bend, density = shape
+    times, gains, marks = room
     dtype = e.dtype.type
     left, here = _sides(e, a, dtype(0))
     target = (total - linear) / 2
@@ -137,22 +159,21 @@ def _step(  # type: ignore[no-untyped-def]
 
 
 @strict_kernel
-def rank_one_rows(  # type: ignore[no-untyped-def]
-    E, weight, D, order, sums, energies, l1, l2, square, low, high, first, C, indptr, indices,
-    similarity, coupling,
-):  # fmt: skip
+def rank_one_rows(residuals, atoms, penalty, square, first, C, graph, coupling):  # type: ignore[no-untyped-def]
     """One sweep over the codes of some rows, in place: C from row ``first`` on, and residuals E.
 
     Minimises ``Σ w|e| + square/2 Σ w e² + l1 Σc + l2/2 Σc² + coupling/2 Σ_a S_a (c_a − c)²`` in
-    every code by itself, over [low, high], atoms in the given ``order``. ``weight`` is empty if all
-    entries weigh one; ``sums`` and ``energies`` are ``Σd`` and ``Σd²`` of the atoms. The graph S of
-    all rows is CSR; ``coupling`` is empty without one.
+    every code by itself, over [low, high]. The graph S of all rows is CSR; ``coupling`` is empty
+    without one.
     """
+    E, weight = residuals
+    D, order, sums, energies = atoms
+    l1, l2, low, high = penalty
+    indptr, indices, similarity = graph
     n_rows, F = E.shape
     room, dtype = np.empty(F, E.dtype), E.dtype.type
     nothing = np.empty(0, E.dtype)
-    times, gains = np.empty(F + 1, E.dtype), np.empty(F + 1, E.dtype)
-    marks = np.empty(F + 1, np.int64)
+    kinks = KinkRoom(np.empty(F + 1, E.dtype), np.empty(F + 1, E.dtype), np.empty(F + 1, np.int64))
     weighted = weight.shape[0] > 0
     for i in range(n_rows):
         e, row = E[i], first + i
@@ -177,10 +198,8 @@ def rank_one_rows(  # type: ignore[no-untyped-def]
                         pull += similarity[j] * C[indices[j], k]
                 bend += coupling[i] * degree / 2
                 linear += coupling[i] * (degree * c - pull)
-            s, mark = _step(
-                e, a, d, total, linear, bend, density * energy, low - c, high - c, times, gains,
-                marks,
-            )  # fmt: skip
+            shape = _Shape(total, linear, bend, density * energy)
+            s, mark = _step(e, a, d, shape, low - c, high - c, kinks)
             if s != 0:
                 new = dtype(c + s)
                 _shift(e, dtype(new - c), d)

@@ -22,6 +22,7 @@ them together are one breakpoint at zero, and X is looked at only where it has e
 
 import numpy as np
 
+from thresher.kernels.bundles import KinkRoom
 from thresher.kernels.compiling import strict_helper, strict_kernel
 from thresher.kernels.weighted_median import weighted_select
 
@@ -124,11 +125,12 @@ def _residuals(data, stored, H, j, residual):  # type: ignore[no-untyped-def]
 
 
 @strict_kernel
-def symmetric_sweep(data, indices, indptr, H):  # type: ignore[no-untyped-def]
+def symmetric_sweep(X, H):  # type: ignore[no-untyped-def]
     """Give every entry of H (n, K) its best value, row by row, in place.
 
-    ``data, indices, indptr`` are a symmetric CSR matrix; what is not stored is zero, NaN missing.
+    X is a symmetric CSR matrix; what is not stored is zero, NaN missing.
     """
+    indptr, indices, data = X
     n, K = H.shape
     sums = np.zeros(K)
     longest = 0
@@ -137,7 +139,7 @@ def symmetric_sweep(data, indices, indptr, H):  # type: ignore[no-untyped-def]
         longest = max(longest, indptr[j + 1] - indptr[j])
     residual = np.empty(longest)
     values, weights = np.empty(longest + 1), np.empty(longest + 1)
-    room = (np.empty(longest + 1), np.empty(longest + 1), np.zeros(longest + 1, np.int64))
+    room = KinkRoom(np.empty(longest + 1), np.empty(longest + 1), np.zeros(longest + 1, np.int64))
 
     for j in range(n):
         row = slice(indptr[j], indptr[j + 1])
@@ -172,8 +174,9 @@ def symmetric_sweep(data, indices, indptr, H):  # type: ignore[no-untyped-def]
 
 
 @strict_kernel
-def symmetric_loss(data, indices, indptr, H):  # type: ignore[no-untyped-def]
+def symmetric_loss(X, H):  # type: ignore[no-untyped-def]
     """‖X − HHᵀ‖₁ without missing entries; where X is zero the prediction itself is the loss."""
+    indptr, indices, data = X
     n, K = H.shape
     sums, loss = np.zeros(K), 0.0
     for j in range(n):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from thresher.kernels.bundles import SparseRows
 from thresher.kernels.symmetric import symmetric_loss, symmetric_sweep
 from thresher.linalg import Array
 
@@ -37,12 +38,12 @@ def asymmetry(X: Any) -> float:
 
 def manhattan_sweep(X: Any, H: Array) -> None:
     """Give every entry of H its best value in ‖X − H Hᵀ‖₁ given all others, in place."""
-    symmetric_sweep(X.data, X.indices, X.indptr, H)
+    symmetric_sweep(SparseRows(X.indptr, X.indices, X.data), H)
 
 
 def manhattan_loss(X: Any, H: Array) -> float:
     """‖X − H Hᵀ‖₁."""
-    return float(symmetric_loss(X.data, X.indices, X.indptr, H))
+    return float(symmetric_loss(SparseRows(X.indptr, X.indices, X.data), H))
 
 
 def random_embedding(X: Any, n_components: int, rng: np.random.Generator) -> Array:

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from thresher.engine.pool import Pool
-from thresher.kernels.rank_one import rank_one_rows
+from thresher.kernels.bundles import EntryPenalty, Samples, SparseRows
+from thresher.kernels.rank_one import OrderedAtoms, rank_one_rows
 from thresher.linalg import Array
 from thresher.manhattan.half import Half
 
@@ -44,27 +45,22 @@ class RankOneSweeps:
         V = np.array(V, order="C")
         sums = A.sum(axis=1, dtype=np.float64)
         energies = np.einsum("kf,kf->k", A, A, dtype=np.float64)
-        order, nothing = half.atoms(len(A)), np.empty((0, 0), dtype=A.dtype)
+        weights = (half.amount * form.l1, half.amount * form.l2)
+        penalty = EntryPenalty.of(np.dtype(np.float64), (*weights, form.lower, form.upper))
+        atoms = OrderedAtoms(A, half.atoms(len(A)), sums, energies)
         graph = _no_graph() if half.graph is None else _graph(half)
 
         def work(rows: slice, X: Array, weight: Array | None) -> Array:
             E = X - V[rows] @ A
             for _ in range(self.sweeps):
                 rank_one_rows(
-                    E,
-                    nothing if weight is None else weight,
-                    A,
-                    order,
-                    sums,
-                    energies,
-                    half.amount * form.l1,
-                    half.amount * form.l2,
-                    half.square,
-                    form.lower,
-                    form.upper,
+                    Samples.of(E, weight),
+                    atoms,
+                    penalty,
+                    float(half.square),
                     rows.start,
                     V,
-                    *graph[:3],
+                    SparseRows(*graph[:3]),
                     graph[3][rows],
                 )
             return half.losses(E, weight)

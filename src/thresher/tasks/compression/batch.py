@@ -82,14 +82,14 @@ def coded(before: CodecState, Y: Array, present: Array, quantiser: Quantiser) ->
     grid = GRIDS[quantiser.grid]
     result: tuple[Array, Array, Array, float, float]
     if quantiser.mode == Mode.LATTICE:
-        result = lattice_encode(state.lattice, Y, present, *grid, quantiser.step, quantiser.weight)
+        result = lattice_encode(state.lattice, Y, present, grid, quantiser.step, quantiser.weight)
     else:
         result = transform_encode(
             state.transform,
             state.level,
             Y,
             present,
-            *grid,
+            grid,
             quantiser.step,
             quantiser.weight,
             quantiser.n_nonzero,
@@ -157,10 +157,10 @@ def _read_lattice(
     N, chances = state.n_sensors, np.zeros(5, np.int32)
     values = np.full(present.shape, np.nan)
     for t, row in enumerate(present):
-        j = lattice_next(state.lattice, row, -1, 0, *GRIDS[grid], step, chances)
+        j = lattice_next(state.lattice, row, -1, 0, GRIDS[grid], step, chances)
         while j < N:
             q = reader.number(chances.tolist())
-            j = lattice_next(state.lattice, row, j, q, *GRIDS[grid], step, chances)
+            j = lattice_next(state.lattice, row, j, q, GRIDS[grid], step, chances)
         values[t, row] = state.level[row]
     return values
 
@@ -175,5 +175,5 @@ def _read_transform(
         for k in range(N):
             q = reader.number(chances.tolist())
             transform_next(state.transform, state.level, k, q, step, predicted, chances)
-        values[t, row] = values_on_grid(state.level, *GRIDS[grid])[row]
+        values[t, row] = values_on_grid(state.level, GRIDS[grid])[row]
     return values

@@ -4,9 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from thresher.kernels.bundles import bundle
 from thresher.linalg import Array
 
 
+@bundle
 class Grid(NamedTuple):
     """Multiples of ``numerator / denominator``; a numerator of zero is no grid.
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from thresher.kernels.bundles import bundle
 from thresher.kernels.compiling import strict_helper, strict_kernel
 from thresher.kernels.floors import TINY
 from thresher.tasks.compression.kernels.adaptive_bits import (
@@ -36,6 +37,7 @@ _REFIT = 32  # rows between two fits of the regressions
 _ROWS, _ACTIVITY, _SIZES, _CODED, _EXPECTED, _BASE = range(6)
 
 
+@bundle
 class LatticeState(NamedTuple):
     """What both sides know."""
 
@@ -63,8 +65,9 @@ def first_lattice(level: Any) -> LatticeState:
 
 
 @strict_helper
-def on_grid(value, numerator, denominator):  # type: ignore[no-untyped-def]
+def on_grid(value, grid):  # type: ignore[no-untyped-def]
     """The nearest multiple of the grid's spacing; without a grid (0), the value."""
+    numerator, denominator = grid
     if numerator > 0:
         return np.floor(value * denominator / numerator + 0.5) * numerator / denominator
     return value
@@ -101,17 +104,17 @@ def _contexts_at_hand(state, j, step):  # type: ignore[no-untyped-def]
 
 
 @strict_helper
-def _predict(state, j, numerator, denominator, step):  # type: ignore[no-untyped-def]
+def _predict(state, j, grid, step):  # type: ignore[no-untyped-def]
     """Predict sensor j; the contexts of its number."""
     x = state.level[j] + _expected(state, j)
-    state.row[_EXPECTED], state.row[_BASE] = x, on_grid(x, numerator, denominator)
+    state.row[_EXPECTED], state.row[_BASE] = x, on_grid(x, grid)
     return _contexts_at_hand(state, j, step)
 
 
 @strict_helper
-def _value(state, q, numerator, denominator, step):  # type: ignore[no-untyped-def]
+def _value(state, q, grid, step):  # type: ignore[no-untyped-def]
     """The decoded value; on a grid, the double nearest to the decimal fraction."""
-    return on_grid(state.row[_BASE] + q * step, numerator, denominator)
+    return on_grid(state.row[_BASE] + q * step, grid)
 
 
 @strict_helper
@@ -177,7 +180,7 @@ def _regress(moments, cautious, weights):  # type: ignore[no-untyped-def]
 
 
 @strict_kernel
-def lattice_encode(state, Y, present, numerator, denominator, step, weight):  # type: ignore[no-untyped-def]
+def lattice_encode(state, Y, present, grid, step, weight):  # type: ignore[no-untyped-def]
     """Code rows: numbers, their chances, decoded values; bits and squared error.
 
     ``weight`` is what a squared error, in steps, is worth in bits: infinite rounds to the nearest.
@@ -192,10 +195,10 @@ def lattice_encode(state, Y, present, numerator, denominator, step, weight):  # 
             if not present[t, j]:
                 _skip(state, j)
                 continue
-            at = _predict(state, j, numerator, denominator, step)
+            at = _predict(state, j, grid, step)
             tell(state.chances, at, p[t, j])
             q = cheaper(p[t, j], (Y[t, j] - state.row[_BASE]) / step, weight)
-            value = _value(state, q, numerator, denominator, step)
+            value = _value(state, q, grid, step)
             bits += code_length(p[t, j], q)
             error += (value - Y[t, j]) ** 2
             _settle(state, j, at, q, value, step)
@@ -205,7 +208,7 @@ def lattice_encode(state, Y, present, numerator, denominator, step, weight):  # 
 
 
 @strict_kernel
-def lattice_next(state, present, j, q, numerator, denominator, step, p):  # type: ignore[no-untyped-def]
+def lattice_next(state, present, j, q, grid, step, p):  # type: ignore[no-untyped-def]
     """Take the number of sensor j (−1 begins a row), and give the next sensor and its chances.
 
     The cloud's half of `lattice_encode`, cut where a number has to be read. Gives N after the last.
@@ -214,11 +217,11 @@ def lattice_next(state, present, j, q, numerator, denominator, step, p):  # type
         _begin_row(state)
     else:
         at = _contexts_at_hand(state, j, step)
-        _settle(state, j, at, q, _value(state, q, numerator, denominator, step), step)
+        _settle(state, j, at, q, _value(state, q, grid, step), step)
     N = state.level.size
     for i in range(j + 1, N):
         if present[i]:
-            tell(state.chances, _predict(state, i, numerator, denominator, step), p)
+            tell(state.chances, _predict(state, i, grid, step), p)
             return i
         _skip(state, i)
     _end_row(state)

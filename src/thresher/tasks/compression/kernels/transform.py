@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from thresher.kernels.bundles import bundle
 from thresher.kernels.compiling import helper, strict_helper, strict_kernel
 from thresher.tasks.compression.kernels.adaptive_bits import (
     cheaper,
@@ -30,6 +31,7 @@ _STEEPEST = 1e3  # growth of a code from row to row that is believed
 _ACTIVITY, _SIZES, _CODED = range(3)
 
 
+@bundle
 class TransformState(NamedTuple):
     """What both sides know, beside ŷ."""
 
@@ -130,7 +132,7 @@ def _is_among(c, k, n):  # type: ignore[no-untyped-def]
 
 @strict_kernel
 def transform_encode(  # type: ignore[no-untyped-def]
-    state, level, Y, present, numerator, denominator, step, weight, n_nonzero
+    state, level, Y, present, grid, step, weight, n_nonzero
 ):
     """Code rows: numbers, their chances, decoded values; bits and squared error.
 
@@ -164,7 +166,7 @@ def transform_encode(  # type: ignore[no-untyped-def]
         _end_row(state, level)
         for j in range(N):
             if present[t, j]:
-                values[t, j] = on_grid(level[j], numerator, denominator)
+                values[t, j] = on_grid(level[j], grid)
                 error += (values[t, j] - Y[t, j]) ** 2
     return numbers, p, values, bits, error
 
@@ -186,9 +188,9 @@ def transform_next(state, level, k, q, step, predicted, p):  # type: ignore[no-u
 
 
 @strict_kernel
-def values_on_grid(level, numerator, denominator):  # type: ignore[no-untyped-def]
+def values_on_grid(level, grid):  # type: ignore[no-untyped-def]
     """`on_grid` for a row."""
     values = np.empty(level.size)
     for j in range(level.size):
-        values[j] = on_grid(level[j], numerator, denominator)
+        values[j] = on_grid(level[j], grid)
     return values
