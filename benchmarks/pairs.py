@@ -32,16 +32,16 @@ from pairs.slots import names
 
 def matrix(estimator: str, seed: int, folder: Path) -> dict[str, Any]:
     """Run all cases of an estimator; every outcome is appended to its file at once."""
-    path = folder / f"{estimator}.jsonl"
+    path = folder / f"{estimator}_{seed}.jsonl"
     done: dict[str, Outcome] = {}
     if path.exists():
-        for row in map(json.loads, path.read_text().splitlines()):
-            if row.pop("seed") == seed:
-                done[row.pop("case")] = Outcome(**row)
+        *lines, _ = path.read_text().split("\n")  # the last one ends in the middle, or is empty
+        path.write_text("".join(f"{line}\n" for line in lines))
+        done = {row.pop("case"): Outcome(**row) for row in map(json.loads, lines)}
 
     def tell(trial: Trial, outcome: Outcome) -> None:
         with path.open("a") as file:
-            file.write(json.dumps({"case": trial.key(), "seed": seed, **asdict(outcome)}) + "\n")
+            file.write(json.dumps({"case": trial.key(), **asdict(outcome)}) + "\n")
         if outcome.kind == "wrong":
             print(f"{trial.line()}  # {outcome.detail.splitlines()[0]}", flush=True)
 

@@ -10,14 +10,16 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from fuzz.checks import Unchanged, refusal
+from fuzz.checks import refused_or, without_trace
 from pairs.covering import Case
 from pairs.samples import F, K, N
 from pairs.slots import labels, values
 from thresher import estimators
 
-_SHORT = {"max_iter": 1, "n_passes": 1}
-_LONG = {"max_iter": 10, "n_passes": 3}
+_SMALL = {
+    **{"n_components": K, "random_state": 0, "verbose": 0, "n_jobs": 1},
+    **{"batch_size": 4, "n_passes": 3, "max_iter": 10},
+}
 
 
 @dataclass(frozen=True)
@@ -98,9 +100,12 @@ class Trial:
             found["divergence"], found["divergence_parameter"] = found["divergence"]
         return found
 
-    def model(self, limits: dict[str, int] = _LONG) -> Any:
+    def model(self) -> Any:
         """The model, quiet and small."""
-        return _ready(self.estimator, limits).set_params(**self.parameters)
+        model = getattr(estimators, self.estimator)()
+        known = model.get_params()
+        small = {name: value for name, value in _SMALL.items() if name in known}
+        return model.set_params(**small, **self.parameters)
 
     def fit(self, model: Any) -> Any:
         """Fit a model to the data; what it says of their size is no fault, of numbers it is."""
@@ -109,16 +114,10 @@ class Trial:
     def fitted(self) -> Any:
         """The model that `fit` makes of the case, or None if it is refused.
 
-        A refusal must be a sentence, and leave a model as it was that was fitted with plain parts.
+        It was fitted before, with plain parts: a refusal must be a sentence, and leave it so.
         """
-        try:
-            return self.fit(self.model())
-        except (ValueError, TypeError):
-            model = copy.deepcopy(_plain(self.estimator)).set_params(**self.parameters)
-        with Unchanged(model):
-            sentence = refusal(lambda: self.fit(model))
-        assert len(sentence) > 20, f"A refusal without a sentence: {sentence!r}"
-        return None
+        model = copy.deepcopy(_plain(self.estimator)).set_params(**self.parameters)
+        return refused_or(lambda: without_trace(model, lambda: self.fit(model)))
 
     def key(self) -> str:
         """The estimator and what is not plain, in one word."""
@@ -149,18 +148,8 @@ def quietly(call: Callable[[], Any]) -> Any:
         return call()
 
 
-def _ready(estimator: str, more: dict[str, Any]) -> Any:
-    model = getattr(estimators, estimator)()
-    known = model.get_params()
-    wanted = {
-        **{"n_components": K, "random_state": 0, "verbose": 0, "batch_size": 4, "n_jobs": 1},
-        **more,
-    }
-    return model.set_params(**{name: v for name, v in wanted.items() if name in known})
-
-
 @cache
 def _plain(estimator: str) -> Any:
     """A model that was fitted with plain parts."""
     trial = Trial(estimator, plain(estimator))
-    return trial.fit(trial.model(_SHORT))
+    return trial.fit(trial.model())

@@ -205,9 +205,9 @@ def certificates_are_honest(fitted: Fitted, C: Any, unfinished: bool) -> str:
             feasible = other
         else:
             feasible = fitted.code_set.project(other)
-        worse = (sum(fitted.costs(feasible.astype(np.float64))) - best) > 0.05 * fitted.unit
+        worse = (sum(fitted.costs(feasible.astype(np.float64))) - best) > 0.01 * fitted.unit
         told = model.certificates(data.X, feasible, **data.weights)
-        assert (told[worse] > tol).all(), "Codes that are 5 % off have a small certificate."
+        assert (told[worse] > tol).all(), "Codes that are 1 % off have a small certificate."
     return "unfinished" if unfinished else "certified"
 
 

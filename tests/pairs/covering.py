@@ -19,8 +19,8 @@ Slots = dict[str, list[str]]
 Choice = tuple[str, str]
 Pair = tuple[Choice, Choice]
 
-_GREEDY_TRIES = 3
-_RANDOM_TRIES = 8
+_GREEDY_TRIES = 2
+_RANDOM_TRIES = 3
 
 
 def pairs_of(case: Case) -> Iterator[Pair]:
