@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from fuzz import draws, oracle
-from fuzz.checks import Unchanged, near, refusal, refused_or, same_bits
+from fuzz.checks import Unchanged, near, refusal, refused_or, same_bits, without_trace
 
 Rng = np.random.Generator
 _TOL = 1e-6
@@ -170,7 +170,7 @@ def odd_data_are_learned_or_refused(rng: Rng) -> str:
         model.fit(good)
     step = draws.one_of(rng, "fit", "partial_fit")
     learn = getattr(model, step, model.fit)
-    before = refused_or(lambda: _Watched(model).run(learn, X))
+    before = refused_or(lambda: without_trace(model, lambda: learn(X)))
     if before is None:
         if not hasattr(model, "components_"):
             return "refused"
@@ -184,22 +184,6 @@ def odd_data_are_learned_or_refused(rng: Rng) -> str:
     scores = model.score_samples(X)
     assert np.isfinite(scores).all(), "Scores are not finite."
     return "right" if before is not None else "refused"
-
-
-class _Watched:
-    """Runs a step of a model; one that is refused must leave the model as it was."""
-
-    def __init__(self, model: Any) -> None:
-        self.model = model
-
-    def run(self, step: Any, X: Any) -> Any:
-        watch = Unchanged(self.model)
-        watch.__enter__()
-        try:
-            return step(X)
-        except (ValueError, TypeError):
-            watch.__exit__(None)
-            raise
 
 
 FAMILIES = [

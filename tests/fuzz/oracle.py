@@ -13,7 +13,14 @@ from thresher.estimators import (
     OnlineNMF,
 )
 from thresher.penalties import ElasticNet
-from thresher.sets import Box, NonnegativeElasticNetBall, NonnegativeL1Ball, NonnegativeL2Ball
+from thresher.sets import (
+    Box,
+    CoveredBox,
+    NonnegativeElasticNetBall,
+    NonnegativeL1Ball,
+    NonnegativeL2Ball,
+    Simplex,
+)
 
 FLOOR = 1e-8  # of the largest entry of a row, where a divergence needs positive numbers
 DIVERGENCE_MODELS = (OnlineNMF, BatchNMF)
@@ -125,12 +132,12 @@ def dictionary_set(model: Any) -> Any:
     if region not in (None, "auto"):
         return region
     if parameters.get("solver") in ("spsgd", "ol_wang"):
-        return "box"
-    if isinstance(model, ManhattanNMF):
-        return "nonnegative"
+        return "covered_box"
     codes = parameters.get("code_set", "nonnegative")
     free = codes == "nonnegative" or (isinstance(codes, Box) and codes.upper == np.inf)
-    priced = parameters.get("code_penalty") is not None and codes != "simplex"
+    without_zero = codes in ("simplex", "covered_box") or isinstance(codes, Simplex | CoveredBox)
+    without_zero |= isinstance(codes, Box) and codes.lower > 0
+    priced = parameters.get("code_penalty") is not None and not without_zero
     return "l2_ball" if free or priced else "nonnegative"
 
 
@@ -144,7 +151,7 @@ def outside(region: Any, V: Any) -> float:
 
     if region in ("nonnegative",):
         return below
-    if isinstance(region, Box) or region == "box":
+    if isinstance(region, Box) or region in ("box", "covered_box"):
         upper = region.upper if isinstance(region, Box) else 1.0
         return max(below, beyond(V, upper))
     if region == "simplex":
