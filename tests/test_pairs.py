@@ -19,6 +19,7 @@ def test_a_sample_of_pairs_is_right_or_refused(estimator):
     matrix = Matrix(estimator, seed=0)
     cover = matrix.cover()
     pairs = all_pairs(cover.slots)
+    cover.try_out(cover.plain)
     for i in cover.rng.choice(len(pairs), min(PAIRS, len(pairs)), replace=False):
         cover.case_with(pairs[i])
     wrong = {k: each.detail for k, each in matrix.outcomes.items() if each.kind == "wrong"}
@@ -119,10 +120,9 @@ def test_wrong_answers_are_noticed(name, change, told):
 @pytest.mark.parametrize("divergence", ["kl", "l2", "huber:0.3", "is", "SeparableLoss:Cauchy"])
 def test_codes_that_are_worse_than_the_best_are_noticed(divergence):
     fitted = _fitted(divergence=divergence)
-    fitted.model.set_params(tol=1e-6)
+    fitted.model.set_params(tol=1e-6, max_iter=20_000)
     C, unfinished = coded(fitted)
     codes_are_optimal(fitted, C.astype(np.float64), unfinished)
-    worse = C.copy()
-    worse[0] *= 0.8
+    worse = 0.8 * C  # all of them: units of divergences are what next to no prediction costs
     with pytest.raises(AssertionError, match=r"above the optimum|not critical"):
         codes_are_optimal(fitted, worse, unfinished)

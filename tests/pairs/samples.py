@@ -97,6 +97,11 @@ class Cauchy(SeparableLoss):
         """No."""
         return False
 
+    @property
+    def convex_neighbour(self) -> Any:
+        """Huber, as robust."""
+        return losses.Huber(self.scale)
+
     def entry_value(self, x: Any, y: Any) -> Any:
         """``log(1 + e²/s²)``."""
         return np.log1p(((x - y) / self.scale) ** 2)

@@ -9,10 +9,11 @@ from thresher.engine import OnlineMethod
 from thresher.estimators.base import DictionaryModel
 from thresher.estimators.divergence_plan import quadratic_learner, ratio_learner, refuse_learner
 from thresher.estimators.registry import (
+    check_signs,
     frozen_mask,
     named_atoms,
+    named_codes,
     named_divergence,
-    named_regulariser,
 )
 from thresher.estimators.solvers import DivergenceSolver
 from thresher.learning import Forgetting, Learner
@@ -41,10 +42,11 @@ class DivergenceModel(DictionaryModel):
         """The method that the parameters describe."""
         divergence = named_divergence(self.divergence, self.divergence_parameter)
         loss = divergence.loss(1.0)
-        codes = named_regulariser("code", self.code_set, self.code_penalty)
+        codes = named_codes(self.code_set, self.code_penalty)
         covered = CoveredBox() if solver.covered else None
         atoms = named_atoms(self.dictionary_set, self.dictionary_penalty, codes, covered)
         solver.check(loss, atoms)
+        check_signs(loss, codes, atoms)
         learner: Learner = solver.learner or quadratic_learner(loss)
         if solver.multiplicative:
             learner = ratio_learner(loss, codes)

@@ -191,6 +191,29 @@ def named_regulariser(
     return Constrained(named_penalty(f"{kind}_penalty", penalty), named_set(f"{kind}_set", region))
 
 
+def named_codes(region: str | ConvexSet, penalty: float | Penalty | None) -> Constrained:
+    """Set and penalty of codes that are found sample by sample."""
+    codes = named_regulariser("code", region, penalty)
+    if codes.couples_rows:
+        raise ValueError(
+            f"{codes.penalty} on {codes.region} ties the codes of several samples together, and "
+            "samples are coded one by one here; use a set of single rows such as 'simplex' or "
+            "'l2_ball', or ManhattanNMF, which keeps all codes in memory."
+        )
+    return codes
+
+
+def check_signs(loss: Loss, codes: Constrained, atoms: Constrained) -> None:
+    """Refuse signed codes or atoms under a loss that knows no negative predictions."""
+    if not loss.needs_nonnegative or (codes.form.nonnegative and atoms.form.nonnegative):
+        return
+    signed = "code_set" if not codes.form.nonnegative else "dictionary_set"
+    raise ValueError(
+        f"{loss} needs predictions that are not negative, and {signed} allows them; use a set such "
+        "as 'nonnegative' there, or a loss such as 'squared_l2'."
+    )
+
+
 def named_atoms(
     region: str | ConvexSet | None,
     penalty: float | Penalty | None,
@@ -266,6 +289,11 @@ def named_loss(penalty: Any, sign: str, bound: float | None) -> Callable[[float]
         shape = penalty
     else:
         raise _unknown("outlier_penalty", penalty, OUTLIER_PENALTIES)
+    if shape.couples_rows:
+        raise ValueError(
+            f"outlier_penalty={penalty!r} ties the outliers of several samples together, and "
+            "samples are coded one by one here; use groups of features, or 'samples'."
+        )
     if not isinstance(sign, str) or sign not in ("free", "nonnegative"):
         raise _unknown("outlier_sign", sign, ("free", "nonnegative"))
     limit = np.inf if bound is None else float(bound)

@@ -70,6 +70,11 @@ class Loss(ABC):
         return False
 
     @property
+    def needs_nonnegative(self) -> bool:
+        """Whether the loss means nothing where predictions are negative."""
+        return self.positive_prediction
+
+    @property
     def degree(self) -> float | None:
         """The p of ``loss(u·x, u·y) = u^p · loss.in_unit(u)(x, y)``, for every ``u > 0``.
 

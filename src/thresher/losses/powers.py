@@ -189,6 +189,11 @@ class BetaDivergence(SeparableLoss):
         return self.beta < 2
 
     @property
+    def needs_nonnegative(self) -> bool:
+        """But for squares: powers of negative numbers are none."""
+        return self.beta != 2
+
+    @property
     def positive_data(self) -> bool:
         """If β ≤ 0, or so near that the limit is what counts."""
         return self.beta < _LEAST_POWER

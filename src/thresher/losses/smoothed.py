@@ -34,6 +34,11 @@ class SmoothedL1(SeparableLoss):
             )
 
     @property
+    def needs_nonnegative(self) -> bool:
+        """Yes: where data are zero it is linear, and has a kink at zero."""
+        return True
+
+    @property
     def degree(self) -> float:
         """One."""
         return 1.0
@@ -59,7 +64,7 @@ class SmoothedL1(SeparableLoss):
     def entry_gradient(self, x: Array, y: Array) -> Array:
         """``clip((y − x)/width, −1, 1)``, and the weight of zeros where data are zero."""
         slope = np.clip((y - x) / y.dtype.type(self.width), -1, 1)
-        slope = np.where(x > 0, slope, y.dtype.type(1))
+        slope = np.where(x > 0, slope, np.where(y < 0, y.dtype.type(-1), y.dtype.type(1)))
         if self.square:
             slope = slope + y.dtype.type(self.square) * (y - x)
         return weigh_zeros(x, slope, self.zero_weight)
