@@ -246,6 +246,17 @@ class ImputesEverything(Derived):
         return self.inverse_transform(self.transform(X))
 
 
+class LosesTheIndex(Derived):
+    def impute(self, X, bounds="seen"):
+        return super().impute(np.asarray(X), bounds)
+
+
+class ScoresWhatItSaw(Derived):
+    def score_entries(self, X, y=None, *, share=0.1, random_state=0):
+        X = X if isinstance(X, np.ndarray) else X.toarray()
+        return -float(np.abs(X - self.inverse_transform(self.transform(X))).mean())
+
+
 class CodesSparseRowsAnew(Derived):
     def score_samples(self, X, entry_weight=None):
         scores = super().score_samples(X, entry_weight)
@@ -319,6 +330,8 @@ BROKEN_MODELS = {
     UsesOneThread: "check_threads_do_not_matter",
     TakesGapsForZeros: "check_missing_entries_do_not_matter",
     ImputesEverything: "check_impute_keeps_what_was_seen",
+    LosesTheIndex: "check_frames_keep_index_and_names",
+    ScoresWhatItSaw: "check_hidden_entries_are_scored",
     CodesSparseRowsAnew: "check_sparse_equals_dense",
     RoundsItsCodes: "check_codes_are_optimal",
     CalibratesAtTheMedian: "check_false_alarm_rate",

@@ -69,16 +69,20 @@ class ScoresEntries:
 
         Examples
         --------
+        >>> import numpy as np
         >>> from sklearn.model_selection import GridSearchCV
         >>> from thresher import RobustNMF
-        >>> from thresher.testing.data import planted  # four parts
+        >>> rng = np.random.default_rng(0)
+        >>> parts = rng.random((4, 24)) * (rng.random((4, 24)) < 0.5)
+        >>> X = rng.gamma(1.0, size=(150, 4)) @ parts + 0.02 * rng.random((150, 24))
+        >>> X[rng.random(X.shape) < 0.02] += 3.0
         >>> search = GridSearchCV(
         ...     RobustNMF(random_state=0, verbose=0),
         ...     {"n_components": [2, 4, 8]},
         ...     scoring=RobustNMF.score_entries,
         ...     cv=3,
         ... )
-        >>> search.fit(planted(150)).best_params_
+        >>> search.fit(X).best_params_
         {'n_components': 4}
         """
         check_is_fitted(self, "components_")

@@ -52,7 +52,14 @@ def checks_for(estimator: Any) -> list[Check]:
         (hasattr(estimator, "grow") and hasattr(estimator, "partial_fit"), [streaming.check_grow]),
         (hasattr(estimator, "resume"), [streaming.check_resume_gives_the_same_bits]),
         (hasattr(estimator, "calibrate"), [robustness.check_false_alarm_rate]),
-        (hasattr(estimator, "impute"), [robustness.check_impute_keeps_what_was_seen]),
+        (
+            hasattr(estimator, "impute"),
+            [
+                robustness.check_impute_keeps_what_was_seen,
+                conventions.check_frames_keep_index_and_names,
+            ],
+        ),
+        (hasattr(estimator, "score_entries"), [robustness.check_hidden_entries_are_scored]),
         (tags.allow_nan, [robustness.check_missing_entries_do_not_matter]),
         (tags.sparse, [robustness.check_sparse_equals_dense]),
         (

@@ -56,6 +56,27 @@ def check_output_as_frame(estimator: Any) -> None:
     assert list(frame.columns) == [f"{name}{k}" for k in range(frame.shape[1])]
 
 
+def check_frames_keep_index_and_names(estimator: Any) -> None:
+    """With ``set_output``, `impute` and `inverse_transform` give frames like those that came in."""
+    import pandas as pd
+
+    X = planted(80)
+    X[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
+    index = [f"row {i}" for i in range(len(X))]
+    frame = pd.DataFrame(X, index=index, columns=[f"f{j}" for j in range(X.shape[1])])
+    model = ready(estimator).fit(frame)
+    filled, codes = model.impute(frame), model.transform(frame)
+    model.set_output(transform="pandas")
+    for got, expected in (
+        (model.impute(frame), filled),
+        (model.inverse_transform(model.transform(frame)), codes @ model.components_),
+    ):
+        assert isinstance(got, pd.DataFrame), "set_output is not heard."
+        assert got.index.equals(frame.index), "The index is lost."
+        assert got.columns.equals(frame.columns), "The names of the features are lost."
+        np.testing.assert_allclose(got.to_numpy(), expected, rtol=1e-6, atol=1e-9)
+
+
 def check_inputs_of_all_kinds(estimator: Any) -> None:
     """uint8, lists and data frames mean the same as the array they stand for."""
     import pandas as pd

@@ -73,6 +73,20 @@ def check_impute_keeps_what_was_seen(estimator: Any) -> None:
     assert error < 0.5 * naive, f"Filled gaps are off by {error:.3g}, feature means by {naive:.3g}."
 
 
+def check_hidden_entries_are_scored(estimator: Any) -> None:
+    """`score_entries` is of what was hidden: many parts explain all that they see, but not that."""
+    train, test = planted(300), planted(100, seed=1)
+    many = {"n_components": train.shape[1]} if takes(estimator, "n_components") else {}
+    model = ready(estimator, **many).fit(train)
+    score = model.score_entries(test)
+    assert score == model.score_entries(test, random_state=0), "The same seed gives two scores."
+    assert score == model.score_entries(sparse.csr_array(test)), "CSR gives another score."
+    seen = np.abs(test - model.inverse_transform(model.transform(test))).mean()
+    assert -score > 1.5 * seen, f"Hidden entries are off by {-score:.3g}, others by {seen:.3g}."
+    other = model.score_entries(test[:, ::-1])
+    assert other < score, f"Samples of another kind score {other:.3g}, not below {score:.3g}."
+
+
 def check_sparse_equals_dense(estimator: Any) -> None:
     """CSR gives the codes of the dense array, and from the same start a dictionary as good.
 
