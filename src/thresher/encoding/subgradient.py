@@ -95,9 +95,10 @@ class ProjectedSubgradient(RowSolver):
         step = state["step"] / self.cut if self.scaled else np.ones_like(state["step"])
         moved, left = C.copy(), np.ones(len(C), dtype=bool)
         for _ in range(self.cuts + 1):
-            trial = problem.regulariser.prox(C - step * gradient, step)
-            fall = np.einsum("nk,nk->n", gradient, trial - C)
-            accepted = left & (block.objective(trial) <= value + self.acceptance * fall)
+            with np.errstate(over="ignore", invalid="ignore"):  # too far: that is no fall
+                trial = problem.regulariser.prox(C - step * gradient, step)
+                fall = np.einsum("nk,nk->n", gradient, trial - C)
+                accepted = left & (block.objective(trial) <= value + self.acceptance * fall)
             moved[accepted] = trial[accepted]
             left &= ~accepted
             if not left.any():
