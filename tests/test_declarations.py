@@ -78,7 +78,7 @@ def test_such_decisions_would_be_found(line):
 def test_auto_is_compared_with_in_the_registry_alone():
     """The word stands as a default everywhere, but nobody else asks for it."""
     asked = []
-    for path in sorted((ROOT / "estimators").glob("*.py")):
+    for path in sorted([*(ROOT / "estimators").glob("*.py"), *(ROOT / "engine").glob("*.py")]):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Compare) and path.name not in ("registry.py", "solvers.py"):
                 constants = [n.value for n in ast.walk(node) if isinstance(n, ast.Constant)]

@@ -31,7 +31,7 @@ _DOCUMENTS_TO_START_FROM = 2048
 def first_atoms(
     parts: MethodParts,
     batch: Batch,
-    init: str,
+    init: str | None,
     n_components: int,
     dtype: np.dtype[Any],
     rng: np.random.Generator,
@@ -41,7 +41,7 @@ def first_atoms(
     region = parts.dictionary_regulariser.region
     positive = loss.positive_prediction
     stays_sparse = parts.stays_sparse(batch)
-    if init == "auto":
+    if init is None:
         init = "mean" if positive and stays_sparse else "samples"
         if not loss.smooth and loss.stays_sparse and is_mostly_zero(batch):
             init = "medians"

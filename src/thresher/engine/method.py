@@ -35,24 +35,34 @@ class OnlineMethod(MethodParts):
     # ---------------------------------------------------------------- starting
 
     def begin(
-        self, batch: Batch, init: str | Array, n_components: int, dtype: np.dtype[Any], seed: int
+        self,
+        batch: Batch,
+        init: str | Array | None,
+        n_components: int,
+        dtype: np.dtype[Any],
+        seed: int,
     ) -> StreamState:
-        """A state that has seen nothing; atoms may start from the first batch."""
+        """A state that has seen nothing; atoms start from ``init``, or as the first batch suits."""
         n_features = batch.X.shape[1]
         self.loss(1.0).check_features(n_features)
         units = self.units_for(batch, n_features, dtype)
         method = self.in_unit(units["unit"]) if units else self
         assert method is not None
-        if not isinstance(init, str):
+        if init is not None and not isinstance(init, str):
             init = np.array(init, dtype=np.float64) / units.get("atom_unit", 1.0)
         D = method._first_atoms(batch, init, n_components, dtype, seed)
         state = StreamState(D, D, self.learner.empty(len(D), n_features), seed)
         return replace(state, **units)
 
     def _first_atoms(
-        self, batch: Batch, init: str | Array, n_components: int, dtype: np.dtype[Any], seed: int
+        self,
+        batch: Batch,
+        init: str | Array | None,
+        n_components: int,
+        dtype: np.dtype[Any],
+        seed: int,
     ) -> Array:
-        if isinstance(init, str):
+        if init is None or isinstance(init, str):
             rng = np.random.default_rng([seed, 0])
             D = first_atoms(self, batch, init, n_components, dtype, rng)
         else:

@@ -97,7 +97,7 @@ _ROUNDING = 0.5
 
 
 INITS = {
-    "auto": "auto",
+    "auto": None,
     "mean": "mean",
     "medians": "medians",
     "samples": "samples",
