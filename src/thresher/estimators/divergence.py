@@ -12,12 +12,13 @@ from thresher.estimators.divergence_plan import quadratic_learner, ratio_learner
 from thresher.estimators.registry import (
     frozen_mask,
     named_atoms,
+    named_codes,
     named_divergence,
-    named_regulariser,
 )
 from thresher.estimators.solvers import DivergenceSolver
 from thresher.learning import Forgetting, Learner
 from thresher.losses import Loss
+from thresher.penalties import Constrained
 from thresher.sets import CoveredBox
 
 
@@ -42,9 +43,10 @@ class DivergenceModel(DictionaryModel):
         """The method that the parameters describe."""
         divergence = named_divergence(self.divergence, self.divergence_parameter)
         loss = divergence.loss(1.0)
-        codes = named_regulariser("code", self.code_set, self.code_penalty)
+        codes = named_codes(self.code_set, self.code_penalty)
         covered = CoveredBox() if solver.covered else None
         atoms = named_atoms(self.dictionary_set, self.dictionary_penalty, codes, covered)
+        _refuse_signs(loss, codes, atoms)
         solver.check(loss, atoms)
         learner: Learner = solver.learner or quadratic_learner(loss)
         if solver.multiplicative:
@@ -84,3 +86,13 @@ class DivergenceModel(DictionaryModel):
         self._check_goes_on()
         threshold = self._fitted_method().threshold(self._state) * self._state.unit
         return self._planned(len(self._state.D)).common.loss(threshold)
+
+
+def _refuse_signs(loss: Loss, codes: Constrained, atoms: Constrained) -> None:
+    """Refuse predictions that may be negative under a divergence that has no value there."""
+    for name, part in (("code_set", codes), ("dictionary_set", atoms)):
+        if loss.positive_prediction and not part.form.nonnegative:
+            raise ValueError(
+                f"{loss} is for predictions that are not negative, and {name}={part.region!r} has "
+                "negative members; use a set such as 'nonnegative', or divergence='squared_l2'."
+            )

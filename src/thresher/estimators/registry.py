@@ -1,7 +1,7 @@
 """Names and what they stand for: the only place where strings become parts."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any
 
@@ -191,6 +191,18 @@ def named_regulariser(
     return Constrained(named_penalty(f"{kind}_penalty", penalty), named_set(f"{kind}_set", region))
 
 
+def named_codes(region: str | ConvexSet, penalty: float | Penalty | None) -> Constrained:
+    """Set and penalty of codes that are found sample by sample."""
+    codes = named_regulariser("code", region, penalty)
+    if codes.couples_rows:
+        tying = codes.penalty if codes.penalty.couples_rows else codes.region
+        raise ValueError(
+            f"{tying} ties the codes of several samples together, and here every sample is coded "
+            "by itself; use ManhattanNMF, or a set of rows such as 'l1_ball'."
+        )
+    return codes
+
+
 def named_atoms(
     region: str | ConvexSet | None,
     penalty: float | Penalty | None,
@@ -270,7 +282,8 @@ def named_loss(penalty: Any, sign: str, bound: float | None) -> Callable[[float]
         raise _unknown("outlier_sign", sign, ("free", "nonnegative"))
     limit = np.inf if bound is None else float(bound)
     box = Box(0.0 if sign == "nonnegative" else -limit, limit)
-    return lambda weight: Envelope(shape.scaled(weight), box)
+    envelope = Envelope(shape, box)
+    return lambda weight: replace(envelope, penalty=shape.scaled(weight))
 
 
 def named_scaling(value: Any) -> bool:

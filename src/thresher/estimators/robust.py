@@ -14,9 +14,9 @@ from thresher.estimators.inputs import computing_dtype
 from thresher.estimators.registry import (
     frozen_mask,
     named_atoms,
+    named_codes,
     named_loss,
     named_outlier_weight,
-    named_regulariser,
     named_scaling,
 )
 from thresher.estimators.solvers import AS_PUBLISHED, Solver, name_of
@@ -76,7 +76,7 @@ class RobustModel(DictionaryModel):
         self, n_components: int, solver: Solver, forgetting: Forgetting, averaging: float = 0.0
     ) -> OnlineMethod:
         """The method that the parameters describe, with the solver's own encoder and step."""
-        codes = named_regulariser("code", self.code_set, self.code_penalty)
+        codes = named_codes(self.code_set, self.code_penalty)
         atoms = named_atoms(self.dictionary_set, self.dictionary_penalty, codes)
         rule = named_outlier_weight(self.outlier_weight)
         return OnlineMethod(
