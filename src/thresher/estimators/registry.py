@@ -1,7 +1,7 @@
 """Names and what they stand for: the only place where strings become parts."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any
 
@@ -289,16 +289,12 @@ def named_loss(penalty: Any, sign: str, bound: float | None) -> Callable[[float]
         shape = penalty
     else:
         raise _unknown("outlier_penalty", penalty, OUTLIER_PENALTIES)
-    if shape.couples_rows:
-        raise ValueError(
-            f"outlier_penalty={penalty!r} ties the outliers of several samples together, and "
-            "samples are coded one by one here; use groups of features, or 'samples'."
-        )
     if not isinstance(sign, str) or sign not in ("free", "nonnegative"):
         raise _unknown("outlier_sign", sign, ("free", "nonnegative"))
     limit = np.inf if bound is None else float(bound)
     box = Box(0.0 if sign == "nonnegative" else -limit, limit)
-    return lambda weight: Envelope(shape.scaled(weight), box)
+    envelope = Envelope(shape, box)
+    return lambda weight: replace(envelope, penalty=shape.scaled(weight))
 
 
 def named_scaling(value: Any) -> bool:

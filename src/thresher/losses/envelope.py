@@ -44,6 +44,11 @@ class Envelope(Loss):
                 f"Outliers must be allowed to vanish: the box [{self.region.lower}, "
                 f"{self.region.upper}] has to contain 0."
             )
+        if self.penalty.couples_rows:
+            raise ValueError(
+                f"{self.penalty} ties the outliers of several samples together, and every sample "
+                "is coded by itself; use groups of features, of_rows=False."
+            )
 
     @property
     def degree(self) -> float | None:

@@ -37,7 +37,12 @@ class Constrained:
                     f"{self.penalty} needs a box that contains 0, got {self.region}; "
                     "use an elastic net, or move the bounds."
                 )
-        elif not (form.nonnegative and form.elastic):
+        elif not form.nonnegative:
+            raise ValueError(
+                f"{self.region} has negative members, and codes, atoms and outliers know only "
+                "boxes of such; use Box with bounds of its size, or a nonnegative set."
+            )
+        elif not form.elastic:
             raise ValueError(
                 f"{self.penalty} has no exact proximal map on {self.region}; use an elastic net "
                 "there, or a box such as NonnegativeOrthant() as the set."
