@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -182,8 +182,15 @@ def machine(*packages: str) -> Row:
     except OSError:
         lines = []
     cpu = next((line.split(": ")[1] for line in lines if "model name" in line), "unknown")
-    versions = {name: version(name) for name in packages}
-    return {"cpu": cpu, "cores": os.cpu_count(), "python": platform.python_version(), **versions}
+    known = {"cpu": cpu, "cores": os.cpu_count(), "python": platform.python_version()}
+    return known | {name: _version(name) for name in packages}
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:  # a peer that this run does without
+        return None
 
 
 def read_json(path: Path) -> Row:
