@@ -19,10 +19,18 @@ from thresher.encoding import (
     Newton,
     OutlierADMM,
     ProjectedGradient,
+    RoughEncoder,
     SmallChange,
     Status,
 )
-from thresher.losses import Envelope, Huber, SquaredL2
+from thresher.losses import (
+    Envelope,
+    Huber,
+    ItakuraSaito,
+    KullbackLeibler,
+    L1Distance,
+    SquaredL2,
+)
 from thresher.penalties import L1, Constrained, ElasticNet, GroupLasso, SparseGroupLasso, Tikhonov
 from thresher.sets import Box, NonnegativeL1Ball, NonnegativeL2Ball, Simplex
 
@@ -270,6 +278,17 @@ def test_scale_of_data_and_atoms_does_not_matter():
     for encoder in (AutoEncoder(1e-6), exact(BlockADMM())):
         codes = encoder.encode(problem, X).codes
         np.testing.assert_array_equal(encoder.encode(other, X * 1024).codes, codes * 128)
+
+
+@pytest.mark.parametrize(
+    "loss", [SquaredL2(), Huber(LAMBDA), L1Distance(), KullbackLeibler(), ItakuraSaito()], ids=str
+)
+def test_rough_codes_come_without_a_look_at_how_far_they_are(loss):
+    """Certificates cost as much as the rounds themselves, and who learns does not read them."""
+    problem, X = problem_and_data(0)
+    problem = CodingProblem(problem.D, loss)
+    assert np.isnan(RoughEncoder().encode(problem, X + 0.1).certificate).all()
+    assert np.isfinite(AutoEncoder().encode(problem, X + 0.1).certificate).all()
 
 
 def test_oadmm_takes_the_new_codes_in_its_outlier_step():

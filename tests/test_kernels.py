@@ -11,6 +11,7 @@ from thresher.encoding import Block, BlockADMM, CodingProblem
 from thresher.kernels import cholesky, compiling
 from thresher.kernels.block_descent import sweep_ball
 from thresher.kernels.ratio import add_batch, measure_atoms, write_atoms
+from thresher.kernels.sparse_power import _expectation
 from thresher.kernels.sparse_rows import add_rows, floor_rows
 from thresher.kernels.weighted_median import weighted_select
 from thresher.losses import Envelope, Huber
@@ -204,6 +205,19 @@ def test_sums_over_sparse_rows(dtype):
     floor_rows(X.indptr, X.data, y, dtype(0.5), floored)
     largest = np.repeat(X.toarray().max(axis=1), np.diff(X.indptr))
     np.testing.assert_allclose(floored, np.maximum(y, 0) + largest / 2, rtol=1e-6)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 0.5, 2.0])
+def test_steps_that_go_further_keep_the_mass(alpha):
+    """From z ρ^(1/α) on they go half as far again, and give the sum back."""
+    rng = np.random.default_rng(0)
+    z, rho, ridge = rng.random(9), rng.uniform(0.5, 2.0, 9), np.zeros(9)
+    plain, further = z.copy(), z.copy()
+    _expectation(plain, rho, alpha, ridge, 0.0, z.sum(), False)
+    np.testing.assert_allclose(plain, z * rho ** (1 / alpha))
+    _expectation(further, rho, alpha, ridge, 0.0, z.sum(), True)
+    far = z * (plain / z) ** 1.5
+    np.testing.assert_allclose(further, far * plain.sum() / far.sum())
 
 
 def test_what_was_compiled_is_kept():

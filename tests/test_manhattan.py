@@ -13,6 +13,7 @@ from thresher import ManhattanNMF, load, save
 from thresher.encoding import AutoEncoder
 from thresher.engine import BatchProblem, OnlineMethod, Pool
 from thresher.estimators.solvers import MANHATTAN_SOLVERS
+from thresher.kernels.rank_one import rank_one_rows
 from thresher.learning import BlockDescent, QuadraticLearner
 from thresher.losses import L1Distance
 from thresher.manhattan import (
@@ -118,6 +119,23 @@ def test_theorem_3_at_kinks_and_beyond():
         half = half_of(np.vstack([X, X]), graph=graph)
         moved, _ = RankOneSweeps().improve(half, A, V, Pool(1))
         assert moved[0, 0] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_code_that_moved_meets_an_entry_exactly(dtype):
+    """A kink is an entry with residual zero, not nearly zero: later steps count what lies there."""
+    rng = np.random.default_rng(0)
+    E = rng.random((200, 5)).astype(dtype)
+    D, C = rng.uniform(0.5, 1.5, (1, 5)).astype(dtype), np.zeros((200, 1), dtype)
+    nothing, places, no_graph = np.empty((0, 0), dtype), np.zeros(0, np.int32), np.zeros(0)
+    sums, energies = D.sum(axis=1, dtype=np.float64), np.einsum("kf,kf->k", D, D, dtype=np.float64)
+    best = np.argmin(np.abs(E[:, None] - (E / D)[:, :, None] * D).sum(axis=2), axis=1)
+    rank_one_rows(
+        E, nothing, D, np.arange(1), sums, energies, 0.0, 0.0, 0.0, 0.0, np.inf, 0, C,
+        places, places, no_graph, no_graph,
+    )  # fmt: skip
+    assert set(best) == set(range(5))
+    np.testing.assert_array_equal(E[np.arange(200), best], 0)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -372,8 +372,11 @@ def test_an_orthogonal_dictionary_sees_the_terms_that_it_began_with():
     seeded = [NovelDocumentDetector(40, model=free, random_state=0, verbose=0) for _ in range(2)]
     one, two = (each.fit(start).novelty_scores(news) for each in seeded)
     np.testing.assert_array_equal(one, two)
-    told = detector.explain("parliament budget minister rain")
+    told = detector.explain("parliament budget minister rain", n_atoms=40)
     assert {word for word, _ in told.unexplained[:3]} == {"parliament", "budget", "minister"}
+    # A document is what the strongest atoms hold of it, and the rest is novel.
+    assert len(told.nearest) <= 5
+    assert told.score + sum(share for _, share in told.nearest) == pytest.approx(1.0)
     np.testing.assert_array_equal(detector.novelty_scores(["hitherto unheard"]), [0.0])
     for wrong in ({"model": model, "n_new_atoms": 3}, {"model": model.set_params(whiten=True)}):
         with pytest.raises(ValueError, match="number of terms"):

@@ -1,6 +1,8 @@
 """What a watcher is told while models work: labels, totals, and how far they are."""
 
 import io
+import re
+import sys
 from types import SimpleNamespace
 from typing import ClassVar
 
@@ -38,14 +40,20 @@ class Watcher:
 
 
 @pytest.fixture
-def watched(monkeypatch):
-    """Every bar of the library, from its first moment on, as on a terminal."""
+def terminal(monkeypatch):
+    """Every bar of the library, as on a terminal."""
     Watcher.seen = []
-    monkeypatch.setattr(progress, "PATIENCE", 0.0)
     terminal = SimpleNamespace(isatty=lambda: True)
     monkeypatch.setattr(progress, "sys", SimpleNamespace(stderr=terminal))
     monkeypatch.setattr("rich.progress.Progress", Watcher)
     return Watcher.seen
+
+
+@pytest.fixture
+def watched(terminal, monkeypatch):
+    """Bars that show up at once."""
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    return terminal
 
 
 def test_learning_tells_samples_of_all_passes_and_the_loss(watched):
@@ -95,14 +103,36 @@ def test_nobody_is_told_what_nobody_asked_for(watched):
     assert watched == []
 
 
-def test_patience_comes_before_a_bar(watched, monkeypatch):
+def test_two_seconds_of_patience_come_before_a_bar(terminal, monkeypatch):
     now = [0.0]
-    monkeypatch.setattr(progress, "PATIENCE", 2.0)
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
     with progress.ProgressBar("work", 10) as bar:
         for now[0], done in ((0.5, 1), (1.9, 2), (2.0, 3), (2.1, 4)):
             bar.update(done)
-    assert watched == [("work", 10, ["start", (3, ""), (4, ""), "stop"])]
+    assert terminal == [("work", 10, ["start", (3, ""), (4, ""), "stop"])]
+
+
+class Terminal(io.StringIO):
+    """Takes what is written, as a terminal would."""
+
+    def isatty(self):
+        return True
+
+
+def plain(text):
+    """What a terminal shows: no colours, and of lines written anew the last."""
+    lines = re.sub(r"\x1b\[[?\d]*[a-zA-Z]", "", text).splitlines()
+    return "\n".join(line.split("\r")[-1] for line in lines if line)
+
+
+def test_a_bar_reads_from_its_label_to_its_note(monkeypatch):
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with progress.ProgressBar("OnlineNMF: learning", 10) as bar:
+        bar.update(4, "loss 3.1")
+    shown = plain(sys.stderr.getvalue())
+    pattern = r"OnlineNMF: learning +[━╸╺]+ +4/10 0:00:0\d [\d:-]+ loss 3\.1"
+    assert re.fullmatch(pattern, shown.splitlines()[-1].rstrip())
 
 
 def test_stages_have_a_bar_each():
@@ -116,6 +146,8 @@ def test_stages_have_a_bar_each():
     assert "7/7" in text
     assert "2/9" in text
     assert "frames" in text
+    last = plain(text).splitlines()[-1]
+    assert re.fullmatch(r"separating +[━╸╺]+ +2/9 frames 0:00:0\d", last)
     silent = io.StringIO()
     with stages(Console(file=silent, force_terminal=False), "frames") as tell:
         tell("learning", 1, 7)

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.image import imread
 from sklearn.decomposition import NMF
 
@@ -447,19 +446,6 @@ def test_the_best_threshold_is_the_best_of_all():
 
     best = min(range(256), key=entropy)
     assert entropy(automatic_threshold(levels)) == pytest.approx(entropy(best))
-
-
-def test_headings_of_panels_have_room():
-    """Between the rows of panels, and above the first one."""
-    figure = bar_panels(list("abcdef"), [["x", "y"]] * 6, [[1.0, 0.5]] * 6, n_columns=2)
-    FigureCanvasAgg(figure).draw()
-    headings = [text.get_window_extent() for text in figure.texts]
-    panels = [axes.get_window_extent() for axes in figure.axes]
-    assert len(headings) == len(panels) == 6
-    for number, (heading, panel) in enumerate(zip(headings, panels, strict=True)):
-        ceiling = figure.bbox.y1 if number < 2 else panels[number - 2].y0
-        assert panel.y1 <= heading.y0
-        assert heading.y1 <= ceiling
 
 
 def test_topics_have_the_width_of_the_page(tmp_path):

@@ -40,6 +40,7 @@ def test_words_are_those_of_the_largest_sum_in_their_own_order(counts):
     np.testing.assert_allclose(X.toarray(), weights[:, kept])
     names = TfIdf(n_words=5).fit(counts).get_feature_names_out(list("abcdefghijkl"))
     assert list(names) == ["abcdefghijkl"[column] for column in kept]
+    assert names.dtype == object  # as everywhere in scikit-learn
 
 
 def test_batches_give_the_weights_of_the_whole(counts):
