@@ -16,7 +16,8 @@ TEXT_SIZE = 12.0
 
 def empty_figure(width: float, height: float) -> Figure:
     """Make a transparent figure of a size in inches, outside of pyplot's global state."""
-    figure = Figure(figsize=(width, height), layout="none")
+    figure = Figure(figsize=(width, height))
+    figure.set_layout_engine("none")  # whatever the user's settings say
     FigureCanvasAgg(figure)
     figure.patch.set_alpha(0.0)
     return figure
