@@ -10,8 +10,8 @@ from scipy import sparse
 from thresher.encoding import Block, BlockADMM, CodingProblem
 from thresher.kernels import cholesky, compiling
 from thresher.kernels.block_descent import sweep_ball
+from thresher.kernels.power_passes import expectation
 from thresher.kernels.ratio import add_batch, measure_atoms, write_atoms
-from thresher.kernels.sparse_power import _expectation
 from thresher.kernels.sparse_rows import add_rows, floor_rows
 from thresher.kernels.weighted_median import weighted_select
 from thresher.losses import Envelope, Huber
@@ -213,9 +213,9 @@ def test_steps_that_go_further_keep_the_mass(alpha):
     rng = np.random.default_rng(0)
     z, rho, ridge = rng.random(9), rng.uniform(0.5, 2.0, 9), np.zeros(9)
     plain, further = z.copy(), z.copy()
-    _expectation(plain, rho, alpha, ridge, 0.0, z.sum(), False)
+    expectation(plain, rho, alpha, ridge, 0.0, z.sum(), False)
     np.testing.assert_allclose(plain, z * rho ** (1 / alpha))
-    _expectation(further, rho, alpha, ridge, 0.0, z.sum(), True)
+    expectation(further, rho, alpha, ridge, 0.0, z.sum(), True)
     far = z * (plain / z) ** 1.5
     np.testing.assert_allclose(further, far * plain.sum() / far.sum())
 

@@ -13,7 +13,8 @@ from thresher import ManhattanNMF, load, save
 from thresher.encoding import AutoEncoder
 from thresher.engine import BatchProblem, OnlineMethod, Pool
 from thresher.estimators.solvers import MANHATTAN_SOLVERS
-from thresher.kernels.rank_one import rank_one_rows
+from thresher.kernels.bundles import EntryPenalty, Samples, SparseRows
+from thresher.kernels.rank_one import OrderedAtoms, rank_one_rows
 from thresher.learning import BlockDescent, QuadraticLearner
 from thresher.losses import L1Distance
 from thresher.manhattan import (
@@ -127,13 +128,13 @@ def test_a_code_that_moved_meets_an_entry_exactly(dtype):
     rng = np.random.default_rng(0)
     E = rng.random((200, 5)).astype(dtype)
     D, C = rng.uniform(0.5, 1.5, (1, 5)).astype(dtype), np.zeros((200, 1), dtype)
-    nothing, places, no_graph = np.empty((0, 0), dtype), np.zeros(0, np.int32), np.zeros(0)
+    places, no_graph = np.zeros(0, np.int32), np.zeros(0)
     sums, energies = D.sum(axis=1, dtype=np.float64), np.einsum("kf,kf->k", D, D, dtype=np.float64)
+    atoms = OrderedAtoms(D, np.arange(1), sums, energies)
+    free = EntryPenalty.of(np.dtype(np.float64), (0.0, 0.0, 0.0, np.inf))
+    graph = SparseRows(places, places, no_graph)
     best = np.argmin(np.abs(E[:, None] - (E / D)[:, :, None] * D).sum(axis=2), axis=1)
-    rank_one_rows(
-        E, nothing, D, np.arange(1), sums, energies, 0.0, 0.0, 0.0, 0.0, np.inf, 0, C,
-        places, places, no_graph, no_graph,
-    )  # fmt: skip
+    rank_one_rows(Samples.of(E, None), atoms, free, 0.0, 0, C, graph, no_graph)
     assert set(best) == set(range(5))
     np.testing.assert_array_equal(E[np.arange(200), best], 0)
 

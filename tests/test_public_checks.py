@@ -248,7 +248,7 @@ class ImputesEverything(Derived):
 
 class LosesTheIndex(Derived):
     def impute(self, X, bounds="seen"):
-        return super().impute(np.asarray(X), bounds)
+        return super().impute(X.reset_index(drop=True), bounds)
 
 
 class ScoresWhatItSaw(Derived):
