@@ -36,7 +36,7 @@ from thresher.estimators.registry import (
     AVERAGING_SHUFFLED,
     FORGETTING_SHUFFLED,
 )
-from thresher.linalg import Array
+from thresher.linalg import Array, has_gram
 from thresher.streams import ArraySource, Batch
 
 _ROUNDS_PER_NOISE_LEVEL = 5
@@ -210,7 +210,7 @@ class BatchModel(GrowingModel):
 
     def _record(self, work: Alternation, batch: Batch, objective: float) -> HistoryRow:
         before, D = self._state.D, work.D.copy()
-        if not np.isfinite(D).all():
+        if not has_gram(D):
             raise ValueError(OVERFLOW)
         size = float(np.linalg.norm(before))
         change = float(np.linalg.norm(D - before)) / (size if size > 0 else 1.0)

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from thresher.engine.pool import Pool
+from thresher.engine.stream import OVERFLOW
 from thresher.kernels.block_descent import sweep_ball
 from thresher.kernels.split_residual import split_residual
-from thresher.linalg import Array
+from thresher.linalg import Array, has_gram
 from thresher.manhattan.half import Half
 
 # By judgement; what comes of them is measured in docs/manhattan.md.
@@ -80,6 +81,8 @@ class FactorADMM:
 
     def _iterate(self, width: float, push: float) -> None:
         number = self.D.dtype.type
+        if not has_gram(self.D):
+            raise ValueError(OVERFLOW)
         gram = self.D @ self.D.T
         reach = number(min(width, float(np.finfo(number).max) / 4))
         regular = self.codes.regulariser.form
