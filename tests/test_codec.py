@@ -15,6 +15,7 @@ from thresher.tasks.compression.batch import Mode, Quantiser, coded, written
 from thresher.tasks.compression.dictionary import read_dictionary, rotation_towards
 from thresher.tasks.compression.entropy import BitReader, BitWriter
 from thresher.tasks.compression.grid import GRIDS, Grid
+from thresher.tasks.compression.kernels.transform import _fill
 from thresher.tasks.compression.learners import Learners
 from thresher.tasks.compression.packet import Kind, packed, unpacked
 from thresher.tasks.compression.state import CodecState
@@ -35,6 +36,18 @@ def test_error_bound_holds_after_every_packet(error, decimals):
         assert relative_error(so_far, Y[: len(so_far)]) <= error * (1 + 1e-12)
     np.testing.assert_array_equal(np.isnan(so_far), np.isnan(Y))
     np.testing.assert_allclose(edge.relative_error_, relative_error(so_far, Y))
+
+
+def test_missing_sensors_are_given_what_the_large_codes_say():
+    rng = np.random.default_rng(0)
+    D, _ = np.linalg.qr(rng.standard_normal((6, 6)))
+    c, least = np.array([2.0, -1.5, 0.4, 1.0, -0.3, 3.0]), 0.5
+    said = np.where(np.abs(c) > least, c, 0) @ D
+    for present in (np.arange(6) % 2 == 0, np.arange(6) % 2 == 1, np.zeros(6, bool)):
+        innovation = rng.standard_normal(6)
+        expected = np.where(present, innovation, said)
+        _fill(D, c, least, present, innovation)
+        np.testing.assert_allclose(innovation, expected)
 
 
 def test_bound_is_spent():

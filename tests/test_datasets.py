@@ -14,6 +14,7 @@ from thresher.datasets import (
     SurveillanceScene,
     load_text_counts,
     make_divergence_stream,
+    make_orthogonal_stream,
     make_outlier_stream,
     make_surveillance_scene,
 )
@@ -154,6 +155,20 @@ def _street_in_squares():
 @pytest.fixture(scope="module")
 def scene() -> SurveillanceScene:
     return make_surveillance_scene(random_state=0)
+
+
+@pytest.mark.parametrize(
+    "dictionary",
+    [
+        lambda seed: make_orthogonal_stream(1, 2, random_state=seed).dictionary,
+        lambda seed: make_outlier_stream(2, 2, 1, random_state=seed).dictionary,
+        lambda seed: make_divergence_stream(2, 2, 1, random_state=seed).dictionary,
+    ],
+    ids=["orthogonal", "outliers", "divergence"],
+)
+def test_five_hundred_seeds_are_five_hundred_dictionaries(dictionary):
+    """Streams of random numbers for each part are seeded from a range that no two will share."""
+    assert len({dictionary(seed).tobytes() for seed in range(500)}) == 500
 
 
 class TestSurveillanceScene:

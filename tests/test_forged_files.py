@@ -142,6 +142,7 @@ MODEL = [
     (put("sums.more", 1.0), "have no 'more'"),
     (drop("state"), "'state' is missing"),
     (drop("state.seed"), "'seed' is missing"),
+    (put("state.method", "magic"), "belongs to another solver"),
     (put("state.seed", -1), "'seed' must be an integer"),
     (put("state.seed", 1.5), "'seed' must be an integer"),
     (put("state.n_samples", 10**25), "'n_samples' must be an integer"),

@@ -10,6 +10,7 @@ from scipy import sparse
 from thresher.encoding import Block, BlockADMM, CodingProblem
 from thresher.kernels import cholesky, compiling
 from thresher.kernels.block_descent import sweep_ball
+from thresher.kernels.lad_smoothed import _pull
 from thresher.kernels.power_passes import expectation
 from thresher.kernels.ratio import add_batch, measure_atoms, write_atoms
 from thresher.kernels.sparse_rows import add_rows, floor_rows
@@ -205,6 +206,16 @@ def test_sums_over_sparse_rows(dtype):
     floor_rows(X.indptr, X.data, y, dtype(0.5), floored)
     largest = np.repeat(X.toarray().max(axis=1), np.diff(X.indptr))
     np.testing.assert_allclose(floored, np.maximum(y, 0) + largest / 2, rtol=1e-6)
+
+
+def test_rounded_kinks_pull_as_huber_does_and_those_inside_are_listed():
+    rng = np.random.default_rng(0)
+    e, w, radius = rng.laplace(size=50), rng.random(50), 0.7
+    pull, near, curvature = np.empty(50), np.full(50, -1), np.full(50, np.nan)
+    n = _pull(e, w, radius, pull, near, curvature)
+    np.testing.assert_allclose(pull, w * np.clip(e / radius, -1, 1))
+    np.testing.assert_array_equal(near[:n], np.flatnonzero(np.abs(e) < radius))
+    np.testing.assert_allclose(curvature[:n], w[near[:n]] / radius)
 
 
 @pytest.mark.parametrize("alpha", [1.0, 0.5, 2.0])

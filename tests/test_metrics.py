@@ -264,6 +264,14 @@ class TestTopicCoherence:
         assert found.per_topic == pytest.approx([np.mean(pairs)])
         assert -1 - 1e-12 <= found.mean <= 1 + 1e-12
 
+    def test_ten_words_count_unless_asked_otherwise(self):
+        rng = np.random.default_rng(0)
+        documents, weights = rng.integers(0, 2, (40, 15)), np.arange(15.0, 0, -1)[None]
+        default = topic_coherence(weights, documents).mean
+        asked = [topic_coherence(weights, documents, n_words=n).mean for n in (9, 10, 11)]
+        assert len(set(asked)) == 3
+        assert default == asked[1]
+
     def test_together_only_is_one_never_is_minus_one_independent_is_zero(self):
         together = [[1, 1], [1, 1], [0, 0], [0, 0]]
         never = [[1, 0], [0, 1], [1, 0], [0, 1]]

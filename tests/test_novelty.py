@@ -221,6 +221,17 @@ def test_marks_hold_the_false_alarm_rate():
     assert 0.02 < rate < 0.14
 
 
+def test_a_fifth_of_the_start_tells_what_usual_scores_are():
+    """So finely are scores told apart: the most novel document of n + 1 has p = 1/(n + 1)."""
+    start, _ = texts(["weather", "music"], 300)
+    detector = NovelDocumentDetector(2, random_state=0, verbose=0).fit(start)
+    (p,) = detector.step(["parliament budget minister election"]).p_values
+    assert p == pytest.approx(1 / 61)
+    few = NovelDocumentDetector(2, random_state=0, verbose=0).fit(start[:100])
+    (p,) = few.step(["parliament budget minister election"]).p_values
+    assert p == pytest.approx(1 / 41)  # at a rate of one in twenty, twice as many as it takes
+
+
 def test_explanations_name_the_words_and_the_nearest_atoms():
     start, _ = texts(["weather", "music"], 200)
     detector = NovelDocumentDetector(2, random_state=0, verbose=0).fit(start)

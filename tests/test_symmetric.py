@@ -213,6 +213,16 @@ def test_attributes_and_seed():
     assert model.embedding_.shape == (30, 3)
 
 
+def test_a_fit_ends_with_the_first_sweep_that_gains_next_to_nothing():
+    """By default one in ten thousand, as the other factorisations of batches."""
+    X, _ = _planted(60)
+    X += 0.2 * np.random.default_rng(0).random(X.shape)
+    model = SymmetricManhattanNMF(3, random_state=0).fit(X + X.T)
+    gains = [row.certificate for row in model.history_]
+    assert len(gains) > 3
+    assert gains[-1] <= 1e-4 < min(gains[:-1])
+
+
 def test_an_interrupt_leaves_a_model():
     X, _ = _planted(30)
 
