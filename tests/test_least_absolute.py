@@ -2,11 +2,13 @@
 
 import zlib
 
+import cvxpy as cp
 import numpy as np
 import pytest
 from scipy import sparse
 from scipy.optimize import linprog
 
+import statements
 from thresher.encoding import (
     DENSE,
     AutoEncoder,
@@ -23,7 +25,14 @@ from thresher.kernels.lad_dense import lad_rows
 from thresher.kernels.lad_sparse import lad_sparse_rows
 from thresher.losses import L1Distance
 from thresher.penalties import L1, Constrained, ElasticNet
-from thresher.sets import Box, Simplex
+from thresher.sets import (
+    Box,
+    NonnegativeElasticNetBall,
+    NonnegativeL1Ball,
+    NonnegativeL2Ball,
+    Reals,
+    Simplex,
+)
 
 TOL = 1e-9
 
@@ -264,7 +273,7 @@ def test_auto_and_rough_take_it():
             encoder.encode(problem, sparse.csr_matrix(X)).codes, exact, atol=1e-9
         )
     np.testing.assert_allclose(AutoEncoder().encode(problem, X).codes, exact, atol=1e-9)
-    for regulariser in (Constrained(ElasticNet(0, 0.1)), Constrained(region=Simplex())):
+    for regulariser in (Constrained(ElasticNet(0, 0.1)), Constrained(region=NonnegativeL2Ball())):
         assert LeastAbsolute().requires(CodingProblem(D, L1Distance(), regulariser), DENSE)
 
 
@@ -296,27 +305,49 @@ def test_what_rounding_left_does_not_matter_for_sparse_rows(zero_weight):
     check(sparse.csr_array(X), D, 0.1, zero_weight=zero_weight)
 
 
+POLYHEDRA = {
+    "below a bound": Constrained(L1(0.3), Box(0.0, 0.4)),
+    "far below a bound": Constrained(L1(0.3), Box(0.0, 50.0)),
+    "between bounds": Constrained(L1(0.3), Box(0.1, 0.6)),
+    "above a bound": Constrained(region=Box(0.2, np.inf)),
+    "signed": Constrained(region=Box(-0.3, 0.5)),
+    "signed, at a price": Constrained(L1(0.4), Box(-0.3, 0.5)),
+    "any": Constrained(region=Reals()),
+    "any, at a price": Constrained(L1(0.4), Reals()),
+    "shares": Constrained(region=Simplex(0.8)),
+    "shares, at a price": Constrained(L1(0.4), Simplex(0.8)),
+    "of limited sum": Constrained(region=NonnegativeL1Ball(0.7)),
+    "of limited sum, at a price": Constrained(L1(0.4), NonnegativeElasticNetBall(0.9, 0.0)),
+}
+
+
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("upper", [0.2, 0.8, 50.0])
-def test_codes_below_a_bound_against_highs(upper, weighted):
-    """An upper bound is a feature of its own; the codes are those of the linear program."""
+@pytest.mark.parametrize("regulariser", POLYHEDRA.values(), ids=POLYHEDRA)
+def test_codes_in_a_polyhedron_against_cvxpy(regulariser, weighted):
+    """Bounds and budgets are features of their own; the codes are those of the linear program."""
     rng = np.random.default_rng(0)
     X, D = samples(rng)
-    weight = rng.random(X.shape) if weighted else None
-    problem = CodingProblem(D, L1Distance(), Constrained(L1(0.3), Box(0.0, upper)))
+    W = rng.random(X.shape) * (rng.random(X.shape) < 0.9) if weighted else np.ones(X.shape)
+    problem = CodingProblem(D, L1Distance(0.6), regulariser)
     assert LeastAbsolute().requires(problem, DENSE) is None
-    for codes in (LeastAbsolute(TOL), AutoEncoder(TOL)):
-        C = codes.encode(problem, X, weight).codes
-        assert (C >= 0).all()
-        assert (upper >= C).all()
-        K, F = D.shape
-        for i, (x, c) in enumerate(zip(X, C, strict=True)):
-            w = np.ones(F) if weight is None else weight[i]
-            cost = np.concatenate([np.full(K, 0.3), w, w])
-            rows = np.hstack([D.T, np.eye(F), -np.eye(F)])
-            bounds = [(0, upper)] * K + [(0, None)] * (2 * F)
-            best = linprog(cost, A_eq=rows, b_eq=x, bounds=bounds, method="highs").fun
-            assert objective(x, D, c, 0.3, w) <= best * (1 + 1e-7) + 1e-9
+    variable = cp.Variable((len(X), len(D)))
+    losses, _ = statements.losses(problem.loss, X, variable @ D, W)
+    price = cp.sum(statements.prices(regulariser.penalty, variable))
+    within = statements.constraints(regulariser.region, variable)
+    best = statements.solve(cp.sum(losses) + price, within)
+    rough = regulariser.region.project(rng.random(variable.shape))
+    for start in (None, rough):
+        found = LeastAbsolute(TOL).encode(problem, X, W if weighted else None, start)
+        assert (found.status == Status.CONVERGED).all()
+        assert statements.outside(regulariser.region, found.codes) <= 1e-12
+        total = problem.objective(X, found.codes, W).sum()
+        assert total <= best * (1 + 1e-7) + 1e-9
+    gap = problem.certificate(X, found.codes, W if weighted else None)
+    assert gap.max() <= 1e-7
+    worse = problem.objective(X, rough, W) - problem.objective(X, found.codes, W)
+    told = problem.certificate(X, rough, W if weighted else None)
+    size = problem.objective(X, np.zeros_like(rough), W)
+    np.testing.assert_allclose(told, worse / size, atol=1e-7)
 
 
 def test_subnormal_atoms_are_zeros():

@@ -1,4 +1,4 @@
-"""Exact nonnegative codes under the ℓ1 distance, dense and sparse: a simplex method, row by row."""
+"""Exact codes under the ℓ1 distance, dense and sparse: a simplex method, row by row."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,15 +8,14 @@ from scipy import sparse
 
 from thresher.encoding.iterate import Encoding, Status
 from thresher.encoding.problem import DENSE, CodingProblem, Rows
+from thresher.encoding.widened import Widened, lacks_polyhedron
 from thresher.kernels.bundles import Atoms, Limits, Outcome, Samples, ShiftedInverse, SparseRows
-from thresher.kernels.floors import TINY
 from thresher.kernels.lad_dense import lad_rows
 from thresher.kernels.lad_smoothed import smoothed_rows
 from thresher.kernels.lad_sparse import WordAtoms, lad_sparse_rows
 from thresher.kernels.lad_start import lad_start
 from thresher.linalg import Array
-from thresher.losses import Kinks, L1Distance
-from thresher.penalties import Constrained, ElasticNet
+from thresher.losses import Kinks
 
 _TOL = 1e-9
 """Steps go on until this gap even if a larger one is asked for: the last steps are few."""
@@ -42,7 +41,8 @@ class LeastAbsolute:
 
     Dense rows start from ``rounds`` rounds of ADMM in float32, which tell most of the basis; very
     wide ones (F ≥ 64 K) from a sample of their features. Sparse rows are problems in their own
-    words and start from zero; they need a nonnegative dictionary.
+    words and start from zero; they need a nonnegative dictionary. What sets ask beyond nonnegative
+    codes is a matter of more features (`thresher.encoding.widened`).
 
     The arithmetic is float64. The certificate is the duality gap relative to ``Σ w|x|``, before
     codes are rounded to the type of the samples.
@@ -53,13 +53,11 @@ class LeastAbsolute:
     rounds: int = 30
 
     def requires(self, problem: CodingProblem, rows: Rows) -> str | None:
-        """The ℓ1 distance, and codes in [0, u] under an ℓ1 penalty at most."""
-        kinks, form = problem.loss.kinks, problem.regulariser.form
+        """The ℓ1 distance, and codes in a polyhedron under an ℓ1 penalty at most."""
+        kinks = problem.loss.kinks
         if kinks is None or kinks.square:
             return "the ℓ1 distance"
-        if not (form.is_box and form.lower == 0 and form.elastic and form.l2 == 0):
-            return "codes between zero and a bound, under an ℓ1 penalty at most"
-        return None
+        return lacks_polyhedron(problem.regulariser.form)
 
     def prepare(self, problem: CodingProblem, rows: Rows = DENSE) -> None:
         """Compute once what the blocks share.
@@ -78,11 +76,10 @@ class LeastAbsolute:
     ) -> Encoding:
         """Find the codes of the rows of a block; ``weight`` 0 marks missing entries.
 
-        Nonnegative codes may be given to ``start`` from.
+        Feasible codes may be given to ``start`` from.
         """
-        upper = problem.regulariser.form.upper
-        if upper < np.inf:
-            return self._encode_below(upper, problem, X, weight, start)
+        if not problem.regulariser.form.is_orthant:
+            return self._encode_widened(problem, X, weight, start)
         n, K = X.shape[0], len(problem.D)
         C = np.zeros((n, K)) if start is None else np.array(start, dtype=np.float64, order="C")
         certificate, n_iter = np.empty(n), np.empty(n, dtype=np.int64)
@@ -102,35 +99,15 @@ class LeastAbsolute:
 
     # ------------------------------------------------------------------- details
 
-    def _encode_below(
-        self,
-        upper: float,
-        problem: CodingProblem,
-        X: Any,
-        weight: Array | None,
-        start: Array | None,
+    def _encode_widened(
+        self, problem: CodingProblem, X: Any, weight: Array | None, start: Array | None
     ) -> Encoding:
-        """Codes of at most ``upper``, as an unbounded problem with a feature more for each atom.
-
-        ``M[c − u]₊ = M/2 (|c − u| + c − u)`` is never paid if M exceeds every slope of the loss: a
-        feature of its own with the value u and the weight M/2, and an ℓ1 penalty of M/2.
-        """
-        K, dtype = len(problem.D), problem.D.dtype
+        """Codes over any polyhedron, as nonnegative ones of a wider problem."""
         rows = X.toarray() if hasattr(X, "indptr") else X
-        x, w = _weighted_samples(problem, rows, weight)
-        w = np.ones(x.shape) if len(w) == 0 else w
-        D = problem.D.astype(np.float64)
-        half = max(float(w.max()) * float(np.abs(D).sum(axis=1).max()), TINY)
-        wider = CodingProblem(
-            np.hstack([D, np.eye(K)]),
-            L1Distance(),
-            Constrained(ElasticNet(problem.regulariser.form.l1 + half)),
-        )
-        below = np.full((len(x), K), upper)
-        found = self.encode(
-            wider, np.hstack([x, below]), np.hstack([w, np.full(below.shape, half)]), start
-        )
-        codes = np.minimum(found.codes, upper).astype(dtype)
+        wider = Widened.of(problem, *_weighted_samples(problem, rows, weight))
+        found = self.encode(wider.problem, wider.X, wider.weight, wider.start(start))
+        dtype = problem.D.dtype
+        codes = wider.codes(found.codes).astype(dtype)
         return Encoding(codes, found.status, found.n_iter, found.certificate.astype(dtype))
 
     def _encode_dense(

@@ -23,8 +23,8 @@ class ExactRows:
 
     def requires(self, half: Half) -> str | None:
         """Rows that are alone, with a loss, a set and a penalty that the encoder knows."""
-        if half.graph is not None or half.square:
-            return "rows without a graph, and no squares beside the ℓ1 distance"
+        if not half.rows_are_alone or half.square:
+            return "rows that nothing ties together, and no squares beside the ℓ1 distance"
         return self.encoder.requires(_problem(half, np.zeros((1, 1))), DENSE)
 
     def improve(self, half: Half, A: Array, V: Array, pool: Pool) -> tuple[Array, Array]:
