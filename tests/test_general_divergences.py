@@ -19,6 +19,7 @@ from thresher.encoding import (
     MultiplicativeUpdates,
     Never,
     ProjectedSubgradient,
+    RoughEncoder,
     published_rule,
 )
 from thresher.engine import OnlineMethod, Pool, best_start
@@ -160,6 +161,20 @@ def test_sparse_rows_have_the_codes_of_dense_ones(loss, penalty):
         problem.objective(X, thin.codes), problem.objective(X, dense.codes), rtol=1e-8, atol=1e-9
     )
     assert not thin.codes[3].any()
+
+
+@pytest.mark.parametrize("loss", [KullbackLeibler(), Hellinger(), AlphaDivergence(2.0)])
+def test_rough_codes_of_sparse_rows_do_not_depend_on_lengths_of_atoms(loss):
+    """And they are better than the even codes that they start from."""
+    rng = np.random.default_rng(0)
+    X = rng.poisson(2.0, (30, 60)) * (rng.random((30, 60)) < 0.5).astype(float)
+    D, two = rng.random((6, 60)) + 0.01, 2.0 ** np.arange(-6, 6, 2)
+    problem = CodingProblem(D, loss)
+    rough = RoughEncoder().encode(problem, sparse.csr_array(X)).codes
+    longer = RoughEncoder().encode(CodingProblem(D * two[:, None], loss), sparse.csr_array(X)).codes
+    np.testing.assert_array_equal(longer * two, rough)
+    even = X.sum(axis=1)[:, None] / D.sum(axis=1) / 6
+    assert (problem.objective(X, rough) < problem.objective(X, even)).all()
 
 
 @every_divergence

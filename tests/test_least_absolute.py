@@ -20,8 +20,10 @@ from thresher.encoding import (
     RoughEncoder,
     Status,
     duality_gap,
+    least_absolute,
 )
 from thresher.kernels.lad_dense import lad_rows
+from thresher.kernels.lad_smoothed import smoothed_rows
 from thresher.kernels.lad_sparse import lad_sparse_rows
 from thresher.losses import L1Distance
 from thresher.penalties import L1, Constrained, ElasticNet
@@ -146,6 +148,54 @@ def test_starts_are_only_starts():
     for start in (10 * rng.random(codes.shape), np.full(codes.shape, 1e6)):
         check(X, D, start=start)
         check(X, D, start=start, rounds=0)
+
+
+def test_lengths_of_atoms_change_no_step():
+    """Powers of two are exact: the same steps, and codes that are as much shorter."""
+    rng = np.random.default_rng(0)
+    X, D = samples(rng, 20, 80, 12)
+    two = 2.0 ** rng.integers(-8, 9, 12)
+    plain, longer = check(X, D), check(X, D * two[:, None])
+    np.testing.assert_array_equal(longer.codes * two, plain.codes)
+    np.testing.assert_array_equal(longer.n_iter, plain.n_iter)
+
+
+@pytest.mark.parametrize("noise", [1e-4, 1e-2])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rounds_lead_near_the_optimum_of_every_row(noise, weighted):
+    """Wherever a row stands, and as small as its residuals may be; so few steps are left."""
+    rng = np.random.default_rng(0)
+    D = rng.random((8, 60))
+    X = rng.random((7, 8)) @ D + noise * rng.laplace(size=(7, 60))
+    X[:, ::9] = rng.random((7, 7))
+    weight = rng.uniform(0.5, 2.0, X.shape) if weighted else np.empty((0, 0))
+    W, problem = weight if weighted else np.ones(X.shape), CodingProblem(D, L1Distance())
+    exact = LeastAbsolute(TOL).encode(problem, X, weight if weighted else None).codes
+    best = np.sum(W * np.abs(X - exact @ D), axis=1)
+    for rounds, start in ((LeastAbsolute().rounds, None), (2, exact)):
+        C, _ = LeastAbsolute(rounds=rounds)._start(problem, X, weight, start)
+        found = np.sum(W * np.abs(X - np.maximum(C, 0) @ D), axis=1)
+        assert (found < 1.001 * best).all()
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_rounded_kinks_lead_near_the_optimum(order, monkeypatch):
+    """From zero codes, with every atom; so few edges are left to go along."""
+    rng = np.random.default_rng(0)
+    D = rng.random((6, 4000))[::order]
+    X = rng.random((5, 6)) @ D + 0.1 * rng.laplace(size=(5, 4000))
+    starts = []
+
+    def spied(*given):
+        smoothed_rows(*given)
+        starts.append(given[-1].copy())
+
+    monkeypatch.setattr(least_absolute, "smoothed_rows", spied)
+    exact = check(X, D, start=np.zeros((5, 6)))
+    (start,) = starts
+    assert (
+        np.abs(X - start @ D).sum(axis=1) < 1.001 * np.abs(X - exact.codes @ D).sum(axis=1)
+    ).all()
 
 
 def test_very_many_features():

@@ -22,6 +22,7 @@ from thresher import (
     SymmetricManhattanNMF,
     TopicModel,
 )
+from thresher.estimators.parameters import RULES
 from thresher.tasks.text.tfidf import TfIdf
 
 rng = np.random.default_rng(0)
@@ -119,7 +120,7 @@ def quiet(kind, **parameters):
 
 @pytest.mark.parametrize("kind", LEARN, ids=lambda kind: kind.__name__)
 def test_each_parameter_that_is_wrong_is_named_with_what_would_work(kind):
-    for name in inspect.signature(kind).parameters:
+    for name, parameter in inspect.signature(kind).parameters.items():
         assert name in REFUSED, f"{name} of {kind.__name__} is not in the table."
         for value in REFUSED[name]:
             with pytest.raises(ValueError) as caught:
@@ -127,6 +128,9 @@ def test_each_parameter_that_is_wrong_is_named_with_what_would_work(kind):
             sentence = str(caught.value)
             assert name in sentence, f"{name}={value!r}: {sentence}"
             assert len(sentence) > 30, f"{name}={value!r}: {sentence}"
+            wanted = RULES[name](value) if name in RULES else None
+            if wanted is not None and "None" not in wanted:
+                assert sentence.endswith(" or None.") == (parameter.default is None), sentence
 
 
 def test_a_codec_names_what_is_wrong():
