@@ -21,6 +21,8 @@ def lacks_polyhedron(form: Form) -> str | None:
     """What is missing for codes to be those of a linear program; None if they are."""
     flat = form.by_numbers and (form.budget is None or form.budget.gamma2 == 0)
     bounded = form.lower > -np.inf or form.upper == np.inf
+    if form.budget is not None and form.lower != 0:  # sums of absolute values
+        return "nonnegative codes where their sum is limited"
     if flat and bounded and form.elastic and form.l2 == 0:
         return None
     return "codes between bounds or of limited sum, under an ℓ1 penalty at most"
