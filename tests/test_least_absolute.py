@@ -20,10 +20,8 @@ from thresher.encoding import (
     RoughEncoder,
     Status,
     duality_gap,
-    least_absolute,
 )
 from thresher.kernels.lad_dense import lad_rows
-from thresher.kernels.lad_smoothed import smoothed_rows
 from thresher.kernels.lad_sparse import lad_sparse_rows
 from thresher.losses import L1Distance
 from thresher.penalties import L1, Constrained, ElasticNet
@@ -176,26 +174,6 @@ def test_rounds_lead_near_the_optimum_of_every_row(noise, weighted):
         C, _ = LeastAbsolute(rounds=rounds)._start(problem, X, weight, start)
         found = np.sum(W * np.abs(X - np.maximum(C, 0) @ D), axis=1)
         assert (found < 1.001 * best).all()
-
-
-@pytest.mark.parametrize("order", [1, -1])
-def test_rounded_kinks_lead_near_the_optimum(order, monkeypatch):
-    """From zero codes, with every atom; so few edges are left to go along."""
-    rng = np.random.default_rng(0)
-    D = rng.random((6, 4000))[::order]
-    X = rng.random((5, 6)) @ D + 0.1 * rng.laplace(size=(5, 4000))
-    starts = []
-
-    def spied(*given):
-        smoothed_rows(*given)
-        starts.append(given[-1].copy())
-
-    monkeypatch.setattr(least_absolute, "smoothed_rows", spied)
-    exact = check(X, D, start=np.zeros((5, 6)))
-    (start,) = starts
-    assert (
-        np.abs(X - start @ D).sum(axis=1) < 1.001 * np.abs(X - exact.codes @ D).sum(axis=1)
-    ).all()
 
 
 def test_very_many_features():
