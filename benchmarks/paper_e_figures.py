@@ -50,7 +50,6 @@ from thresher.datasets import load_faces, make_divergence_stream
 from thresher.datasets.divergence_stream import DivergenceStream
 from thresher.encoding import AutoEncoder, CodingProblem, RoughEncoder
 from thresher.engine import Step
-from thresher.estimators.solvers import DivergenceSolver, spsgd
 from thresher.linalg import Array
 from thresher.losses import (
     AlphaDivergence,
@@ -65,6 +64,7 @@ from thresher.losses import (
 )
 from thresher.plotting import frame_grid, to_png
 from thresher.plotting.style import INK, empty_figure
+from thresher.solvers import DivergenceSolver, spsgd
 
 N_FEATURES, N_PLANTED, THRESHOLD = 200, 40, 30.0
 FIRST_LOOK, LOOK_RATIO = 0.02, 1.8  # seconds; 13 looks reach 40 s

@@ -19,7 +19,7 @@ PARTS = {
 # Where strings become parts, where parts become files and back, and the parts themselves.
 MAY = (
     "estimators/registry.py",
-    "estimators/solvers.py",
+    "solvers/",
     "estimators/parts.py",
     "estimators/saving.py",
     "persistence/",

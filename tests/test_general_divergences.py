@@ -24,7 +24,6 @@ from thresher.encoding import (
 )
 from thresher.engine import OnlineMethod, Pool, best_start
 from thresher.estimators.registry import named_divergence
-from thresher.estimators.solvers import spsgd
 from thresher.learning import BlockDescent, QuadraticLearner, RatioLearner, StochasticGradient
 from thresher.losses import (
     AlphaDivergence,
@@ -51,6 +50,7 @@ from thresher.sets import (
     NonnegativeOrthant,
     Simplex,
 )
+from thresher.solvers import spsgd
 from thresher.streams import ArraySource, Batch
 
 K, F = 4, 24

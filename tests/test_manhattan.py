@@ -12,7 +12,6 @@ from parts import solve
 from thresher import ManhattanNMF, load, save
 from thresher.encoding import AutoEncoder
 from thresher.engine import BatchProblem, OnlineMethod, Pool
-from thresher.estimators.solvers import MANHATTAN_SOLVERS
 from thresher.learning import BlockDescent, QuadraticLearner
 from thresher.losses import L1Distance
 from thresher.manhattan import (
@@ -31,6 +30,7 @@ from thresher.manhattan.factor_admm import FactorADMM
 from thresher.manhattan.nesterov import _Block
 from thresher.penalties import Constrained, ElasticNet, GroupNorm
 from thresher.sets import Box, GroupBall, Simplex
+from thresher.solvers import MANHATTAN_SOLVERS
 from thresher.streams import Batch
 from thresher.testing.data import planted
 

@@ -6,7 +6,6 @@ from scipy.optimize import approx_fprime
 
 from thresher.datasets import make_orthogonal_stream
 from thresher.estimators import OnlineOrthogonalDictionary, load, save
-from thresher.estimators.solvers import ORTHOGONAL_SOLVERS
 from thresher.learning import (
     HalfLife,
     PlainAverage,
@@ -24,6 +23,7 @@ from thresher.learning.sparsity import (
 )
 from thresher.linalg import polar
 from thresher.metrics import factor_match_score, frank_wolfe_gap, orthogonal_error
+from thresher.solvers import ORTHOGONAL_SOLVERS
 from thresher.testing import checks_for
 from thresher.testing.data import planted
 

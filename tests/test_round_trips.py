@@ -39,17 +39,17 @@ from thresher import (
     save,
 )
 from thresher.estimators.parts import PARTS, packed_value, unpacked_value
-from thresher.estimators.solvers import (
-    ONLINE_DIVERGENCE_SOLVERS,
-    ONLINE_L1_SOLVERS,
-    ogm,
-    spsgd,
-)
 from thresher.learning import HalfLife, OnlineInexactADMM, PowerForgetting
 from thresher.losses import Bregman, Csiszar, Envelope, Huber, Mahalanobis, SmoothedL1
 from thresher.penalties import L1, ElasticNet, GroupLasso, GroupNorm
 from thresher.persistence import Contents
 from thresher.sets import Box, GroupBall, Reals, Simplex
+from thresher.solvers import (
+    ONLINE_DIVERGENCE_SOLVERS,
+    ONLINE_L1_SOLVERS,
+    ogm,
+    spsgd,
+)
 
 
 def check_comes_back(model, tmp_path):

@@ -120,7 +120,7 @@ def _solvers(estimator: str) -> dict[str, Any]:
     if estimator not in SOLVERS:
         raise LookupError(
             f"{estimator} has no solvers in tests/pairs/slots.py; name the table of "
-            "thresher.estimators.solvers that lists them."
+            "thresher.solvers that lists them."
         )
     return _named(SOLVERS[estimator])
 

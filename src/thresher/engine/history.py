@@ -25,6 +25,10 @@ class HistoryRow(NamedTuple):
     """Change of the dictionary, relative to its length."""
     violation: float = float("nan")
     """Accumulated squared violation of the constraint, for methods that have one (OIADMM)."""
+    surrogate: float = float("nan")
+    """What the dictionary step minimises, for methods that sum up a surrogate (paper A, (11))."""
+    gap: float = float("nan")
+    """The Frank–Wolfe gap before the step, for methods that have one (paper D)."""
 
 
 class History:
@@ -59,14 +63,15 @@ class History:
         return self.to_array()[:, HistoryRow._fields.index(name)]
 
     def to_array(self) -> Array:
-        """All rows as a float64 array of shape (steps, 6)."""
+        """All rows as a float64 array of shape (steps, 8)."""
         return np.array(self._rows, dtype=np.float64).reshape(-1, len(HistoryRow._fields))
 
     @classmethod
     def from_array(cls, values: Array) -> "History":
         """Undo `to_array`; a ValueError if the array cannot come from it."""
-        width = len(HistoryRow._fields)
-        good = len(values) <= LONGEST and values.shape[1] in (width - 1, width)
+        width = len(HistoryRow._fields)  # older files lack the columns that may be missing
+        shortest = width - len(HistoryRow._field_defaults)
+        good = len(values) <= LONGEST and shortest <= values.shape[1] <= width
         if not good or not ((values[:, 0] >= 0) & (values[:, 0] < 2**53)).all():
             raise ValueError(f"an array of the shape {values.shape} is no history")
         history = cls()

@@ -16,7 +16,8 @@ from thresher.estimators.divergence_plan import (
     with_ratios,
 )
 from thresher.estimators.registry import FORGETTING_RATIOS
-from thresher.estimators.solvers import (
+from thresher.learning import PlainAverage
+from thresher.solvers import (
     AS_PUBLISHED,
     BATCH_DIVERGENCE_SOLVERS,
     ONLINE_DIVERGENCE_SOLVERS,
@@ -24,7 +25,6 @@ from thresher.estimators.solvers import (
     name_of,
     named_solver,
 )
-from thresher.learning import PlainAverage
 
 
 class BatchNMF(DivergenceModel, BatchModel):

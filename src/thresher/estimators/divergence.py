@@ -15,10 +15,10 @@ from thresher.estimators.registry import (
     named_codes,
     named_divergence,
 )
-from thresher.estimators.solvers import DivergenceSolver
 from thresher.learning import Forgetting, Learner
 from thresher.losses import Loss
 from thresher.sets import CoveredBox
+from thresher.solvers import DivergenceSolver
 
 
 class DivergenceModel(DictionaryModel):

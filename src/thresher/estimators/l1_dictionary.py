@@ -10,15 +10,15 @@ from thresher.engine import Alternation, Callback, Candidate, OnlineMethod, Plan
 from thresher.estimators.batch import BatchModel, streaming_first
 from thresher.estimators.divergence_plan import QUADRATIC
 from thresher.estimators.l1_model import SEPARABLE, L1Model, NeedsDocuments
-from thresher.estimators.solvers import (
+from thresher.learning import DiagonalLearner, PlainAverage
+from thresher.linalg import Array
+from thresher.solvers import (
     AS_PUBLISHED,
     BATCH_L1_SOLVERS,
     DivergenceSolver,
     name_of,
     named_solver,
 )
-from thresher.learning import DiagonalLearner, PlainAverage
-from thresher.linalg import Array
 from thresher.streams import Batch
 
 

@@ -6,10 +6,10 @@ from typing import Any
 from thresher.engine import OnlineMethod
 from thresher.engine.first_batch import is_mostly_zero
 from thresher.estimators.divergence import DivergenceModel
-from thresher.estimators.solvers import DivergenceSolver
 from thresher.learning import FixedWeight, Forgetting
 from thresher.linalg import Array
 from thresher.losses import L1Distance
+from thresher.solvers import DivergenceSolver
 from thresher.streams import Batch
 
 SEPARABLE = (

@@ -9,18 +9,18 @@ from thresher.encoding import AutoEncoder, BlockEncoder
 from thresher.engine import Alternation, BatchProblem, Callback, Candidate, OnlineMethod, Plan, Pool
 from thresher.estimators.batch import BatchModel
 from thresher.estimators.registry import frozen_mask, named_atoms, named_graph, named_regulariser
-from thresher.estimators.solvers import (
+from thresher.learning import BlockDescent, QuadraticLearner
+from thresher.linalg import Array
+from thresher.losses import ElasticDistance, L1Distance, Loss
+from thresher.manhattan import TwoFactors
+from thresher.penalties import Constrained
+from thresher.solvers import (
     AS_PUBLISHED,
     MANHATTAN_SOLVERS,
     FactorSolver,
     name_of,
     named_solver,
 )
-from thresher.learning import BlockDescent, QuadraticLearner
-from thresher.linalg import Array
-from thresher.losses import ElasticDistance, L1Distance, Loss
-from thresher.manhattan import TwoFactors
-from thresher.penalties import Constrained
 from thresher.streams import Batch
 
 _BURST_TOL = 5.0  # bursts end at so many times the tolerance of sweeps; by judgement
@@ -51,7 +51,7 @@ class ManhattanNMF(BatchModel):
         Where atoms start.
     solver : {"auto", "rri", "ogm"}
         ``rri`` and ``ogm`` are those of the paper; ``ogm(monotone=True)`` from
-        `thresher.estimators.solvers` is its monotone variant.
+        `thresher.solvers` is its monotone variant.
     zero_weight : float
         What a unit of prediction costs where data are exactly zero; 1 as published. In sparse data
         zeros are many, and at full weight they often outvote all the rest.

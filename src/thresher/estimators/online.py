@@ -271,9 +271,9 @@ class OnlineModel(LearnedModel):
         moved = float(np.linalg.norm(after.average - before.average))
         change = moved / (size if size > 0 else 1.0)
         loss = summary.loss / batch.weight * after.loss_unit if batch.weight > 0 else 0.0
-        violation = after.statistics.numbers().get("violation", float("nan"))
+        measures = after.statistics.measures(after.D)
         row = HistoryRow(
-            after.n_samples, self._seconds, loss, summary.certificate, change, violation
+            after.n_samples, self._seconds, loss, summary.certificate, change, **measures
         )
         self.history_.append(row)
         self._adopt(after, position)

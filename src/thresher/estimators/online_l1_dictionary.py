@@ -10,14 +10,14 @@ from thresher.estimators.growing import GrowingModel
 from thresher.estimators.l1_model import SEPARABLE, L1Model, NeedsDocuments
 from thresher.estimators.online import OnlineModel
 from thresher.estimators.registry import AVERAGING_SHUFFLED, FORGETTING_SHUFFLED, named_forgetting
-from thresher.estimators.solvers import (
+from thresher.learning import DiagonalLearner
+from thresher.solvers import (
     AS_PUBLISHED,
     ONLINE_L1_SOLVERS,
     DivergenceSolver,
     name_of,
     named_l1_solver,
 )
-from thresher.learning import DiagonalLearner
 
 
 class OnlineL1Dictionary(L1Model, GrowingModel, OnlineModel):

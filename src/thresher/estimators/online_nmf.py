@@ -22,7 +22,7 @@ from thresher.estimators.registry import (
     FORGETTING_SHUFFLED,
     named_forgetting,
 )
-from thresher.estimators.solvers import (
+from thresher.solvers import (
     AS_PUBLISHED,
     ONLINE_DIVERGENCE_SOLVERS,
     DivergenceSolver,

@@ -13,7 +13,6 @@ from thresher.estimators.inputs import computing_dtype
 from thresher.estimators.online import OnlineModel
 from thresher.estimators.parameters import check_parameters
 from thresher.estimators.registry import named_half_life
-from thresher.estimators.solvers import ORTHOGONAL_SOLVERS, named_solver
 from thresher.kernels.floors import TINY
 from thresher.learning import (
     OrthogonalLearner,
@@ -23,6 +22,7 @@ from thresher.linalg import Array, block_slices
 from thresher.losses import SquaredL2
 from thresher.penalties import Constrained
 from thresher.sets import Box, ConvexSet, SpectralBall
+from thresher.solvers import ORTHOGONAL_SOLVERS, named_solver
 from thresher.streams import Batch
 
 _STARTS = ("samples", "random", "pca")

@@ -8,7 +8,7 @@ from thresher.estimators.growing import GrowingModel
 from thresher.estimators.online import OnlineModel
 from thresher.estimators.registry import AVERAGING_SHUFFLED, FORGETTING_SHUFFLED, named_forgetting
 from thresher.estimators.robust import RobustModel, robust_plan
-from thresher.estimators.solvers import ONLINE_ROBUST_SOLVERS, Solver, named_solver
+from thresher.solvers import ONLINE_ROBUST_SOLVERS, Solver, named_solver
 
 
 class OnlineRobustNMF(RobustModel, GrowingModel, OnlineModel):

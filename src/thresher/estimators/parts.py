@@ -13,11 +13,11 @@ import numpy as np
 from scipy import sparse
 
 from thresher import encoding, learning, losses, penalties, sets
-from thresher.estimators.solvers import DivergenceSolver, FactorSolver, Smoothing
 from thresher.losses import Loss
 from thresher.penalties import Penalty
 from thresher.persistence import STORABLE, Contents, put_strings
 from thresher.sets import ConvexSet
+from thresher.solvers import DivergenceSolver, FactorSolver, Smoothing
 
 _SOLVERS = (
     DivergenceSolver,

@@ -20,9 +20,9 @@ from thresher.estimators.registry import (
     named_outlier_weight,
     named_scaling,
 )
-from thresher.estimators.solvers import AS_PUBLISHED, Solver, name_of
 from thresher.learning import Forgetting, QuadraticLearner
 from thresher.linalg import Array
+from thresher.solvers import AS_PUBLISHED, Solver, name_of
 
 
 class Separation(NamedTuple):

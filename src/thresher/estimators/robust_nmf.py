@@ -6,9 +6,9 @@ from typing import Any
 from thresher.engine import Alternation, BatchADMM, Callback, OnlineMethod, Plan, Pool
 from thresher.estimators.batch import BatchModel, streaming_first
 from thresher.estimators.robust import RobustModel, robust_plan
-from thresher.estimators.solvers import BATCH_ROBUST_SOLVERS, Solver, named_solver
 from thresher.learning import PlainAverage
 from thresher.linalg import Array
+from thresher.solvers import BATCH_ROBUST_SOLVERS, Solver, named_solver
 from thresher.streams import Batch
 
 

@@ -48,6 +48,10 @@ class DualStatistics(Statistics):
         """A dual is not an average; the method forgets by itself."""
         return self
 
+    def measures(self, D: Array) -> dict[str, float]:
+        """The violation so far."""
+        return {"violation": self.violation}
+
 
 @dataclass(frozen=True)
 class OnlineInexactADMM:
