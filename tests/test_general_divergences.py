@@ -7,7 +7,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from scipy import sparse
-from scipy.optimize import minimize
+from scipy.optimize import minimize, nnls
 
 from parts import solve
 from thresher import BatchNMF, OnlineNMF, load, save
@@ -190,6 +190,17 @@ def test_multiplicative_codes_never_rise_and_approach_the_optimum(divergence, pa
         value = problem.objective(X, C).sum()
         assert value <= last * (1 + 1e-9)
         last = value
+
+
+def test_multiplicative_codes_of_signed_atoms_reach_the_optimum():
+    """Where slopes have two signs, they are shared out so that no ratio is negative."""
+    rng = np.random.default_rng(0)
+    D = rng.standard_normal((K, F))
+    X = rng.random((20, K)) @ D + 0.1 * rng.standard_normal((20, F))
+    updates = Encoder(MultiplicativeUpdates(), Never(), 2000, certify=False)
+    C = updates.encode(CodingProblem(D, SquaredL2()), X).codes
+    exact = np.array([nnls(D.T, x)[0] for x in X])
+    np.testing.assert_allclose(C, exact, atol=1e-6)
 
 
 # ------------------------------------------------------------------------ dictionaries

@@ -8,8 +8,8 @@ from sklearn.base import BaseEstimator
 
 from pairs import samples
 from pairs.samples import F, K, N
-from thresher import estimators, losses, penalties, sets
-from thresher.estimators import registry, solvers
+from thresher import estimators, losses, penalties, sets, solvers
+from thresher.estimators import registry
 from thresher.losses import Loss
 from thresher.penalties import Penalty
 from thresher.sets import ConvexSet

@@ -20,7 +20,7 @@ class MultiplicativeUpdates(RowSolver):
     γ is ``1/(a + b)`` for the powers of an α- or β-divergence, and one for squares and reweighted
     squares. Others have no proven exponent; so a row whose objective would rise takes half of it,
     and again, until it does not: the objective never rises, for any divergence. The ℓ1 penalty of
-    codes adds to ∇⁺Dᵀ, the Tikhonov one ``l2·c``.
+    codes adds to ∇⁺Dᵀ, the Tikhonov one ``l2·c``. Parts that signed atoms make negative change sides.
 
     Codes below a tiny share of their row's largest are flushed to zero, from where they do not
     return: ever smaller numbers would slow the arithmetic down.
@@ -67,6 +67,8 @@ class MultiplicativeUpdates(RowSolver):
         positive, negative = problem.fit(block.X, C, block.weight).code_slopes()
         number = C.dtype.type
         positive = positive + number(form.l1) + number(form.l2) * C
+        if positive.min() < 0 or negative.min() < 0:  # signed atoms or samples
+            positive, negative = _unsigned(positive, negative), _unsigned(negative, positive)
         ratio = np.where(positive > 0, negative / np.where(positive > 0, positive, 1), 1)
         powers = problem.loss.powers
         exponent = np.full((len(C), 1), 1.0 if powers is None else 1 / sum(powers), dtype=C.dtype)
@@ -81,3 +83,11 @@ class MultiplicativeUpdates(RowSolver):
         better = ~rose
         state["C"] = np.where(better[:, None], moved, C)
         state["value"] = np.where(better, value, state["value"])
+
+
+def _unsigned(part: Array, other: Array) -> Array:
+    """One of two parts, without what is negative and with what is so in the other.
+
+    Their difference, which is the gradient, stays as it is.
+    """
+    return np.maximum(part, 0) - np.minimum(other, 0)
