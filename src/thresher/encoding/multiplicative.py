@@ -20,7 +20,8 @@ class MultiplicativeUpdates(RowSolver):
     γ is ``1/(a + b)`` for the powers of an α- or β-divergence, and one for squares and reweighted
     squares. Others have no proven exponent; so a row whose objective would rise takes half of it,
     and again, until it does not: the objective never rises, for any divergence. The ℓ1 penalty of
-    codes adds to ∇⁺Dᵀ, the Tikhonov one ``l2·c``. Parts that signed atoms make negative change sides.
+    codes adds to ∇⁺Dᵀ, the Tikhonov one ``l2·c``. Parts that signed
+    atoms make negative change sides.
 
     Codes below a tiny share of their row's largest are flushed to zero, from where they do not
     return: ever smaller numbers would slow the arithmetic down.
