@@ -123,11 +123,8 @@ MODEL = [
     (put("parameters.forgetting", {"part": "HalfLife", "fields": {}}), "cannot be made"),
     (put("parameters.forgetting", {"number": "x", "type": "float32"}), "a number is none"),
     (put("parameters.forgetting", {"number": 1, "type": "object"}), "no type of numbers"),
-    (put("parameters.solver", {"part": "DivergenceSolver", "fields": {
-        "description": "x", "encoder": {"part": "Box", "fields": {}}}}), "does not suit Diverg"),
-    (put("parameters.solver", {"part": "DivergenceSolver", "fields": {
-        "description": "x", "encoder": {"part": "RoughEncoder", "fields": {}},
-        "learner": "best"}}), "does not suit Diverg"),
+    (put("parameters.solver", {"part": "SPSGD", "fields": {"a": "many"}}), "does not suit SPSGD"),
+    (put("parameters.solver", {"part": "OGM", "fields": {}}), "do not work"),
     (put("parameters.divergence", {"part": "Mahalanobis", "fields": {
         "matrix": {"array": "dictionary"}}}), "cannot be made"),
     (put("parameters.divergence", {"part": "Csiszar", "fields": {

@@ -35,6 +35,7 @@ from thresher.losses import Huber, L1Distance, SmoothedL1
 from thresher.metrics import regret, regret_bound, sparse_reconstruction_error, violation_bound
 from thresher.penalties import L1, Constrained
 from thresher.sets import NonnegativeL1Ball
+from thresher.solvers import oiadmm
 from thresher.testing import checks_for
 from thresher.testing.data import planted
 
@@ -452,7 +453,7 @@ def test_promise_of_oiadmm(check):
     check(OnlineL1Dictionary(solver="oiadmm", n_passes=2))
 
 
-@pytest.mark.parametrize("solver", ["oiadmm", OnlineInexactADMM("adaptive", beta=2.0)], ids=str)
+@pytest.mark.parametrize("solver", ["oiadmm", oiadmm("adaptive", beta=2.0)], ids=str)
 def test_the_dual_is_saved(solver, tmp_path):
     P, _, _ = corpus(64)
     model = OnlineL1Dictionary(4, solver=solver, random_state=0, verbose=0)
@@ -472,7 +473,7 @@ def test_the_dual_is_saved(solver, tmp_path):
     assert np.isnan(OnlineL1Dictionary(4, verbose=0).partial_fit(P).history_[-1].violation)
 
 
-@pytest.mark.parametrize("solver", ["auto", "oiadmm", OnlineInexactADMM("adaptive")], ids=str)
+@pytest.mark.parametrize("solver", ["auto", "oiadmm", oiadmm("adaptive")], ids=str)
 def test_held_out_documents_are_explained_better_as_the_stream_goes_on(solver):
     P, _, _ = corpus(1200)
     held_out, _, _ = corpus(200, seed=1)

@@ -30,7 +30,7 @@ from thresher.manhattan.factor_admm import FactorADMM
 from thresher.manhattan.nesterov import _Block
 from thresher.penalties import Constrained, ElasticNet, GroupNorm
 from thresher.sets import Box, GroupBall, Simplex
-from thresher.solvers import MANHATTAN_SOLVERS
+from thresher.solvers import MANHATTAN_SOLVERS, named_solver
 from thresher.streams import Batch
 from thresher.testing.data import planted
 
@@ -504,7 +504,7 @@ def test_objective_is_that_of_the_factors(solver):
     problem = BatchProblem(method, Batch(X), loss, X.dtype)
     rng = np.random.default_rng(0)
     D, C = rng.random((4, X.shape[1])), rng.random((40, 4))
-    chosen = MANHATTAN_SOLVERS[solver]
+    chosen = named_solver(solver, MANHATTAN_SOLVERS)
     work = TwoFactors(problem, D, C, chosen.choose, Pool(1), quick_start=1e-2 * chosen.quick_start)
     for _ in range(12):
         for step in (work.improve_codes, work.improve_dictionary):

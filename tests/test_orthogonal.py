@@ -23,7 +23,7 @@ from thresher.learning.sparsity import (
 )
 from thresher.linalg import polar
 from thresher.metrics import factor_match_score, frank_wolfe_gap, orthogonal_error
-from thresher.solvers import ORTHOGONAL_SOLVERS
+from thresher.solvers import noncvx_sfw
 from thresher.testing import checks_for
 from thresher.testing.data import planted
 
@@ -35,7 +35,7 @@ def model(**parameters):
 
 def published(p):
     """The learner of Algorithm 2, with the ℓp norm."""
-    return ORTHOGONAL_SOLVERS["noncvx_sfw"].make(p, False)
+    return noncvx_sfw().made().make(p, False)
 
 
 def errors(stream, steps, **parameters):

@@ -39,17 +39,12 @@ from thresher import (
     save,
 )
 from thresher.estimators.parts import PARTS, packed_value, unpacked_value
-from thresher.learning import HalfLife, OnlineInexactADMM, PowerForgetting
+from thresher.learning import HalfLife, PowerForgetting
 from thresher.losses import Bregman, Csiszar, Envelope, Huber, Mahalanobis, SmoothedL1
 from thresher.penalties import L1, ElasticNet, GroupLasso, GroupNorm
 from thresher.persistence import Contents
 from thresher.sets import Box, GroupBall, Reals, Simplex
-from thresher.solvers import (
-    ONLINE_DIVERGENCE_SOLVERS,
-    ONLINE_L1_SOLVERS,
-    ogm,
-    spsgd,
-)
+from thresher.solvers import bpgd, oadmm, ogm, oiadmm, ol_lef, opgd, spsgd
 
 
 def check_comes_back(model, tmp_path):
@@ -127,11 +122,12 @@ GIVEN = [
     OnlineNMF(3, divergence=Mahalanobis(np.eye(6) + 0.1), **STREAM),
     OnlineNMF(3, divergence="beta", divergence_parameter=np.float64(1.5), **STREAM),
     OnlineNMF(3, divergence="kl", solver=spsgd(a=1e3, b=2e3, scaled=False), **STREAM),
-    OnlineNMF(3, divergence="is", solver=ONLINE_DIVERGENCE_SOLVERS["ol_lef"], **STREAM),
-    OnlineNMF(3, divergence="huber", solver=ONLINE_DIVERGENCE_SOLVERS["ol_wang"], **STREAM),
+    OnlineNMF(3, divergence="is", solver=ol_lef(), **STREAM),
+    OnlineRobustNMF(3, solver=opgd(kappa=0.5), **STREAM),
+    OnlineRobustNMF(3, solver=oadmm(rho=2.0), **STREAM),
+    RobustNMF(3, solver=bpgd(kappa=0.5), **BATCH),
     BatchNMF(3, dictionary_set=GroupBall(2.0, [0, 0, 1, 1, 2, 2], np.inf), **BATCH),
-    OnlineL1Dictionary(3, solver=OnlineInexactADMM("adaptive", tau=0.25), **STREAM),
-    OnlineL1Dictionary(3, solver=ONLINE_L1_SOLVERS["oiadmm"], **STREAM),
+    OnlineL1Dictionary(3, solver=oiadmm("adaptive", tau=0.25), **STREAM),
     ManhattanNMF(3, solver=ogm(1.5, monotone=True), **BATCH),
     ManhattanNMF(3, graph=sparse.csr_array(np.eye(48)), dictionary_set="box", **BATCH),
     ManhattanNMF(3, code_penalty=GroupNorm(0.1, (0, 0, 1)), dictionary_set="box", **BATCH),
@@ -145,13 +141,11 @@ def test_parameters_come_back_as_they_were(model, tmp_path):
     check_comes_back(model.fit(samples() + 0.01), tmp_path)
 
 
-WHOLE = Envelope(ElasticNet(0.1, 0.2), Box(0.0, 3.0))
 EXAMPLES = {
     "AlphaDivergence": (0.5,), "BetaDivergence": (1.5,), "SmoothedL1": (0.1, 0.5),
     "Mahalanobis": (np.eye(3),), "SparseGroupLasso": (0.1, 0.3, (0, 1)), "GroupNorm": (0.1,),
-    "HalfLife": (7.0,), "RatioLearner": (1.0, 0.0, False, 2.0), "FactorSolver": ("x", ogm().choose),
-    "DivergenceSolver": ("x", spsgd().encoder, spsgd().learner, True, WHOLE),
-    "Encoder": (spsgd().encoder.solver,), "Envelope": (ElasticNet(0.1, 0.2), Box(0.0, 3.0)),
+    "HalfLife": (7.0,), "Envelope": (ElasticNet(0.1, 0.2), Box(0.0, 3.0)),
+    "OPGD": (0.5,), "SPSGD": (1e3, 2e3, False), "OGM": (1.5, True), "OIADMM": ("adaptive", 0.25),
     "Box": (-1.0, np.inf), "GroupBall": (2.0, (0, 1), np.inf, True),
 }  # fmt: skip
 
@@ -162,14 +156,6 @@ def test_every_part_comes_back(name):
     arrays = {}
     packed = packed_value("part", part, arrays)
     assert same(unpacked_value(packed, Contents(arrays, {}, "a test")), part)
-
-
-def test_every_solver_in_the_tables_comes_back():
-    for table in (ONLINE_DIVERGENCE_SOLVERS, ONLINE_L1_SOLVERS):
-        for solver in table.values():
-            arrays = {}
-            packed = packed_value("solver", solver, arrays)
-            assert same(unpacked_value(packed, Contents(arrays, {}, "a test")), solver)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -57,7 +57,7 @@ def streaming_first(method: OnlineMethod) -> OnlineMethod:
 class BatchModel(GrowingModel):
     """`fit` on the engine's second loop."""
 
-    solver: str
+    solver: Any
     callbacks: Iterable[Callback] | None
 
     _stream_batch = 256

@@ -19,8 +19,8 @@ from thresher.estimators.registry import FORGETTING_RATIOS
 from thresher.learning import PlainAverage
 from thresher.solvers import (
     AS_PUBLISHED,
+    AUTO_ONLINE,
     BATCH_DIVERGENCE_SOLVERS,
-    ONLINE_DIVERGENCE_SOLVERS,
     DivergenceSolver,
     name_of,
     named_solver,
@@ -125,11 +125,10 @@ class BatchNMF(DivergenceModel, BatchModel):
             return Plan((Candidate("quadratic", method, QUADRATIC, streaming=streaming),))
         ratios = replace(method, learner=ratio_learner(loss, codes))
         # Near-exact codes commit atoms too early; what learns well online learns well here.
-        online = ONLINE_DIVERGENCE_SOLVERS["auto"]
         online_ratios = replace(
             method,
-            encoder=online.encoder,
-            learner=ratio_learner(loss, codes, online.prior),
+            encoder=AUTO_ONLINE.encoder,
+            learner=ratio_learner(loss, codes, AUTO_ONLINE.prior),
             forgetting=FORGETTING_RATIOS,
         )
         candidate = Candidate("quadratic", ratios, QUADRATIC, streaming=streaming)

@@ -16,7 +16,7 @@ from thresher.solvers import (
     ONLINE_L1_SOLVERS,
     DivergenceSolver,
     name_of,
-    named_l1_solver,
+    named_solver,
 )
 
 
@@ -45,11 +45,11 @@ class OnlineL1Dictionary(L1Model, GrowingModel, OnlineModel):
         Where atoms start. ``auto`` takes medians of groups of similar documents where most entries
         are zero, and thinned samples elsewhere. Means would be useless: with them codes of zero are
         optimal for nearly every document.
-    solver : {"auto", "oiadmm"} or OnlineInexactADMM
+    solver : {"auto", "oiadmm"} or thresher.solvers.oiadmm
         ``auto`` codes documents exactly and moves the dictionary by a quadratic with additive
         statistics, in which the kinks of the distance are rounded off at the scale of the
         residuals. ``oiadmm`` is that of the paper: it expands the documents of a batch and keeps a
-        dual of the size of the largest one; ``thresher.learning.OnlineInexactADMM`` has its steps.
+        dual of the size of the largest one; ``thresher.solvers.oiadmm`` has its steps.
     dictionary_set : str or ConvexSet
         Where atoms may lie; ``l1_ball`` as in the paper.
     dictionary_penalty, batch_size, n_passes, shuffle, forgetting, frozen_atoms, tol, max_iter,
@@ -124,10 +124,11 @@ class OnlineL1Dictionary(L1Model, GrowingModel, OnlineModel):
         self.verbose = verbose
 
     def _solver(self) -> DivergenceSolver:
-        return named_l1_solver(self.solver, ONLINE_L1_SOLVERS)
+        return named_solver(self.solver, ONLINE_L1_SOLVERS)
 
     def _plan(self, n_components: int, in_order: bool = True) -> Plan[OnlineMethod]:
-        solver, forgetting = self._solver(), named_forgetting(self.forgetting, in_order)
+        solver = self._solver()
+        forgetting = named_forgetting(self.forgetting, in_order, solver.published)
         method = self._parts(n_components, solver, forgetting)
         if solver.published:
             return Plan((Candidate(name_of(self.solver), method, AS_PUBLISHED),))

@@ -59,7 +59,7 @@ class OnlineNMF(DivergenceModel, GrowingModel, OnlineModel):
         Where atoms start: thinned samples of the first batch, or their mean with some noise, which
         ``auto`` takes for sparse data under KL and its kin. They are projected onto
         ``dictionary_set``; divergences that need positive predictions mix in some of the mean.
-    solver : {"auto", "spsgd", "ol_guan", "ol_lef", "ol_wang"} or DivergenceSolver
+    solver : {"auto", "spsgd", "ol_guan", "ol_lef", "ol_wang"} or a part
         ``auto`` is the best method for the divergence, without a step size: a quadratic surrogate
         with the curvature that residuals show; under an α- or β-divergence, for streams that begin
         sparse or span decades, majorisation with additive statistics. For ℓ1
@@ -164,8 +164,7 @@ class OnlineNMF(DivergenceModel, GrowingModel, OnlineModel):
 
     def _plan(self, n_components: int, in_order: bool = True) -> Plan[OnlineMethod]:
         solver = self._solver()
-        usual = FORGETTING_RATIOS if solver.published else FORGETTING_SHUFFLED
-        forgetting = named_forgetting(self.forgetting, in_order, usual)
+        forgetting = named_forgetting(self.forgetting, in_order, solver.published)
         method = self._parts(n_components, solver, forgetting)
         if solver.published:
             return Plan((Candidate(name_of(self.solver), method, AS_PUBLISHED),))
@@ -178,6 +177,6 @@ class OnlineNMF(DivergenceModel, GrowingModel, OnlineModel):
         ratios = replace(
             method,
             learner=ratio_learner(loss, codes, solver.prior),
-            forgetting=named_forgetting(self.forgetting, in_order, FORGETTING_RATIOS),
+            forgetting=named_forgetting(self.forgetting, in_order, shuffled=FORGETTING_RATIOS),
         )
         return with_ratios(candidate, ratios)

@@ -101,7 +101,7 @@ class OnlineOrthogonalDictionary(OnlineModel):
         self,
         *,
         n_nonzero: int | None = None,
-        solver: str = "auto",
+        solver: Any = "auto",
         p: int = 3,
         init: Any = "samples",
         whiten: bool = False,

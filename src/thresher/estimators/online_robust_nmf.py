@@ -62,9 +62,10 @@ class OnlineRobustNMF(RobustModel, GrowingModel, OnlineModel):
     forgetting : "auto", None, float or callable
         How the past counts: ``auto`` lets early samples, coded with poor dictionaries, fade:
         fast when `fit` shuffles (and the dictionary is then averaged over the last steps), slowly
-        when samples come in their own order (``shuffle=False``, streams, `partial_fit`). None is
-        the plain average of the paper; a number is a half-life in samples, for data that drift; a
-        function of (samples in the batch, samples seen) is a schedule of its own.
+        when samples come in their own order (``shuffle=False``, streams, `partial_fit`); the
+        solvers of the paper do not forget. None is the plain average; a number is a half-life in
+        samples, for data that drift; a function of (samples in the batch, samples seen) is a
+        schedule of its own.
     frozen_atoms : array-like, optional
         Numbers or flags of atoms that keep their initial value.
     scale_samples : {None, "max"}
@@ -117,7 +118,7 @@ class OnlineRobustNMF(RobustModel, GrowingModel, OnlineModel):
         n_components: int | None = None,
         *,
         init: Any = "samples",
-        solver: str = "auto",
+        solver: Any = "auto",
         outlier_weight: Any = "auto",
         outlier_penalty: Any = "l1",
         outlier_sign: str = "free",
@@ -167,7 +168,8 @@ class OnlineRobustNMF(RobustModel, GrowingModel, OnlineModel):
         return named_solver(self.solver, ONLINE_ROBUST_SOLVERS)
 
     def _plan(self, n_components: int, in_order: bool = True) -> Plan[OnlineMethod]:
-        forgetting = named_forgetting(self.forgetting, in_order)
+        solver = self._solver()
+        forgetting = named_forgetting(self.forgetting, in_order, solver.published)
         averaging = AVERAGING_SHUFFLED if forgetting == FORGETTING_SHUFFLED else 0.0
-        method = self._parts(n_components, self._solver(), forgetting, averaging)
-        return robust_plan(self.solver, self._solver(), method)
+        method = self._parts(n_components, solver, forgetting, averaging)
+        return robust_plan(self.solver, solver, method)

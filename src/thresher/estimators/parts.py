@@ -12,39 +12,14 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import numpy as np
 from scipy import sparse
 
-from thresher import encoding, learning, losses, penalties, sets
+from thresher import learning, losses, penalties, sets
 from thresher.losses import Loss
 from thresher.penalties import Penalty
 from thresher.persistence import STORABLE, Contents, put_strings
 from thresher.sets import ConvexSet
-from thresher.solvers import DivergenceSolver, FactorSolver, Smoothing
+from thresher.solvers import PUBLISHED
 
-_SOLVERS = (
-    DivergenceSolver,
-    FactorSolver,
-    Smoothing,
-    encoding.AutoEncoder,
-    encoding.BlockADMM,
-    encoding.Certified,
-    encoding.Encoder,
-    encoding.LinearisedADMM,
-    encoding.MultiplicativeUpdates,
-    encoding.Never,
-    encoding.ProjectedGradient,
-    encoding.ProjectedSubgradient,
-    encoding.Rough,
-    encoding.RoughEncoder,
-    encoding.Settled,
-    encoding.SmallChange,
-    learning.HalfLife,
-    learning.L1DictionaryADMM,
-    learning.OnlineInexactADMM,
-    learning.PlainAverage,
-    learning.PowerForgetting,
-    learning.RatioLearner,
-    learning.RobustApproximation,
-    learning.StochasticGradient,
-)
+_SCHEDULES = (learning.HalfLife, learning.PlainAverage, learning.PowerForgetting)
 
 
 def _public(module: Any, kind: type) -> list[type]:
@@ -62,7 +37,8 @@ PARTS: dict[str, type] = {
         *_public(sets, ConvexSet),
         *_public(penalties, Penalty),
         *_public(losses, Loss),
-        *_SOLVERS,
+        *_SCHEDULES,
+        *PUBLISHED.values(),
     )
 }
 """Parts that a saved model may contain as parameters."""

@@ -234,10 +234,18 @@ def named_atoms(
 
 
 def named_forgetting(
-    value: Any, in_order: bool, shuffled: Forgetting = FORGETTING_SHUFFLED
+    value: Any,
+    in_order: bool,
+    published: bool = False,
+    shuffled: Forgetting = FORGETTING_SHUFFLED,
 ) -> Forgetting:
-    """Take ``auto``, None (the plain average), a half-life in samples, or a schedule."""
+    """Take ``auto``, None (the plain average), a half-life in samples, or a schedule.
+
+    Solvers that were ``published`` do not forget, unless they are told to.
+    """
     if isinstance(value, str) and value == "auto":
+        if published:
+            return PlainAverage()
         return FORGETTING_IN_ORDER if in_order else shuffled
     if value is None:
         return PlainAverage()

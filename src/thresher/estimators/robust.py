@@ -61,7 +61,7 @@ def robust_plan(
 class RobustModel(DictionaryModel):
     """A dictionary model whose loss sets outliers aside."""
 
-    solver: str
+    solver: Any
     outlier_weight: Any
     outlier_penalty: Any
     outlier_sign: str

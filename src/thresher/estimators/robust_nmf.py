@@ -61,7 +61,7 @@ class RobustNMF(RobustModel, BatchModel):
         n_components: int | None = None,
         *,
         init: Any = "samples",
-        solver: str = "auto",
+        solver: Any = "auto",
         outlier_weight: Any = "auto",
         outlier_penalty: Any = "l1",
         outlier_sign: str = "free",

@@ -1,23 +1,58 @@
 """Solvers by name, and the published ones with constants of one's own.
 
-``OnlineNMF(solver="spsgd")`` is a solver with the constants of its paper;
-``OnlineNMF(solver=thresher.solvers.spsgd(a=1e4))`` is the same with others.
+``OnlineRobustNMF(solver="opgd")`` is a solver with the constants of its paper;
+``OnlineRobustNMF(solver=thresher.solvers.opgd(kappa=0.5))`` is the same with others.
 """
 
+from typing import Any
+
 from thresher.solvers.divergences import (
+    AUTO_ONLINE,
     BATCH_DIVERGENCE_SOLVERS,
+    MU,
     ONLINE_DIVERGENCE_SOLVERS,
+    SPSGD,
     DivergenceSolver,
-    spsgd,
+    OLGuan,
+    OLLef,
+    OLWang,
 )
-from thresher.solvers.l1 import BATCH_L1_SOLVERS, ONLINE_L1_SOLVERS, named_l1_solver
-from thresher.solvers.manhattan import MANHATTAN_SOLVERS, FactorSolver, Smoothing, ogm
-from thresher.solvers.names import AS_PUBLISHED, name_of, named_solver
-from thresher.solvers.orthogonal import ORTHOGONAL_SOLVERS, OrthogonalSolver
-from thresher.solvers.robust import BATCH_ROBUST_SOLVERS, ONLINE_ROBUST_SOLVERS, Solver
+from thresher.solvers.l1 import ADMM, BATCH_L1_SOLVERS, OIADMM, ONLINE_L1_SOLVERS
+from thresher.solvers.manhattan import MANHATTAN_SOLVERS, OGM, RRI, FactorSolver
+from thresher.solvers.names import AS_PUBLISHED, Published, name_of, named_solver
+from thresher.solvers.orthogonal import ORTHOGONAL_SOLVERS, SFW, NoncvxSFW, OrthogonalSolver
+from thresher.solvers.robust import (
+    BADMM,
+    BATCH_ROBUST_SOLVERS,
+    BPGD,
+    OADMM,
+    ONLINE_ROBUST_SOLVERS,
+    OPGD,
+    Solver,
+)
+
+# As they are written in ``solver="..."``.
+opgd, oadmm, bpgd, badmm = OPGD, OADMM, BPGD, BADMM
+oiadmm, admm = OIADMM, ADMM
+rri, ogm = RRI, OGM
+noncvx_sfw, sfw = NoncvxSFW, SFW
+spsgd, ol_guan, ol_lef, ol_wang, mu = SPSGD, OLGuan, OLLef, OLWang, MU
+
+PUBLISHED: dict[str, type[Published[Any]]] = {
+    kind.name: kind
+    for kind in (
+        *(opgd, oadmm, bpgd, badmm),
+        *(oiadmm, admm),
+        *(rri, ogm),
+        *(noncvx_sfw, sfw),
+        *(spsgd, ol_guan, ol_lef, ol_wang, mu),
+    )
+}
+"""Every published solver, by its name."""
 
 __all__ = [
     "AS_PUBLISHED",
+    "AUTO_ONLINE",
     "BATCH_DIVERGENCE_SOLVERS",
     "BATCH_L1_SOLVERS",
     "BATCH_ROBUST_SOLVERS",
@@ -26,14 +61,27 @@ __all__ = [
     "ONLINE_L1_SOLVERS",
     "ONLINE_ROBUST_SOLVERS",
     "ORTHOGONAL_SOLVERS",
+    "PUBLISHED",
     "DivergenceSolver",
     "FactorSolver",
     "OrthogonalSolver",
-    "Smoothing",
+    "Published",
     "Solver",
+    "admm",
+    "badmm",
+    "bpgd",
+    "mu",
     "name_of",
-    "named_l1_solver",
     "named_solver",
+    "noncvx_sfw",
+    "oadmm",
     "ogm",
+    "oiadmm",
+    "ol_guan",
+    "ol_lef",
+    "ol_wang",
+    "opgd",
+    "rri",
+    "sfw",
     "spsgd",
 ]

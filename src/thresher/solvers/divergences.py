@@ -20,6 +20,7 @@ from thresher.learning import (
 )
 from thresher.losses import ItakuraSaito, Loss
 from thresher.penalties import Constrained
+from thresher.solvers.names import Published
 
 _UNTIL_SMALL_CHANGE = SmallChange(1e-3)  # that of paper A; E does not state its own
 
@@ -62,56 +63,112 @@ class DivergenceSolver:
             raise ValueError(f"This solver ({self.description}) needs {reason}.")
 
 
-def spsgd(a: float = 2e4, b: float = 2e4, scaled: bool = True) -> DivergenceSolver:
-    """The solver of paper E with steps ``a/(τt + b)``; ``scaled=False`` leaves them as published.
-
-    Give it to ``OnlineNMF(solver=spsgd(a=1e4))``.
-    """
-    return DivergenceSolver(
-        "projected subgradient codes, projected stochastic gradient dictionary (paper E)",
-        Encoder(ProjectedSubgradient(scaled), _UNTIL_SMALL_CHANGE, 100, certify=False),
-        StochasticGradient(a, b, scaled),
-        covered=True,
-    )
-
-
 _UPDATES = Encoder(MultiplicativeUpdates(), _UNTIL_SMALL_CHANGE, 100, certify=False)
 
-ONLINE_DIVERGENCE_SOLVERS = {
-    "auto": DivergenceSolver(
-        "the best method for the divergence", RoughEncoder(), sparse=True, prior=2.0
-    ),
-    "spsgd": spsgd(),
-    "ol_guan": DivergenceSolver(
-        "exact codes, robust stochastic approximation over a buffer (Guan et al., OL-Guan)",
-        AutoEncoder(),
-        RobustApproximation(),
-    ),
-    "ol_lef": DivergenceSolver(
-        "multiplicative codes, majorised dictionary (Lefèvre et al., OL-Lef)",
-        _UPDATES,
-        RatioLearner(2.0, 0.0),
-        only_for=ItakuraSaito(),
-    ),
-    "ol_wang": DivergenceSolver(
-        "multiplicative codes, stochastic gradient with a constant step (Wang et al., OL-Wang)",
-        _UPDATES,
-        StochasticGradient(constant=True),
-        only_outliers=True,
-        covered=True,
-    ),
+
+@dataclass(frozen=True)
+class SPSGD(Published[DivergenceSolver]):
+    """The solver of paper E, with steps ``a/(τt + b)``.
+
+    ``scaled=False`` leaves them as printed.
+    """
+
+    name = "spsgd"
+    a: float = 2e4
+    b: float = 2e4
+    scaled: bool = True
+
+    def made(self) -> DivergenceSolver:
+        """Its parts."""
+        return DivergenceSolver(
+            "projected subgradient codes, projected stochastic gradient dictionary (paper E)",
+            Encoder(ProjectedSubgradient(self.scaled), _UNTIL_SMALL_CHANGE, 100, certify=False),
+            StochasticGradient(self.a, self.b, self.scaled),
+            covered=True,
+        )
+
+
+@dataclass(frozen=True)
+class OLGuan(Published[DivergenceSolver]):
+    """Exact codes, robust stochastic approximation over a buffer (Guan et al., OL-Guan)."""
+
+    name = "ol_guan"
+
+    def made(self) -> DivergenceSolver:
+        """Its parts."""
+        return DivergenceSolver(
+            "exact codes, robust stochastic approximation over a buffer (Guan et al., OL-Guan)",
+            AutoEncoder(),
+            RobustApproximation(),
+        )
+
+
+@dataclass(frozen=True)
+class OLLef(Published[DivergenceSolver]):
+    """Multiplicative codes and dictionary from two sums (Lefèvre et al., OL-Lef)."""
+
+    name = "ol_lef"
+
+    def made(self) -> DivergenceSolver:
+        """Its parts."""
+        return DivergenceSolver(
+            "multiplicative codes, majorised dictionary (Lefèvre et al., OL-Lef)",
+            _UPDATES,
+            RatioLearner(2.0, 0.0),
+            only_for=ItakuraSaito(),
+        )
+
+
+@dataclass(frozen=True)
+class OLWang(Published[DivergenceSolver]):
+    """Multiplicative codes, stochastic gradient with a constant step (Wang et al., OL-Wang)."""
+
+    name = "ol_wang"
+
+    def made(self) -> DivergenceSolver:
+        """Its parts."""
+        return DivergenceSolver(
+            "multiplicative codes, stochastic gradient with a constant step (Wang et al., OL-Wang)",
+            _UPDATES,
+            StochasticGradient(constant=True),
+            only_outliers=True,
+            covered=True,
+        )
+
+
+@dataclass(frozen=True)
+class MU(Published[DivergenceSolver]):
+    """One multiplicative update of codes and dictionary in turn (paper E, batch)."""
+
+    name = "mu"
+
+    def made(self) -> DivergenceSolver:
+        """Its parts."""
+        return DivergenceSolver(
+            "one multiplicative update of codes and dictionary",
+            Encoder(MultiplicativeUpdates(), Never(), 1, certify=False),
+            multiplicative=True,
+            sparse=True,
+        )
+
+
+AUTO_ONLINE = DivergenceSolver(
+    "the best method for the divergence", RoughEncoder(), sparse=True, prior=2.0
+)
+
+ONLINE_DIVERGENCE_SOLVERS: dict[str, DivergenceSolver | Published[DivergenceSolver]] = {
+    "auto": AUTO_ONLINE,
+    "spsgd": SPSGD(),
+    "ol_guan": OLGuan(),
+    "ol_lef": OLLef(),
+    "ol_wang": OLWang(),
 }
 
-BATCH_DIVERGENCE_SOLVERS = {
+BATCH_DIVERGENCE_SOLVERS: dict[str, DivergenceSolver | Published[DivergenceSolver]] = {
     "auto": DivergenceSolver(
         "near-exact codes, the best dictionary step for the divergence",
         AutoEncoder(1e-3, 100),
         sparse=True,
     ),
-    "mu": DivergenceSolver(
-        "one multiplicative update of codes and dictionary",
-        Encoder(MultiplicativeUpdates(), Never(), 1, certify=False),
-        multiplicative=True,
-        sparse=True,
-    ),
+    "mu": MU(),
 }

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from thresher.manhattan import ExactRows, Half, HalfSolver, NesterovSmoothing, RankOneSweeps
+from thresher.solvers.names import Published
 
 
 @dataclass(frozen=True)
@@ -27,42 +28,47 @@ def _best(half: Half) -> HalfSolver:
     return RankOneSweeps() if RankOneSweeps().requires(half) is None else NesterovSmoothing()
 
 
-def _rri(half: Half) -> HalfSolver:
-    reason = RankOneSweeps().requires(half)
-    if reason is not None:
-        raise ValueError(reason)
-    return RankOneSweeps()
+@dataclass(frozen=True)
+class RRI(Published[FactorSolver]):
+    """One sweep over the entries of each factor (paper C, Algorithm 1)."""
+
+    name = "rri"
+
+    def made(self) -> FactorSolver:
+        """Its parts."""
+
+        def sweeps(half: Half) -> HalfSolver:
+            reason = RankOneSweeps().requires(half)
+            if reason is not None:
+                raise ValueError(reason)
+            return RankOneSweeps()
+
+        return FactorSolver("one sweep over the entries of each factor (paper C, RRI)", sweeps)
 
 
 @dataclass(frozen=True)
-class Smoothing:
-    """Makes `NesterovSmoothing`, which counts rounds, anew for each half."""
+class OGM(Published[FactorSolver]):
+    """The smoothing method of paper C; see `thresher.manhattan.NesterovSmoothing`."""
 
+    name = "ogm"
     smoothing: float = 2.0
     monotone: bool = False
 
-    def __call__(self, half: Half) -> HalfSolver:
-        """The same for every half."""
-        return NesterovSmoothing(self.smoothing, self.monotone)
+    def made(self) -> FactorSolver:
+        """Its parts; a half has a method of its own, which counts its rounds."""
+        return FactorSolver(
+            "Nesterov's smoothing method (paper C, OGM)",
+            lambda half: NesterovSmoothing(self.smoothing, self.monotone),
+        )
 
 
-def ogm(smoothing: float = 2.0, monotone: bool = False) -> FactorSolver:
-    """The smoothing method of paper C; see `thresher.engine.NesterovSmoothing`.
-
-    Give it to ``ManhattanNMF(solver=ogm(monotone=True))``.
-    """
-    return FactorSolver(
-        "Nesterov's smoothing method (paper C, OGM)", Smoothing(smoothing, monotone)
-    )
-
-
-MANHATTAN_SOLVERS = {
+MANHATTAN_SOLVERS: dict[str, FactorSolver | Published[FactorSolver]] = {
     "auto": FactorSolver(
         "ADMM on both factors, then sweeps; exact rows of large sparse data",
         _best,
         quick_start=True,
         published=False,
     ),
-    "rri": FactorSolver("one sweep over the entries of each factor (paper C, RRI)", _rri),
-    "ogm": ogm(),
+    "rri": RRI(),
+    "ogm": OGM(),
 }

@@ -13,6 +13,7 @@ from thresher.learning import (
     RefinedLearner,
     TrackedLearner,
 )
+from thresher.solvers.names import Published
 
 
 @dataclass(frozen=True)
@@ -23,20 +24,38 @@ class OrthogonalSolver:
     powers: tuple[int, ...] = (3, 4)
 
 
-def _published_frank_wolfe(p: int, drifts: bool) -> OrthogonalLearner:
-    return FrankWolfeLearner(PUBLISHED_AVERAGING, PUBLISHED_STEP, True, p)
-
-
-def _convex_frank_wolfe(p: int, drifts: bool) -> OrthogonalLearner:
-    return FrankWolfeLearner(CONVEX_AVERAGING, CONVEX_STEP, False, p)
-
-
 def _best_orthogonal(p: int, drifts: bool) -> OrthogonalLearner:
     return TrackedLearner() if drifts else RefinedLearner()
 
 
-ORTHOGONAL_SOLVERS = {
+@dataclass(frozen=True)
+class NoncvxSFW(Published[OrthogonalSolver]):
+    """Nonconvex stochastic Frank–Wolfe (paper D, Algorithm 2)."""
+
+    name = "noncvx_sfw"
+
+    def made(self) -> OrthogonalSolver:
+        """Its parts."""
+        return OrthogonalSolver(
+            lambda p, _: FrankWolfeLearner(PUBLISHED_AVERAGING, PUBLISHED_STEP, True, p)
+        )
+
+
+@dataclass(frozen=True)
+class SFW(Published[OrthogonalSolver]):
+    """Stochastic Frank–Wolfe without the outer polar factor, a peer of paper D."""
+
+    name = "sfw"
+
+    def made(self) -> OrthogonalSolver:
+        """Its parts."""
+        return OrthogonalSolver(
+            lambda p, _: FrankWolfeLearner(CONVEX_AVERAGING, CONVEX_STEP, False, p)
+        )
+
+
+ORTHOGONAL_SOLVERS: dict[str, OrthogonalSolver | Published[OrthogonalSolver]] = {
     "auto": OrthogonalSolver(_best_orthogonal, (3,)),
-    "noncvx_sfw": OrthogonalSolver(_published_frank_wolfe),
-    "sfw": OrthogonalSolver(_convex_frank_wolfe),
+    "noncvx_sfw": NoncvxSFW(),
+    "sfw": SFW(),
 }

@@ -20,6 +20,7 @@ from thresher.learning import (
     DictionaryStep,
     OutlierWeight,
 )
+from thresher.solvers.names import Published
 
 
 @dataclass(frozen=True)
@@ -45,10 +46,75 @@ class Solver:
 
 
 _UNTIL_SMALL_CHANGE = SmallChange(1e-3)  # paper A, VII-B2
-
 _PATIENT = Encoder(BlockADMM(), Never(), ROUNDS_WITH_GAPS, certify=False)
+_SIX_ROUNDS = Encoder(BlockADMM(), Never(), 6, certify=False)
 
-ONLINE_ROBUST_SOLVERS = {
+
+@dataclass(frozen=True)
+class OPGD(Published[Solver]):
+    """Projected gradient codes and dictionary (paper A, IV-A): steps are κ over a bound."""
+
+    name = "opgd"
+    kappa: float = 0.7
+
+    def made(self) -> Solver:
+        """Its parts."""
+        return Solver(
+            "projected gradient codes and dictionary (paper A, OPGD)",
+            Encoder(ProjectedGradient(self.kappa), _UNTIL_SMALL_CHANGE, 50, certify=False),
+            DictionaryGradient(self.kappa),
+        )
+
+
+@dataclass(frozen=True)
+class OADMM(Published[Solver]):
+    """ADMM codes and dictionary (paper A, IV-B), with the penalty ρ."""
+
+    name = "oadmm"
+    rho: float = 1.0
+
+    def made(self) -> Solver:
+        """Its parts."""
+        return Solver(
+            "ADMM codes and dictionary (paper A, OADMM)",
+            Encoder(OutlierADMM(self.rho), _UNTIL_SMALL_CHANGE, 50, certify=False),
+            DictionaryADMM(self.rho),
+        )
+
+
+@dataclass(frozen=True)
+class BPGD(Published[Solver]):
+    """One projected gradient step for codes and dictionary in turn (paper A, (S-8)–(S-10))."""
+
+    name = "bpgd"
+    kappa: float = 0.7
+
+    def made(self) -> Solver:
+        """Its parts."""
+        return Solver(
+            "one projected gradient step for codes and dictionary (paper A, BPGD)",
+            Encoder(ProjectedGradient(self.kappa), Never(), 1, certify=False),
+            DictionaryGradient(self.kappa, max_iter=1),
+        )
+
+
+@dataclass(frozen=True)
+class BADMM(Published[Solver]):
+    """ADMM on codes, outliers and dictionary together (paper A, (S-12)–(S-20))."""
+
+    name = "badmm"
+
+    def made(self) -> Solver:
+        """Its parts. Its steps are its own (engine/batch.py); the encoder serves `transform`."""
+        return Solver(
+            "ADMM on codes, outliers and dictionary together (paper A, BADMM)",
+            _SIX_ROUNDS,
+            BlockDescent(),
+            splits=True,
+        )
+
+
+ONLINE_ROBUST_SOLVERS: dict[str, Solver | Published[Solver]] = {
     "auto": Solver(
         "block ADMM codes, block coordinate descent dictionary",
         Encoder(BlockADMM(), Rough(), ROUNDS_WITH_GAPS, certify=False),
@@ -56,21 +122,11 @@ ONLINE_ROBUST_SOLVERS = {
         published=False,
         patient=_PATIENT,
     ),
-    "opgd": Solver(
-        "projected gradient codes and dictionary (paper A, OPGD)",
-        Encoder(ProjectedGradient(), _UNTIL_SMALL_CHANGE, 50, certify=False),
-        DictionaryGradient(),
-    ),
-    "oadmm": Solver(
-        "ADMM codes and dictionary (paper A, OADMM)",
-        Encoder(OutlierADMM(), _UNTIL_SMALL_CHANGE, 50, certify=False),
-        DictionaryADMM(),
-    ),
+    "opgd": OPGD(),
+    "oadmm": OADMM(),
 }
 
-_SIX_ROUNDS = Encoder(BlockADMM(), Never(), 6, certify=False)
-
-BATCH_ROBUST_SOLVERS = {
+BATCH_ROBUST_SOLVERS: dict[str, Solver | Published[Solver]] = {
     "auto": Solver(
         "block ADMM codes, block coordinate descent dictionary",
         _SIX_ROUNDS,
@@ -78,16 +134,6 @@ BATCH_ROBUST_SOLVERS = {
         published=False,
         patient=_PATIENT,
     ),
-    "bpgd": Solver(
-        "one projected gradient step for codes and dictionary (paper A, BPGD)",
-        Encoder(ProjectedGradient(), Never(), 1, certify=False),
-        DictionaryGradient(max_iter=1),
-    ),
-    # Its steps are its own (engine/batch.py); the encoder serves `transform` and the noise level.
-    "badmm": Solver(
-        "ADMM on codes, outliers and dictionary together (paper A, BADMM)",
-        _SIX_ROUNDS,
-        BlockDescent(),
-        splits=True,
-    ),
+    "bpgd": BPGD(),
+    "badmm": BADMM(),
 }
