@@ -240,9 +240,7 @@ def test_what_was_compiled_is_kept():
 
 BUNDLE = """
 from typing import Any, NamedTuple
-from thresher.kernels.bundles import bundle
 
-@bundle
 class {name}(NamedTuple):
     {first}: Any
     {second}: Any

@@ -110,7 +110,7 @@ class BlockADMM(RowSolver):
                 H,
                 C,
                 np.empty_like(B),
-                ShiftedInverse(inverse, shift),
+                ShiftedInverse.of(inverse, shift),
                 CodePenalty.of(H.dtype, problem.regulariser.form),
                 rho,
                 H.dtype.type(a),
@@ -166,8 +166,8 @@ class BlockADMM(RowSolver):
         assert constants is not None  # else the rounds are not compiled
         kernels.rounds(
             Samples.of(X, weight),
-            Atoms(problem.D, problem.transposed),
-            ShiftedInverse(*self._matrices(problem)),
+            Atoms.of(problem.D, problem.transposed),
+            ShiftedInverse.of(*self._matrices(problem)),
             state["H"],
             kernels.Splitting(state["V"], state["Q"], state["rho"]),
             X.dtype.type(self.relaxation),

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from thresher.kernels.bundles import read_only
 from thresher.kernels.envelope import mean_curvature
 from thresher.kernels.floors import FLOOR
 from thresher.kernels.sparse_rows import add_rows, floor_rows, products_at
@@ -171,7 +172,7 @@ class DenseFit(Fit):
         bound = self.loss.curvature if np.isfinite(self.loss.curvature) else 0.0
         weight = np.empty((0, 0), dtype=dtype) if self.weight is None else self.weight
         values = (self.X, self.prediction, self.gradient, weight, energy.astype(dtype, copy=False))
-        mean_curvature(*values, dtype.type(bound), sums)
+        mean_curvature(*map(read_only, values), dtype.type(bound), sums)
         return sums
 
     def dictionary_curvature(self, C: Array) -> Array:
@@ -260,7 +261,8 @@ class SparseFit(Fit):
     def _products(self) -> Array:
         """``C D`` at the nonzeros."""
         y: Array = np.empty_like(self.X.data)
-        products_at(self.X.indptr, self.X.indices, self.C, self.transposed, y)
+        arrays = (self.X.indptr, self.X.indices, self.C, self.transposed)
+        products_at(*map(read_only, arrays), y)
         return y
 
     @cached_property
@@ -270,7 +272,7 @@ class SparseFit(Fit):
         if not self.loss.positive_prediction:
             return x, y
         floored: Array = np.empty_like(y)
-        floor_rows(self.X.indptr, x, y, x.dtype.type(FLOOR), floored)
+        floor_rows(*map(read_only, (self.X.indptr, x, y)), x.dtype.type(FLOOR), floored)
         return x, floored
 
     @cached_property
@@ -304,11 +306,14 @@ class SparseFit(Fit):
     def dictionary_slopes(self, C: Array) -> Pair:
         """Code sums or CᵀC for all features; the nonzeros by a sparse product."""
         sums = np.zeros((self.X.shape[1], C.shape[1]))  # float64, whatever the data are
-        add_rows(self.X.indptr, self.X.indices, self._negative.data, C, sums)
+        self._add_rows(self._negative.data, C, sums)
         negative = sums.T
         if self.loss.zero_slope is None:
             return (C.T @ self.C) @ self.D, negative
         return self._apart(self.loss.zero_slope * C.sum(axis=0)[:, None], negative)
+
+    def _add_rows(self, values: Array, C: Array, sums: Array) -> None:
+        add_rows(*map(read_only, (self.X.indptr, self.X.indices, values, C)), sums)
 
     def dictionary_gradient(self, C: Array) -> Array:
         """The difference of the two parts."""
@@ -332,7 +337,7 @@ class SparseFit(Fit):
         if self.loss.zero_slope is None:
             sums += C.sum(axis=0, dtype=np.float64)
         else:
-            add_rows(self.X.indptr, self.X.indices, self.loss.entry_bend(*self._entries), C, sums)
+            self._add_rows(self.loss.entry_bend(*self._entries), C, sums)
         return sums.T
 
     def residuals(self, limit: int) -> tuple[Array, Any, Array]:

@@ -8,7 +8,14 @@ import numpy as np
 from thresher.encoding.block_admm import BlockADMM
 from thresher.encoding.iterate import Encoder, Encoding, Never
 from thresher.encoding.problem import DENSE, CodingProblem, Rows
-from thresher.kernels.bundles import CodePenalty, EntryPenalty, Limits, Outcome, Samples
+from thresher.kernels.bundles import (
+    CodePenalty,
+    EntryPenalty,
+    Limits,
+    Outcome,
+    Samples,
+    read_only,
+)
 from thresher.kernels.newton import CurvedAtoms, newton_rows
 from thresher.linalg import Array
 
@@ -75,8 +82,8 @@ class Newton:
         ridge = _RIDGE[X.dtype.name] * (largest if largest > 0 else 1.0)
         newton_rows(
             Samples.of(X, weight),
-            CurvedAtoms(problem.D, problem.gram, number(L), number(ridge)),
-            problem.gradient_scale(X, weight),
+            CurvedAtoms(read_only(problem.D), read_only(problem.gram), number(L), number(ridge)),
+            read_only(problem.gradient_scale(X, weight)),
             CodePenalty.of(X.dtype, form),
             EntryPenalty.of(X.dtype, constants),
             C,

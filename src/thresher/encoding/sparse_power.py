@@ -7,7 +7,7 @@ import numpy as np
 
 from thresher.encoding.iterate import Encoding, Status
 from thresher.encoding.problem import DENSE, CodingProblem, Rows
-from thresher.kernels.bundles import Limits, Outcome, SparseRows
+from thresher.kernels.bundles import Limits, Outcome, SparseRows, read_only
 from thresher.kernels.sparse_power import PowerProblem, encode_rows, rough_rows
 from thresher.linalg import Array
 
@@ -48,7 +48,7 @@ class SparsePower:
         C = np.zeros((n, len(problem.D)), dtype=dtype) if start is None else start.copy()
         certificate, n_iter = np.zeros(n, dtype=dtype), np.zeros(n, dtype=np.int32)
         encode_rows(
-            SparseRows(X.indptr, X.indices, X.data),
+            SparseRows.of(X),
             _power(problem),
             _ROUGH_STEPS,
             C,
@@ -74,7 +74,7 @@ class RoughSparsePower(SparsePower):
         """Codes to learn from."""
         n, dtype = X.shape[0], problem.D.dtype
         C = np.zeros((n, len(problem.D)), dtype=dtype)
-        rough_rows(SparseRows(X.indptr, X.indices, X.data), _power(problem), self.steps, C)
+        rough_rows(SparseRows.of(X), _power(problem), self.steps, C)
         status = np.full(n, Status.MAX_ITER, dtype=np.int8)
         n_iter = np.full(n, self.steps, dtype=np.int32)
         return Encoding(C, status, n_iter, np.full(n, np.nan, dtype=dtype))
@@ -86,4 +86,4 @@ def _power(problem: CodingProblem) -> PowerProblem:
     assert alpha is not None  # required
     number = problem.D.dtype.type
     s = problem.row_sums + number(alpha * form.l1)
-    return PowerProblem(problem.transposed, s, number(alpha), number(form.l2))
+    return PowerProblem(read_only(problem.transposed), read_only(s), number(alpha), number(form.l2))

@@ -9,12 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from thresher.kernels.bundles import bundle
 from thresher.kernels.compiling import helper, kernel
 from thresher.kernels.envelope import outlier
 
 
-@bundle
 class Splitting(NamedTuple):
     """Predictions y split off from cD, and their scaled duals u."""
 

@@ -3,46 +3,25 @@
 A bundle is a named tuple of arrays and numbers, which numba takes apart at compile time: it costs
 nothing in a loop. The types of its fields are part of a kernel's signature, so nothing in it is
 optional (what is not there is an empty array), and numbers that meet arrays are of their type: one
-signature for each dtype. Bundles of several kernels are here, those of one stand beside it.
-
-A kernel on disk is compiled anew when its own file changes, and numba knows a bundle by the place
-of its class and the types of its fields alone. If fields of one type changed places here, old
-kernels would take one for the other. So `bundle` makes the names of the fields a part of that
-place, and with other fields it is another class.
+signature for each dtype. For the same reason whatever is only read is handed over as `read_only`:
+numba compiles anew for arrays that may be written. Bundles of several kernels are here, those of
+one stand beside it.
 """
 
-import sys
 from collections.abc import Iterable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
-_Class = TypeVar("_Class", bound=type)
+
+def read_only(values: Any) -> Any:
+    """A view that cannot be written, of an array that perhaps can."""
+    if values.flags.writeable:
+        values = values.view()
+        values.flags.writeable = False
+    return values
 
 
-class _Gone:
-    """In place of a bundle that an old cache knows."""
-
-
-def bundle(cls: _Class) -> _Class:
-    """Make a named tuple known to numba's cache by its fields too.
-
-    Numba reads the names of all bundles in a cache before it looks how old that is; those that are
-    gone must not be an error.
-    """
-
-    def gone(name: str) -> Any:
-        if name.endswith(")"):
-            return _Gone
-        raise AttributeError(f"module {cls.__module__!r} has no attribute {name!r}")
-
-    names = vars(sys.modules[cls.__module__])
-    cls.__qualname__ = f"{cls.__name__}({', '.join(vars(cls)['_fields'])})"
-    names[cls.__qualname__], names["__getattr__"] = cls, gone
-    return cls
-
-
-@bundle
 class Samples(NamedTuple):
     """Dense rows, or their residuals, and what every entry weighs."""
 
@@ -51,11 +30,16 @@ class Samples(NamedTuple):
 
     @classmethod
     def of(cls, X: Any, weight: Any) -> "Samples":
-        """Rows with weights, or with None if all weigh one."""
-        return cls(X, np.empty((0, 0), dtype=X.dtype) if weight is None else weight)
+        """Rows to read with weights, or with None if all weigh one."""
+        return cls.changing(read_only(X), weight)
+
+    @classmethod
+    def changing(cls, X: Any, weight: Any) -> "Samples":
+        """The same for rows that the kernel changes."""
+        weight = np.empty((0, 0), dtype=X.dtype) if weight is None else weight
+        return cls(X, read_only(weight))
 
 
-@bundle
 class SparseRows(NamedTuple):
     """A CSR matrix; ``indptr`` may be a slice, of some of the rows."""
 
@@ -63,24 +47,36 @@ class SparseRows(NamedTuple):
     indices: Any  # the column of each entry
     data: Any  # the entries
 
+    @classmethod
+    def of(cls, X: Any) -> "SparseRows":
+        """The arrays of a CSR matrix, to read."""
+        return cls(read_only(X.indptr), read_only(X.indices), read_only(X.data))
 
-@bundle
+
 class Atoms(NamedTuple):
     """The dictionary, both ways: products along either are fast."""
 
     D: Any  # (K, F)
     Dt: Any  # (F, K), the same transposed, in order
 
+    @classmethod
+    def of(cls, D: Any, Dt: Any) -> "Atoms":
+        """Both, to read."""
+        return cls(read_only(D), read_only(Dt))
 
-@bundle
+
 class ShiftedInverse(NamedTuple):
     """What solves for codes: the inverse of ``D Dᵀ + diag(shift)``."""
 
     inverse: Any  # (K, K)
     shift: Any  # (K)
 
+    @classmethod
+    def of(cls, inverse: Any, shift: Any) -> "ShiftedInverse":
+        """Both, to read."""
+        return cls(read_only(inverse), read_only(shift))
 
-@bundle
+
 class CodePenalty(NamedTuple):
     """``l1 Σc + l2/2 ‖c‖²`` of codes c ≥ 0."""
 
@@ -93,7 +89,6 @@ class CodePenalty(NamedTuple):
         return cls(dtype.type(penalty.l1), dtype.type(penalty.l2))
 
 
-@bundle
 class EntryPenalty(NamedTuple):
     """``l1·|v| + l2/2·v²`` on ``lower ≤ v ≤ upper``, of every entry v by itself."""
 
@@ -108,7 +103,6 @@ class EntryPenalty(NamedTuple):
         return cls(*map(dtype.type, constants))
 
 
-@bundle
 class Limits(NamedTuple):
     """When a row is done."""
 
@@ -116,7 +110,6 @@ class Limits(NamedTuple):
     max_iter: Any  # or so many steps were made
 
 
-@bundle
 class Outcome(NamedTuple):
     """What a kernel writes about every row, beside its codes."""
 

@@ -13,14 +13,27 @@ A helper is compiled anew for every literal number that it is called with, and l
 seconds: counters that are handed on start as ``np.int64(0)``.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from numba import njit
 
+from thresher.kernels.machine_code import MachineCode
+
 _STRICT: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 _OPTIONS = _STRICT | {"fastmath": {"reassoc", "contract", "nsz", "arcp"}}
 
-kernel = njit(cache=True, **_OPTIONS)
+
+def _kept(options: dict[str, Any]) -> Callable[[Any], Any]:
+    def decorate(function: Any) -> Any:
+        dispatcher = njit(**options)(function)
+        dispatcher._cache = MachineCode(function)
+        return dispatcher
+
+    return decorate
+
+
+kernel = _kept(_OPTIONS)
 """For functions that Python calls."""
 
 helper = njit(forceinline=True, **_OPTIONS)
@@ -29,7 +42,7 @@ helper = njit(forceinline=True, **_OPTIONS)
 # Simplex steps and selections compare sums with each other and with their own parts, and stop when
 # they agree: there every sum must be the one that is written. Helpers keep their own rule wherever
 # they are inlined, so the long passes within a strict kernel are fast all the same.
-strict_kernel = njit(cache=True, **_STRICT)
+strict_kernel = _kept(_STRICT)
 """`kernel`, every sum in the order that is written."""
 
 strict_helper = njit(forceinline=True, **_STRICT)

@@ -40,7 +40,7 @@ class _Room(NamedTuple):
 @strict_helper
 def _likely(theta, w, most, sizes, known):  # type: ignore[no-untyped-def]
     """The features of the smallest ``|θ| < 0.9 w``, in order, ``most`` of them; how many."""
-    n = 0
+    n = np.int64(0)
     for f in range(w.size):
         size = abs(theta[f])
         if size < 0.9 * w[f] and (n < most or (n > 0 and size < sizes[n - 1])):
@@ -71,7 +71,7 @@ def _watch(row, D, count, basis, n, room):  # type: ignore[no-untyped-def]
     marks[:V] = -1
     for j in range(n):
         marks[features[j]] = j
-    m = 0
+    m = np.int64(0)
     for f in range(V):
         ids[m], slot[m] = f, marks[f]
         m += marks[f] >= 0 or (w[f] > 0 and abs(e[f]) <= radius)
@@ -234,7 +234,7 @@ def lad_rows(samples, dictionary, l1, C, theta, count, limits, outcome):  # type
             held[k] = C[row, k] * whole[k] > 1e-6 * largest
             c[k] = C[row, k] if held[k] else 0.0
             n_held += held[k]
-        n_known = 0
+        n_known = np.int64(0)
         if theta.shape[0] > 0:
             n_known = _likely(theta[row], w, 2 * n_held, kinks.values, known)
         for _ in range(2):

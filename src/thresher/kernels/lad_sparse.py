@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thresher.kernels.bundles import KinkRoom, Limits, bundle
+from thresher.kernels.bundles import KinkRoom, Limits
 from thresher.kernels.compiling import helper, strict_kernel
 from thresher.kernels.lad_basis import room_for_basis, room_for_codes, vertex
 from thresher.kernels.lad_bounds import absolute, lower_bound
@@ -12,7 +12,6 @@ from thresher.kernels.lad_pivots import PricedAtoms, Watched, perturb, pivots
 from thresher.kernels.products import add, copy
 
 
-@bundle
 class WordAtoms(NamedTuple):
     """A nonnegative dictionary whose atoms are read word by word."""
 

@@ -99,7 +99,7 @@ def lad_start(samples, atoms, solution, l1, times, warm, C, theta):  # type: ign
             copy(C[i], H[i])
     else:
         np.dot(X, Dt, B)
-        code_steps(B, H, C, room, solution, CodePenalty(zero, zero), rho, relaxation, 8)
+        code_steps(B, H, C, room, solution, CodePenalty(zero, zero), rho, relaxation, np.int64(8))
     renewal = 0
     for iteration in range(times + 1):
         if iteration in (renewal, times):
@@ -113,7 +113,7 @@ def lad_start(samples, atoms, solution, l1, times, warm, C, theta):  # type: ign
             _renew(samples, Y, splitting, H, C, iteration == 0)
             renewal = 2 * renewal + 3
         np.dot(Q, Dt, B)
-        code_steps(B, H, P, room, solution, CodePenalty(l1, zero), rho, relaxation, 4)
+        code_steps(B, H, P, room, solution, CodePenalty(l1, zero), rho, relaxation, np.int64(4))
         np.dot(P, D, Q)
         _split(samples, splitting, relaxation)
     for i in range(n):

@@ -72,7 +72,7 @@ def model_steps(H, gradient, C, damping, steps):  # type: ignore[no-untyped-def]
     g, a, d, ahead = np.empty(K, T), np.empty(K, T), np.empty(K, T), np.empty(K, T)
     zero = T.type(0)
     for row in range(n_rows):
-        n = 0
+        n = np.int64(0)
         for k in range(K):
             steps[row, k] = zero
             if C[row, k] > zero or gradient[row, k] < zero:

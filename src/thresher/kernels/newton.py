@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thresher.kernels.bundles import bundle
 from thresher.kernels.cholesky import drop, factorise, solve
 from thresher.kernels.compiling import helper, kernel
 from thresher.kernels.envelope import outlier
@@ -21,7 +20,6 @@ from thresher.kernels.floors import TINY_FLOAT32
 from thresher.kernels.products import add_gram, combine
 
 
-@bundle
 class CurvedAtoms(NamedTuple):
     """The dictionary, and what Newton steps need to know of it."""
 
@@ -190,7 +188,7 @@ def newton_rows(samples, atoms, scale, penalty, outliers, C, limits, outcome):  
         c = C[row]
         w = weight[row] if weight.shape[0] > 0 else ones
         unit = max(scale[row], T.type(TINY_FLOAT32))
-        n = 0
+        n = np.int64(0)
         for k in range(K):
             if G[k, k] <= zero:  # an empty atom
                 c[k] = zero
@@ -200,7 +198,7 @@ def newton_rows(samples, atoms, scale, penalty, outliers, C, limits, outcome):  
         combine(a, free, n, D, e)
         for f in range(F):
             e[f] = X[row, f] - e[f]
-        n_covered = 0
+        n_covered = np.int64(0)
         iteration = 0
         while True:
             _inliers(e, w, outliers, psi)
@@ -215,7 +213,7 @@ def newton_rows(samples, atoms, scale, penalty, outliers, C, limits, outcome):  
                 break
             iteration += 1
             # The free set, and whether the Hessian at hand covers it.
-            n, all_covered = 0, n_covered > 0
+            n, all_covered = np.int64(0), n_covered > 0
             for k in range(K):
                 if (c[k] > zero or g[k] < zero) and G[k, k] > zero:
                     free[n] = k
@@ -225,7 +223,7 @@ def newton_rows(samples, atoms, scale, penalty, outliers, C, limits, outcome):  
             if n == 0:
                 break
             _curvatures(e, w, outliers, flat, h_new)
-            m = 0
+            m = np.int64(0)
             if all_covered:  # only what changed its side
                 for f in range(F):
                     if h_new[f] != h[f]:
@@ -263,7 +261,7 @@ def newton_rows(samples, atoms, scale, penalty, outliers, C, limits, outcome):  
                     descent += g[k] * d[k]
                 if not descent < 0:
                     break
-            n, linear, quadratic = 0, zero, zero
+            n, linear, quadratic = np.int64(0), zero, zero
             for k in range(K):
                 if d[k] != zero:
                     free[n], a[n] = k, d[k]

@@ -13,13 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thresher.kernels.bundles import KinkRoom, bundle
+from thresher.kernels.bundles import KinkRoom
 from thresher.kernels.compiling import helper, strict_helper, strict_kernel
 from thresher.kernels.floors import TINY
 from thresher.kernels.weighted_median import bent_select
 
 
-@bundle
 class OrderedAtoms(NamedTuple):
     """The atoms whose codes move, one after the other."""
 

@@ -27,7 +27,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thresher.kernels.bundles import bundle
 from thresher.kernels.compiling import kernel
 from thresher.kernels.floors import FLOOR
 from thresher.kernels.model_step import model_step
@@ -45,7 +44,6 @@ from thresher.kernels.power_passes import (
 LANES = 8  # rows of B are filled up with zeros to a multiple of this: one vector of float32
 
 
-@bundle
 class PowerProblem(NamedTuple):
     """What all rows are coded under, in the type of the dictionary."""
 
@@ -103,7 +101,7 @@ def encode_rows(rows, problem, n_rough, C, limits, outcome):  # type: ignore[no-
             c[:] = zero
             continue
         floor = peak * T.type(FLOOR)
-        n, warm = 0, zero
+        n, warm = np.int64(0), zero
         for k in range(K):
             n += inverse[k] > zero
             warm += c[k]
@@ -113,7 +111,7 @@ def encode_rows(rows, problem, n_rough, C, limits, outcome):  # type: ignore[no-
                 z[k] = zero
         iteration = 0
         while True:
-            n = 0
+            n = np.int64(0)
             for k in range(K):
                 if z[k] > zero:
                     free[n], a[n] = k, z[k]
@@ -135,7 +133,7 @@ def encode_rows(rows, problem, n_rough, C, limits, outcome):  # type: ignore[no-
                             z[k] = zero
                 continue
             # The model's minimiser on the free set.
-            n = 0
+            n = np.int64(0)
             for k in range(K):
                 slope = one - rho[k] + alpha * ridge[k] * z[k]
                 if z[k] > zero or slope < zero:
@@ -161,7 +159,8 @@ def encode_rows(rows, problem, n_rough, C, limits, outcome):  # type: ignore[no-
                     mass = a[i] + t * d[i]
                     z[free[i]] = mass if mass > T.type(1e-12) * total else zero
             else:  # rounding won
-                expectation(z, rho, alpha, ridge, l2, total, False)
+                # Never further here; a literal would compile it once more.
+                expectation(z, rho, alpha, ridge, l2, total, n < 0)
         n_iter[row] = iteration
         for k in range(K):
             c[k] = z[k] * inverse[k]
@@ -187,7 +186,7 @@ def rough_rows(rows, problem, n_steps, C):  # type: ignore[no-untyped-def]
     all_x, all_y, all_w = np.empty(widest, T), np.empty(widest, T), np.empty(widest, T)
     every = np.arange(K)
     z, rho, inverse, ridge = np.empty(K, T), np.empty(K, T), np.empty(K, T), np.empty(K, T)
-    n = 0
+    n = np.int64(0)
     for k in range(K):
         inverse[k] = one / s[k] if s[k] > zero else zero
         ridge[k] = l2 * inverse[k] * inverse[k]

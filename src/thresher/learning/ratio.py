@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.encoding.fit import Fit
+from thresher.kernels.bundles import read_only
 from thresher.kernels.floors import TINY
 from thresher.kernels.ratio import add_batch, measure_atoms, write_atoms
 from thresher.learning.statistics import Statistics
@@ -209,7 +210,7 @@ class RatioLearner:
         """`learn` for KL without constraints, in three passes over N."""
         N, columns, added = np.empty(D.shape), np.zeros(D.shape[1]), np.zeros(D.shape[1])
         negative = np.ascontiguousarray(sums.negative.T)
-        rows = add_batch(past.N, negative, D, _least(D), N, columns, added)
+        rows = add_batch(*map(read_only, (past.N, negative, D)), _least(D), N, columns, added)
         margin, P = past.margin + added, past.P + sums.positive
         entries, weight = past.entries + sums.entries, past.weight + sums.weight
         column, extra, share = self._margins(columns, rows, margin, entries, weight)

@@ -38,12 +38,12 @@ def asymmetry(X: Any) -> float:
 
 def manhattan_sweep(X: Any, H: Array) -> None:
     """Give every entry of H its best value in ‖X − H Hᵀ‖₁ given all others, in place."""
-    symmetric_sweep(SparseRows(X.indptr, X.indices, X.data), H)
+    symmetric_sweep(SparseRows.of(X), H)
 
 
 def manhattan_loss(X: Any, H: Array) -> float:
     """‖X − H Hᵀ‖₁."""
-    return float(symmetric_loss(SparseRows(X.indptr, X.indices, X.data), H))
+    return float(symmetric_loss(SparseRows.of(X), H))
 
 
 def random_embedding(X: Any, n_components: int, rng: np.random.Generator) -> Array:

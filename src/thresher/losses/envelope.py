@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from thresher.kernels import envelope as kernels
-from thresher.kernels.bundles import EntryPenalty
+from thresher.kernels.bundles import EntryPenalty, read_only
 from thresher.linalg import Array
 from thresher.losses.base import Loss
 from thresher.penalties import L1, ElasticNet, Penalty
@@ -139,7 +139,9 @@ class Envelope(Loss):
         if weight is not None or constants is None:
             return super().value_and_gradient(X, Y, weight)
         G, value = np.empty_like(X), np.empty(X.shape[0], dtype=X.dtype)
-        kernels.value_and_gradient(X, Y, EntryPenalty.of(X.dtype, constants), G, value)
+        kernels.value_and_gradient(
+            read_only(X), read_only(Y), EntryPenalty.of(X.dtype, constants), G, value
+        )
         return value, G
 
     def prox(self, V: Array, X: Array, step: float | Array, weight: Array | None = None) -> Array:

@@ -54,7 +54,7 @@ class RankOneSweeps:
             E = X - V[rows] @ A
             for _ in range(self.sweeps):
                 rank_one_rows(
-                    Samples.of(E, weight),
+                    Samples.changing(E, weight),
                     atoms,
                     penalty,
                     float(half.square),

@@ -4,11 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from thresher.kernels.bundles import bundle
 from thresher.linalg import Array
 
 
-@bundle
 class Grid(NamedTuple):
     """Multiples of ``numerator / denominator``; a numerator of zero is no grid.
 

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thresher.kernels.bundles import bundle
 from thresher.kernels.compiling import strict_helper, strict_kernel
 from thresher.kernels.floors import TINY
 from thresher.tasks.compression.kernels.adaptive_bits import (
@@ -37,7 +36,6 @@ _REFIT = 32  # rows between two fits of the regressions
 _ROWS, _ACTIVITY, _SIZES, _CODED, _EXPECTED, _BASE = range(6)
 
 
-@bundle
 class LatticeState(NamedTuple):
     """What both sides know."""
 

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thresher.kernels.bundles import bundle
 from thresher.kernels.compiling import strict_helper, strict_kernel
 from thresher.tasks.compression.kernels.adaptive_bits import adapt, n_below, told
 
@@ -17,7 +16,6 @@ _AGES = np.array([1, 2, 4, 8, 16, 64])  # rows
 _RATES = 40 << np.arange(9)  # in units of 2⁻¹⁶
 
 
-@bundle
 class MaskState(NamedTuple):
     """What both sides know."""
 

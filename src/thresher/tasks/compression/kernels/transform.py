@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thresher.kernels.bundles import bundle
 from thresher.kernels.compiling import helper, strict_helper, strict_kernel
 from thresher.tasks.compression.kernels.adaptive_bits import (
     cheaper,
@@ -31,7 +30,6 @@ _STEEPEST = 1e3  # growth of a code from row to row that is believed
 _ACTIVITY, _SIZES, _CODED = range(3)
 
 
-@bundle
 class TransformState(NamedTuple):
     """What both sides know, beside ŷ."""
 
