@@ -213,7 +213,7 @@ def newton_rows(samples, atoms, scale, penalty, outliers, C, limits, outcome):  
                 break
             iteration += 1
             # The free set, and whether the Hessian at hand covers it.
-            n, all_covered = np.int64(0), n_covered > 0
+            n, all_covered = np.int64(0), bool(n_covered > 0)
             for k in range(K):
                 if (c[k] > zero or g[k] < zero) and G[k, k] > zero:
                     free[n] = k
