@@ -119,6 +119,25 @@ def decompress(
         show_decompress(source, target, max_bytes)
 
 
+@app.command("warm-up")
+def warm_up(
+    jobs: Annotated[
+        int | None, typer.Option(help="Processes; by default one for each core.", min=1)
+    ] = None,
+) -> None:
+    """Compile everything for this processor, so that no first call has to: for images, clusters.
+
+    Installing the package does the same. Run this where it was installed on another processor.
+    """
+    try:
+        from thresher.cli.warm_up import show_warm_up
+
+        show_warm_up(jobs)
+    except KeyboardInterrupt:
+        typer.echo("\nInterrupted; what was compiled so far is kept.", err=True)
+        raise typer.Exit(130) from None
+
+
 @contextmanager
 def _plain_errors(target: Path) -> Iterator[None]:
     """What users can mend is said in a sentence; an interrupt leaves no part of a file."""

@@ -50,14 +50,24 @@ def folder() -> Path:
 
 
 @cache
-def _sources(module: str) -> bytes:
-    """A digest of the source of a kernel module, and of those that it imports."""
+def _text(module: str) -> bytes:
     spec = importlib.util.find_spec(module)
     assert spec is not None
     assert spec.origin is not None
-    text = Path(spec.origin).read_bytes()
-    imported = sorted(set(_IMPORTED.findall(text.decode())))
-    return hashlib.sha256(text + b"".join(map(_sources, imported))).digest()
+    return Path(spec.origin).read_bytes()
+
+
+@cache
+def imported(module: str) -> frozenset[str]:
+    """A kernel module, and all kernel modules that it imports, and that these import."""
+    direct = _IMPORTED.findall(_text(module).decode())
+    return frozenset({module}.union(*map(imported, direct)))
+
+
+@cache
+def _sources(module: str) -> bytes:
+    """A digest of everything that a kernel module is made of."""
+    return hashlib.sha256(b"".join(map(_text, sorted(imported(module))))).digest()
 
 
 class MachineCode(NullCache):

@@ -1,0 +1,101 @@
+"""Machine code is found by what it depends on, wherever it lies, and never when it is stale."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from thresher.kernels import machine_code
+
+KERNEL = """
+from thresher.kernels.compiling import kernel
+{imports}
+
+@kernel
+def total(x):
+    s = {start}
+    for i in range(x.size):
+        s += x[i]
+    return s
+"""
+PROGRAM = """
+import numpy as np, {module}
+print({module}.total(np.arange(4.0)), sum({module}.total.stats.cache_hits.values()))
+"""
+
+
+def run(folder: Path, cache: Path, module: str = "kernels_here", **variables: str) -> list[str]:
+    """What a fresh process computes, and how often it found machine code."""
+    path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
+    place = os.environ | {"PYTHONPATH": path, "NUMBA_CACHE_DIR": str(cache)} | variables
+    program = PROGRAM.format(module=module)
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", program], env=place, capture_output=True, text=True, check=True
+    )
+    return done.stdout.split()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "kernels_here.py").write_text(KERNEL.format(imports="", start="0.0"))
+    return tmp_path
+
+
+def test_kept_for_the_next_process_even_if_it_is_copied(folder, tmp_path):
+    assert run(folder, tmp_path / "cache") == ["6.0", "0"]
+    assert run(folder, tmp_path / "cache") == ["6.0", "1"]
+    shutil.copytree(tmp_path / "cache", tmp_path / "elsewhere")
+    os.utime(folder / "kernels_here.py", (1, 1))  # copies are as old as they are
+    assert run(folder, tmp_path / "elsewhere") == ["6.0", "1"]
+
+
+def test_another_source_is_another_kernel(folder, tmp_path):
+    run(folder, tmp_path / "cache")
+    (folder / "kernels_here.py").write_text(KERNEL.format(imports="", start="1.0"))
+    assert run(folder, tmp_path / "cache") == ["7.0", "0"]
+
+
+def test_another_processor_compiles_anew(folder, tmp_path):
+    run(folder, tmp_path / "cache")
+    assert run(folder, tmp_path / "cache", NUMBA_CPU_NAME="generic") == ["6.0", "0"]
+
+
+def test_damaged_files_are_compiled_anew(folder, tmp_path):
+    run(folder, tmp_path / "cache")
+    for file in (tmp_path / "cache" / "thresher").iterdir():
+        file.write_bytes(file.read_bytes()[:100])
+    assert run(folder, tmp_path / "cache") == ["6.0", "0"]
+    assert run(folder, tmp_path / "cache") == ["6.0", "1"]
+
+
+def test_without_a_place_to_write_all_works(folder, tmp_path):
+    (tmp_path / "cache").write_text("no folder")
+    assert run(folder, tmp_path / "cache") == ["6.0", "0"]
+
+
+def test_helpers_of_other_modules_count():
+    """A kernel is made of what it imports, too."""
+    assert machine_code.imported("thresher.kernels.newton") > {"thresher.kernels.products"}
+    everything = machine_code.imported("thresher.kernels.lad_dense")
+    assert "thresher.kernels.compiling" in everything
+
+
+def test_a_line_says_so_if_compiling_takes_long(monkeypatch, capfd):
+    notice = machine_code._Notice()
+    monkeypatch.setattr(machine_code, "_PATIENCE", 0.01)
+    for _ in range(2):  # once is enough
+        notice.begin()
+        if notice._timer is not None:
+            notice._timer.join()
+        notice.end()
+    assert capfd.readouterr().err.count("compiles") == 1
+
+
+def test_quick_compilations_are_silent(capfd):
+    notice = machine_code._Notice()
+    notice.begin()
+    notice.end()
+    assert capfd.readouterr().err == ""
