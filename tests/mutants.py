@@ -77,7 +77,7 @@ class Court:
         if kept and self._still_holds(kept, mutant):
             return about | kept["verdict"]
         tests, complete = self._tests(mutant, kept.get("verdict", {}).get("test", ""))
-        verdict = judge(mutant, tests, self.root, self.choice.imports)
+        verdict = judge(mutant, tests, self.root)
         if verdict.outcome == "survived" and not complete:
             verdict = verdict._replace(outcome="unknown")
         self._keep(key, mutant, verdict)

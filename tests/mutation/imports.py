@@ -46,14 +46,6 @@ class Imports:
         self.files = {p.relative_to(root).as_posix(): Source(p.read_text("utf-8")) for p in paths}
         self._names = {f: list(imported(root, s.tree)) for f, s in self.files.items()}
 
-    def importers(self, file: str) -> set[str]:
-        """Files that import a file, or import one that does, and the file itself."""
-        users = defaultdict(set)
-        for user, names in self._names.items():
-            for source, _, _ in names:
-                users[source].add(user)
-        return set(_reached([file], users))
-
     def nearest_tests(self, file: str) -> list[str]:
         """Files of tests, those with the fewest imports on the way to a file first."""
         uses = {user: {source for source, _, _ in names} for user, names in self._names.items()}

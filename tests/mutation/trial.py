@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mutation.draw import Mutant
-from mutation.imports import Imports, is_compiled
+from mutation.imports import is_compiled
 
 NOT_COPIED = (".git", ".venv*", ".mutants", ".hypothesis", ".*_cache", "results", "*.thr")
 BROKEN = {  # the change is no program any more, which no test had to notice
@@ -55,7 +55,7 @@ class Verdict(NamedTuple):
 
 @contextmanager
 def snapshot(root: Path) -> Iterator[Path]:
-    """A copy of the repository; times of files are kept, for numba's cache goes by them."""
+    """A copy of the repository, with the machine code that is there."""
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         copy = Path(folder) / "snapshot"
         shutil.copytree(root, copy, ignore=shutil.ignore_patterns(*NOT_COPIED))
@@ -64,15 +64,12 @@ def snapshot(root: Path) -> Iterator[Path]:
 
 def keep_compiled(copy: Path, root: Path) -> None:
     """Take over what was compiled in a copy, or every trial would compile it again."""
-    for cached in copy.glob("src/thresher/**/kernels/__pycache__/*.nb?"):
-        source = cached.parents[1] / f"{cached.name.split('.')[0]}.py"
-        target = root / cached.relative_to(copy)
-        if (root / source.relative_to(copy)).stat().st_mtime_ns == source.stat().st_mtime_ns:
-            target.parent.mkdir(exist_ok=True)
-            shutil.copy2(cached, target)
+    machine_code = "src/thresher/machine_code"
+    if (copy / machine_code).exists():
+        shutil.copytree(copy / machine_code, root / machine_code, dirs_exist_ok=True)
 
 
-def judge(mutant: Mutant, tests: dict[str, float], original: Path, imports: Imports) -> Verdict:
+def judge(mutant: Mutant, tests: dict[str, float], original: Path) -> Verdict:
     """Make the slip in a fresh copy and run tests, given with their usual seconds, in order."""
     began = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="mutant-", dir=original.parent) as name:
@@ -80,23 +77,12 @@ def judge(mutant: Mutant, tests: dict[str, float], original: Path, imports: Impo
         shutil.copytree(original, folder)
         file = f"src/thresher/{mutant.file}"
         (folder / file).write_text(mutant.text, encoding="utf-8")
-        compiled = is_compiled(mutant.file)
-        if compiled:
-            _forget_compiled(folder, imports.importers(file))
-        spare = SECONDS_TO_START + compiled * SECONDS_TO_COMPILE
+        spare = SECONDS_TO_START + is_compiled(mutant.file) * SECONDS_TO_COMPILE
         limits = {test: spare + SLOWER * seconds for test, seconds in tests.items()}
         code, note = _run(folder, limits)
     outcome = _outcome(code, note)
     test, error = note.get("test", ""), note.get("error", "")
     return Verdict(outcome, test, error, len(tests), round(time.perf_counter() - began, 1))
-
-
-def _forget_compiled(folder: Path, files: set[str]) -> None:
-    """Compiled code knows the time of its own file alone, not of the kernels that it inlines."""
-    for file in files:
-        path = folder / file
-        for cached in path.parent.glob(f"__pycache__/{path.stem}.*.nb?"):
-            cached.unlink()
 
 
 def _run(folder: Path, limits: dict[str, float]) -> tuple[int, dict[str, Any]]:
