@@ -124,7 +124,7 @@ GIVEN = [
     OnlineNMF(3, divergence="kl", solver=spsgd(a=1e3, b=2e3, scaled=False), **STREAM),
     OnlineNMF(3, divergence="is", solver=ol_lef(), **STREAM),
     OnlineRobustNMF(3, solver=opgd(kappa=0.5), **STREAM),
-    OnlineRobustNMF(3, solver=oadmm(rho=2.0), **STREAM),
+    OnlineRobustNMF(3, solver=oadmm(rho_2=2.0, as_printed=True), **STREAM),
     RobustNMF(3, solver=bpgd(kappa=0.5), **BATCH),
     BatchNMF(3, dictionary_set=GroupBall(2.0, [0, 0, 1, 1, 2, 2], np.inf), **BATCH),
     OnlineL1Dictionary(3, solver=oiadmm("adaptive", tau=0.25), **STREAM),

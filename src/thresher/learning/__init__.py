@@ -46,6 +46,7 @@ from thresher.learning.projected_gradient import DictionaryGradient
 from thresher.learning.quadratic import QuadraticLearner
 from thresher.learning.ratio import RatioLearner, RatioStatistics
 from thresher.learning.robust_approximation import BufferStatistics, RobustApproximation
+from thresher.learning.running_surrogate import RunningSurrogate, SurrogateLearner
 from thresher.learning.sparsity import keep_largest
 from thresher.learning.statistics import Learner, Statistics, Sums
 from thresher.learning.stochastic_gradient import StepStatistics, StochasticGradient
@@ -96,11 +97,13 @@ __all__ = [
     "RatioStatistics",
     "RefinedLearner",
     "RobustApproximation",
+    "RunningSurrogate",
     "Statistics",
     "StepStatistics",
     "StochasticFrankWolfe",
     "StochasticGradient",
     "Sums",
+    "SurrogateLearner",
     "TrackedLearner",
     "exact_gradient",
     "frank_wolfe",
