@@ -253,7 +253,7 @@ class Encoder:
                 own = self.solver.outliers(block, state)
                 assert own is not None
                 own[broken] = 0
-                outliers[rows] = own  # rows that stay come again
+                outliers[rows[leaving | last]] = own[leaving | last]
             if last:
                 codes[rows] = current
             elif leaving.any():

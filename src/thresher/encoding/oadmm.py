@@ -96,9 +96,9 @@ class OutlierADMM(RowSolver):
 
     def objective(self, block: Block, state: State) -> Array:
         """The objective of (5) at both."""
-        C, R = self.codes(block, state), self.outliers(block, state)
-        values = block.problem.fit(block.X, C, block.weight, R).values()
-        return values + block.problem.regulariser.value(C)
+        problem, C, R = block.problem, self.codes(block, state), self.outliers(block, state)
+        fit = _envelope(problem).value_with(block.X, C @ problem.D, R, block.weight)
+        return fit + problem.regulariser.value(C)
 
 
 def _envelope(problem: CodingProblem) -> Envelope:
