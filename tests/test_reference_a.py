@@ -377,6 +377,9 @@ def test_the_surrogate_is_unknown_once_features_are_left_out():
         ("opgd", {"code_tol": float("nan")}),
         ("oadmm", {"dictionary_max_iter": 0}),
         ("opgd", {"code_max_iter": 1.5}),
+        ("bpgd", {"kappa": "small"}),
+        ("bpgd", {"kappa": True}),
+        ("oadmm", {"as_printed": 1}),
     ],
 )
 def test_constants_that_make_no_sense_are_refused(solver, constants):

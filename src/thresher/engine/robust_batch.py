@@ -32,7 +32,7 @@ class BatchGradient:
     C: Array
     pool: Pool
     solver: ProjectedGradient
-    _made_with: Array | None = None
+    _made_with: Array | None = field(default=None, init=False)
     """The dictionary of R; None while R is zero."""
 
     def improve_codes(self) -> None:

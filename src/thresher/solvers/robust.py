@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import partial
+from numbers import Integral, Real
 
 from thresher.encoding import (
     ROUNDS_WITH_GAPS,
@@ -62,17 +63,20 @@ class _Constants(Published[Solver]):
     def __post_init__(self) -> None:
         for constant in fields(self):  # type: ignore[arg-type]
             name, value = constant.name, getattr(self, constant.name)
-            if name.startswith("kappa") and not 0 < value <= 1:
-                wanted = "a number above 0, and at most 1"
-            elif name.startswith("rho") and not 0 < value < float("inf"):
-                wanted = "a positive number"
-            elif name.endswith("tol") and not 0 <= value < float("inf"):
-                wanted = "0 (never stops by it) or a positive number"
-            elif name.endswith("max_iter") and not (isinstance(value, int) and value > 0):
-                wanted = "a positive integer"
+            flag, whole = isinstance(value, bool), isinstance(value, Integral)
+            number = float(value) if isinstance(value, Real) and not flag else float("nan")
+            if name.startswith("kappa"):
+                good, wanted = 0 < number <= 1, "a number above 0, and at most 1"
+            elif name.startswith("rho"):
+                good, wanted = 0 < number < float("inf"), "a positive number"
+            elif name.endswith("tol"):
+                good, wanted = 0 <= number < float("inf"), "a finite number, 0 or more"
+            elif name.endswith("max_iter"):
+                good, wanted = whole and number > 0, "a positive integer"
             else:
-                continue
-            raise ValueError(f"{name}={value!r} of {self.name!r} must be {wanted}.")
+                good, wanted = flag, "True or False"
+            if not good:
+                raise ValueError(f"{name}={value!r} of {self.name!r} must be {wanted}.")
 
 
 @dataclass(frozen=True)
