@@ -9,7 +9,7 @@ letters.
 Readings:
 - Algorithms 2 and 3 with gradient grad f_lam + alpha (C D - X) D^T and L = L_lam + alpha ||D
   D^T||_2 (text after (58)). Everything else, and all of its readings, as in ogm.py: centre,
-  units, stop per row on the smoothed objective.
+  units, stop (8) on the objective (58).
 - alpha has no published number, and has the unit 1/X. It is an argument without default.
 - Theorem 3, as printed, asks for an i with f'_+(x_i) <= 0 and f'_-(x_i+1) > 0. If the minimum is
   at a kink there is no such i (errata C.5). Its proof asks f'_+(x_i+1) >= 0 and then forgets the
@@ -71,12 +71,8 @@ def codes_steps(X, D, C0, lam, alpha, eps=0.1, as_printed=False, max_iter=1000):
         C_next = 2 / (k + 3) * Z + (k + 1) / (k + 3) * Y  # (21)
         C_next = np.where(running[:, None], C_next, C)
         before, after = smooth(C), smooth(C_next)
-        if as_printed:
-            running = running & (
-                abs(objective(X, C, D, alpha) - objective(X, C_next, D, alpha)) > eps
-            )  # (8)
-        else:
-            running = running & (np.abs(before - after) > eps * ogm.row_unit(X))  # (22)
+        change = abs(objective(X, C, D, alpha) - objective(X, C_next, D, alpha))
+        running = running & (change > eps * unit(X, as_printed))  # (8)
         yield ogm.Inner(k, C, U, gradient, Y, Z, C_next, before, after, running)
         C = C_next
 

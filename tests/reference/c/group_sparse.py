@@ -23,8 +23,8 @@ Readings:
   by sorting and interpolation.
 - (46), (48), (57) have centre 0. Default: centre H_0 (errata C.3); as_printed: 0. A start
   outside (42), (43) is not projected.
-- Stop of one group. Default: (22) on f_lam plus penalty, eps times mean|X[rho]|; as_printed: (8)
-  on the true loss plus penalty, eps absolute. lambda, eps_t and the outer stop as in ogm.py; (4)
+- Stop of one group: (8) on its true loss plus penalty. Default: eps times mean|X[rho]|; as_printed:
+  eps absolute. lambda, eps_t and the outer stop as in ogm.py; (4)
   sees the penalties.
 - q, and so L, is that of the whole dictionary: rows of one group do not change it.
 - gamma, eta: one number, or one for each group. The experiments take (40), p = infinity, gamma_W
@@ -38,6 +38,7 @@ from typing import NamedTuple
 import numpy as np
 
 from . import ogm
+from .rri import unit
 
 
 class Inner(NamedTuple):
@@ -123,11 +124,8 @@ def codes_steps(
         Z = prox(centre - total / L, (k + 1) * (k + 2) / (4 * L))  # (48) or (57)
         C_next = 2 / (k + 3) * Z + (k + 1) / (k + 3) * Y  # (21)
         before, after = smooth(C), smooth(C_next)
-        if as_printed:
-            change = ogm.loss(X, C, D) + penalty(C) - ogm.loss(X, C_next, D) - penalty(C_next)
-            stop = abs(change) <= eps  # (8)
-        else:
-            stop = abs(before - after) <= eps * np.abs(X).mean()  # (22)
+        change = ogm.loss(X, C, D) + penalty(C) - ogm.loss(X, C_next, D) - penalty(C_next)
+        stop = abs(change) <= eps * unit(X, as_printed)  # (8)
         yield Inner(k, C, U, gradient, Y, Z, C_next, before, after, stop)
         C = C_next
 

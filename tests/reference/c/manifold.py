@@ -11,9 +11,7 @@ Readings:
   ||L_G||_2 is meant.
 - (35) sums gradients at H_k. Default: at H_i, and centre H_0 (errata C.2, C.3); as_printed: the
   letter of (35), that is (k+1)(k+2)/4 times the gradient at H_k, and centre 0.
-- L_G couples the samples, so the stop is one for the whole matrix. Default: (22) on the smoothed
-  objective with regulariser, eps times mean|X|; as_printed: (8) on the objective (33), eps
-  absolute. D is solved by Algorithm 2 (ogm.py), in the same mode.
+- L_G couples the samples, so the stop is (8) on the objective (33). D is solved by Algorithm 2 (ogm.py), in the same mode.
 - beta has no published number. It is an argument without default.
 - The adjacent graph is not specified ("a few of its nearest neighbors"): S is an argument.
 - (37) by Theorem 3: a = w, x = z/w, b = beta/2 sum_a S_aj, d = sum_a S_aj c_a / sum_a S_aj. It
@@ -63,12 +61,8 @@ def codes_steps(X, D, C0, lam, S, beta, eps=0.1, as_printed=False, max_iter=1000
             Z = np.maximum(0, C0 - total / L)
         C_next = 2 / (k + 3) * Z + (k + 1) / (k + 3) * Y  # (21)
         before, after = smooth(C), smooth(C_next)
-        if as_printed:
-            running = (
-                abs(objective(X, C, D, S, beta) - objective(X, C_next, D, S, beta)) > eps
-            )  # (8)
-        else:
-            running = abs(before - after) > eps * np.abs(X).mean()  # (22)
+        change = abs(objective(X, C, D, S, beta) - objective(X, C_next, D, S, beta))
+        running = change > eps * unit(X, as_printed)  # (8)
         yield ogm.Inner(k, C, U, gradient, Y, Z, C_next, before, after, running)
         C = C_next
 

@@ -19,14 +19,14 @@ Readings ("default" against as_printed=True where both exist):
   step.
 - lambda_0 = .1, eps = .1, xi = .1 are absolute. Default: in the data's unit (errata C.4):
   lambda_t = .1/(t+1) times mean|X| / mean(q), so that the bound of Theorem 1 is .05/(t+1)
-  ||X||_1; eps times mean|x| of the row (1 if the row is zero); xi times mean|X|.
-- Line 8 says (8): the true loss of the whole matrix. (22), which Theorem 2 uses, is on f_lam for
-  one sample. Default: (22), one sample (row) at a time, a row that stopped stays; as_printed:
-  (8). Both compare H_k and H_k+1.
+  ||X||_1; eps and xi times mean|X|.
+- Line 8 says (8): the true loss of the whole matrix, and so do both modes. (22), which Theorem 2
+  uses, is on f_lam for one sample: by_row takes that, one sample (row) at a time, eps times mean|x|
+  of the row (1 if the row is zero); a row that stopped stays. All compare H_k and H_k+1.
 - Line 10 returns H_k+1, though the theory is about Y_k. Both modes return H_k+1; Y_k is in the
   step.
 - Monotone variant (text before Algorithm 3): Y_-1 is not defined, so k = 0 compares H_0 and Y'_0.
-  Default: best per row; as_printed: best matrix. A tie goes to the first of Y_k-1, H_k, Y'_k.
+  The best matrix, or the best of each row by_row. A tie goes to the first of Y_k-1, H_k, Y'_k.
 - Algorithm 3 prints t where lambda_t is meant, counts with k in line 2, and sets lambda_t (line
   5) after its use. Both modes: the solves of round t use lambda_t = lambda_0/(t+1), as Theorem 2
   says (errata C.2).
@@ -43,6 +43,8 @@ Readings ("default" against as_printed=True where both exist):
 from typing import NamedTuple
 
 import numpy as np
+
+from .rri import loss, unit
 
 
 class Inner(NamedTuple):
@@ -76,10 +78,6 @@ class Outer(NamedTuple):
     stop: bool  # (4)
 
 
-def loss(X, C, D):
-    return np.abs(X - C @ D).sum()  # (1)
-
-
 def weights(D):
     return np.linalg.norm(D, axis=0)  # q_f = ||W^(i)||*_1
 
@@ -110,7 +108,9 @@ def best(smooth, candidates, whole):
     return np.array(candidates)[np.argmin(values, axis=0), np.arange(len(candidates[0]))]
 
 
-def codes_steps(X, D, C0, lam, eps=0.1, as_printed=False, monotone=False, L=None, max_iter=1000):
+def codes_steps(
+    X, D, C0, lam, eps=0.1, as_printed=False, monotone=False, L=None, max_iter=1000, by_row=False
+):
     """Algorithm 2. Yields an Inner for every k."""
     q = weights(D)  # line 1
     L = q.sum() / lam if L is None else L  # line 1
@@ -126,36 +126,39 @@ def codes_steps(X, D, C0, lam, eps=0.1, as_printed=False, monotone=False, L=None
         candidates = [C, np.maximum(0, C - gradient / L)]  # line 5, (19)
         if k > 0:
             candidates.insert(0, Y)
-        Y = best(smooth, candidates, as_printed) if monotone else candidates[-1]
+        Y = best(smooth, candidates, not by_row) if monotone else candidates[-1]
         total = total + (k + 1) / 2 * gradient
         Z = np.maximum(0, centre - total / L)  # line 6, (20)
         C_next = 2 / (k + 3) * Z + (k + 1) / (k + 3) * Y  # line 7, (21)
         C_next = np.where(running[:, None], C_next, C)
         before, after = smooth(C), smooth(C_next)
-        if as_printed:
-            running = running & (abs(loss(X, C, D) - loss(X, C_next, D)) > eps)  # line 8, (8)
+        if by_row:
+            scale = 1 if as_printed else row_unit(X)
+            running = running & (np.abs(before - after) > eps * scale)  # (22)
         else:
-            running = running & (np.abs(before - after) > eps * row_unit(X))  # (22)
+            change = abs(loss(X, C, D) - loss(X, C_next, D))
+            running = running & (change > eps * unit(X, as_printed))  # line 8, (8)
         yield Inner(k, C, U, gradient, Y, Z, C_next, before, after, running)
         C = C_next
 
 
-def codes(X, D, C0, lam, eps=0.1, as_printed=False, monotone=False, L=None, max_iter=1000):
+def codes(
+    X, D, C0, lam, eps=0.1, as_printed=False, monotone=False, L=None, max_iter=1000, by_row=False
+):
     """The last codes of Algorithm 2 (line 10), and the number of iterations."""
     C, k = C0, -1
-    for step in codes_steps(X, D, C0, lam, eps, as_printed, monotone, L, max_iter):
+    for step in codes_steps(X, D, C0, lam, eps, as_printed, monotone, L, max_iter, by_row):
         C, k = step.C_next, step.k
     return C, k + 1
 
 
-def schedule(X, q, t, lam0, eps, as_printed):
+def schedule(X, q, t, lam0, eps, as_printed, by_row=False):
     """lambda_t and eps_t of Algorithm 3 for a solve whose weights are q."""
     lam = lam0 / (t + 1)  # line 5
-    if as_printed:
-        return lam, min(eps, len(X) * q.sum() * lam / 2)  # Theorem 2
-    size = np.abs(X).mean()
-    lam *= size / q.mean() if q.any() else 1
-    return lam, min(eps, q.sum() * lam / 2 / size)  # Theorem 2, one row, in units of mean|X|
+    if not as_printed and q.any():
+        lam *= np.abs(X).mean() / q.mean()
+    n = 1 if by_row else len(X)
+    return lam, min(eps, n * q.sum() * lam / 2 / unit(X, as_printed))  # Theorem 2
 
 
 def alternate(X, D0, C0, solve_C, solve_D, objective, lam0, eps, xi, as_printed, max_outer):
@@ -168,7 +171,7 @@ def alternate(X, D0, C0, solve_C, solve_D, objective, lam0, eps, xi, as_printed,
         D, steps_D = solve_D(X.T, C.T, D.T, lam_D, eps_D)  # line 4
         D = D.T
         new = objective(C, D)
-        stop = abs(old - new) <= xi * (1 if as_printed else np.abs(X).mean())  # line 6, (4)
+        stop = abs(old - new) <= xi * unit(X, as_printed)  # line 6, (4)
         yield Outer(t, lam_C, lam_D, eps_C, eps_D, C, D, new, steps_C, steps_D, stop)
         if stop:
             return

@@ -1,0 +1,180 @@
+"""Paper C beside references that were written from its text: iterate by iterate, to rounding."""
+
+from itertools import islice
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from reference.c import box, elastic_net, group_sparse, manifold, rri, symmetric
+from reference.c import ogm as ogm_
+from thresher import ManhattanNMF, SymmetricManhattanNMF
+from thresher.engine import Pool
+from thresher.manhattan import Graph, Half, OptimalGradient, RankOneSweeps, RepeatedSweeps
+from thresher.penalties import Constrained, GroupNorm
+from thresher.sets import Box, GroupBall
+
+STEPS = (1, 2, 5, 20)
+NEAR = {"rtol": 1e-10, "atol": 1e-11}
+POOL = Pool(1)
+
+
+def data(seed=0, n=30, F=12, K=4, box=False):
+    """Products with a tenth of outliers, and where to start; a feature that no atom has."""
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, K)) @ rng.random((K, F)) + 0.05 * rng.random((n, F))
+    X[rng.random(X.shape) < 0.1] = 3.0
+    D, C = rng.random((K, F)), rng.random((n, K))
+    D[:, 3] = 0
+    return X, D, C
+
+
+def half_of(X, regulariser=None, **parts):
+    return Half(np.ascontiguousarray(X), regulariser or Constrained(), X.dtype, **parts)
+
+
+def after(steps, number):
+    """The step of that number, or the last before it."""
+    last = None
+    for last in islice(steps, number):
+        pass
+    return last
+
+
+def ring(n):
+    return np.roll(np.eye(n), 1, axis=1) + np.roll(np.eye(n), -1, axis=1)
+
+
+# ------------------------------------------------------------------------ Algorithm 1
+
+
+@pytest.mark.parametrize("sweeps", STEPS)
+@pytest.mark.parametrize("case", ["plain", "box", "squares", "graph"])
+def test_sweeps(case, sweeps):
+    """Algorithm 1, the same with med{0, 1, p} (27), on (58), and (36)–(37) atom by atom."""
+    X, D, C = data()
+    S = ring(len(X))
+    steps, parts = {
+        "plain": (rri.codes_steps(X, D, C, 0.0), {}),
+        "box": (box.rri_codes_steps(X, D, C, 0.0), {"regulariser": Constrained(region=Box())}),
+        "squares": (elastic_net.rri_codes_steps(X, D, C, 0.7, 0.0), {"square": 0.7}),
+        "graph": (
+            manifold.rri_codes_steps(X, D, C, S, 0.6, 0.0),
+            {"graph": Graph(sparse.csr_array(S), 0.6)},
+        ),
+    }[case]
+    V, _ = RepeatedSweeps(0.0, max_sweeps=sweeps).improve(half_of(X, **parts), D, C, POOL)
+    np.testing.assert_allclose(V, after(steps, sweeps * len(D)).C, **NEAR)
+
+
+@pytest.mark.parametrize("as_printed", [False, True])
+@pytest.mark.parametrize("case", ["plain", "box", "squares", "graph"])
+def test_sweeps_go_on_until_8(case, as_printed):
+    """The stop of line 10 comes after as many sweeps, relative to the mean and as printed."""
+    X, D, C = data(n=60)
+    S = ring(len(X))
+    given = {"as_printed": as_printed}
+    steps, parts = {
+        "plain": (rri.codes_steps(X, D, C, **given), {}),
+        "box": (box.rri_codes_steps(X, D, C, **given), {"regulariser": Constrained(region=Box())}),
+        "squares": (elastic_net.rri_codes_steps(X, D, C, 0.7, **given), {"square": 0.7}),
+        "graph": (
+            manifold.rri_codes_steps(X, D, C, S, 0.6, **given),
+            {"graph": Graph(sparse.csr_array(S), 0.6)},
+        ),
+    }[case]
+    V, _ = RepeatedSweeps(as_printed=as_printed).improve(half_of(X, **parts), D, C, POOL)
+    last = after(steps, None)
+    assert last.k > 0
+    np.testing.assert_allclose(V, last.C, **NEAR)
+
+
+# ------------------------------------------------------------------------ Algorithm 2
+
+
+def solved(X, D, C, method, t=0, **parts):
+    """What the library's Algorithm 2 makes of the codes in round t."""
+    method._round = t
+    return method.improve(half_of(X, **parts), D, C, POOL)[0]
+
+
+def method_of(as_printed, **constants):
+    return OptimalGradient(centre=0.0 if as_printed else 1.0, as_printed=as_printed, **constants)
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 0.1])
+@pytest.mark.parametrize("by_row", [False, True])
+@pytest.mark.parametrize("monotone", [False, True])
+@pytest.mark.parametrize("as_printed", [False, True])
+@pytest.mark.parametrize("n_iter", STEPS)
+def test_optimal_gradient(n_iter, as_printed, monotone, by_row, epsilon):
+    """Algorithm 2, with its stop and without, in the first round and in the fourth."""
+    X, D, C = data()
+    X[4] = 0
+    for t in (0, 3):
+        lam, eps = ogm_.schedule(X, ogm_.weights(D), t, 0.1, epsilon, as_printed, by_row)
+        given = (as_printed, monotone, None, n_iter, by_row)
+        expected, _ = ogm_.codes(X, D, C, lam, eps, *given)
+        method = method_of(
+            as_printed, epsilon=epsilon, monotone=monotone, max_iter=n_iter, by_row=by_row
+        )
+        np.testing.assert_allclose(solved(X, D, C, method, t), expected, **NEAR)
+
+
+@pytest.mark.parametrize("as_printed", [False, True])
+@pytest.mark.parametrize("n_iter", STEPS)
+def test_optimal_gradient_in_a_box(n_iter, as_printed):
+    """(30), (31), and the duality gap (25), which ends most rows before the last of 2000."""
+    X, D, C = data()
+    region = Constrained(region=Box())
+    for max_iter in (n_iter, 2000) if n_iter == 20 else (n_iter,):
+        expected, used = box.codes(X, D, C, 0.5, None, as_printed, max_iter)
+        method = method_of(as_printed, epsilon=0.5, max_iter=max_iter)
+        found = solved(X, D, C, method, regulariser=region)
+        np.testing.assert_allclose(found, expected, **NEAR)
+        assert used == max_iter or max_iter == 2000
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 0.1])
+@pytest.mark.parametrize("as_printed", [False, True])
+@pytest.mark.parametrize("n_iter", STEPS)
+@pytest.mark.parametrize("case", ["squares", "graph"])
+def test_optimal_gradient_with_more_terms(case, n_iter, as_printed, epsilon):
+    """(58), and (34)–(35) with its gradients at V_k as printed."""
+    X, D, C = data()
+    S = ring(len(X))
+    lam, eps = ogm_.schedule(X, ogm_.weights(D), 1, 0.1, epsilon, as_printed)
+    if case == "squares":
+        expected, _ = elastic_net.codes(X, D, C, lam, 0.7, eps, as_printed, n_iter)
+        parts = {"square": 0.7}
+    else:
+        expected, _ = manifold.codes(X, D, C, lam, S, 0.6, eps, as_printed, n_iter)
+        parts = {"graph": Graph(sparse.csr_array(S), 0.6)}
+    method = method_of(as_printed, epsilon=epsilon, max_iter=n_iter)
+    np.testing.assert_allclose(solved(X, D, C, method, 1, **parts), expected, **NEAR)
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 0.1])
+@pytest.mark.parametrize("as_printed", [False, True])
+@pytest.mark.parametrize("n_iter", STEPS)
+@pytest.mark.parametrize("p", [2, np.inf])
+@pytest.mark.parametrize("form", ["ball", "norm"])
+def test_optimal_gradient_of_groups(form, p, n_iter, as_printed, epsilon):
+    """(47)–(48) and (56)–(57): groups of samples, each with its own stop; of features alike."""
+    X, D, C = data()
+    numbers = np.arange(len(X)) % 3
+    groups = [np.flatnonzero(numbers == g) for g in range(3)]
+    lam, eps = ogm_.schedule(X, ogm_.weights(D), 0, 0.1, epsilon, as_printed)
+    amount = {"gamma": 3.0} if form == "ball" else {"eta": 0.8}
+    expected, _ = group_sparse.codes(
+        X, D, C, lam, groups, p=p, eps=eps, as_printed=as_printed, max_iter=n_iter, **amount
+    )
+
+    def part(of_rows):
+        if form == "ball":
+            return Constrained(region=GroupBall(3.0, tuple(numbers), p, of_rows))
+        return Constrained(GroupNorm(0.8, tuple(numbers), p, of_rows))
+
+    for parts in ({"regulariser": part(True)}, {"regulariser": part(False), "transposed": True}):
+        method = method_of(as_printed, epsilon=epsilon, max_iter=n_iter)
+        np.testing.assert_allclose(solved(X, D, C, method, **parts), expected, **NEAR)
