@@ -10,10 +10,11 @@ from reference.c import box, elastic_net, group_sparse, manifold, rri, symmetric
 from reference.c import ogm as ogm_
 from thresher import ManhattanNMF, SymmetricManhattanNMF
 from thresher.engine import Pool
+from thresher.learning.symmetric import as_csr, manhattan_columns
 from thresher.manhattan import Graph, Half, OptimalGradient, RepeatedSweeps, TwoFactors
 from thresher.penalties import Constrained, GroupNorm
 from thresher.sets import Box, GroupBall
-from thresher.solvers import ogm
+from thresher.solvers import ogm, symmetric_rri
 from thresher.solvers import rri as rri_
 
 STEPS = (1, 2, 5, 20)
@@ -292,3 +293,43 @@ def test_rounds_of_the_extensions(fits, as_printed):
         solver = ogm(as_printed=as_printed, **constants)
         rounds = fits(X, D, solver, max_iter=n_rounds, **parameters)
         compare(rounds, reference(*rounds[0]), n_rounds)
+
+
+# ------------------------------------------------------------------------ (59)–(61)
+
+
+def similarities(seed=0, n=18, K=3):
+    """Blocks with noise, off the diagonal and on it; symmetric."""
+    rng = np.random.default_rng(seed)
+    H = rng.random((n, K)) * (rng.random((n, K)) < 0.6)
+    X = H @ H.T + 0.2 * rng.random((n, n))
+    X[rng.random((n, n)) < 0.05] = 2.0
+    return (X + X.T) / 2, rng.random((n, K))
+
+
+@pytest.mark.parametrize("as_printed", [False, True])
+@pytest.mark.parametrize("sweeps", STEPS)
+@pytest.mark.parametrize("zeros", [False, True])
+def test_symmetric_columns(sweeps, as_printed, zeros):
+    """Column by column, in each entry by entry; a matrix with zeros is taken on its nonzeros."""
+    X, H = similarities()
+    if zeros:
+        X = np.where(X < 0.4, 0, X)
+        X[0, 0] = 0
+    last = after(symmetric.symmetric(X, H, 0.0, as_printed), sweeps * H.shape[1])
+    rows, found = as_csr(X), H.copy()
+    for _ in range(last.k + 1):
+        manhattan_columns(rows, found, as_printed)
+    np.testing.assert_allclose(found, last.H, **NEAR)
+
+
+@pytest.mark.parametrize("as_printed", [False, True])
+def test_symmetric_sweeps_until_8(as_printed):
+    """The estimator ends where the reference does, at the same embedding."""
+    X, H = similarities(1, 24)
+    solver = symmetric_rri(as_printed=as_printed)
+    model = SymmetricManhattanNMF(3, init=H, solver=solver, max_iter=1000, verbose=0).fit(X)
+    last = after(symmetric.symmetric(X, H, as_printed=as_printed), None)
+    assert model.n_iter_ == last.k + 1 > 2
+    np.testing.assert_allclose(model.embedding_, last.H, **NEAR)
+    assert model.history_[-1].loss * len(X) == pytest.approx(last.objective)

@@ -2,7 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
+
+from thresher.learning.symmetric import manhattan_columns, manhattan_sweep
+from thresher.linalg import Array
 from thresher.manhattan import (
     ExactRows,
     Half,
@@ -58,8 +63,7 @@ def _check(solver: object, **constants: tuple[float, bool]) -> None:
         number = isinstance(value, int | float) and not isinstance(value, bool)
         if not (number and (0 <= value if zero else 0 < value) and value < float("inf")):
             wanted = "a finite number, 0 or more" if zero else "a positive finite number"
-            kind = type(solver).__name__.lower()
-            raise ValueError(f"{name} of {kind} must be {wanted}; got {value!r}.")
+            raise ValueError(f"{name} of {type(solver).__name__} must be {wanted}; got {value!r}.")
 
 
 @dataclass(frozen=True)
@@ -172,6 +176,67 @@ class OGM(Published[FactorSolver]):
             as_printed=self.as_printed,
         )
 
+
+@dataclass(frozen=True)
+class SymmetricSolver:
+    """What a solver of symmetric factorisation stands for: a sweep over X and H, in place.
+
+    ``epsilon`` is that of the paper's stop (8), as ``xi`` of a `FactorSolver` is.
+    """
+
+    description: str
+    sweep: Callable[[Any, Array], None]
+    epsilon: float | None = None
+    as_printed: bool = False
+
+    def small_change(self, X: Any, n_samples: int) -> float | None:
+        """The change of the objective at which (8) holds; X is CSR, its NaN are gaps."""
+        if self.epsilon is None or self.as_printed:
+            return self.epsilon
+        gaps = np.isnan(X.data)
+        known = n_samples**2 - int(gaps.sum())
+        return self.epsilon * float(X.data[~gaps].sum()) / max(known, 1)
+
+
+@dataclass(frozen=True)
+class SymmetricRRI(Published[SymmetricSolver]):
+    """Rank-one residual iteration for ``X ≈ H Hᵀ`` (paper C, (60)–(61)), column by column.
+
+    Parameters
+    ----------
+    epsilon : float
+        ε of (8): a sweep that changes the objective by no more is the last. In units of the mean
+        similarity (errata C.4).
+    as_printed : bool
+        (61) as it stands: entries off the diagonal count once, and the diagonal is convex (errata
+        C.6). ε in the unit of the data. The objective may rise.
+    """
+
+    name = "symmetric_rri"
+    epsilon: float = 0.1
+    as_printed: bool = False
+
+    def __post_init__(self) -> None:
+        _check(self, epsilon=(self.epsilon, True))
+
+    def made(self) -> SymmetricSolver:
+        """Its parts."""
+
+        def sweep(X: Any, H: Array) -> None:
+            manhattan_columns(X, H, self.as_printed)
+
+        return SymmetricSolver(
+            "column by column, entry by entry (paper C, MahNMF-SYM)",
+            sweep,
+            self.epsilon,
+            self.as_printed,
+        )
+
+
+SYMMETRIC_SOLVERS: dict[str, SymmetricSolver | Published[SymmetricSolver]] = {
+    "auto": SymmetricSolver("row by row, entry by entry", manhattan_sweep),
+    "symmetric_rri": SymmetricRRI(),
+}
 
 MANHATTAN_SOLVERS: dict[str, FactorSolver | Published[FactorSolver]] = {
     "auto": FactorSolver(
