@@ -38,10 +38,7 @@ def half_of(X, regulariser=None, **parts):
 
 def after(steps, number):
     """The step of that number, or the last before it."""
-    last = None
-    for last in islice(steps, number):
-        pass
-    return last
+    return list(islice(steps, number))[-1]
 
 
 def ring(n):
@@ -333,3 +330,38 @@ def test_symmetric_sweeps_until_8(as_printed):
     assert model.n_iter_ == last.k + 1 > 2
     np.testing.assert_allclose(model.embedding_, last.H, **NEAR)
     assert model.history_[-1].loss * len(X) == pytest.approx(last.objective)
+
+
+# ------------------------------------------------------------------------ constants
+
+
+@pytest.mark.parametrize(
+    ("solver", "constants", "says"),
+    [
+        (rri_, {"epsilon": -0.1}, "epsilon of RRI must be a finite number, 0 or more; got -0.1"),
+        (rri_, {"xi": np.inf}, "xi of RRI"),
+        (rri_, {"max_sweeps": 0}, "positive integer"),
+        (ogm, {"lambda_0": 0.0}, "lambda_0 of OGM must be a positive number"),
+        (ogm, {"epsilon": "small"}, "epsilon of OGM"),
+        (ogm, {"centre": -1.0}, "centre of OGM"),
+        (ogm, {"max_iter": 2.5}, "positive integer"),
+        (symmetric_rri, {"epsilon": np.nan}, "epsilon of SymmetricRRI"),
+    ],
+)
+def test_constants_without_a_meaning_are_refused(solver, constants, says):
+    with pytest.raises(ValueError, match=says):
+        solver(**constants)
+
+
+def test_constants_of_ogm_reach_algorithm_2():
+    """λ₀, ε, the centre and the bound can all be set, as printed and not."""
+    X, D, C = data()
+    for as_printed in (False, True):
+        solver = ogm(0.3, 0.02, centre=0.5, as_printed=as_printed, by_row=True, max_iter=9)
+        method = solver.made().choose(half_of(X))
+        assert method == OptimalGradient(0.3, 0.02, 0.5, False, True, as_printed, 9)
+    assert ogm(as_printed=True).made().choose(half_of(X)).centre == 0
+    lam, eps = ogm_.schedule(X, ogm_.weights(D), 0, 0.3, 0.02, False)
+    expected, _ = ogm_.codes(X, D, C, lam, eps, max_iter=9)
+    found = ogm(0.3, 0.02, max_iter=9).made().choose(half_of(X)).improve(half_of(X), D, C, POOL)[0]
+    np.testing.assert_allclose(found, expected, **NEAR)

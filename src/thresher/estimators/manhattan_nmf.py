@@ -1,7 +1,7 @@
 """Batch nonnegative matrix factorisation under the Manhattan distance: paper C."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -213,8 +213,7 @@ class ManhattanNMF(BatchModel):
         )
 
     def _small_change(self, work: Alternation) -> float | None:
-        assert isinstance(work, TwoFactors)
-        return self._solver().small_change(work)
+        return self._solver().small_change(cast(TwoFactors, work))
 
 
 def _check_scale(codes: Constrained, atoms: Constrained, graph: bool) -> None:

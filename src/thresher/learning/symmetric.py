@@ -37,7 +37,7 @@ def asymmetry(X: Any) -> float:
 
 
 def manhattan_sweep(X: Any, H: Array) -> None:
-    """Give every entry of H its best value in ‖X − H Hᵀ‖₁ given all others, row by row, in place."""
+    """Give every entry of H its best value in ‖X − H Hᵀ‖₁, row by row, in place."""
     symmetric_sweep(SparseRows(X.indptr, X.indices, X.data), H)
 
 

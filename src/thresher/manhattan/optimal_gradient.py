@@ -1,7 +1,8 @@
 """The optimal gradient method (OGM): Algorithms 2 and 3 of paper C, as they were published."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,7 +87,7 @@ class OptimalGradient:
             size, count = sizes, counts
             if not alone:
                 weight = np.ones(len(sizes)) if half.row_weight is None else half.row_weight
-                size, count = (np.bincount(ties, weight * each)[ties] for each in half.row_sums)
+                size, count = (_summed(ties, weight * each)[ties] for each in half.row_sums)
             unit = np.where(size > 0, size / np.where(count > 0, count, 1), 1.0)
         if _has_gap(half):
             share = 2.0 if self.as_printed else 1.0
@@ -104,7 +105,7 @@ class OptimalGradient:
         return _Stop(np.full((len(sizes), 1), width_t), epsilon, None if alone else ties)
 
     def _minimise(self, piece: "_Piece", start: Array) -> Array:
-        """Algorithm 2; the number of its lines."""
+        """Algorithm 2, with the numbers of its lines."""
         L, number = piece.lipschitz, start.dtype.type
         centre, steps = number(self.centre) * start, 1 / np.where(L > 0, L, 1)
         V, Y, past, free = start, start, np.zeros_like(start), piece.half.free
@@ -156,8 +157,9 @@ class _Piece:
         self._kept = None if pool else self._loss(blocks[0])
         self._mean_dual: Array | None = None
         tied = not half.rows_are_alone
-        weighted = tied and half.row_weight is not None
-        self._rows = half.row_weight.astype(A.dtype)[:, None] if weighted else None
+        self._rows: Array | None = None
+        if tied and half.row_weight is not None:
+            self._rows = half.row_weight.astype(A.dtype)[:, None]
         L = np.concatenate(self._map(lambda loss, rows: loss.published_lipschitz))
         if tied:
             L = (L if self._rows is None else L * self._rows).max(keepdims=True)
@@ -229,10 +231,10 @@ class _Piece:
             priced = not half.regulariser.form.is_bare
             return values + half.amount * half.regulariser.value(V) if priced else values
         weighted = values if half.row_weight is None else values * half.row_weight
-        sums = np.bincount(self.ties, weighted)
+        sums = _summed(self.ties, weighted)
         if half.graph is not None or not half.regulariser.form.is_bare:
-            groups = (self.ties[:, None] == group for group in range(len(sums)))
-            sums += [half.penalty(np.where(members, V, V.dtype.type(0))) for members in groups]
+            groups = (self.ties[:, None] == number for number in range(len(sums)))
+            sums = sums + [half.penalty(np.where(group, V, V.dtype.type(0))) for group in groups]
         total: Array = sums[self.ties]
         return total
 
@@ -240,13 +242,19 @@ class _Piece:
         X, weight = self.half.load(rows)
         return SmoothedLoss(X, weight, self.A, self.width[rows], self.half.square)
 
-    def _map(self, work):  # type: ignore[no-untyped-def]
-        if self.pool is None:
+    def _map(self, work: Callable[[SmoothedLoss, slice], Any]) -> list[Any]:
+        if self._kept is not None:
             return [work(self._kept, self.blocks[0])]
+        assert self.pool is not None
         return self.pool.map(lambda rows: work(self._loss(rows), rows), self.blocks)
 
     def _within(self, rows: slice) -> slice:
         return slice(rows.start - self.all.start, rows.stop - self.all.start)
+
+
+def _summed(ties: NDArray[np.int64], values: Array) -> Array:
+    """Values summed over what is tied."""
+    return np.bincount(ties, values).astype(np.float64)
 
 
 def _has_gap(half: Half) -> bool:

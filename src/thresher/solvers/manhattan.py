@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -57,13 +58,19 @@ def _best(half: Half) -> HalfSolver:
     return RankOneSweeps() if RankOneSweeps().requires(half) is None else NesterovSmoothing()
 
 
-def _check(solver: object, **constants: tuple[float, bool]) -> None:
-    """Refuse constants that are no finite numbers, or zero where that has no meaning."""
-    for name, (value, zero) in constants.items():
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not (number and (0 <= value if zero else 0 < value) and value < float("inf")):
-            wanted = "a finite number, 0 or more" if zero else "a positive finite number"
-            raise ValueError(f"{name} of {type(solver).__name__} must be {wanted}; got {value!r}.")
+_SIZE, _POSITIVE, _COUNT = "finite number, 0 or more", "positive number", "positive integer"
+
+
+def _check(solver: object, **wanted: str) -> None:
+    """Refuse constants that have no meaning."""
+    for name, kind in wanted.items():
+        value = getattr(solver, name)
+        good = isinstance(value, Integral if kind == _COUNT else Real) and not isinstance(
+            value, bool
+        )
+        if not (good and value < np.inf and (value >= 0 if kind == _SIZE else value > 0)):
+            kind_of = type(solver).__name__
+            raise ValueError(f"{name} of {kind_of} must be a {kind}; got {value!r}.")
 
 
 @dataclass(frozen=True)
@@ -90,8 +97,7 @@ class RRI(Published[FactorSolver]):
     max_sweeps: int = 1000
 
     def __post_init__(self) -> None:
-        _check(self, epsilon=(self.epsilon, True), xi=(self.xi, True))
-        _check(self, max_sweeps=(self.max_sweeps, False))
+        _check(self, epsilon=_SIZE, xi=_SIZE, max_sweeps=_COUNT)
 
     def made(self) -> FactorSolver:
         """Its parts."""
@@ -148,10 +154,9 @@ class OGM(Published[FactorSolver]):
     max_iter: int = 1000
 
     def __post_init__(self) -> None:
-        _check(self, lambda_0=(self.lambda_0, False), epsilon=(self.epsilon, False))
-        _check(self, xi=(self.xi, True), max_iter=(self.max_iter, False))
+        _check(self, lambda_0=_POSITIVE, epsilon=_POSITIVE, xi=_SIZE, max_iter=_COUNT)
         if self.centre is not None:
-            _check(self, centre=(self.centre, True))
+            _check(self, centre=_SIZE)
 
     def made(self) -> FactorSolver:
         """Its parts; a half has a method of its own, which counts its rounds."""
@@ -217,7 +222,7 @@ class SymmetricRRI(Published[SymmetricSolver]):
     as_printed: bool = False
 
     def __post_init__(self) -> None:
-        _check(self, epsilon=(self.epsilon, True))
+        _check(self, epsilon=_SIZE)
 
     def made(self) -> SymmetricSolver:
         """Its parts."""

@@ -11,7 +11,8 @@ Readings:
   ||L_G||_2 is meant.
 - (35) sums gradients at H_k. Default: at H_i, and centre H_0 (errata C.2, C.3); as_printed: the
   letter of (35), that is (k+1)(k+2)/4 times the gradient at H_k, and centre 0.
-- L_G couples the samples, so the stop is (8) on the objective (33). D is solved by Algorithm 2 (ogm.py), in the same mode.
+- L_G couples the samples, so the stop is (8) on the objective (33). D is solved by Algorithm 2
+  (ogm.py), in the same mode.
 - beta has no published number. It is an argument without default.
 - The adjacent graph is not specified ("a few of its nearest neighbors"): S is an argument.
 - (37) by Theorem 3: a = w, x = z/w, b = beta/2 sum_a S_aj, d = sum_a S_aj c_a / sum_a S_aj. It
