@@ -64,16 +64,25 @@ class OptimalGradient:
         self._round += 1
         spread = _spreads(half, A, pool)
         if half.total(spread) > 0:
-            stop = self._stop(half, spread)
+            V = self._moved(half, A, V, self._stop(half, spread), pool)
+        return V, half.evaluate(A, V, pool)
+
+    def _moved(self, half: Half, A: Array, V: Array, stop: "_Stop", pool: Pool) -> Array:
+        with np.errstate(over="ignore", invalid="ignore"):  # (35) as printed may run away
             if stop.ties is None:  # rows end by themselves: one block after the other
                 parts = pool.map(
                     lambda rows: self._minimise(_Piece(half, A, stop, [rows]), V[rows]),
                     half.blocks(),
                 )
-                V = np.concatenate(parts)
+                moved = np.concatenate(parts)
             else:
-                V = self._minimise(_Piece(half, A, stop, half.blocks(), pool), V)
-        return V, half.evaluate(A, V, pool)
+                moved = self._minimise(_Piece(half, A, stop, half.blocks(), pool), V)
+        if not np.isfinite(moved).all():
+            raise ValueError(
+                "The steps of ogm ran away, as those that are printed can; leave out as_printed, or "
+                "divide the data by a number."
+            )
+        return moved
 
     def _stop(self, half: Half, spread: Array) -> "_Stop":
         """Widths and tolerances of the round."""
