@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from reference.c import box, elastic_net, group_sparse, manifold, rri, symmetric
+from reference.c import box, elastic_net, group_sparse, manifold, recognition, rri, symmetric
 from reference.c import ogm as ogm_
-from thresher import ManhattanNMF, SymmetricManhattanNMF
+from thresher import FaceRecognizer, ManhattanNMF, SymmetricManhattanNMF
 from thresher.engine import Pool
 from thresher.learning.symmetric import as_csr, manhattan_columns
 from thresher.manhattan import Graph, Half, OptimalGradient, RepeatedSweeps, TwoFactors
@@ -330,6 +330,26 @@ def test_symmetric_sweeps_until_8(as_printed):
     assert model.n_iter_ == last.k + 1 > 2
     np.testing.assert_allclose(model.embedding_, last.H, **NEAR)
     assert model.history_[-1].loss * len(X) == pytest.approx(last.objective)
+
+
+# ------------------------------------------------------------------- Algorithms 4 and 5
+
+
+def test_recognition():
+    """The codes of the linear program, and every name that both algorithms give."""
+    X, D, _ = data(3, n=40)
+    y = np.arange(40) % 5
+    for method in ("codes", "projection"):
+        model = ManhattanNMF(4, tol=1e-9, max_iter=1000, random_state=0, verbose=0)
+        found = FaceRecognizer(model, method=method).fit(X[:25], y[:25])
+        D = found.model_.components_
+        if method == "codes":
+            new = recognition.represent(X[25:], D)
+            np.testing.assert_allclose(found.model_.transform(X[25:]), new, atol=1e-6)
+            matches = recognition.algorithm5(found.codes_, y[:25], new)
+        else:
+            matches = recognition.algorithm4(X[:25], y[:25], X[25:], D)
+        assert found.predict(X[25:]).tolist() == [match.label for match in matches]
 
 
 # ------------------------------------------------------------------------ constants

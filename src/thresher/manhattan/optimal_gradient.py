@@ -79,8 +79,8 @@ class OptimalGradient:
                 moved = self._minimise(_Piece(half, A, stop, half.blocks(), pool), V)
         if not np.isfinite(moved).all():
             raise ValueError(
-                "The steps of ogm ran away, as those that are printed can; leave out as_printed, or "
-                "divide the data by a number."
+                "The steps of ogm ran away, as those that are printed can; leave out as_printed, "
+                "or divide the data by a number."
             )
         return moved
 
