@@ -145,7 +145,8 @@ EXAMPLES = {
     "AlphaDivergence": (0.5,), "BetaDivergence": (1.5,), "SmoothedL1": (0.1, 0.5),
     "Mahalanobis": (np.eye(3),), "SparseGroupLasso": (0.1, 0.3, (0, 1)), "GroupNorm": (0.1,),
     "HalfLife": (7.0,), "Envelope": (ElasticNet(0.1, 0.2), Box(0.0, 3.0)),
-    "OPGD": (0.5,), "SPSGD": (1e3, 2e3, False), "OGM": (1.5, True), "OIADMM": ("adaptive", 0.25),
+    "OPGD": (0.5,), "SPSGD": (1e3, 2e3, False), "OIADMM": ("adaptive", 0.25),
+    "OGM": (0.2, 0.05, 0.3, 1.0, True), "RRI": (0.2, 0.3, True, 7), "SymmetricRRI": (0.2, True),
     "Box": (-1.0, np.inf), "GroupBall": (2.0, (0, 1), np.inf, True),
 }  # fmt: skip
 

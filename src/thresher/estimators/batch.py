@@ -202,11 +202,15 @@ class BatchModel(GrowingModel):
                 stopped = ask(Step(row, self.components_, self))
                 return stopped
 
-            done = alternate(work, report, rounds, self.tol)
+            done = alternate(work, report, rounds, self.tol, self._small_change(work))
         reason = "the objective has settled" if done < rounds else "no more rounds are allowed"
         reason = "a callback said stop" if stopped else reason
         _log.info("%s: ends after %d rounds: %s", type(self).__name__, done, reason)
         return work.C, stopped
+
+    def _small_change(self, work: Alternation) -> float | None:
+        """The change of the objective that ends a fit; None is ``tol`` of it."""
+        return None
 
     def _record(self, work: Alternation, batch: Batch, objective: float) -> HistoryRow:
         before, D = self._state.D, work.D.copy()

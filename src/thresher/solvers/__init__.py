@@ -18,7 +18,15 @@ from thresher.solvers.divergences import (
     OLWang,
 )
 from thresher.solvers.l1 import ADMM, BATCH_L1_SOLVERS, OIADMM, ONLINE_L1_SOLVERS
-from thresher.solvers.manhattan import MANHATTAN_SOLVERS, OGM, RRI, FactorSolver
+from thresher.solvers.manhattan import (
+    MANHATTAN_SOLVERS,
+    OGM,
+    RRI,
+    SYMMETRIC_SOLVERS,
+    FactorSolver,
+    SymmetricRRI,
+    SymmetricSolver,
+)
 from thresher.solvers.names import AS_PUBLISHED, Published, name_of, named_solver
 from thresher.solvers.orthogonal import ORTHOGONAL_SOLVERS, SFW, NoncvxSFW, OrthogonalSolver
 from thresher.solvers.robust import (
@@ -34,7 +42,7 @@ from thresher.solvers.robust import (
 # As they are written in ``solver="..."``.
 opgd, oadmm, bpgd, badmm = OPGD, OADMM, BPGD, BADMM
 oiadmm, admm = OIADMM, ADMM
-rri, ogm = RRI, OGM
+rri, ogm, symmetric_rri = RRI, OGM, SymmetricRRI
 noncvx_sfw, sfw = NoncvxSFW, SFW
 spsgd, ol_guan, ol_lef, ol_wang, mu = SPSGD, OLGuan, OLLef, OLWang, MU
 
@@ -43,7 +51,7 @@ PUBLISHED: dict[str, type[Published[Any]]] = {
     for kind in (
         *(opgd, oadmm, bpgd, badmm),
         *(oiadmm, admm),
-        *(rri, ogm),
+        *(rri, ogm, symmetric_rri),
         *(noncvx_sfw, sfw),
         *(spsgd, ol_guan, ol_lef, ol_wang, mu),
     )
@@ -62,11 +70,13 @@ __all__ = [
     "ONLINE_ROBUST_SOLVERS",
     "ORTHOGONAL_SOLVERS",
     "PUBLISHED",
+    "SYMMETRIC_SOLVERS",
     "DivergenceSolver",
     "FactorSolver",
     "OrthogonalSolver",
     "Published",
     "Solver",
+    "SymmetricSolver",
     "admm",
     "badmm",
     "bpgd",
@@ -84,4 +94,5 @@ __all__ = [
     "rri",
     "sfw",
     "spsgd",
+    "symmetric_rri",
 ]
