@@ -14,9 +14,9 @@ class CoveredBox(ConvexSet):
     """Entries in [0, ``upper``], and every column sums to at least ``least``: C of paper E, (4).
 
     The projection clips; a column whose *clipped* entries sum to too little is projected, from
-    where it was, on the simplex of radius ``least``. ``as_printed`` is the letter of the supplement,
-    which is no projection: it looks at columns before they are clipped, and brings those that are
-    too small to the simplex of radius one (errata E.2).
+    where it was, on the simplex of radius ``least``. ``as_printed`` is the letter of the
+    supplement, which is no projection: it looks at columns before they are clipped, and brings
+    those that are too small to the simplex of radius one (errata E.2).
     """
 
     least: float = 1e-8

@@ -108,7 +108,7 @@ class SPSGD(Published[DivergenceSolver]):
     q: int = 10
     delta: float = 0.01
     tol: float = 1e-3
-    max_iter: int = 100
+    max_iter: int = 200
     patience: int = 100
     as_printed: bool = False
 
@@ -126,7 +126,13 @@ class SPSGD(Published[DivergenceSolver]):
     def made(self) -> DivergenceSolver:
         """Its parts."""
         codes = ProjectedSubgradient(
-            self.as_printed, self.rule, self.alpha, self.gamma, self.q + 1, self.delta, self.patience
+            self.as_printed,
+            self.rule,
+            self.alpha,
+            self.gamma,
+            self.q + 1,
+            self.delta,
+            self.patience,
         )
         return DivergenceSolver(
             "projected subgradient codes, projected stochastic gradient dictionary (paper E)",
@@ -286,7 +292,9 @@ def _check(solver: Any, rule: _Rule, *names: str) -> None:
     allowed, words = rule
     for name, default in ((name, getattr(type(solver), name)) for name in names):
         value = getattr(solver, name)
-        number = isinstance(value, Real) and not isinstance(value, bool) and np.isfinite(float(value))
+        number = (
+            isinstance(value, Real) and not isinstance(value, bool) and np.isfinite(float(value))
+        )
         if not (number and allowed(value)) and not (value is None and default is None):
             raise ValueError(f"{solver.name}({name}={value!r}) must be {words}.")
 
