@@ -136,7 +136,7 @@ def unit_free_codes(X, D, d, C0, first_step=None, as_printed=False, delta=0.01, 
     return C
 
 
-STOP = {"tol": 1e-3, "max_iter": 200}
+STOP = {"tol": 1e-3, "max_iter": 2000}
 PUBLISHED_CODES = {"code_set": Box(1e-8, 1e8)}
 
 
@@ -236,7 +236,7 @@ def test_polyak_codes_are_the_best_and_keep_what_is_promised():
 def test_polyak_codes_stop_as_the_reference():
     X, _ = stream(20)
     D = np.random.default_rng(3).random((K, F))
-    solver = spsgd(delta=0.05, patience=30, max_iter=2000, as_printed=True)
+    solver = spsgd(delta=0.05, patience=30, as_printed=True)
     problem, encoder = CodingProblem(D, L1Distance()), solver.made().encoder
     encoder.prepare(problem)
     given = {"delta": 0.05, "patience": 30, "eps": 0.0, "U": np.inf}

@@ -108,7 +108,7 @@ class SPSGD(Published[DivergenceSolver]):
     q: int = 10
     delta: float = 0.01
     tol: float = 1e-3
-    max_iter: int = 200
+    max_iter: int = 2000
     patience: int = 100
     as_printed: bool = False
 
