@@ -121,7 +121,7 @@ GIVEN = [
     OnlineNMF(3, divergence="mahalanobis", divergence_parameter=np.eye(6) + 0.1, **STREAM),
     OnlineNMF(3, divergence=Mahalanobis(np.eye(6) + 0.1), **STREAM),
     OnlineNMF(3, divergence="beta", divergence_parameter=np.float64(1.5), **STREAM),
-    OnlineNMF(3, divergence="kl", solver=spsgd(a=1e3, b=2e3, scaled=False), **STREAM),
+    OnlineNMF(3, divergence="kl", solver=spsgd(a=1e3, b=2e3, as_printed=True), **STREAM),
     OnlineNMF(3, divergence="is", solver=ol_lef(), **STREAM),
     OnlineRobustNMF(3, solver=opgd(kappa=0.5), **STREAM),
     OnlineRobustNMF(3, solver=oadmm(rho_2=2.0, as_printed=True), **STREAM),
@@ -145,7 +145,7 @@ EXAMPLES = {
     "AlphaDivergence": (0.5,), "BetaDivergence": (1.5,), "SmoothedL1": (0.1, 0.5),
     "Mahalanobis": (np.eye(3),), "SparseGroupLasso": (0.1, 0.3, (0, 1)), "GroupNorm": (0.1,),
     "HalfLife": (7.0,), "Envelope": (ElasticNet(0.1, 0.2), Box(0.0, 3.0)),
-    "OPGD": (0.5,), "SPSGD": (1e3, 2e3, False), "OIADMM": ("adaptive", 0.25),
+    "OPGD": (0.5,), "SPSGD": (1e3, 2e3, 5.0), "OIADMM": ("adaptive", 0.25),
     "OGM": (0.2, 0.05, 0.3, 1.0, True), "RRI": (0.2, 0.3, True, 7), "SymmetricRRI": (0.2, True),
     "Box": (-1.0, np.inf), "GroupBall": (2.0, (0, 1), np.inf, True),
 }  # fmt: skip

@@ -110,6 +110,11 @@ class BatchModel(GrowingModel):
                 return codes, stopped
         return self._rounds(method, batch, pool, codes, self.max_iter, ask)
 
+    def _rounds_left(self) -> int:
+        """Published solvers make at most ``max_iter`` rounds, whatever is measured in between."""
+        done = self._state.n_steps if self._solver().published else 0
+        return self.max_iter - done
+
     def _learn_noise(
         self, method: OnlineMethod, batch: Batch, pool: Pool, ask: Callable[[Step], bool]
     ) -> tuple[Array, bool]:
@@ -122,12 +127,14 @@ class BatchModel(GrowingModel):
         levels = _NOISE_LEVELS if method.dictionary_loss is None else _SHORT_LEVELS
         for level in range(levels):
             short = level < _SHORT_LEVELS
-            rounds = min(_ROUNDS_PER_NOISE_LEVEL, self.max_iter) if short else self.max_iter
+            left = self._rounds_left()
+            rounds = min(_ROUNDS_PER_NOISE_LEVEL, left) if short else left
             codes, stopped = self._rounds(method, batch, pool, codes, rounds, ask)
             before = method.threshold(self._state)
             self._adopt(self._measure_noise(method, batch, codes), self._position)
             change = abs(method.threshold(self._state) - before)
-            if stopped or (not short and change <= _SAME_NOISE * before):
+            settled = not short and change <= _SAME_NOISE * before
+            if stopped or settled or not self._rounds_left():
                 break
         assert codes is not None
         return codes, stopped

@@ -39,7 +39,7 @@ class BatchNMF(DivergenceModel, BatchModel):
 
     Parameters
     ----------
-    solver : {"auto", "mu"}
+    solver : {"auto", "mu"} or a part
         ``auto`` starts with a few passes of the online method, then alternates near-exact codes
         and the dictionary step of `OnlineNMF`; ``mu`` makes one multiplicative update of each, for
         every divergence.
@@ -47,7 +47,8 @@ class BatchNMF(DivergenceModel, BatchModel):
         Where atoms may lie; ``auto`` is ``l2_ball`` (``nonnegative`` where codes are bounded, so
         that atoms have the size of the data).
     max_iter : int
-        Bound on the rounds of the alternation and on the iterations of a code in `transform`.
+        Bound on the rounds of the alternation and on the iterations of a code in `transform`;
+        ``auto`` measures the noise in some rounds before, where the loss needs it.
     tol : float
         Relative improvement of the objective in a round at which `fit` ends (0: it never does),
         and the certificate that codes of `transform` meet.
