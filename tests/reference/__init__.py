@@ -1,0 +1,1 @@
+"""The papers as plain NumPy, written from their text alone."""
