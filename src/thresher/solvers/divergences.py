@@ -34,7 +34,8 @@ class DivergenceSolver:
     loss that the solver was published for, if there is one; ``only_outliers`` says that it is for
     losses that set outliers aside. ``covered`` says that its dictionaries lie in
     the set of the paper, ``sparse`` that its encoder codes sparse rows on their nonzeros. ``prior``
-    is that of `RatioLearner`.
+    is that of `RatioLearner`. ``dictionary_first`` says that codes are solved anew after the
+    dictionary (paper B).
     """
 
     description: str
@@ -46,6 +47,7 @@ class DivergenceSolver:
     covered: bool = False
     sparse: bool = False
     prior: float = 0.0
+    dictionary_first: bool = False
 
     @property
     def published(self) -> bool:
