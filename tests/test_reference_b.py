@@ -12,7 +12,6 @@ from reference.b.dictionary_admm import dictionary_iterates, project
 from reference.b.oiadmm import (
     best_dictionary,
     beta_theorem,
-    oiadmm_step,
     regret,
     tau_constant,
     tau_practical,
@@ -22,7 +21,7 @@ from reference.b.oiadmm import oiadmm as oiadmm_reference
 from reference.b.online_detector import online_detector
 from thresher import L1Dictionary, NovelDocumentDetector, OnlineL1Dictionary, load, save
 from thresher.encoding import CodingProblem
-from thresher.learning import CodedSamples, OnlineInexactADMM
+from thresher.learning import CodedSamples
 from thresher.losses import L1Distance
 from thresher.penalties import L1, Constrained
 from thresher.sets import NonnegativeL1Ball
@@ -213,7 +212,6 @@ def test_batch_impl(as_printed, lam):
         assert not as_printed or not kept.atoms[4:].any()
 
 
-
 @pytest.mark.parametrize("given", [{}, {"beta": 2.0, "tau": 0.01}, {"tau": 0.01, "horizon": 3}])
 def test_online(given):
     """Step 0 is that of the batch, without a step of OIADMM; then one for each batch."""
@@ -261,3 +259,48 @@ def test_fit_is_step_0_and_every_step_is_one_of_algorithm_4():
     _, step = batch_reference.batch_impl([P[:30], P[30:]], D0, 1.0, n_iter=40, **constants)
     found, expected = (sre_of(P, D, n_iter=500) for D in (detector.components_, step.D))
     assert found == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "mode",
+    [
+        online(code_penalty=0.2, horizon=4, tau=0.01, iterations=30, rounds=2),
+        batch_impl(code_penalty=0.2, eta=2, phi=6.0, iterations=30, rounds=2, single=True),
+        l2_batch(code_penalty=0.05, eta=2, unit="l1", rounds=2),
+    ],
+    ids=lambda mode: mode.name,
+)
+def test_constants_of_the_modes_are_kept_in_files(mode, tmp_path):
+    counts = np.random.default_rng(0).poisson(400 * np.vstack(STREAM))
+    detector = NovelDocumentDetector(4, mode=mode, verbose=0, random_state=0).fit(counts[:30])
+    detector.step(counts[30:40])
+    assert len(detector.components_) == 4 + getattr(mode, "eta", 0)
+    save(detector, tmp_path / "detector")
+    again = load(tmp_path / "detector")
+    assert again.mode == mode
+    assert again._memory.model.code_penalty == mode.code_penalty
+    one, two = (each.step(counts[40:]).scores for each in (detector, again))
+    np.testing.assert_array_equal(one, two)
+    np.testing.assert_array_equal(again.components_, detector.components_)
+
+
+@pytest.mark.parametrize(
+    ("kind", "bad"),
+    [
+        (admm, {"phi": 0.0}),
+        (admm, {"iterations": 0}),
+        (oiadmm, {"horizon": "forever"}),
+        (oiadmm, {"horizon": 0}),
+        (oiadmm, {"tau": -1.0}),
+        (online, {"beta": float("inf")}),
+        (batch_impl, {"eta": -1}),
+        (batch_impl, {"code_penalty": -0.1}),
+        (l2_batch, {"unit": "l3"}),
+        (l2_batch, {"sweeps": 0}),
+    ],
+    ids=str,
+)
+def test_bad_constants_are_refused(kind, bad):
+    [name] = bad
+    with pytest.raises(ValueError, match=f"^{name}=.* must be .*[.]$"):
+        kind(**bad)

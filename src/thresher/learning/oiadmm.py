@@ -54,6 +54,10 @@ class DualStatistics(Statistics):
     value: float = 0.0
     regret: float = 0.0
 
+    def __post_init__(self) -> None:
+        if not len(self.slope):  # of older files
+            object.__setattr__(self, "slope", np.zeros((0, self.Delta.shape[1])))
+
     def discounted(self, factor: float) -> "DualStatistics":
         """A dual is not an average; the method forgets by itself."""
         return self
@@ -69,9 +73,9 @@ class DualStatistics(Statistics):
         return replace(kept, slope=0 * kept.slope, cost=0.0, value=0.0, regret=0.0)
 
     def after(
-        self, samples: CodedSamples, cost: float, U: Array, regulariser: Constrained, n: int
+        self, samples: CodedSamples, cost: float, U: Array, regulariser: Constrained
     ) -> "DualStatistics":
-        """With a step that cost ``‖P − C D‖₁`` added to the regret of n atoms.
+        """With a step that cost ``‖P − C D‖₁`` added to the regret.
 
         No dictionary of S would have cost less than ``Σ⟨U, P − C D*⟩`` in all, as no entry of U
         exceeds one: so the regret against the best of them, at the same codes, is at most
@@ -80,11 +84,8 @@ class DualStatistics(Statistics):
         region = regulariser.region
         if not hasattr(region, "minimise_linear") or not regulariser.form.is_bare:
             return self
-        F = samples.P.shape[1]
-        slope = np.zeros((n, F))
-        if self.slope.shape[1] == F:
-            slope[: len(self.slope)] = self.slope  # atoms that are new had no codes
-        slope += samples.correlated(U)
+        slope = samples.correlated(U)
+        slope[: len(self.slope)] += self.slope  # atoms that are new had no codes
         value = self.value + float(samples.sample_weight @ np.einsum("nf,nf->n", U, samples.P))
         most = float(np.vdot(slope, region.minimise_linear(-slope)))
         total = self.cost + cost
@@ -162,7 +163,7 @@ class OnlineInexactADMM:
         )
         U = rows + now.beta * (before - residual)
         after = replace(
-            now.after(sums, cost, U, regulariser, len(D)),
+            now.after(sums, cost, U, regulariser),
             Delta=np.concatenate([rows, Delta[n:]]),
             step=now.step + 1,
             violation=now.violation

@@ -1,6 +1,10 @@
 """Solvers of ℓ1 dictionaries (paper B)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
+from numbers import Integral, Real
+from typing import Any
 
 from thresher.encoding import AutoEncoder, BlockEncoder, Encoder, LinearisedADMM, Settled
 from thresher.learning import Horizon, L1DictionaryADMM, OnlineInexactADMM
@@ -8,10 +12,30 @@ from thresher.solvers.divergences import DivergenceSolver
 from thresher.solvers.names import Published
 
 
-def require(good: bool, name: str, value: object, wanted: str) -> None:
-    """Refuse a constant, with a sentence."""
-    if not good:
+def require(constants: Any, name: str, wanted: str, good: Callable[[Any], bool]) -> None:
+    """Refuse a constant, with a sentence; None is fine where it is the default."""
+    value = getattr(constants, name)
+    if value is None and getattr(type(constants), name) is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, Real) or not good(value):
         raise ValueError(f"{name}={value!r} must be {wanted}.")
+
+
+def require_positive(constants: Any, *names: str) -> None:
+    """Refuse what is no positive, finite number."""
+    for name in names:
+        require(constants, name, "a positive number", lambda value: 0 < value < inf)
+
+
+def require_count(constants: Any, name: str, least: int = 1) -> None:
+    """Refuse what is no whole number."""
+    wanted = f"a whole number, {least} or more"
+    require(constants, name, wanted, lambda n: isinstance(n, Integral) and int(n) >= least)
+
+
+def require_share(constants: Any, name: str) -> None:
+    """Refuse what is no tolerance."""
+    require(constants, name, "0 or more, and below 1", lambda value: 0 <= value < 1)
 
 
 @dataclass(frozen=True)
@@ -39,11 +63,9 @@ class LinearisedConstants:
     tol: float = 1e-3
 
     def __post_init__(self) -> None:
-        for name in ("phi", "gamma", "kappa"):
-            value = getattr(self, name)
-            require(0 < value < float("inf"), name, value, "a positive number")
-        require(self.iterations >= 1, "iterations", self.iterations, "a positive integer")
-        require(0 <= self.tol < 1, "tol", self.tol, "0 or more, and below 1")
+        require_positive(self, "phi", "gamma", "kappa")
+        require_count(self, "iterations")
+        require_share(self, "tol")
 
     @property
     def algorithm_2(self) -> BlockEncoder:
@@ -83,13 +105,9 @@ class DualConstants(LinearisedConstants):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("beta", "share", "tau", "best_norm", "subgradient_norm"):
-            value = getattr(self, name)
-            good = value is None or 0 < value < float("inf")
-            require(good, name, value, "a positive number")
-        T = self.horizon
-        good = T is None or T in ("doubling", "growing") or (not isinstance(T, str) and T >= 1)
-        require(good, "horizon", T, "a number of batches, 'doubling' or 'growing', or None")
+        require_positive(self, "beta", "share", "tau", "best_norm", "subgradient_norm")
+        if self.horizon not in ("doubling", "growing"):
+            require_count(self, "horizon")
 
     @property
     def dual_step(self) -> OnlineInexactADMM:

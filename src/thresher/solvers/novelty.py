@@ -4,6 +4,7 @@ Given as ``NovelDocumentDetector(mode=...)``. Each has the solver of its diction
 """
 
 from dataclasses import dataclass, fields
+from math import inf
 from typing import Any, Literal
 
 from thresher.encoding import AutoEncoder
@@ -17,6 +18,8 @@ from thresher.solvers.l1 import (
     DualConstants,
     LinearisedConstants,
     require,
+    require_count,
+    require_share,
 )
 from thresher.solvers.names import Published
 
@@ -37,8 +40,8 @@ class SquareConstants:
     tol: float = 1e-8
 
     def __post_init__(self) -> None:
-        require(self.sweeps >= 1, "sweeps", self.sweeps, "a positive integer")
-        require(0 < self.tol < 1, "tol", self.tol, "between 0 and 1")
+        require_count(self, "sweeps")
+        require_share(self, "tol")
 
 
 @dataclass(frozen=True)
@@ -86,10 +89,9 @@ class DetectorConstants:
     single: bool = False
 
     def __post_init__(self) -> None:
-        good = 0 <= self.code_penalty < float("inf")
-        require(good, "code_penalty", self.code_penalty, "a number, 0 or more")
-        require(self.rounds >= 1, "rounds", self.rounds, "a positive integer")
-        require(0 <= self.rtol < 1, "rtol", self.rtol, "0 or more, and below 1")
+        require(self, "code_penalty", "a number, 0 or more", lambda value: 0 <= value < inf)
+        require_count(self, "rounds")
+        require_share(self, "rtol")
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ class GrowthConstants(DetectorConstants):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(self.eta >= 0, "eta", self.eta, "a whole number, 0 or more")
+        require_count(self, "eta", 0)
 
 
 @dataclass(frozen=True)
@@ -185,7 +187,8 @@ class L2Batch(GrowthConstants, SquareConstants, Published[DivergenceSolver]):
     def __post_init__(self) -> None:
         GrowthConstants.__post_init__(self)
         SquareConstants.__post_init__(self)
-        require(self.unit in ("l1", "l2"), "unit", self.unit, "'l1' or 'l2'")
+        if self.unit not in ("l1", "l2"):
+            raise ValueError(f"unit={self.unit!r} must be 'l1' or 'l2'.")
 
     @property
     def solver(self) -> SparseCoding:

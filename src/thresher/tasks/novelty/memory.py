@@ -141,7 +141,7 @@ class DictionaryMemory(Memory):
             return replace(self, model=model.grow(atoms=rows[worst].toarray()).partial_fit(rows))
         if self.documents is None:
             return replace(self, model=model.fit(rows), documents=rows)
-        n_dead = np.count_nonzero(~model.components_.any(axis=1))  # others take their place
+        n_dead = int((~model.components_.any(axis=1)).sum())  # others take their place
         worst = _least_explained(model, rows, self.n_new_atoms + n_dead)
         everything = sparse.vstack([self.documents, rows], format="csr")
         alive = model.components_[model.components_.any(axis=1)]

@@ -13,7 +13,8 @@ from thresher.estimators import (
     OnlineL1Dictionary,
     OnlineOrthogonalDictionary,
 )
-from thresher.solvers import Published, batch_impl, l2_batch, online
+from thresher.solvers import Published
+from thresher.solvers.novelty import BatchImpl, L2Batch, Online
 from thresher.tasks.novelty.directions import Directions
 from thresher.tasks.novelty.fixed_terms import FixedTermsMemory
 from thresher.tasks.novelty.memory import DictionaryMemory, DirectionMemory, Memory
@@ -50,14 +51,14 @@ def _directions(settings: MemorySettings) -> Memory:
     )
 
 
-def _online(mode: online, settings: MemorySettings) -> Memory:
+def _online(mode: Online, settings: MemorySettings) -> Memory:
     shared = {"code_penalty": mode.code_penalty, **settings.common}
     model = OnlineL1Dictionary(solver=mode.solver, **shared)
     starter = L1Dictionary(solver=mode.starter, max_iter=mode.rounds, tol=mode.rtol, **shared)
     return OnlineMemory(model, settings.grown(0), single=mode.single, starter=starter)
 
 
-def _batch_impl(mode: batch_impl, settings: MemorySettings) -> Memory:
+def _batch_impl(mode: BatchImpl, settings: MemorySettings) -> Memory:
     model = L1Dictionary(solver=mode.solver, code_penalty=mode.code_penalty, **settings.common)
     return BatchMemory(
         model,
@@ -70,7 +71,7 @@ def _batch_impl(mode: batch_impl, settings: MemorySettings) -> Memory:
     )
 
 
-def _l2_batch(mode: l2_batch, settings: MemorySettings) -> Memory:
+def _l2_batch(mode: L2Batch, settings: MemorySettings) -> Memory:
     model = BatchNMF(solver=mode.solver, code_penalty=mode.code_penalty, **settings.common)
     return BatchMemory(
         model,
@@ -83,9 +84,9 @@ def _l2_batch(mode: l2_batch, settings: MemorySettings) -> Memory:
 
 
 _PUBLISHED: dict[type[Published[Any]], Callable[[Any, MemorySettings], Memory]] = {
-    online: _online,
-    batch_impl: _batch_impl,
-    l2_batch: _l2_batch,
+    Online: _online,
+    BatchImpl: _batch_impl,
+    L2Batch: _l2_batch,
 }
 _NAMED = {kind.name: kind for kind in _PUBLISHED}
 

@@ -45,9 +45,9 @@ class BatchMemory(DictionaryMemory):
     rounds: int = 20
     rtol: float = 1e-4
     as_printed: bool = False
-    codes: Array | None = None
-    """Of all documents, if they are kept: BATCH-IMPL's first dictionary of a step needs them."""
     keeps_codes: bool = False
+    """Whether codes of all documents are kept, for the first dictionary of the next step."""
+    codes: Any = None
     begins_whole = True
 
     def learned(self, X: Any) -> BatchMemory:
