@@ -119,7 +119,7 @@ def test_documents_are_told_by_their_weights():
     "chosen",
     [
         {"mode": batch_impl(iterations=50, rounds=3)},
-        {"model": L1Dictionary(6, solver=admm(iterations=50), verbose=0)},
+        {"model": L1Dictionary(6, solver=admm(), max_iter=3, verbose=0)},
     ],
     ids=str,
 )
