@@ -23,6 +23,8 @@ from thresher.solvers.l1 import (
 )
 from thresher.solvers.names import Published
 
+_SINGLE = 1e-5  # what codes meet in float32
+
 
 @dataclass(frozen=True)
 class SquareConstants:
@@ -193,7 +195,8 @@ class L2Batch(GrowthConstants, SquareConstants, Published[DivergenceSolver]):
     @property
     def solver(self) -> SparseCoding:
         """What learns."""
-        return SparseCoding(**_shared(self, SquareConstants))
+        tol = max(self.tol, _SINGLE) if self.single else self.tol
+        return SparseCoding(self.sweeps, tol)
 
     def made(self) -> DivergenceSolver:
         """Its parts."""
