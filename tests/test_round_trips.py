@@ -127,7 +127,7 @@ GIVEN = [
     OnlineRobustNMF(3, solver=oadmm(rho_2=2.0, as_printed=True), **STREAM),
     RobustNMF(3, solver=bpgd(kappa=0.5), **BATCH),
     BatchNMF(3, dictionary_set=GroupBall(2.0, [0, 0, 1, 1, 2, 2], np.inf), **BATCH),
-    OnlineL1Dictionary(3, solver=oiadmm("adaptive", tau=0.25), **STREAM),
+    OnlineL1Dictionary(3, solver=oiadmm(horizon=9, tau=0.25), **STREAM),
     ManhattanNMF(3, solver=ogm(1.5, monotone=True), **BATCH),
     ManhattanNMF(3, graph=sparse.csr_array(np.eye(48)), dictionary_set="box", **BATCH),
     ManhattanNMF(3, code_penalty=GroupNorm(0.1, (0, 0, 1)), dictionary_set="box", **BATCH),
@@ -145,7 +145,7 @@ EXAMPLES = {
     "AlphaDivergence": (0.5,), "BetaDivergence": (1.5,), "SmoothedL1": (0.1, 0.5),
     "Mahalanobis": (np.eye(3),), "SparseGroupLasso": (0.1, 0.3, (0, 1)), "GroupNorm": (0.1,),
     "HalfLife": (7.0,), "Envelope": (ElasticNet(0.1, 0.2), Box(0.0, 3.0)),
-    "OPGD": (0.5,), "SPSGD": (1e3, 2e3, 5.0), "OIADMM": ("adaptive", 0.25),
+    "OPGD": (0.5,), "SPSGD": (1e3, 2e3, 5.0), "OIADMM": (4.0, 1.5, 0.9),
     "OGM": (0.2, 0.05, 0.3, 1.0, True), "RRI": (0.2, 0.3, True, 7), "SymmetricRRI": (0.2, True),
     "Box": (-1.0, np.inf), "GroupBall": (2.0, (0, 1), np.inf, True),
 }  # fmt: skip

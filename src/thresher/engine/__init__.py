@@ -10,6 +10,7 @@ from thresher.engine.callbacks import (
     begin_callbacks,
     list_callbacks,
 )
+from thresher.engine.dictionary_first import DictionaryFirst
 from thresher.engine.explained import Energies, UnexplainedWarning
 from thresher.engine.history import History, HistoryRow
 from thresher.engine.method import OnlineMethod
@@ -33,6 +34,7 @@ __all__ = [
     "BatchProblem",
     "Callback",
     "Candidate",
+    "DictionaryFirst",
     "Energies",
     "ExactAlternation",
     "History",

@@ -117,15 +117,7 @@ class ExactAlternation:
 
     def improve_dictionary(self) -> None:
         """Take the learner's step; if the objective rose, a more cautious one, or none."""
-        learner = self.problem.method.learner
-        coding = self.problem.learning(self.D)
-
-        def work(rows: slice) -> Any:
-            X, weight = self.problem.load(rows)
-            fit = coding.fit(X, self.C[rows], weight)
-            return learner.summarise(fit, self.problem.sample_weight[rows])
-
-        sums = reduce(add, self.pool.map(work, self.problem.blocks()))
+        learner, sums = self.problem.method.learner, self._summed()
         D, C, losses, last = self.D, self.C, self.losses, self.objective()
         for _ in range(_TRIALS):
             self._move(learner, sums)
@@ -133,6 +125,16 @@ class ExactAlternation:
                 return
             self.D, self.C, self.losses = D, C, losses
             learner = learner.cautious()
+
+    def _summed(self) -> Any:
+        learner, coding = self.problem.method.learner, self.problem.learning(self.D)
+
+        def work(rows: slice) -> Any:
+            X, weight = self.problem.load(rows)
+            fit = coding.fit(X, self.C[rows], weight)
+            return learner.summarise(fit, self.problem.sample_weight[rows])
+
+        return reduce(add, self.pool.map(work, self.problem.blocks()))
 
     def _move(self, learner: Learner, sums: Any) -> None:
         method, free = self.problem.method, self.problem.free(len(self.D))

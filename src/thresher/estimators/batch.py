@@ -63,7 +63,6 @@ class BatchModel(GrowingModel):
     _stream_batch = 256
     _stream_passes = 3
 
-    @told_in_words()
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, entry_weight: Any = None
     ) -> Self:
@@ -77,33 +76,52 @@ class BatchModel(GrowingModel):
         sample_weight : array-like of shape (n,), optional
         entry_weight : array-like of shape (n, F), optional
         """
+        self._fit(X, sample_weight, entry_weight)
+        return self
+
+    @told_in_words()
+    def _fit(
+        self,
+        X: Any,
+        sample_weight: Any = None,
+        entry_weight: Any = None,
+        goes_on: bool = False,
+        codes: Array | None = None,
+    ) -> Array:
+        """`fit`, or on from the atoms that are there and codes of them; the last codes."""
         list_callbacks(self)
         self._check_parameters()
         begin_callbacks(self)
-        samples = self._checked(X, known=False)
+        samples = self._checked(X, known=goes_on)
         batch = self._batch(samples, sample_weight, entry_weight)
-        state = self._begin(batch, self._draw_seed())
+        state = self._state if goes_on else self._begin(batch, self._draw_seed())
         chosen = self._planned(len(state.D)).begun_with(state)
         method = chosen.method.in_unit_of(state)
         state = method.measure_range(state.having_seen(batch), batch)
         method.problem(state).loss.check_weight(batch.entry_weight)
         with unchanged_if_refused(self) as attempt, Pool(self.n_jobs) as pool:
-            self._learn_features(X)
-            self._forget_everything()
+            if not goes_on:
+                self._learn_features(X)
+                self._forget_everything()
             self._adopt(state, Position())
             if chosen.streaming is not None:
                 self._stream_first(chosen.streaming, batch, pool)
-            codes, stopped = self._learn(method, batch, pool, attempt)
+            codes, stopped = self._learn(method, batch, pool, attempt, codes)
         if not stopped:
             self._warn_of_size(self._energies(method, batch, codes))
-        return self
+        return codes
 
     # ------------------------------------------------------------------- details
 
     def _learn(
-        self, method: OnlineMethod, batch: Batch, pool: Pool, attempt: Attempt
+        self,
+        method: OnlineMethod,
+        batch: Batch,
+        pool: Pool,
+        attempt: Attempt,
+        codes: Array | None,
     ) -> tuple[Array, bool]:
-        ask, codes = partial(attempt.stops, list(self.callbacks or ())), None
+        ask = partial(attempt.stops, list(self.callbacks or ()))
         if method.outlier_weight.measures == "residuals":
             codes, stopped = self._learn_noise(method, batch, pool, ask)
             if stopped or method.dictionary_loss is None:

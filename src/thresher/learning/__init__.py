@@ -26,7 +26,7 @@ from thresher.learning.frank_wolfe import (
 from thresher.learning.initial import initial_atoms, mean_sample, positive_atoms, sample_length
 from thresher.learning.l1_admm import L1DictionaryADMM
 from thresher.learning.medians import median_atoms
-from thresher.learning.oiadmm import DualStatistics, OnlineInexactADMM
+from thresher.learning.oiadmm import DualStatistics, Horizon, OnlineInexactADMM
 from thresher.learning.orthogonal import (
     FrankWolfeLearner,
     OrthogonalLearner,
@@ -79,6 +79,7 @@ __all__ = [
     "FrankWolfeLearner",
     "FrankWolfeState",
     "HalfLife",
+    "Horizon",
     "L1DictionaryADMM",
     "Learner",
     "NoiseWeight",

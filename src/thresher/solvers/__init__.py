@@ -8,7 +8,6 @@ from typing import Any
 
 from thresher.solvers.divergences import (
     AUTO_ONLINE,
-    BATCH_DIVERGENCE_SOLVERS,
     MU,
     ONLINE_DIVERGENCE_SOLVERS,
     SPSGD,
@@ -28,6 +27,13 @@ from thresher.solvers.manhattan import (
     SymmetricSolver,
 )
 from thresher.solvers.names import AS_PUBLISHED, Published, name_of, named_solver
+from thresher.solvers.novelty import (
+    BATCH_DIVERGENCE_SOLVERS,
+    BatchImpl,
+    L2Batch,
+    Online,
+    SparseCoding,
+)
 from thresher.solvers.orthogonal import ORTHOGONAL_SOLVERS, SFW, NoncvxSFW, OrthogonalSolver
 from thresher.solvers.robust import (
     BADMM,
@@ -42,6 +48,7 @@ from thresher.solvers.robust import (
 # As they are written in ``solver="..."``.
 opgd, oadmm, bpgd, badmm = OPGD, OADMM, BPGD, BADMM
 oiadmm, admm = OIADMM, ADMM
+online, batch_impl, l2_batch, sparse_coding = Online, BatchImpl, L2Batch, SparseCoding
 rri, ogm, symmetric_rri = RRI, OGM, SymmetricRRI
 noncvx_sfw, sfw = NoncvxSFW, SFW
 spsgd, ol_guan, ol_lef, ol_wang, mu = SPSGD, OLGuan, OLLef, OLWang, MU
@@ -51,6 +58,7 @@ PUBLISHED: dict[str, type[Published[Any]]] = {
     for kind in (
         *(opgd, oadmm, bpgd, badmm),
         *(oiadmm, admm),
+        *(online, batch_impl, l2_batch, sparse_coding),
         *(rri, ogm, symmetric_rri),
         *(noncvx_sfw, sfw),
         *(spsgd, ol_guan, ol_lef, ol_wang, mu),
@@ -79,7 +87,9 @@ __all__ = [
     "SymmetricSolver",
     "admm",
     "badmm",
+    "batch_impl",
     "bpgd",
+    "l2_batch",
     "mu",
     "name_of",
     "named_solver",
@@ -90,9 +100,11 @@ __all__ = [
     "ol_guan",
     "ol_lef",
     "ol_wang",
+    "online",
     "opgd",
     "rri",
     "sfw",
+    "sparse_coding",
     "spsgd",
     "symmetric_rri",
 ]

@@ -41,7 +41,8 @@ class DivergenceSolver:
     losses that set outliers aside. ``region`` is where its dictionaries lie, if it was published
     with a set; ``sparse`` says that its encoder codes sparse rows on their nonzeros. ``exponent``
     is that of multiplicative updates, if it is not the proven one, ``prior`` that of
-    `RatioLearner`.
+    `RatioLearner`. ``dictionary_first`` says that codes are solved anew after the dictionary
+    (paper B).
     """
 
     description: str
@@ -54,6 +55,7 @@ class DivergenceSolver:
     sparse: bool = False
     exponent: float | None = None
     prior: float = 0.0
+    dictionary_first: bool = False
 
     @property
     def published(self) -> bool:
