@@ -20,7 +20,7 @@ from thresher.solvers.divergences import (
 from thresher.solvers.l1 import ADMM, BATCH_L1_SOLVERS, OIADMM, ONLINE_L1_SOLVERS
 from thresher.solvers.manhattan import MANHATTAN_SOLVERS, OGM, RRI, FactorSolver
 from thresher.solvers.names import AS_PUBLISHED, Published, name_of, named_solver
-from thresher.solvers.orthogonal import ORTHOGONAL_SOLVERS, SFW, NoncvxSFW, OrthogonalSolver
+from thresher.solvers.orthogonal import AODL, ORTHOGONAL_SOLVERS, SFW, NoncvxSFW, OrthogonalSolver
 from thresher.solvers.robust import (
     BADMM,
     BATCH_ROBUST_SOLVERS,
@@ -35,7 +35,7 @@ from thresher.solvers.robust import (
 opgd, oadmm, bpgd, badmm = OPGD, OADMM, BPGD, BADMM
 oiadmm, admm = OIADMM, ADMM
 rri, ogm = RRI, OGM
-noncvx_sfw, sfw = NoncvxSFW, SFW
+noncvx_sfw, sfw, aodl = NoncvxSFW, SFW, AODL
 spsgd, ol_guan, ol_lef, ol_wang, mu = SPSGD, OLGuan, OLLef, OLWang, MU
 
 PUBLISHED: dict[str, type[Published[Any]]] = {
@@ -44,7 +44,7 @@ PUBLISHED: dict[str, type[Published[Any]]] = {
         *(opgd, oadmm, bpgd, badmm),
         *(oiadmm, admm),
         *(rri, ogm),
-        *(noncvx_sfw, sfw),
+        *(noncvx_sfw, sfw, aodl),
         *(spsgd, ol_guan, ol_lef, ol_wang, mu),
     )
 }
@@ -68,6 +68,7 @@ __all__ = [
     "Published",
     "Solver",
     "admm",
+    "aodl",
     "badmm",
     "bpgd",
     "mu",
