@@ -6,14 +6,16 @@ import pytest
 from reference.d import aodl as aodl_reference
 from reference.d import frank_wolfe as algorithm_1
 from reference.d import measures, noncvx_sfw, sfw
-from reference.d.compression import experiment, fill_missing
-from thresher import OnlineOrthogonalDictionary, frank_wolfe, load, save
+from reference.d.compression import compression, experiment, fill_missing
+from sensors import decoded, relative_error, sent
+from thresher import OnlineOrthogonalDictionary, SensorCodec, frank_wolfe, load, save
 from thresher.learning import StochasticFrankWolfe
 from thresher.metrics import frank_wolfe_gap, orthogonal_error
 from thresher.sets import L1Ball, L2Ball, NuclearBall, Simplex, SpectralBall
 from thresher.solvers import aodl, name_of
 from thresher.solvers import noncvx_sfw as noncvx_solver
 from thresher.solvers import sfw as sfw_solver
+from thresher.tasks.compression.packet import Kind, unpacked
 
 STEPS = (1, 2, 5, 20)
 CLOSE = {"rtol": 1e-10, "atol": 1e-11}
@@ -242,6 +244,52 @@ def test_aodl_takes_gaps_weights_and_files_and_says_what_it_minimises(tmp_path):
     save(fitted, tmp_path / "model")
     again = load(tmp_path / "model").partial_fit(Y[:40])
     np.testing.assert_array_equal(again.components_, fitted.partial_fit(Y[:40]).components_)
+
+
+# --------------------------------------------------------------- edge and cloud
+
+
+def three_sparse(n, N=12, seed=0):
+    """Rows that are three atoms of an orthogonal dictionary each."""
+    rng = np.random.default_rng(seed)
+    C = rng.normal(size=(n, N)) * (rng.random((n, N)).argsort(axis=1) < 3)
+    return C @ noncvx_sfw.start(rng, N), noncvx_sfw.start(rng, N)
+
+
+@pytest.mark.parametrize("as_printed", [False, True])
+@pytest.mark.parametrize("threshold", [0.1, 0.4])
+def test_the_paper_mode_is_the_four_steps(threshold, as_printed):
+    """Codes, resends, both dictionaries, what the cloud recovers, and every byte."""
+    Y, start = three_sparse(120)
+    codec = SensorCodec(error=threshold, n_nonzero=4, mode="paper", as_printed=as_printed)
+    edge, cloud = codec.edge(12, start=start), codec.cloud()
+    slots = compression(Y.reshape(20, 6, 12), start, 4, threshold, as_printed=as_printed)
+    n_dictionaries = 0
+    for t, slot in enumerate(slots):
+        packets = edge.send(Y[6 * t : 6 * t + 6])
+        np.testing.assert_allclose(decoded(packets, cloud), slot.Y_hat, **CLOSE)
+        np.testing.assert_allclose(edge.components_, slot.learn.D, **CLOSE)
+        np.testing.assert_allclose(cloud.components_, slot.D_cloud, **CLOSE)
+        n_dictionaries += slot.resent.sum()
+        assert edge.n_packets_["dictionary"] == n_dictionaries
+        # The reference counts no heads: 5 bytes of data, 1 or 2 (with the sign) of a dictionary.
+        kinds = [unpacked(packet).kind for packet in packets]
+        heads = 5 * kinds.count(Kind.DATA) + (2 - as_printed) * kinds.count(Kind.DICTIONARY)
+        payloads = [unpacked(p).payload for p in packets if unpacked(p).kind != Kind.KEYFRAME]
+        assert sum(map(len, payloads)) == slot.bytes_honest + heads
+    assert n_dictionaries > 3
+
+
+def test_rows_that_are_sparse_themselves_need_the_scheme_of_the_paper():
+    """Differences of three-sparse rows are not three-sparse: ``n_nonzero`` alone is another one."""
+    Y, _ = three_sparse(720, N=8, seed=1)
+    errors = {}
+    for mode in ("auto", "paper"):
+        packets, edge = sent(SensorCodec(error=0.1, n_nonzero=3, mode=mode), Y, 6)
+        errors[mode] = relative_error(decoded(packets), Y)
+        assert edge.relative_error_ == pytest.approx(errors[mode])
+        assert sum(edge.n_bytes_.values()) == sum(map(len, packets))
+    assert errors["paper"] < 0.25 < 0.4 < errors["auto"]
 
 
 @pytest.mark.parametrize(
