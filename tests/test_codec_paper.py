@@ -129,7 +129,7 @@ def test_a_table_with_gaps_is_refused_since_they_would_be_filled(tmp_path):
         ({"mode": "printed"}, "'auto' or 'paper'"),
         ({"mode": "paper"}, "needs n_nonzero"),
         ({"mode": "paper", "n_nonzero": 2, "forgetting": 50}, "does not forget"),
-        ({"mode": "paper", "n_nonzero": 2, "number_bytes": 2}, "8 or 4"),
+        ({"mode": "paper", "n_nonzero": 2, "number_bytes": 2}, "for doubles"),
         ({"as_printed": True}, "for mode='paper'"),
         ({"number_bytes": 4}, "for mode='paper'"),
     ],

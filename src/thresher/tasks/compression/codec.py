@@ -114,10 +114,14 @@ class SensorCodec:
         self._check_mode()
 
     def _check_mode(self) -> None:
-        if self.mode not in ("auto", "paper"):
+        if not isinstance(self.mode, str) or self.mode not in ("auto", "paper"):
             raise ValueError(f"mode={self.mode!r} is not known; use 'auto' or 'paper'.")
-        if self.number_bytes not in NUMBER_BYTES:
-            raise ValueError(f"number_bytes={self.number_bytes!r} must be 8 or 4.")
+        if not isinstance(self.as_printed, bool):
+            raise ValueError(f"as_printed={self.as_printed!r} must be True or False.")
+        if not is_whole(self.number_bytes) or self.number_bytes not in NUMBER_BYTES:
+            raise ValueError(
+                f"number_bytes={self.number_bytes!r} must be 8, for doubles, or 4, for floats."
+            )
         if self.mode == "paper" and self.n_nonzero is None:
             raise ValueError("mode='paper' needs n_nonzero, how many codes of a row are sent.")
         if self.mode == "paper" and self.forgetting not in ("auto", None):
