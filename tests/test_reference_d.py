@@ -6,7 +6,7 @@ import pytest
 from reference.d import aodl as aodl_reference
 from reference.d import frank_wolfe as algorithm_1
 from reference.d import measures, noncvx_sfw, sfw
-from reference.d.compression import compression, experiment, fill_missing
+from reference.d.compression import compression, experiment
 from sensors import decoded, relative_error, sent
 from thresher import OnlineOrthogonalDictionary, SensorCodec, frank_wolfe, load, save
 from thresher.learning import StochasticFrankWolfe
@@ -177,15 +177,6 @@ def test_frank_wolfe_is_algorithm_1(region, oracle):
         np.testing.assert_allclose(state.G, step.G, **CLOSE)
 
 
-def test_gaps_are_filled_by_the_mean_of_the_sensors_that_report():
-    batches, _, start = planted()
-    hidden = np.random.default_rng(3).random((20, 16, 8)) < 0.2
-    gaps = [np.where(holes, np.nan, Y) for holes, Y in zip(hidden, batches, strict=True)]
-    steps = noncvx_sfw.noncvx_sfw([fill_missing(Y) for Y in gaps], start)
-    for fitted, step in beside(gaps, steps, solver="noncvx_sfw", init=start):
-        np.testing.assert_allclose(fitted.components_, step.D, **CLOSE)
-
-
 def test_section_v_c_learns_first_and_then_codes():
     batches, _, start = planted(L=6)
     first = model(
@@ -236,9 +227,8 @@ def test_aodl_takes_gaps_weights_and_files_and_says_what_it_minimises(tmp_path):
     assert name_of(aodl()) == "aodl"
     lengths = np.linalg.norm(fitted.components_, axis=1)
     assert lengths.max() <= 1 + 1e-12
-    problem, filled = fitted.problem(), fill_missing(Y)
-    C = fitted.transform(Y)
-    assert problem.certificate(filled, C).max() < 1e-9
+    problem, C = fitted.problem(), fitted.transform(Y)
+    assert problem.certificate(fitted.impute(Y), C).max() < 1e-9
     assert problem.regulariser.form.l1 == pytest.approx(1.2 / np.sqrt(8))
     assert (fitted.energies_ >= 0).all()
     save(fitted, tmp_path / "model")

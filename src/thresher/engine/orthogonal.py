@@ -106,11 +106,9 @@ class OrthogonalMethod:
         return state
 
     def load(self, batch: Batch, rows: slice, statistics: Any) -> Array:
-        """A block of samples, gaps filled."""
+        """A block of samples, gaps filled from the observed entries."""
         X, mask = load_block(batch.X, rows, _DOUBLE, batch.entry_weight)
-        if mask is None:
-            return X
-        return filled(X, mask, moments(statistics) if self.learner.predicts_gaps else None)
+        return X if mask is None else filled(X, mask, moments(statistics))
 
     def summariser(self, state: StreamState, batch: Batch) -> Callable[[slice], Summary]:
         """What codes a block on the dictionary of a state, and summarises it."""

@@ -76,8 +76,8 @@ class OnlineOrthogonalDictionary(OnlineModel):
     Notes
     -----
     Missing entries (NaN) are filled by their best linear prediction from the observed entries of
-    the sample, given the second moments of the stream; in the published solvers by the mean of the
-    observed entries of the sample, as in the paper.
+    the sample, given the second moments of the stream. (The paper puts the mean of the sample there
+    before it begins.)
 
     References
     ----------

@@ -7,7 +7,12 @@ import numpy as np
 
 from thresher.encoding import AutoEncoder, CodingProblem
 from thresher.kernels.floors import TINY
-from thresher.learning.orthogonal import START_ITERATIONS, Progress, random_orthogonal
+from thresher.learning.orthogonal import (
+    START_ITERATIONS,
+    Progress,
+    random_orthogonal,
+    second_moments,
+)
 from thresher.learning.statistics import Statistics
 from thresher.linalg import Array
 from thresher.losses import SquaredL2
@@ -20,12 +25,13 @@ _BALL = L2Ball()
 
 @dataclass(frozen=True)
 class CodeStatistics(Statistics):
-    """``A = Σ cᵀc``, ``B = Σ cᵀy``, each sample coded with the dictionary of its time."""
+    """``A = Σ cᵀc``, ``B = Σ cᵀy``, each sample coded with the dictionary of its time; S."""
 
-    AXES: ClassVar[dict[str, str]] = {"A": "KK", "B": "KF"}
+    AXES: ClassVar[dict[str, str]] = {"A": "KK", "B": "KF", "S": "FF"}
 
     A: Array
     B: Array
+    S: Array
     weight: float
 
 
@@ -51,7 +57,6 @@ class AlternatingLearner:
 
     statistics: ClassVar[type[Statistics]] = CodeStatistics
     orthogonal: ClassVar[bool] = False
-    predicts_gaps: ClassVar[bool] = False
     whitens: ClassVar[bool] = False
 
     penalty: float | None = None
@@ -102,7 +107,8 @@ class AlternatingLearner:
 
     def begin(self, Y: Array, weight: Array, D: Array) -> CodeStatistics:
         """``A₀ = 0``, ``B₀ = 0``."""
-        return CodeStatistics(np.zeros((len(D), len(D))), np.zeros(D.shape), 0.0)
+        zero = np.zeros(D.shape)
+        return CodeStatistics(zero, zero, zero, 0.0)
 
     def summarise(self, past: CodeStatistics, D: Array, Y: Array, weight: Array) -> CodeStatistics:
         """Code, and sum up."""
@@ -118,7 +124,8 @@ class AlternatingLearner:
     def _sums(self, D: Array, Y: Array, weight: Array) -> CodeStatistics:
         C = self.codes(Y, D)
         weighted = C * weight[:, None]
-        return CodeStatistics(weighted.T @ C, weighted.T @ Y, float(weight.sum()))
+        S = second_moments(Y, weight)
+        return CodeStatistics(weighted.T @ C, weighted.T @ Y, S, float(weight.sum()))
 
     def _moved(self, sums: CodeStatistics, D: Array) -> Array:
         """Sweeps of block coordinate descent; atoms that no code has used stay."""

@@ -40,8 +40,8 @@ class Progress(NamedTuple):
 class OrthogonalLearner(Protocol):
     """How a square dictionary is learned: what is summed up, and what follows.
 
-    Statistics have the arrays and numbers of their sums at least, ``weight`` among them; and
-    ``S = Σ yᵀy`` if gaps are filled from it, or data whitened.
+    Statistics have the arrays and numbers of their sums at least, ``S = Σ yᵀy`` and ``weight``
+    among them, so that gaps can be filled and data whitened.
     """
 
     @property
@@ -63,10 +63,6 @@ class OrthogonalLearner(Protocol):
     @property
     def region(self) -> ConvexSet:
         """The set that dictionaries lie in."""
-
-    @property
-    def predicts_gaps(self) -> bool:
-        """Whether gaps are filled from S; else by the mean of what was observed in the sample."""
 
     @property
     def whitens(self) -> bool:
@@ -112,7 +108,6 @@ class ByProducts:
     """What learners in the spectral ball share: codes are products."""
 
     region: ClassVar[ConvexSet] = SpectralBall()
-    predicts_gaps: ClassVar[bool] = True
     whitens: ClassVar[bool] = True
 
     def problem(self, D: Array) -> CodingProblem:
@@ -190,7 +185,6 @@ class FrankWolfeLearner(ByProducts):
     """
 
     statistics: ClassVar[type[Statistics]] = GradientStatistics
-    predicts_gaps: ClassVar[bool] = False
 
     averaging: PowerSchedule
     step: PowerSchedule
