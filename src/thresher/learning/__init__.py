@@ -1,5 +1,6 @@
 """Dictionaries from statistics of coded samples: one file per method."""
 
+from thresher.learning.alternating import AlternatingLearner
 from thresher.learning.block_descent import BlockDescent
 from thresher.learning.coded_samples import CodedSamples, linearised_step
 from thresher.learning.diagonal import DiagonalLearner, DiagonalStatistics
@@ -12,8 +13,6 @@ from thresher.learning.forgetting import (
     PowerForgetting,
 )
 from thresher.learning.frank_wolfe import (
-    CONVEX_AVERAGING,
-    CONVEX_STEP,
     PUBLISHED_AVERAGING,
     PUBLISHED_STEP,
     SHIFTED_AVERAGING,
@@ -28,6 +27,7 @@ from thresher.learning.l1_admm import L1DictionaryADMM
 from thresher.learning.medians import median_atoms
 from thresher.learning.oiadmm import DualStatistics, Horizon, OnlineInexactADMM
 from thresher.learning.orthogonal import (
+    START_ITERATIONS,
     FrankWolfeLearner,
     OrthogonalLearner,
     Progress,
@@ -58,11 +58,11 @@ from thresher.learning.surrogate import (
 )
 
 __all__ = [
-    "CONVEX_AVERAGING",
-    "CONVEX_STEP",
     "PUBLISHED_AVERAGING",
     "PUBLISHED_STEP",
     "SHIFTED_AVERAGING",
+    "START_ITERATIONS",
+    "AlternatingLearner",
     "BatchSums",
     "BlockDescent",
     "BufferStatistics",

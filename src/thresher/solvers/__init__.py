@@ -34,7 +34,7 @@ from thresher.solvers.novelty import (
     Online,
     SparseCoding,
 )
-from thresher.solvers.orthogonal import ORTHOGONAL_SOLVERS, SFW, NoncvxSFW, OrthogonalSolver
+from thresher.solvers.orthogonal import AODL, ORTHOGONAL_SOLVERS, SFW, NoncvxSFW, OrthogonalSolver
 from thresher.solvers.robust import (
     BADMM,
     BATCH_ROBUST_SOLVERS,
@@ -50,7 +50,7 @@ opgd, oadmm, bpgd, badmm = OPGD, OADMM, BPGD, BADMM
 oiadmm, admm = OIADMM, ADMM
 online, batch_impl, l2_batch, sparse_coding = Online, BatchImpl, L2Batch, SparseCoding
 rri, ogm, symmetric_rri = RRI, OGM, SymmetricRRI
-noncvx_sfw, sfw = NoncvxSFW, SFW
+noncvx_sfw, sfw, aodl = NoncvxSFW, SFW, AODL
 spsgd, ol_guan, ol_lef, ol_wang, mu = SPSGD, OLGuan, OLLef, OLWang, MU
 
 PUBLISHED: dict[str, type[Published[Any]]] = {
@@ -60,7 +60,7 @@ PUBLISHED: dict[str, type[Published[Any]]] = {
         *(oiadmm, admm),
         *(online, batch_impl, l2_batch, sparse_coding),
         *(rri, ogm, symmetric_rri),
-        *(noncvx_sfw, sfw),
+        *(noncvx_sfw, sfw, aodl),
         *(spsgd, ol_guan, ol_lef, ol_wang, mu),
     )
 }
@@ -86,6 +86,7 @@ __all__ = [
     "Solver",
     "SymmetricSolver",
     "admm",
+    "aodl",
     "badmm",
     "batch_impl",
     "bpgd",
