@@ -4,13 +4,11 @@
 start a detector, then come steps of 1000. A document is novel if its topic has not occurred before
 the step. The area under the ROC curve is given for the steps 1, 2, 5, 6 and 8 (the others have two
 novel documents at most), their mean, and pooled over all steps. All methods see the same words
-with the same weights: (1 + log tf) log(n/df), document frequencies of the steps before.
+with the same weights: (1 + log tf) log(n/df), document frequencies of the steps before. The
+published ONLINE, BATCH-IMPL and L2-BATCH are jobs of ``benchmarks/reproduce/paper_b.py``.
 
 - ``auto``: `NovelDocumentDetector`, directions of constant memory.
 - ``l1 auto``: `OnlineL1Dictionary`, exact codes; the published score. Also with zeros at a tenth.
-- ONLINE: `OnlineL1Dictionary(solver="oiadmm")`.
-- BATCH-IMPL and L2-BATCH: Algorithms 4 and 5, on the terms of at least five documents, in float32,
-  at most 50 iterations and 3 alternations a step, size 200 only.
 - scikit-learn: `MiniBatchDictionaryLearning`, nonnegative, scored by its own objective.
 - nearest neighbour: one minus the largest cosine with any document before, which keeps them all.
 - orthogonal: `OnlineOrthogonalDictionary` on the 500 terms of largest weight in the first documents
@@ -41,6 +39,17 @@ from typing import Any
 
 import numpy as np
 from common import RESULTS, clock, command_line, machine, median_of, read_json, write_json
+from reproduce.documents import (
+    REPORTED,
+    START,
+    STEP,
+    areas,
+    by_detector,
+    of_frequent_words,
+    tdt2,
+    truth,
+    weighted,
+)
 from scipy import sparse
 from scipy.optimize import linprog
 from sklearn.base import clone
@@ -51,66 +60,9 @@ from sklearn.preprocessing import normalize
 from thresher import NovelDocumentDetector, OnlineL1Dictionary, OnlineOrthogonalDictionary
 from thresher.datasets.files import find_data_file
 from thresher.linalg import Array
-from thresher.tasks.novelty.growing_words import GrowingWords
 
-REPORTED = (1, 2, 5, 6, 8)
 SIZES = (50, 100, 150, 200)
-START = STEP = 1000
-RECALLED = {"ONLINE": 0.771, "BATCH-IMPL": 0.788, "L2-BATCH": 0.676}
-"""Means that paper B is remembered to report; never verified, and on another cut of the data."""
-
-
-def tdt2() -> tuple[Any, Array]:
-    with np.load(find_data_file("tdt2_top30_dated.npz"), allow_pickle=False) as z:
-        X = sparse.csr_array(
-            (z["data"].astype(np.float64), z["indices"], z["indptr"]), shape=tuple(z["shape"])
-        )
-        return X, z["label"].astype(np.int64)
-
-
-def steps_of(n: int) -> list[slice]:
-    return [slice(s, min(s + STEP, n)) for s in range(START, n, STEP)]
-
-
-def truth(labels: Array) -> list[Array]:
-    return [~np.isin(labels[s], labels[: s.start]) for s in steps_of(len(labels))]
-
-
-def areas(scores: list[Array], novel: list[Array]) -> dict[str, Any]:
-    each = {
-        i: float(roc_auc_score(n, s))
-        for i, (s, n) in enumerate(zip(scores, novel, strict=True), 1)
-        if n.any()
-    }
-    return {
-        "steps": each,
-        "mean": float(np.mean([each[i] for i in REPORTED if i in each])),
-        "pooled": float(roc_auc_score(np.concatenate(novel), np.concatenate(scores))),
-    }
-
-
 # ------------------------------------------------------------------------------ methods
-
-
-def by_detector(X: Any, **options: Any) -> tuple[list[Array], list[float]]:
-    detector = NovelDocumentDetector(verbose=0, **options).fit(X[:START])
-    scores, seconds = [], []
-    for rows in steps_of(X.shape[0]):
-        with clock() as spent:
-            scores.append(detector.step(X[rows]).scores)
-        seconds.append(spent.processor)
-    return scores, seconds
-
-
-def weighted(X: Any) -> Iterator[tuple[Any, Any]]:
-    """Of every step the weights of its documents, and those of all documents before."""
-    words = GrowingWords()
-    words.enter([str(j) for j in range(X.shape[1])])
-    words.learn(X[:START])
-    yield words.weights(X[:START]), None
-    for rows in steps_of(X.shape[0]):
-        yield words.weights(X[rows]), words.weights(X[: rows.start])
-        words.learn(X[rows])
 
 
 def by_neighbours(X: Any, **options: Any) -> tuple[list[Array], list[float]]:
@@ -175,8 +127,6 @@ Method = Callable[..., tuple[list[Array], list[float]]]
 
 def methods(X: Any, quick: bool) -> Iterator[tuple[str, int, Method, Any, dict[str, Any]]]:
     """Name, size, how, on what, options."""
-    frequent = np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]) >= 5)
-    common = X[:, frequent]
     yield "nearest neighbour", 0, by_neighbours, X, {}
     for size in (100,) if quick else SIZES:
         yield "auto", size, by_detector, X, {"n_components": size}
@@ -184,7 +134,6 @@ def methods(X: Any, quick: bool) -> Iterator[tuple[str, int, Method, Any, dict[s
         yield "l1 auto", size, by_detector, X, {"model": exact}
         lighter = OnlineL1Dictionary(size, zero_weight=0.1, verbose=0, random_state=0)
         yield "l1 auto, zeros .1", size, by_detector, X, {"model": lighter}
-        yield "ONLINE", size, by_detector, common, {"mode": "online", "n_components": size}
     heavy = np.asarray(next(weighted(X))[0].sum(axis=0)).ravel()
     terms = X[:, np.sort(np.argsort(-heavy, kind="stable")[:500])]
     yield "nearest, 500 terms", 500, by_neighbours, terms, {}
@@ -196,9 +145,7 @@ def methods(X: Any, quick: bool) -> Iterator[tuple[str, int, Method, Any, dict[s
         yield f"{name}, published", 500, as_published, terms, {"model": square}
     if quick:
         return
-    yield "scikit-learn", 200, by_scikit_learn, common, {"n_components": 200}
-    yield "BATCH-IMPL", 200, by_detector, common, {"mode": "batch_impl", "n_components": 200}
-    yield "L2-BATCH", 200, by_detector, common, {"mode": "l2_batch", "n_components": 200}
+    yield "scikit-learn", 200, by_scikit_learn, of_frequent_words(X), {"n_components": 200}
 
 
 def part_tdt2(options: argparse.Namespace, record: dict[str, Any]) -> None:
@@ -210,7 +157,7 @@ def part_tdt2(options: argparse.Namespace, record: dict[str, Any]) -> None:
     for name, size, how, data, extra in methods(X, options.quick):
         if options.methods and name not in options.methods:
             continue
-        slow = name in ("BATCH-IMPL", "L2-BATCH", "nearest neighbour", "scikit-learn", "ONLINE")
+        slow = name in ("nearest neighbour", "scikit-learn")
         results, spent = [], []
         for seed in range(1 if slow else options.seeds):
             more = {} if how is by_neighbours else {"random_state": seed}
@@ -275,8 +222,7 @@ def by_linear_program(p: Any, D: Array, lam: float) -> float:
 
 def part_coding(options: argparse.Namespace, record: dict[str, Any]) -> None:
     X, _ = tdt2()
-    sizes = np.flatnonzero(np.bincount(X.indices, minlength=X.shape[1]) >= 5)
-    P = normalize(next(weighted(X[:, sizes]))[0], "l1")
+    P = normalize(next(weighted(of_frequent_words(X)))[0], "l1")
     model = OnlineL1Dictionary(200, verbose=0, random_state=0, tol=1e-6, n_jobs=1).partial_fit(P)
     D = np.asarray(model.components_, dtype=np.float64)
     rows = P[:200]
@@ -394,7 +340,7 @@ PARTS = {"tdt2": part_tdt2, "coding": part_coding, "stream": part_stream, "enter
 def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--methods", nargs="+", help="only these of tdt2, such as auto ONLINE")
+    parser.add_argument("--methods", nargs="+", help="only these of tdt2, such as auto")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--json", type=Path, default=RESULTS / "novelty.json")

@@ -16,8 +16,8 @@ its best layout of eight; their own heads are counted, nothing else.
 - fpzip: the lowest precision that keeps the error, and lossless on rounded values; either order.
 
 **half_lives**: a stream in packets of 256 rows, with one half-life at a time and with ``auto``:
-bytes, dictionaries included, at 10 and 20 %; and the paper's scheme (η₀ largest codes), with its
-⌊N/η₀⌋, for temperature.
+bytes, dictionaries included, at 10 and 20 %; and with ``n_nonzero``, beside the ⌊N/η₀⌋ of the
+paper, for temperature. (The scheme of the paper itself is in ``benchmarks/reproduce``.)
 
 **files**: bytes of files at 10 and 20 %, with dictionaries and without.
 

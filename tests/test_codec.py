@@ -109,7 +109,7 @@ def test_odd_streams(case):
         assert np.nansum((values - Y) ** 2) <= 0.02**2 * np.nansum(Y**2) * (1 + 1e-12)
 
 
-# -------------------------------------------------------------- the paper's scheme
+# ---------------------------------------------------------------- few codes in a row
 
 
 def test_largest_codes_and_a_dictionary_when_the_error_passes_the_bound():

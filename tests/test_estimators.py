@@ -59,7 +59,10 @@ def model(**parameters):
 
 @pytest.mark.parametrize(
     "estimator",
-    [OnlineRobustNMF(5, solver=s) for s in ("auto", "opgd", "oadmm")]
+    [OnlineRobustNMF(5)]
+    + [
+        OnlineRobustNMF(5, solver=s, batch_size=64) for s in ("opgd", "oadmm")
+    ]  # small, as published
     + [RobustNMF(5, solver=s) for s in ("auto", "bpgd", "badmm")],
     ids=str,
 )

@@ -363,7 +363,7 @@ def test_published_steps_without_scaling_have_a_unit():
     """Errata E.3: as printed, the result depends on the unit of the data."""
     X = planted()
     small, large = (
-        model("kl", solver=spsgd(scaled=False), n_passes=1).fit(X * s).components_
+        model("kl", solver=spsgd(as_printed=True), n_passes=1).fit(X * s).components_
         for s in (1e-2, 10)
     )
     assert np.abs(large - small).max() > 0.1
@@ -470,7 +470,7 @@ def test_constant_step_is_that_of_wang():
     _, after, _ = falling.learn(falling.empty(K, F), sums, D, anywhere, free)
     late, _, _ = falling.learn(after, sums, D, anywhere, free)
     ratio = np.abs(late - D).sum() / np.abs(once - D).sum()
-    assert ratio == pytest.approx(10 / 40)  # a/(30 + 10), thirty samples seen
+    assert ratio == pytest.approx(10 / 70)  # a/(60 + 10), sixty samples seen
 
 
 # ------------------------------------------------------------------- sparse, wide, small

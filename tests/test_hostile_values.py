@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 
 from thresher import (
+    L1Dictionary,
     NovelDocumentDetector,
     OnlineNMF,
     OnlineOrthogonalDictionary,
@@ -12,6 +13,7 @@ from thresher import (
 )
 from thresher.engine.first_batch import is_mostly_zero, spread_rows
 from thresher.losses import AlphaDivergence
+from thresher.solvers import admm, batch_impl
 from thresher.streams import Batch
 
 
@@ -113,10 +115,19 @@ def test_documents_are_told_by_their_weights():
     assert not is_mostly_zero(Batch(X))
 
 
-def test_new_documents_take_the_place_of_dead_atoms():
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        {"mode": batch_impl(iterations=50, rounds=3)},
+        {"model": L1Dictionary(6, solver=admm(), max_iter=3, verbose=0)},
+    ],
+    ids=str,
+)
+def test_dead_atoms_are_survived(chosen):
+    """A model of one's own has new documents in their place; published modes keep them."""
     texts = ["rain wind snow", "rain wind ice", "sun sea sand", "sun sea fish"] * 3
     detector = NovelDocumentDetector(
-        6, mode="batch_impl", n_new_atoms=1, max_words=4, random_state=0, verbose=0
+        6, **chosen, n_new_atoms=1, max_words=4, random_state=0, verbose=0
     ).fit(texts)
     for words in ("piano drum", "vote party law", "engine wheel road train"):
         detector.step([words] * 3 + [""])

@@ -460,7 +460,8 @@ def test_objective_is_the_loss_and_never_rises(solver, kind):
     losses = np.array([row.loss for row in fitted.history_])
     assert (np.diff(losses) <= 1e-9 * losses[0]).all()
     assert (fitted.components_ >= 0).all()
-    np.testing.assert_allclose(np.linalg.norm(fitted.components_, axis=1), 1)
+    if solver != "ogm":  # which sees the scale, and leaves it
+        np.testing.assert_allclose(np.linalg.norm(fitted.components_, axis=1), 1)
     # Exact codes are at least as good as those that the fit ended with.
     C = fitted.transform(given, entry_weight=fit.get("entry_weight"))
     w = fit.get("entry_weight", np.ones(X.shape)) * ~np.isnan(X)

@@ -140,6 +140,9 @@ def test_a_codec_names_what_is_wrong():
         "batch_size": NOT_WHOLE,
         "forgetting": [0, -5, NAN, INF, True, "slow", [3]],
         "angle_bits": [*NOT_WHOLE, None, 13],
+        "mode": ["printed", 1, None, [3]],
+        "as_printed": [1, None, "yes"],
+        "number_bytes": [*NOT_WHOLE, None, 2],
     }
     assert wrong.keys() == inspect.signature(SensorCodec).parameters.keys()
     for name, values in wrong.items():

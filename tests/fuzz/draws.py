@@ -122,7 +122,7 @@ PUBLISHED = {
     ManhattanNMF: ("rri", "ogm"),
     OnlineL1Dictionary: ("oiadmm",),
     L1Dictionary: ("admm",),
-    OnlineOrthogonalDictionary: ("noncvx_sfw", "sfw"),
+    OnlineOrthogonalDictionary: ("noncvx_sfw", "sfw", "aodl"),
 }
 
 

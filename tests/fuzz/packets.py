@@ -28,10 +28,12 @@ def rows(rng: np.random.Generator, n: int, N: int) -> np.ndarray:
 
 
 def some_codec(rng: np.random.Generator) -> SensorCodec:
-    """With few rows in a packet, by lattice or by dictionary."""
+    """With few rows in a packet, by lattice, by dictionary, or as in paper D."""
     error = float(rng.choice([0.005, 0.02, 0.1, 0.3]))
     n_nonzero = None if rng.random() < 0.7 else 2
-    return SensorCodec(error=error, n_nonzero=n_nonzero, batch_size=int(rng.integers(1, 40)))
+    mode = "paper" if n_nonzero and rng.random() < 0.5 else "auto"
+    rows = int(rng.integers(1, 40))
+    return SensorCodec(error=error, n_nonzero=n_nonzero, batch_size=rows, mode=mode)
 
 
 def refused(error: Exception) -> str:

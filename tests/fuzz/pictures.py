@@ -224,12 +224,12 @@ def orthogonal_dictionaries_are_orthogonal(rng: Rng) -> str:
     if refused_or(lambda: model.fit(X)) is None:
         return "refused"
     D = model.components_
-    if model.solver != "sfw":
+    if model.solver not in ("sfw", "aodl"):
         near(D @ D.T, np.eye(N), 1e-8, "The Gram matrix")
     codes = model.transform(X)
     kept = N if model.n_nonzero is None else model.n_nonzero
     assert (np.count_nonzero(codes, axis=1) <= kept).all(), "More codes are kept than asked for."
-    if model.solver == "sfw":
+    if model.solver in ("sfw", "aodl"):
         return "right"
     whole = X @ D.T
     least = -np.sort(-np.abs(whole), axis=1)[:, :kept]

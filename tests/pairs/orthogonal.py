@@ -1,4 +1,4 @@
-"""What must hold of an orthogonal dictionary, whose codes are one product."""
+"""What must hold of an orthogonal dictionary, whose codes are one product, and of its peers."""
 
 from typing import Any
 
@@ -10,19 +10,28 @@ from pairs.checks import files_keep_everything, interrupted_fits_resume
 
 
 def check(trial: Trial, model: Any) -> str:
-    """Atoms are orthogonal, codes their products, scores what the largest codes leave out."""
-    data = trial.data
+    """Atoms are orthogonal, codes their products, scores what the largest codes leave out.
+
+    Those of the peers lie in their set; codes of aodl solve their problem.
+    """
+    data, solver = trial.data, trial.parameters["solver"]
+    peer = solver in ("sfw", "aodl")
     D = model.components_.astype(np.float64)
     rounding = 1e-8 if data.exact else 1e-4
     if not trial.parameters["whiten"]:
-        near(D @ D.T, np.eye(len(D)), rounding, "The product of atoms")
+        product = np.eye(len(D)) if peer else D @ D.T
+        near(product, np.eye(len(D)), rounding, "The product of atoms")
+        near(model.dictionary_set_.project(D), D, rounding, "The projection of atoms")
     with Unchanged(model):
         C = quietly(lambda: model.transform(data.X, **data.weights))
         everything = quietly(lambda: _all_codes(model, data))
         files_keep_everything(model, data)
         certificates = model.certificates(data.X, C, **data.weights)
     seen = data.W > 0
-    if trial.parameters["solver"] != "sfw":  # whose atoms lie in the ball, not on its surface
+    whole = quietly(lambda: model.impute(np.where(seen, data.numbers, np.nan)))
+    if solver == "aodl":
+        assert model.problem().certificate(whole, everything).max() <= rounding, "Codes are poor."
+    if not peer:
         said = np.where(seen, everything @ D, 0)
         near(said, np.where(seen, data.numbers, 0), rounding, "A prediction")
     assert certificates.max() <= rounding, f"Codes have a certificate of {certificates.max():.2g}."
@@ -32,7 +41,7 @@ def check(trial: Trial, model: Any) -> str:
         _largest_are_kept(C, everything, D, kept)
     objective = quietly(lambda: model.objective_samples(data.X, **data.weights))
     if kept is not None:
-        whole = data.numbers if trial.parameters["solver"] == "sfw" else everything @ D
+        whole = whole if peer else everything @ D
         left = (whole - C.astype(np.float64) @ D) ** 2
         near(objective, left.sum(axis=1) / 2, 10 * rounding, "An objective")
     interrupted_fits_resume(trial)

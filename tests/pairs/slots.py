@@ -26,6 +26,7 @@ SOLVERS: dict[str, dict[str, Any]] = {
     "OnlineOrthogonalDictionary": solvers.ORTHOGONAL_SOLVERS,
     "OnlineRobustNMF": solvers.ONLINE_ROBUST_SOLVERS,
     "RobustNMF": solvers.BATCH_ROBUST_SOLVERS,
+    "SymmetricManhattanNMF": solvers.SYMMETRIC_SOLVERS,
 }
 
 NOT_CROSSED = frozenset(

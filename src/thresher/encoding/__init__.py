@@ -21,7 +21,12 @@ from thresher.encoding.newton import Newton
 from thresher.encoding.oadmm import OutlierADMM
 from thresher.encoding.opgd import ProjectedGradient
 from thresher.encoding.problem import DENSE, CodingProblem, Rows
-from thresher.encoding.subgradient import ProjectedSubgradient, published_rule
+from thresher.encoding.subgradient import (
+    NoMoreGain,
+    ProjectedSubgradient,
+    Rule,
+    published_rule,
+)
 
 __all__ = [
     "DENSE",
@@ -44,12 +49,14 @@ __all__ = [
     "MultiplicativeUpdates",
     "Never",
     "Newton",
+    "NoMoreGain",
     "OutlierADMM",
     "ProjectedGradient",
     "ProjectedSubgradient",
     "Rough",
     "RoughEncoder",
     "Rows",
+    "Rule",
     "Settled",
     "SmallChange",
     "SparseFit",

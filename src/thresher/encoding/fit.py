@@ -96,13 +96,14 @@ class Fit(ABC):
 
 @dataclass
 class DenseFit(Fit):
-    """Of a dense block."""
+    """Of a dense block; with ``outliers`` that were not chosen by the loss, if there are any."""
 
     loss: Loss
     X: Array
     C: Array
     D: Array
     weight: Array | None = None
+    outliers: Array | None = None
 
     @cached_property
     def prediction(self) -> Array:
@@ -128,7 +129,12 @@ class DenseFit(Fit):
 
     @cached_property
     def _value_and_gradient(self) -> Pair:
-        return self.loss.value_and_gradient(self.X, self.prediction, self.weight)
+        if self.outliers is None:
+            return self.loss.value_and_gradient(self.X, self.prediction, self.weight)
+        envelope = self.loss.envelope
+        assert envelope is not None  # nobody else has outliers
+        given = self.X, self.prediction, self.outliers, self.weight
+        return envelope.value_with(*given), envelope.gradient_with(*given)
 
     @cached_property
     def _split(self) -> Pair:

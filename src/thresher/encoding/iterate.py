@@ -41,12 +41,15 @@ class Encoding:
     n_iter : array of shape (n,)
     certificate : array of shape (n,)
         `CodingProblem.certificate` of every row; NaN where it was not asked for.
+    outliers : array of shape (n, F) or None
+        Those that the solver ended with, if they are not the best ones for its codes.
     """
 
     codes: Array
     status: NDArray[np.int8]
     n_iter: NDArray[np.int32]
     certificate: Array
+    outliers: Array | None = None
 
     @classmethod
     def certified(
@@ -113,6 +116,10 @@ class RowSolver(ABC):
         """The objective at those codes, as the solver's own stop sees it."""
         return block.objective(self.codes(block, state))
 
+    def outliers(self, block: Block, state: State) -> Array | None:
+        """The outliers of the state, if they are not the best ones for those codes."""
+        return None
+
 
 @runtime_checkable
 class BlockEncoder(Protocol):
@@ -150,7 +157,7 @@ class SmallChange(Stop):
     tol: float = 1e-3
 
     def done(self, solver: RowSolver, block: Block, state: State) -> NDArray[np.bool_]:
-        """Compare with the objective that the last call left in the state."""
+        """Compare with the objective that the last call, or the start, left in the state."""
         now = solver.objective(block, state)
         before = state.get("objective", np.full_like(now, np.inf))
         state["objective"] = now
@@ -227,6 +234,8 @@ class Encoder:
         n_iter = np.full(n, self.max_iter, dtype=np.int32)
         rows, block = np.arange(n), Block(problem, X, weight)
         state = self.solver.start(block, start)
+        own = self.solver.outliers(block, state)
+        outliers = None if own is None else np.zeros_like(own)
         iteration = 0
         while rows.size and iteration < self.max_iter:
             look = min(self.stop.next_look(iteration), self.max_iter)
@@ -239,7 +248,13 @@ class Encoder:
             status[rows[broken]] = Status.NOT_FINITE
             current[broken] = 0
             leaving = done | broken
-            if iteration == self.max_iter:
+            last = iteration == self.max_iter
+            if outliers is not None and (last or leaving.any()):
+                own = self.solver.outliers(block, state)
+                assert own is not None
+                own[broken] = 0
+                outliers[rows[leaving | last]] = own[leaving | last]
+            if last:
                 codes[rows] = current
             elif leaving.any():
                 codes[rows[leaving]], n_iter[rows[leaving]] = current[leaving], iteration
@@ -249,4 +264,4 @@ class Encoder:
         certificate = np.full(n, np.nan, dtype=X.dtype)
         if self.certify:
             certificate = problem.certificate(X, codes, weight)
-        return Encoding(codes, status, n_iter, certificate)
+        return Encoding(codes, status, n_iter, certificate, outliers)

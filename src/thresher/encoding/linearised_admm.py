@@ -25,9 +25,9 @@ class LinearisedADMM(RowSolver):
 
         C' ← [C + (κ/φ)(U Dᵀ − λ)]₊                  ρ ← ρ + γ(U − ρ − φ(C' − C) D).
 
-    φ is for documents that sum to one; others are taken as if they did, so that it has no unit.
-    ``κλmax + γ`` exceeds 2, where convergence is proven, and still it converges (errata B.2),
-    slowly: score with exact codes.
+    φ has the inverse unit of the data: 5 is for documents that sum to one. ``κλmax + γ`` exceeds 2,
+    where convergence is proven, and still it converges (errata B.2), slowly: score with exact
+    codes.
 
     Codes never see features that no atom has, so those are left out; and if atoms have few
     features, as those of documents do, products only touch these.
@@ -55,30 +55,28 @@ class LinearisedADMM(RowSolver):
         columns, D = _used(problem)
         weight = block.weight
         seen = block.X if weight is None else np.where(weight > 0, block.X, 0)
-        size = np.asarray(abs(seen).sum(axis=1)).reshape(-1, 1)
+        size = np.asarray(abs(seen).sum(axis=1)).ravel()
         X = seen[:, columns]
         X = X.toarray() if hasattr(X, "toarray") else X  # the dual is dense
         n, K = X.shape[0], len(problem.D)
         C = np.zeros((n, K), dtype=X.dtype) if codes is None else np.array(codes, dtype=X.dtype)
-        phi = X.dtype.type(self.phi) / np.where(size > 0, size, 1)
         moved = np.full(n, np.inf, dtype=X.dtype)
         bound = kinks.bounds(X, None if weight is None else weight[:, columns])
         bound = np.ones((n, 1), dtype=X.dtype) if bound is None else bound
-        state = {"C": C, "residual": X - _predicted(C, D), "dual": np.zeros_like(X), "phi": phi}
+        state = {"C": C, "residual": X - _predicted(C, D), "dual": np.zeros_like(X), "size": size}
         return state | {"bound": bound, "primal": moved, "change": moved.copy()}
 
     def steps(self, block: Block, state: State, times: int) -> None:
         """Rounds of Algorithm 2."""
         problem = block.problem
         _, D = _used(problem)
-        phi, bound, number = state["phi"], state["bound"], block.X.dtype.type
-        kappa = number(self.kappa / problem.dictionary_norm)
+        bound, number = state["bound"], block.X.dtype.type
+        phi, step = number(self.phi), number(self.kappa / problem.dictionary_norm / self.phi)
         for _ in range(times):
             C, dual, residual = state["C"], state["dual"], state["residual"]
             U = phi * residual
             U += dual
             np.clip(U, -bound, bound, out=U)
-            step = kappa / phi
             new = problem.regulariser.prox(C + step * _correlated(U, D), step)
             towards = _predicted(new - C, D)
             residual -= towards
@@ -86,8 +84,8 @@ class LinearisedADMM(RowSolver):
             U -= dual
             U -= towards  # φ(P − C' D − E)
             state["C"] = new
-            state["primal"] = np.abs(U).sum(axis=1) / number(self.phi)
-            state["change"] = np.abs(new - C).sum(axis=1)
+            state["primal"] = np.abs(U).sum(axis=1) / phi
+            state["change"] = np.abs(new - C).max(axis=1) / step
             U *= number(self.gamma)
             dual += U
 
@@ -123,15 +121,16 @@ def _correlated(U: Array, D: Any) -> Array:
 
 @dataclass(frozen=True)
 class Settled(Stop):
-    """Stop a row when it meets its constraint and its codes rest.
+    """Stop a row when it meets its constraint and its codes rest: both residuals are small.
 
-    ``‖P − C D − E‖₁ ≤ tol ‖p‖₁``, and codes moved by no more than ``tol`` of their sum.
+    ``‖p − c D − e‖₁ ≤ tol ‖p‖₁`` on the features that atoms have, and ``(φ/κ) max |c' − c| ≤ tol
+    max_k ‖d_k‖₁``, which is the largest slope that a code can have. The paper only says "to
+    convergence" (errata B.9).
     """
 
     tol: float = 1e-3
 
     def done(self, solver: RowSolver, block: Block, state: State) -> NDArray[np.bool_]:
         """Look at what the last step left in the state."""
-        total = np.abs(state["C"]).sum(axis=1)
-        rests = state["change"] <= self.tol * total
-        return np.asarray(rests & (state["primal"] <= self.tol))
+        rests = state["change"] <= self.tol * np.abs(block.problem.D).sum(axis=1).max()
+        return np.asarray(rests & (state["primal"] <= self.tol * state["size"]))

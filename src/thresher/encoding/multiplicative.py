@@ -25,7 +25,18 @@ class MultiplicativeUpdates(RowSolver):
 
     Codes below a tiny share of their row's largest are flushed to zero, from where they do not
     return: ever smaller numbers would slow the arithmetic down.
+
+    Parameters
+    ----------
+    exponent : float, optional
+        γ, if it is to be another one.
+    lift : float
+        Codes to start from are at least this share of the mean of their row: a zero would stay,
+        a thousandth of the mean can still grow.
     """
+
+    exponent: float | None = None
+    lift: float = 1e-3
 
     def requires(self, problem: CodingProblem, rows: Rows) -> str | None:
         """What multiplications can do."""
@@ -43,9 +54,9 @@ class MultiplicativeUpdates(RowSolver):
         """Equal codes that explain the mass of the row; given ones must be positive to move."""
         if codes is None:
             codes = block.even_codes()
-        else:
-            # A zero would stay; a thousandth of the mean can still grow.
-            codes = np.maximum(codes, codes.dtype.type(1e-3) * codes.mean(axis=1, keepdims=True))
+        elif self.lift:
+            least = codes.dtype.type(self.lift) * codes.mean(axis=1, keepdims=True)
+            codes = np.maximum(codes, least)
         C = block.problem.regulariser.region.project(codes)
         return {"C": C, "value": block.objective(C)}
 
@@ -72,7 +83,8 @@ class MultiplicativeUpdates(RowSolver):
             positive, negative = _unsigned(positive, negative), _unsigned(negative, positive)
         ratio = np.where(positive > 0, negative / np.where(positive > 0, positive, 1), 1)
         powers = problem.loss.powers
-        exponent = np.full((len(C), 1), 1.0 if powers is None else 1 / sum(powers), dtype=C.dtype)
+        proven = 1.0 if powers is None else 1 / sum(powers)
+        exponent = np.full((len(C), 1), self.exponent or proven, dtype=C.dtype)
         for _ in range(_HALVINGS):
             moved = region.project(C * ratio**exponent)
             moved[moved < number(_LEAST_CODE) * moved.max(axis=1, keepdims=True)] = 0

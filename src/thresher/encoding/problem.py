@@ -110,10 +110,12 @@ class CodingProblem:
         sums: Array = self.D.sum(axis=1, dtype=np.float64).astype(self.D.dtype)
         return sums
 
-    def fit(self, X: Any, C: Array, weight: Array | None = None) -> DenseFit | SparseFit:
-        """What the loss says of some codes."""
+    def fit(
+        self, X: Any, C: Array, weight: Array | None = None, outliers: Array | None = None
+    ) -> DenseFit | SparseFit:
+        """What the loss says of some codes, with the best outliers or with given ones."""
         if not sparse.issparse(X):
-            return DenseFit(self.loss, X, C, self.D, weight)
+            return DenseFit(self.loss, X, C, self.D, weight, outliers)
         loss: Any = self.loss  # one that stays sparse is a sum over entries
         return SparseFit(loss, X, C, self.D, self.transposed, self.row_sums, lambda: self.gram)
 
@@ -121,8 +123,12 @@ class CodingProblem:
         """``loss(x, cD) + φ(c)`` of every row."""
         return self.fit(X, C, weight).values() + self.regulariser.value(C)
 
-    def gradient(self, X: Any, C: Array, weight: Array | None = None) -> Array:
-        """Gradient of the loss in the codes, ``∇loss·Dᵀ``."""
+    def gradient(
+        self, X: Any, C: Array, weight: Array | None = None, outliers: Array | None = None
+    ) -> Array:
+        """Gradient of the loss in the codes, ``∇loss·Dᵀ``, at the best or at given outliers."""
+        if outliers is not None:
+            return DenseFit(self.loss, X, C, self.D, weight, outliers).gradient @ self.D.T
         if not sparse.issparse(X):
             return self.loss.gradient(X, C @ self.D, weight) @ self.D.T
         positive, negative = self.fit(X, C).code_slopes()

@@ -1,7 +1,7 @@
 """The two loops, state, history, callbacks, progress and the thread pool."""
 
 from thresher.engine.alternate import Alternation, alternate
-from thresher.engine.batch import BatchADMM, BatchProblem, ExactAlternation
+from thresher.engine.batch import BatchProblem, ExactAlternation
 from thresher.engine.callbacks import (
     Callback,
     Step,
@@ -10,6 +10,7 @@ from thresher.engine.callbacks import (
     begin_callbacks,
     list_callbacks,
 )
+from thresher.engine.dictionary_first import DictionaryFirst
 from thresher.engine.explained import Energies, UnexplainedWarning
 from thresher.engine.history import History, HistoryRow
 from thresher.engine.method import OnlineMethod
@@ -18,6 +19,7 @@ from thresher.engine.orthogonal import OrthogonalMethod
 from thresher.engine.plan import Candidate, Plan
 from thresher.engine.pool import Pool
 from thresher.engine.progress import ProgressBar
+from thresher.engine.robust_batch import BatchADMM, BatchGradient
 from thresher.engine.seen import SeenRange
 from thresher.engine.starts import best_start
 from thresher.engine.state import StreamState, Summary
@@ -28,9 +30,11 @@ __all__ = [
     "OVERFLOW",
     "Alternation",
     "BatchADMM",
+    "BatchGradient",
     "BatchProblem",
     "Callback",
     "Candidate",
+    "DictionaryFirst",
     "Energies",
     "ExactAlternation",
     "History",

@@ -38,15 +38,21 @@ Report = Callable[[int, float, float], bool]
 """Told of each round (its number, objective after codes, after dictionary); True ends the fit."""
 
 
-def alternate(method: Alternation, report: Report, max_rounds: int, tol: float) -> int:
-    """Alternate until the objective settles (never if ``tol`` is 0); the number of rounds."""
+def alternate(
+    method: Alternation, report: Report, max_rounds: int, tol: float, change: float | None = None
+) -> int:
+    """Alternate until the objective settles (never if ``tol`` is 0); the number of rounds.
+
+    It has settled where it changes by ``tol`` of what it is, or by ``change`` where that is given.
+    """
     last = method.objective()
     for number in range(1, max_rounds + 1):
         method.improve_codes()
         after_codes = method.objective()
         method.improve_dictionary()
         now = method.objective()
-        settled = tol > 0 and last < float("inf") and abs(last - now) <= tol * abs(last)
+        small = tol * abs(last) if change is None else change
+        settled = tol > 0 and last < float("inf") and abs(last - now) <= small
         if report(number, after_codes, now) or settled:
             return number
         last = now

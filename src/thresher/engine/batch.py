@@ -1,6 +1,6 @@
-"""Batch methods of paper A (supplement S-2) for the second loop."""
+"""Codes by any encoder and dictionaries by any learner, in turns, for the second loop."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import reduce
 from operator import add
 from typing import Any
@@ -13,8 +13,7 @@ from thresher.engine.method import OnlineMethod
 from thresher.engine.pool import Pool
 from thresher.learning import Learner
 from thresher.linalg import Array
-from thresher.losses import Envelope, Loss
-from thresher.sets import Reals
+from thresher.losses import Loss
 from thresher.streams import Batch
 
 # By judgement: steps of a learner, each more cautious, before a dictionary stays as it is, and the
@@ -81,9 +80,8 @@ class BatchProblem:
 class ExactAlternation:
     """Codes by an encoder, warm-started and never worsened; dictionary by a learner's step.
 
-    With one proximal gradient step for each half this is BPGD, (S-8)–(S-10); with one
-    multiplicative update for each it is that of Lee and Seung and its kin; with an exact encoder
-    it is ``auto``. The objective never rises.
+    With one multiplicative update for each half it is that of Lee and Seung and its kin; with an
+    exact encoder it is ``auto``. The objective never rises.
     """
 
     problem: BatchProblem
@@ -119,15 +117,7 @@ class ExactAlternation:
 
     def improve_dictionary(self) -> None:
         """Take the learner's step; if the objective rose, a more cautious one, or none."""
-        learner = self.problem.method.learner
-        coding = self.problem.learning(self.D)
-
-        def work(rows: slice) -> Any:
-            X, weight = self.problem.load(rows)
-            fit = coding.fit(X, self.C[rows], weight)
-            return learner.summarise(fit, self.problem.sample_weight[rows])
-
-        sums = reduce(add, self.pool.map(work, self.problem.blocks()))
+        learner, sums = self.problem.method.learner, self._summed()
         D, C, losses, last = self.D, self.C, self.losses, self.objective()
         for _ in range(_TRIALS):
             self._move(learner, sums)
@@ -135,6 +125,16 @@ class ExactAlternation:
                 return
             self.D, self.C, self.losses = D, C, losses
             learner = learner.cautious()
+
+    def _summed(self) -> Any:
+        learner, coding = self.problem.method.learner, self.problem.learning(self.D)
+
+        def work(rows: slice) -> Any:
+            X, weight = self.problem.load(rows)
+            fit = coding.fit(X, self.C[rows], weight)
+            return learner.summarise(fit, self.problem.sample_weight[rows])
+
+        return reduce(add, self.pool.map(work, self.problem.blocks()))
 
     def _move(self, learner: Learner, sums: Any) -> None:
         method, free = self.problem.method, self.problem.free(len(self.D))
@@ -161,90 +161,3 @@ class ExactAlternation:
             return coding.objective(X, self.C[rows], weight)
 
         self.losses = np.concatenate(self.pool.map(work, self.problem.blocks()))
-
-
-@dataclass
-class BatchADMM:
-    """BADMM, (S-12)–(S-20): codes H, outliers R and dictionary W with copies U, Q, Ψ and duals.
-
-    The copies are feasible; they are what the objective sees and what is returned (errata A.5). It
-    is the one method that stores the outliers of all samples. Missing entries have free outliers,
-    which absorb them.
-    """
-
-    problem: BatchProblem
-    Psi: Array
-    U: Array
-    rho: float = 1.0
-    Q: Array = field(init=False)
-    R: Array = field(init=False)
-    H: Array = field(init=False)
-    W: Array = field(init=False)
-
-    def __post_init__(self) -> None:
-        envelope = self.problem.loss.envelope
-        if envelope is None:
-            raise ValueError(
-                f"badmm splits outliers from the squared loss and cannot use {self.problem.loss}; "
-                "use solver='auto'."
-            )
-        self.envelope: Envelope = envelope
-        self.X, self.weight = self.problem.load(slice(0, self.problem.batch.n_samples))
-        if self.weight is not None and not np.isin(self.weight, (0, 1)).all():
-            raise ValueError("badmm knows missing entries but no other weights; use solver='auto'.")
-        self.H, self.W = self.U.copy(), self.Psi.copy()
-        self.R = np.zeros_like(self.X)
-        self.Q = self.R.copy()
-        self.A, self.B, self.Delta = (np.zeros_like(Z) for Z in (self.H, self.R, self.W))
-
-    @property
-    def D(self) -> Array:  # noqa: N802 - the notation
-        """The feasible dictionary."""
-        return self.Psi
-
-    @property
-    def C(self) -> Array:  # noqa: N802 - the notation
-        """The feasible codes."""
-        return self.U
-
-    def improve_codes(self) -> None:
-        """(S-12), (S-13) and the copies and duals of codes and outliers."""
-        rho, X, loss = self.rho, self.X, self.envelope
-        eye = np.eye(len(self.W), dtype=X.dtype)
-        right = (X - self.R) @ self.W.T + rho * self.U - self.A
-        self.H = np.linalg.solve(self.W @ self.W.T + rho * eye, right.T).T
-        residual = X - self.H @ self.W
-        V = (rho * self.Q + residual - self.B) / (1 + rho)
-        R = loss.penalty.prox(self._seen(V), 1 / (1 + rho), Reals())
-        self.R = R if self.weight is None else np.where(self.weight > 0, R, residual)
-        self.U = self.problem.method.code_regulariser.prox(self.H + self.A / rho, 1 / rho)
-        Q = loss.region.project(self.R + self.B / rho)
-        self.Q = Q if self.weight is None else np.where(self.weight > 0, Q, self.R)
-        self.A = self.A + rho * (self.H - self.U)
-        self.B = self.B + rho * (self.R - self.Q)
-
-    def improve_dictionary(self) -> None:
-        """(S-14) and the copy and dual of the dictionary, for the atoms that are free."""
-        rho, free = self.rho, self.problem.free(len(self.Psi))
-        sample = self.problem.sample_weight.astype(self.H.dtype)[:, None]
-        sample = sample / sample.mean()
-        gram = (self.H * sample).T @ self.H + rho * np.eye(self.H.shape[1], dtype=self.H.dtype)
-        cross = (self.H * sample).T @ (self.X - self.R)
-        W = np.linalg.solve(gram, cross - self.Delta + rho * self.Psi)
-        step = len(self.X) / rho  # the penalty is relative to the mean loss, this is the sum
-        Psi = self.problem.method.dictionary_regulariser.prox(W + self.Delta / rho, step)
-        W[~free], Psi[~free] = self.Psi[~free], self.Psi[~free]
-        self.W, self.Psi = W, Psi
-        self.Delta = self.Delta + rho * (W - Psi)
-
-    def objective(self) -> float:
-        """The objective of (S-7) at the copies, per sample."""
-        fit = self.envelope.value_with(self.X, self.U @ self.Psi, self._seen(self.Q), self.weight)
-        return self.problem.mean(fit + self.problem.method.code_regulariser.value(self.U), self.Psi)
-
-    def certificate(self) -> float:
-        """Of the first few codes."""
-        return self.problem.certificate(self.D, self.C)
-
-    def _seen(self, V: Array) -> Array:
-        return V if self.weight is None else np.where(self.weight > 0, V, 0)

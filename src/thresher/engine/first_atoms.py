@@ -20,6 +20,7 @@ from thresher.learning import (
     sample_length,
 )
 from thresher.linalg import Array
+from thresher.sets import Reals
 from thresher.streams import Batch
 
 _FEW_ENTRIES = 1 << 19
@@ -38,9 +39,11 @@ def first_atoms(
 ) -> Array:
     """Feasible atoms from the first batch."""
     n_features, loss = batch.X.shape[1], parts.loss(1.0)
-    region = parts.dictionary_regulariser.region
+    region = Reals() if parts.strays else parts.dictionary_regulariser.region
     positive = loss.positive_prediction
     stays_sparse = parts.stays_sparse(batch)
+    if init is None:
+        init = parts.own_start
     if init is None:
         init = "mean" if positive and stays_sparse else "samples"
         if not loss.smooth and loss.stays_sparse and is_mostly_zero(batch):

@@ -29,6 +29,8 @@ class HistoryRow(NamedTuple):
     """What the dictionary step minimises, for methods that sum up a surrogate (paper A, (11))."""
     gap: float = float("nan")
     """The Frank–Wolfe gap before the step, for methods that have one (paper D)."""
+    regret: float = float("nan")
+    """What the regret against the best fixed dictionary cannot exceed (OIADMM, paper B)."""
 
 
 class History:
@@ -63,7 +65,7 @@ class History:
         return self.to_array()[:, HistoryRow._fields.index(name)]
 
     def to_array(self) -> Array:
-        """All rows as a float64 array of shape (steps, 8)."""
+        """All rows as a float64 array of shape (steps, 9)."""
         return np.array(self._rows, dtype=np.float64).reshape(-1, len(HistoryRow._fields))
 
     @classmethod

@@ -66,7 +66,7 @@ class OnlineMethod(MethodParts):
             rng = np.random.default_rng([seed, 0])
             D = first_atoms(self, batch, init, n_components, dtype, rng)
         else:
-            D = self.dictionary_regulariser.region.project(init)
+            D = init if self.strays else self.dictionary_regulariser.region.project(init)
             if self.frozen is not None:  # what is frozen stays as the user gave it
                 D[self.frozen] = init[self.frozen]
         return np.ascontiguousarray(D, dtype=dtype)
@@ -120,9 +120,11 @@ class OnlineMethod(MethodParts):
         def code_and_summarise(rows: slice) -> Summary:
             X, weight, _ = self.load(batch, rows, state.D.dtype)
             sample_weight = None if batch.sample_weight is None else batch.sample_weight[rows]
-            codes = self.encode(problem, X, weight)
-            first = rows.start == 0
-            summary = self.summarise(problem, X, weight, sample_weight, codes, threshold, first)
+            encoding = self.encoder.encode(problem, X, weight)
+            codes, outliers, first = encoding.codes, encoding.outliers, rows.start == 0
+            summary = self.summarise(
+                problem, X, weight, sample_weight, codes, threshold, first, outliers
+            )
             if not measured:
                 return summary
             sizes, weights = residual_sizes(shown, X, weight, sample_weight, codes)
@@ -143,9 +145,13 @@ class OnlineMethod(MethodParts):
         C: Array,
         threshold: float = 1.0,
         first: bool = False,
+        outliers: Array | None = None,
     ) -> Summary:
-        """Statistics of a coded block; ``first`` asks for the certificate of rows, and energies."""
-        fit = problem.fit(X, C, weight)
+        """Statistics of a coded block; ``first`` asks for the certificate of rows, and energies.
+
+        ``outliers`` are those of the encoder, if they are not the best ones for its codes.
+        """
+        fit = problem.fit(X, C, weight, outliers)
         loss = fit.values() + problem.regulariser.value(C)
         if sample_weight is not None:
             loss = loss * sample_weight

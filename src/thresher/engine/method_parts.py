@@ -66,6 +66,10 @@ class MethodParts:
     own_unit : bool
         Whether samples are computed with as they are, as published solvers do; otherwise in a unit
         that is measured on the first of them.
+    own_start : str or None
+        What ``init="auto"`` stands for, if the method was published with a start.
+    strays : bool
+        Whether the dictionary may lie outside of its set, as printed starts and free copies do.
     unit : float
         What samples are divided by, see `in_unit`.
     """
@@ -86,6 +90,8 @@ class MethodParts:
     averaging: float = 0.0
     revive: bool = True
     own_unit: bool = True
+    own_start: str | None = None
+    strays: bool = False
     unit: float = 1.0
 
     # ------------------------------------------------------------------ samples

@@ -20,7 +20,7 @@ from thresher.learning import (
     principal_directions,
     random_orthogonal,
 )
-from thresher.linalg import Array, block_slices, load_block, polar
+from thresher.linalg import Array, block_slices, load_block
 from thresher.streams import Batch
 
 _DOUBLE = np.dtype(np.float64)
@@ -29,7 +29,7 @@ _HIGHEST_POWER = 4  # of the data, in the gradient of the ℓ4 norm
 
 @dataclass(frozen=True)
 class OrthogonalMethod:
-    """A learner of orthogonal dictionaries, and what each verb does with it.
+    """A learner of square dictionaries, and what each verb does with it.
 
     Parameters
     ----------
@@ -42,15 +42,12 @@ class OrthogonalMethod:
     whiten : bool
         Learn from ``y M^(−1/2)``, M the second moments so far: for complete dictionaries whose
         atoms are not orthogonal. What is shown is then ``D M^(1/2)``.
-    n_start : int
-        Iterations of the batch version on the first batch.
     """
 
     learner: OrthogonalLearner
     n_scored: int
     forgetting: Forgetting = field(default_factory=PlainAverage)
     whiten: bool = False
-    n_start: int = 20
 
     # ---------------------------------------------------------------- starting
 
@@ -70,15 +67,13 @@ class OrthogonalMethod:
             Y = Y @ _roots(M)[1]
         rng = np.random.default_rng([seed, 0])
         if not isinstance(init, str):
-            D = polar(np.asarray(init, dtype=np.float64))
+            D = self.learner.nearest(np.asarray(init, dtype=np.float64))
         elif init == "random":
             D = random_orthogonal(N, rng)
         elif init == "pca":
             D = principal_directions((Y * weight[:, None]).T @ Y)
         else:
-            D = self.learner.first_guess(Y, weight, rng)
-            for _ in range(self.n_start):
-                D = self.learner.improved(Y, weight, D)
+            D = self.learner.start(Y, weight, rng)
         D = np.ascontiguousarray(D, dtype=dtype)
         statistics = self.learner.begin(Y, weight, D.astype(np.float64))
         return StreamState(D, D, statistics, seed)
@@ -127,7 +122,7 @@ class OrthogonalMethod:
             given = batch.sample_weight
             weight = np.ones(len(Y)) if given is None else given[rows].astype(np.float64)
             samples = Y if whitener is None else Y @ whitener
-            loss = float(weight @ self.losses(Y, samples @ D.T, atoms))
+            loss = float(weight @ self.losses(Y, self.learner.codes(samples, D), atoms))
             sums = self.learner.summarise(past, D, samples, weight)
             if whitener is not None:  # moments are of the samples as they came
                 sums = replace(sums, S=(Y * weight[:, None]).T @ Y)
@@ -176,7 +171,7 @@ class OrthogonalMethod:
 
         def code(rows: slice) -> tuple[Array, Array]:
             Y = self.load(batch, rows, state.statistics)
-            return Y, (Y if whitener is None else Y @ whitener) @ D.T
+            return Y, self.learner.codes(Y if whitener is None else Y @ whitener, D)
 
         return code
 

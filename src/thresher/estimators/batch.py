@@ -63,7 +63,6 @@ class BatchModel(GrowingModel):
     _stream_batch = 256
     _stream_passes = 3
 
-    @told_in_words()
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, entry_weight: Any = None
     ) -> Self:
@@ -77,38 +76,62 @@ class BatchModel(GrowingModel):
         sample_weight : array-like of shape (n,), optional
         entry_weight : array-like of shape (n, F), optional
         """
+        self._fit(X, sample_weight, entry_weight)
+        return self
+
+    @told_in_words()
+    def _fit(
+        self,
+        X: Any,
+        sample_weight: Any = None,
+        entry_weight: Any = None,
+        goes_on: bool = False,
+        codes: Array | None = None,
+    ) -> Array:
+        """`fit`, or on from the atoms that are there and codes of them; the last codes."""
         list_callbacks(self)
         self._check_parameters()
         begin_callbacks(self)
-        samples = self._checked(X, known=False)
+        samples = self._checked(X, known=goes_on)
         batch = self._batch(samples, sample_weight, entry_weight)
-        state = self._begin(batch, self._draw_seed())
+        state = self._state if goes_on else self._begin(batch, self._draw_seed())
         chosen = self._planned(len(state.D)).begun_with(state)
         method = chosen.method.in_unit_of(state)
         state = method.measure_range(state.having_seen(batch), batch)
         method.problem(state).loss.check_weight(batch.entry_weight)
         with unchanged_if_refused(self) as attempt, Pool(self.n_jobs) as pool:
-            self._learn_features(X)
-            self._forget_everything()
+            if not goes_on:
+                self._learn_features(X)
+                self._forget_everything()
             self._adopt(state, Position())
             if chosen.streaming is not None:
                 self._stream_first(chosen.streaming, batch, pool)
-            codes, stopped = self._learn(method, batch, pool, attempt)
+            codes, stopped = self._learn(method, batch, pool, attempt, codes)
         if not stopped:
             self._warn_of_size(self._energies(method, batch, codes))
-        return self
+        return codes
 
     # ------------------------------------------------------------------- details
 
     def _learn(
-        self, method: OnlineMethod, batch: Batch, pool: Pool, attempt: Attempt
+        self,
+        method: OnlineMethod,
+        batch: Batch,
+        pool: Pool,
+        attempt: Attempt,
+        codes: Array | None,
     ) -> tuple[Array, bool]:
-        ask, codes = partial(attempt.stops, list(self.callbacks or ())), None
+        ask = partial(attempt.stops, list(self.callbacks or ()))
         if method.outlier_weight.measures == "residuals":
             codes, stopped = self._learn_noise(method, batch, pool, ask)
             if stopped or method.dictionary_loss is None:
                 return codes, stopped
         return self._rounds(method, batch, pool, codes, self.max_iter, ask)
+
+    def _rounds_left(self) -> int:
+        """Published solvers make at most ``max_iter`` rounds, whatever is measured in between."""
+        done = self._state.n_steps if self._solver().published else 0
+        return self.max_iter - done
 
     def _learn_noise(
         self, method: OnlineMethod, batch: Batch, pool: Pool, ask: Callable[[Step], bool]
@@ -122,12 +145,14 @@ class BatchModel(GrowingModel):
         levels = _NOISE_LEVELS if method.dictionary_loss is None else _SHORT_LEVELS
         for level in range(levels):
             short = level < _SHORT_LEVELS
-            rounds = min(_ROUNDS_PER_NOISE_LEVEL, self.max_iter) if short else self.max_iter
+            left = self._rounds_left()
+            rounds = min(_ROUNDS_PER_NOISE_LEVEL, left) if short else left
             codes, stopped = self._rounds(method, batch, pool, codes, rounds, ask)
             before = method.threshold(self._state)
             self._adopt(self._measure_noise(method, batch, codes), self._position)
             change = abs(method.threshold(self._state) - before)
-            if stopped or (not short and change <= _SAME_NOISE * before):
+            settled = not short and change <= _SAME_NOISE * before
+            if stopped or settled or not self._rounds_left():
                 break
         assert codes is not None
         return codes, stopped
@@ -202,11 +227,15 @@ class BatchModel(GrowingModel):
                 stopped = ask(Step(row, self.components_, self))
                 return stopped
 
-            done = alternate(work, report, rounds, self.tol)
+            done = alternate(work, report, rounds, self.tol, self._small_change(work))
         reason = "the objective has settled" if done < rounds else "no more rounds are allowed"
         reason = "a callback said stop" if stopped else reason
         _log.info("%s: ends after %d rounds: %s", type(self).__name__, done, reason)
         return work.C, stopped
+
+    def _small_change(self, work: Alternation) -> float | None:
+        """The change of the objective that ends a fit; None is ``tol`` of it."""
+        return None
 
     def _record(self, work: Alternation, batch: Batch, objective: float) -> HistoryRow:
         before, D = self._state.D, work.D.copy()

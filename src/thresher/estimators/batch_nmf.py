@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from thresher.engine import Callback, Candidate, OnlineMethod, Plan
-from thresher.estimators.batch import BatchModel, streaming_first
+from thresher.estimators.batch import streaming_first
 from thresher.estimators.divergence import (
     DivergenceModel,
 )
@@ -16,6 +16,7 @@ from thresher.estimators.divergence_plan import (
     with_ratios,
 )
 from thresher.estimators.registry import FORGETTING_RATIOS
+from thresher.estimators.sparse_coding import SparseCodingModel
 from thresher.learning import PlainAverage
 from thresher.solvers import (
     AS_PUBLISHED,
@@ -27,7 +28,7 @@ from thresher.solvers import (
 )
 
 
-class BatchNMF(DivergenceModel, BatchModel):
+class BatchNMF(DivergenceModel, SparseCodingModel):
     r"""Factorise a whole nonnegative matrix under any divergence.
 
     Minimises, over codes :math:`C \ge 0` and dictionaries :math:`D` in a convex set,
@@ -39,15 +40,17 @@ class BatchNMF(DivergenceModel, BatchModel):
 
     Parameters
     ----------
-    solver : {"auto", "mu"}
+    solver : {"auto", "mu", "sparse_coding"} or a part
         ``auto`` starts with a few passes of the online method, then alternates near-exact codes
         and the dictionary step of `OnlineNMF`; ``mu`` makes one multiplicative update of each, for
-        every divergence.
+        every divergence; ``sparse_coding``, for squares, makes block coordinate descent on the
+        atoms and exact codes in turns, as L2-BATCH of paper B may.
     dictionary_set : str or ConvexSet
         Where atoms may lie; ``auto`` is ``l2_ball`` (``nonnegative`` where codes are bounded, so
         that atoms have the size of the data).
     max_iter : int
-        Bound on the rounds of the alternation and on the iterations of a code in `transform`.
+        Bound on the rounds of the alternation and on the iterations of a code in `transform`;
+        ``auto`` measures the noise in some rounds before, where the loss needs it.
     tol : float
         Relative improvement of the objective in a round at which `fit` ends (0: it never does),
         and the certificate that codes of `transform` meet.

@@ -17,7 +17,6 @@ from thresher.estimators.registry import (
 )
 from thresher.learning import Forgetting, Learner
 from thresher.losses import Loss
-from thresher.sets import CoveredBox
 from thresher.solvers import DivergenceSolver
 
 
@@ -41,19 +40,21 @@ class DivergenceModel(DictionaryModel):
     ) -> OnlineMethod:
         """The method that the parameters describe."""
         divergence = named_divergence(self.divergence, self.divergence_parameter)
+        if solver.published:
+            divergence = divergence.with_kinks()
         loss = divergence.loss(1.0)
         codes = named_codes(self.code_set, self.code_penalty)
-        covered = CoveredBox() if solver.covered else None
-        atoms = named_atoms(self.dictionary_set, self.dictionary_penalty, codes, covered)
+        atoms = named_atoms(self.dictionary_set, self.dictionary_penalty, codes, solver.region)
         solver.check(loss, atoms)
         check_signs(loss, codes, atoms)
         learner: Learner = solver.learner or quadratic_learner(loss)
         if solver.multiplicative:
-            learner = ratio_learner(loss, codes)
+            learner = ratio_learner(loss, codes, exponent=solver.exponent)
             refuse_learner(learner, loss, atoms)
         plain = codes.form.lacks_plain_codes is None
-        # Sparse rows have no encoder for kinks under a curved penalty.
-        knows_zeros = plain and (loss.smooth or codes.form.l2 == 0)
+        # Sparse rows have no encoder for kinks under a curved penalty; and there multiplicative
+        # updates weigh every entry by its residual, zeros too.
+        kinks = not loss.smooth and (codes.form.l2 != 0 or solver.multiplicative)
         return OnlineMethod(
             encoder=solver.encoder,
             loss=divergence.loss,
@@ -64,7 +65,7 @@ class DivergenceModel(DictionaryModel):
             dictionary_regulariser=atoms,
             forgetting=forgetting,
             frozen=frozen_mask(self.frozen_atoms, n_components, atoms.region),
-            keep_sparse=solver.sparse and knows_zeros,
+            keep_sparse=solver.sparse and plain and not kinks,
             revive=not solver.published,
             own_unit=solver.published,
         )

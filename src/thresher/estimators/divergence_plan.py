@@ -15,12 +15,16 @@ def quadratic_learner(loss: Loss) -> QuadraticLearner:
     return QuadraticLearner(BlockDescent(), sharp=not loss.couples_features)
 
 
-def ratio_learner(loss: Loss, codes: Constrained, prior: float = 0.0) -> RatioLearner:
+def ratio_learner(
+    loss: Loss, codes: Constrained, prior: float = 0.0, exponent: float | None = None
+) -> RatioLearner:
     """The multiplicative step of a divergence; an exponent that is not proven is one.
 
     The batch loop halves it where the objective would rise.
     """
     a, b = (1.0, 0.0) if loss.powers is None else loss.powers
+    if exponent is not None:
+        a, b = 1 / exponent, 0.0
     return RatioLearner(a, b, rescale=codes.form.is_free, prior=prior)
 
 

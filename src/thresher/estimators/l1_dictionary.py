@@ -4,14 +4,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from thresher.engine import Alternation, Callback, Candidate, OnlineMethod, Plan, Pool
-from thresher.estimators.batch import BatchModel, streaming_first
+from thresher.engine import Callback, Candidate, OnlineMethod, Plan
+from thresher.estimators.batch import streaming_first
 from thresher.estimators.divergence_plan import QUADRATIC
 from thresher.estimators.l1_model import SEPARABLE, L1Model, NeedsDocuments
+from thresher.estimators.sparse_coding import SparseCodingModel
 from thresher.learning import DiagonalLearner, PlainAverage
-from thresher.linalg import Array
 from thresher.solvers import (
     AS_PUBLISHED,
     BATCH_L1_SOLVERS,
@@ -19,10 +17,9 @@ from thresher.solvers import (
     name_of,
     named_solver,
 )
-from thresher.streams import Batch
 
 
-class L1Dictionary(L1Model, BatchModel):
+class L1Dictionary(L1Model, SparseCodingModel):
     r"""Factorise a whole matrix of documents in the ℓ1 distance.
 
     Minimises, over codes :math:`C \ge 0` and dictionaries :math:`D` of nonnegative atoms with
@@ -30,15 +27,17 @@ class L1Dictionary(L1Model, BatchModel):
 
     .. math:: \tfrac1n \big(\|P - C D\|_1 + \lambda \|C\|_1\big)
 
-    by alternating between them, all data in memory; the objective never rises. For documents that
-    do not fit, or that arrive, use `OnlineL1Dictionary`.
+    by alternating between them, all data in memory. For documents that do not fit, or that
+    arrive, use `OnlineL1Dictionary`.
 
     Parameters
     ----------
-    solver : {"auto", "admm"}
+    solver : {"auto", "admm"} or thresher.solvers.admm
         ``auto`` starts with a few passes of the online method, then alternates exact codes (of
-        sparse documents on their own words) and its dictionary step. ``admm`` alternates Algorithms
-        2 and 3 of the paper, each started where it ended last; it expands all documents.
+        sparse documents on their own words) and its dictionary step; the objective never rises.
+        ``admm`` is the loop of the paper's Algorithm 4: after codes for the start, Algorithm 3,
+        started at the last dictionary, and Algorithm 2, started from zero, in turns; the objective
+        may rise. It expands all documents; ``thresher.solvers.admm`` has its constants.
     max_iter : int
         Bound on the rounds of the alternation and on the iterations of a code in `transform`.
     tol : float
@@ -118,10 +117,3 @@ class L1Dictionary(L1Model, BatchModel):
                 Candidate("quadratic", method, QUADRATIC, streaming=streaming_first(method)),
             )
         )
-
-    def _alternation(
-        self, method: OnlineMethod, batch: Batch, pool: Pool, codes: Array | None
-    ) -> Alternation:
-        if self._solver().published and codes is None:  # as published: zero codes
-            codes = np.zeros((batch.n_samples, len(self._state.D)), dtype=self._state.D.dtype)
-        return super()._alternation(method, batch, pool, codes)

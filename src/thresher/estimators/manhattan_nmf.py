@@ -1,7 +1,7 @@
 """Batch nonnegative matrix factorisation under the Manhattan distance: paper C."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from thresher.linalg import Array
 from thresher.losses import ElasticDistance, L1Distance, Loss
 from thresher.manhattan import TwoFactors
 from thresher.penalties import Constrained
+from thresher.sets import NonnegativeOrthant
 from thresher.solvers import (
     AS_PUBLISHED,
     MANHATTAN_SOLVERS,
@@ -50,8 +51,8 @@ class ManhattanNMF(BatchModel):
     init : {"samples", "random", ...} or array of shape (K, F)
         Where atoms start.
     solver : {"auto", "rri", "ogm"}
-        ``rri`` and ``ogm`` are those of the paper; ``ogm(monotone=True)`` from
-        `thresher.solvers` is its monotone variant.
+        ``rri`` and ``ogm`` are those of the paper, with its stops; `thresher.solvers` has them
+        with other constants, such as ``ogm(monotone=True)``.
     zero_weight : float
         What a unit of prediction costs where data are exactly zero; 1 as published. In sparse data
         zeros are many, and at full weight they often outvote all the rest.
@@ -65,14 +66,15 @@ class ManhattanNMF(BatchModel):
     code_set, dictionary_set : str or ConvexSet
         Where codes and atoms lie: ``box`` for entries in [0, 1] (27), `sets.GroupBall` for groups
         (40). While codes are free, a bound on the length of atoms costs nothing: ``auto`` is then
-        ``l2_ball``. Where codes are bounded, it is ``nonnegative``.
+        ``l2_ball``. Where codes are bounded, and for ``rri`` and ``ogm``, it is ``nonnegative``.
     code_penalty, dictionary_penalty : float or Penalty, optional
         A number is the weight of an ℓ1 penalty; `penalties.GroupNorm` is that of (41).
     frozen_atoms : list of int or of bool, optional
         Atoms that never move.
     tol : float
-        Relative improvement of the objective in a round at which `fit` ends (0: it never does),
-        and the certificate that codes of `transform` meet.
+        Relative improvement of the objective in a round at which `fit` ends (0: it never does);
+        ``rri`` and ``ogm`` end by their own ξ instead. The certificate that codes of `transform`
+        meet.
     max_iter : int
         Bound on the rounds, and on the iterations of a code in `transform`.
     n_jobs : int, optional
@@ -152,8 +154,10 @@ class ManhattanNMF(BatchModel):
         solver = self._solver()
         loss = self._loss()
         codes = named_regulariser("code", self.code_set, self.code_penalty)
-        atoms = named_atoms(self.dictionary_set, self.dictionary_penalty, codes)
-        _check_scale(codes, atoms, self.graph is not None)
+        published = NonnegativeOrthant() if solver.published and codes.form.is_bare else None
+        atoms = named_atoms(self.dictionary_set, self.dictionary_penalty, codes, published)
+        # (33) bounds no dictionary; whoever asks for the paper's solver gets the paper's problem.
+        _check_scale(codes, atoms, self.graph is not None and not solver.published)
         plain = codes.form.lacks_plain_codes is None
         method = OnlineMethod(
             encoder=self._exact_encoder(),
@@ -205,7 +209,11 @@ class ManhattanNMF(BatchModel):
             self.square_weight * state.unit,
             named_graph(self.graph, self.graph_weight * worth, batch.X),
             _BURST_TOL * (self.tol or _TOL) if solver.quick_start else 0.0,
+            solver.rescales,
         )
+
+    def _small_change(self, work: Alternation) -> float | None:
+        return self._solver().small_change(cast(TwoFactors, work))
 
 
 def _check_scale(codes: Constrained, atoms: Constrained, graph: bool) -> None:

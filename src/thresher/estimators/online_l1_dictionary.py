@@ -2,15 +2,17 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
-from thresher.engine import Callback, Candidate, OnlineMethod, Plan
+from thresher.engine import Callback, Candidate, OnlineMethod, Plan, Position
 from thresher.estimators.divergence_plan import QUADRATIC
 from thresher.estimators.growing import GrowingModel
+from thresher.estimators.inputs import computing_dtype
 from thresher.estimators.l1_model import SEPARABLE, L1Model, NeedsDocuments
 from thresher.estimators.online import OnlineModel
 from thresher.estimators.registry import AVERAGING_SHUFFLED, FORGETTING_SHUFFLED, named_forgetting
 from thresher.learning import DiagonalLearner
+from thresher.linalg import Array
 from thresher.solvers import (
     AS_PUBLISHED,
     ONLINE_L1_SOLVERS,
@@ -49,7 +51,7 @@ class OnlineL1Dictionary(L1Model, GrowingModel, OnlineModel):
         ``auto`` codes documents exactly and moves the dictionary by a quadratic with additive
         statistics, in which the kinks of the distance are rounded off at the scale of the
         residuals. ``oiadmm`` is that of the paper: it expands the documents of a batch and keeps a
-        dual of the size of the largest one; ``thresher.solvers.oiadmm`` has its steps.
+        dual of the size of the largest one; ``thresher.solvers.oiadmm`` has its constants.
     dictionary_set : str or ConvexSet
         Where atoms may lie; ``l1_ball`` as in the paper.
     dictionary_penalty, batch_size, n_passes, shuffle, forgetting, frozen_atoms, tol, max_iter,
@@ -62,7 +64,8 @@ class OnlineL1Dictionary(L1Model, GrowingModel, OnlineModel):
         The dictionary, atoms in rows.
     history_ : History
         One row per batch: samples, seconds, loss (λ‖c‖₁ included), certificate, dictionary change,
-        and for ``oiadmm`` the accumulated squared violation of its constraint.
+        and for ``oiadmm`` the accumulated squared violation of its constraint, and what its regret
+        cannot exceed.
     n_samples_seen_, n_iter_ : int
         Samples and batches seen.
 
@@ -122,6 +125,18 @@ class OnlineL1Dictionary(L1Model, GrowingModel, OnlineModel):
         self.random_state = random_state
         self.callbacks = callbacks
         self.verbose = verbose
+
+    def _start(self, X: Any, atoms: Array) -> Self:
+        """Begin with some atoms, before any step: ONLINE of paper B after its step 0."""
+        self._check_parameters()
+        batch = self._batch(self._checked(X, known=False), None, None)
+        chosen = self._planned(len(atoms)).choose(batch)
+        seed, dtype = self._draw_seed(), computing_dtype(batch.X)
+        state = chosen.method.begin(batch, atoms, len(atoms), dtype, seed)
+        self._learn_features(X)
+        self._forget_everything()
+        self._adopt(replace(state, method=chosen.name), Position())
+        return self
 
     def _solver(self) -> DivergenceSolver:
         return named_solver(self.solver, ONLINE_L1_SOLVERS)

@@ -65,14 +65,16 @@ class OnlineNMF(DivergenceModel, GrowingModel, OnlineModel):
         sparse or span decades, majorisation with additive statistics. For ℓ1
         there is no small sufficient statistic; its subgradients are rounded off at the scale of
         the noise. ``spsgd`` is that of the paper, with steps ``a/(τt + b)`` divided by the
-        curvature they see (errata E.3); the others are the paper's peers, each for its one loss:
-        ``ol_guan`` squared ℓ2, ``ol_lef`` Itakura–Saito, ``ol_wang`` Huber.
+        curvature they see (errata E.3; ``thresher.solvers.spsgd(as_printed=True)`` is the letter);
+        the others are the paper's peers, each for its one loss: ``ol_guan`` squared ℓ2, ``ol_lef``
+        Itakura–Saito, ``ol_wang`` Huber. Their constants are those of their classes in
+        `thresher.solvers`.
     code_set, code_penalty : str or ConvexSet; float or Penalty
         Where codes may lie, and what they cost, relative to the loss of one sample.
     dictionary_set : str or ConvexSet
         Where atoms may lie; ``auto`` is ``l2_ball`` (``nonnegative`` where codes are bounded, so
-        that atoms have the size of the data), and for ``spsgd`` and ``ol_wang`` that of the
-        paper: entries in [0, 1] and no feature without an atom.
+        that atoms have the size of the data), for ``spsgd`` and ``ol_wang`` that of the paper,
+        entries in [0, 1] and no feature without an atom, and for ``ol_lef`` the simplex.
     dictionary_penalty : float or ElasticNet, optional
     n_starts : int
         Try so many starts for three passes each, and learn from the best; for arrays only. It helps

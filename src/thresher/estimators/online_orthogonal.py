@@ -13,15 +13,12 @@ from thresher.estimators.inputs import computing_dtype
 from thresher.estimators.online import OnlineModel
 from thresher.estimators.parameters import check_parameters
 from thresher.estimators.registry import named_half_life
-from thresher.kernels.floors import TINY
 from thresher.learning import (
     OrthogonalLearner,
     PlainAverage,
 )
 from thresher.linalg import Array, block_slices
-from thresher.losses import SquaredL2
-from thresher.penalties import Constrained
-from thresher.sets import Box, ConvexSet, SpectralBall
+from thresher.sets import ConvexSet, Reals
 from thresher.solvers import ORTHOGONAL_SOLVERS, named_solver
 from thresher.streams import Batch
 
@@ -43,17 +40,18 @@ class OnlineOrthogonalDictionary(OnlineModel):
     n_nonzero : int, optional
         How many codes of a sample `transform` keeps, the largest; by default all. The loss of a
         sample is what these leave out; if all are kept, what a tenth of the codes would.
-    solver : {"auto", "noncvx_sfw", "sfw"}
+    solver : {"auto", "noncvx_sfw", "sfw", "aodl"} or a part such as ``solvers.sfw(...)``
         ``auto`` finds the atoms with the ℓ3 norm and then refines them on the supports, at a
         fraction of the time and of the error; with a half-life, it follows the dictionary whose
-        largest codes leave out least. ``noncvx_sfw`` is Algorithm 2 of the paper, ``sfw`` its
-        baseline, which stays inside the ball.
+        largest codes leave out least. ``noncvx_sfw`` is Algorithm 2 of the paper. The others are
+        its baselines, whose atoms are *not* orthogonal: ``sfw`` stays inside the ball, and
+        ``aodl`` alternates between codes with an ℓ1 penalty and atoms of length one at most.
     p : {3, 4}
         The norm of the published solvers; 4 is a baseline of the paper.
     init : {"samples", "random", "pca"} or array (N, N)
         Where atoms start: 20 iterations of the batch version on the first batch, a random
         orthogonal matrix, principal directions of the first batch, or the orthogonal matrix
-        nearest to an array.
+        nearest to an array (for ``aodl`` the array itself, longer atoms cut).
     whiten : bool
         For complete dictionaries that are not orthogonal: learn from ``y M^(−1/2)``, where M are
         the second moments so far. `components_` are then ``D M^(1/2)``.
@@ -68,7 +66,8 @@ class OnlineOrthogonalDictionary(OnlineModel):
         The dictionary, atoms in rows.
     history_ : History
         One row per batch: samples, seconds, loss, certificate (always zero: codes are exact),
-        dictionary change.
+        dictionary change; of ``noncvx_sfw`` and ``sfw`` also the Frank–Wolfe gap before the step,
+        as the averaged gradient sees it.
     energies_ : array of shape (N,)
         Mean square of the codes on every atom.
     n_samples_seen_, n_iter_ : int
@@ -77,7 +76,8 @@ class OnlineOrthogonalDictionary(OnlineModel):
     Notes
     -----
     Missing entries (NaN) are filled by their best linear prediction from the observed entries of
-    the sample, given the second moments of the stream.
+    the sample, given the second moments of the stream. (The paper puts the mean of the sample there
+    before it begins.)
 
     References
     ----------
@@ -135,12 +135,10 @@ class OnlineOrthogonalDictionary(OnlineModel):
         """Mean square of the codes on every atom, over the stream as far as it is remembered."""
         check_is_fitted(self, "components_")
         self._check_goes_on()
-        statistics: Any = self._state.statistics
-        S, weight = statistics.S, statistics.weight
-        _, whitener = self._method().atoms(self._state)
-        A = self._state.D if whitener is None else self._state.D @ whitener
-        energies: Array = np.einsum("ij,ij->i", A @ S, A) / max(weight, TINY)
-        return energies
+        method = self._method()
+        _, whitener = method.atoms(self._state)
+        D = self._state.D if whitener is None else self._state.D @ whitener
+        return method.learner.energies(self._state.statistics, D)
 
     # --------------------------------------------------------------------- parts
 
@@ -149,8 +147,14 @@ class OnlineOrthogonalDictionary(OnlineModel):
         if self.p not in (3, 4):
             raise ValueError(f"p={self.p!r} is not known; use 3, or 4 for the baseline.")
         if self.p not in solver.powers:
-            raise ValueError("p=4 is for solver='noncvx_sfw' and 'sfw'; leave p out for 'auto'.")
-        return solver.make(self.p, named_half_life(self.forgetting) is not None)
+            raise ValueError("p=4 is for solver='noncvx_sfw' and 'sfw'; leave p out for others.")
+        learner = solver.make(self.p, named_half_life(self.forgetting) is not None)
+        if self.whiten and not learner.whitens:
+            raise ValueError(
+                f"whiten=True makes complete dictionaries of orthogonal ones; {learner.description}"
+                " learns any by itself: leave whiten out."
+            )
+        return learner
 
     def _plan(self, n_components: int, in_order: bool = True) -> Plan[OrthogonalMethod]:
         learner = self._solver()
@@ -200,11 +204,6 @@ class OnlineOrthogonalDictionary(OnlineModel):
                     f"init must be a finite array of shape ({N}, {N}), one row for each atom; got "
                     f"the shape {init.shape}."
                 )
-            if np.linalg.matrix_rank(init) < N:
-                raise ValueError(
-                    "init is singular, so no orthogonal matrix is nearest to it, and zero has no "
-                    "gradient; give N independent rows, or leave init out."
-                )
         chosen = self._planned(N, in_order).choose(first)
         state = chosen.method.begin(first, init, computing_dtype(first.X), seed)
         self._tell_start(state, f"{chosen.name}, as {chosen.why}")
@@ -212,7 +211,7 @@ class OnlineOrthogonalDictionary(OnlineModel):
 
     def _check_learned(self, state: StreamState) -> None:
         K, F = state.D.shape
-        if K != F or "S" not in state.statistics.AXES:
+        if K != F or not isinstance(state.statistics, self._solver().statistics):
             raise ValueError(f"a dictionary of the shape {(K, F)} with its sums is not orthogonal")
 
     # -------------------------------------------------------------------- coding
@@ -221,14 +220,16 @@ class OnlineOrthogonalDictionary(OnlineModel):
     def dictionary_set_(self) -> ConvexSet:
         """The spectral ball, which orthogonal matrices span; with ``whiten`` all matrices."""
         check_is_fitted(self, "components_")
-        return Box(-np.inf, np.inf) if self.whiten else SpectralBall()
+        return Reals() if self.whiten else self._solver().region
 
     def problem(self) -> CodingProblem:
-        """``½‖y − cD‖²`` over all codes c: those of `transform` before it drops any solve it."""
+        """``½‖y − cD‖²`` over all codes c, which those of `transform` solve before it drops any.
+
+        With ``aodl``, ``+ ½λ‖c‖₁``.
+        """
         check_is_fitted(self, "components_")
         self._check_goes_on()
-        anything = Constrained(region=Box(-np.inf, np.inf))
-        return CodingProblem(self.components_, SquaredL2(), anything)
+        return self._solver().problem(self.components_)
 
     def _coded_blocks(
         self, X: Any, entry_weight: Any = None
@@ -243,7 +244,7 @@ class OnlineOrthogonalDictionary(OnlineModel):
 
     @told_in_words()
     def transform(self, X: Any, entry_weight: Any = None) -> Array:
-        """Codes ``y Dᵀ`` of samples, of which the ``n_nonzero`` largest are kept.
+        """Codes of samples, ``y Dᵀ`` or those of (23), of which the ``n_nonzero`` largest are kept.
 
         Parameters
         ----------

@@ -26,12 +26,15 @@ class OnlineRobustNMF(RobustModel, GrowingModel, OnlineModel):
     ----------
     n_components : int, optional
         Number of atoms K; by default 10, or the number of features if that is less.
-    init : {"samples", "random", "uniform", "half-normal"} or array of shape (K, F)
+    init : {"auto", "samples", "random", "uniform", "half-normal"} or array of shape (K, F)
         Where atoms start: thinned samples of the first batch, random entries, or given. They are
-        projected onto ``dictionary_set``.
+        projected onto ``dictionary_set``. ``auto`` is ``samples``, and for the solvers of the
+        paper ``uniform``, as it has it.
     solver : {"auto", "opgd", "oadmm"}
         ``auto`` is the fastest exact method that the library has; the others are those of the
-        paper with its constants (κ = 0.7, ρ = 1) and its stops.
+        paper with its constants and its stops, or with others, as in
+        ``thresher.solvers.opgd(kappa=0.5)``. They compute in the unit of the data; the problem of
+        the paper has ``outlier_weight=F**-0.5``, ``outlier_bound=1`` and ``scale_samples="max"``.
     outlier_weight : "auto", "mad" or float
         λ, in the units of the data. ``auto`` is the paper's ``1/√F`` times the range of the data;
         ``mad`` is 2.5 standard deviations of the noise, measured on the residuals of the stream.
@@ -90,7 +93,8 @@ class OnlineRobustNMF(RobustModel, GrowingModel, OnlineModel):
     components_ : array of shape (K, F)
         Atoms in rows.
     history_ : History
-        Samples, seconds, loss, certificate and dictionary change of each step.
+        Samples, seconds, loss, certificate and dictionary change of each step; for the solvers of
+        the paper also the surrogate (11).
     n_samples_seen_ : int
     outlier_weight_ : float
         λ in use.
@@ -117,7 +121,7 @@ class OnlineRobustNMF(RobustModel, GrowingModel, OnlineModel):
         self,
         n_components: int | None = None,
         *,
-        init: Any = "samples",
+        init: Any = "auto",
         solver: Any = "auto",
         outlier_weight: Any = "auto",
         outlier_penalty: Any = "l1",

@@ -75,6 +75,10 @@ class Divergence:
     threshold: OutlierWeight = field(default_factory=lambda: FixedWeight(1.0))
     dictionary_loss: Callable[[float], Loss] | None = None
 
+    def with_kinks(self) -> "Divergence":
+        """The same as published solvers see it: kinks are not rounded off for the learner."""
+        return self if self.dictionary_loss is None else Divergence(self.loss)
+
 
 DIVERGENCES: dict[str, Callable[[], Loss]] = {
     "squared_l2": SquaredL2,

@@ -20,7 +20,7 @@ from thresher.estimators.registry import (
     named_outlier_weight,
     named_scaling,
 )
-from thresher.learning import Forgetting, QuadraticLearner
+from thresher.learning import Forgetting, QuadraticLearner, SurrogateLearner
 from thresher.linalg import Array
 from thresher.solvers import AS_PUBLISHED, Solver, name_of
 
@@ -83,7 +83,9 @@ class RobustModel(DictionaryModel):
         return OnlineMethod(
             encoder=solver.encoder_for(rule),
             loss=named_loss(self.outlier_penalty, self.outlier_sign, self.outlier_bound),
-            learner=QuadraticLearner(solver.step, sharp=not solver.published),
+            learner=SurrogateLearner(solver.step)
+            if solver.published
+            else QuadraticLearner(solver.step, sharp=True),
             outlier_weight=rule,
             code_regulariser=codes,
             dictionary_regulariser=atoms,
@@ -93,6 +95,8 @@ class RobustModel(DictionaryModel):
             revive=not solver.published,
             averaging=0.0 if solver.published else averaging,
             own_unit=solver.published,
+            own_start="uniform" if solver.published else None,
+            strays=solver.strays,
         )
 
     def _exact_encoder(self) -> BlockEncoder:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from thresher.engine import Alternation, BatchADMM, Callback, OnlineMethod, Plan, Pool
+from thresher.engine import Alternation, Callback, OnlineMethod, Plan, Pool
 from thresher.estimators.batch import BatchModel, streaming_first
 from thresher.estimators.robust import RobustModel, robust_plan
 from thresher.learning import PlainAverage
@@ -28,7 +28,7 @@ class RobustNMF(RobustModel, BatchModel):
     solver : {"auto", "bpgd", "badmm"}
         ``auto`` starts with a few passes of the online method, then alternates near-exact codes
         and block coordinate descent, and its objective never rises; ``bpgd`` and ``badmm`` are
-        those of the paper (κ = 0.7, ρ = 1).
+        those of the paper, whose constants `thresher.solvers` can change.
     max_iter : int
         Bound on the rounds of the alternation and on the iterations of a code in `transform`.
     tol : float
@@ -60,7 +60,7 @@ class RobustNMF(RobustModel, BatchModel):
         self,
         n_components: int | None = None,
         *,
-        init: Any = "samples",
+        init: Any = "auto",
         solver: Any = "auto",
         outlier_weight: Any = "auto",
         outlier_penalty: Any = "l1",
@@ -113,8 +113,9 @@ class RobustNMF(RobustModel, BatchModel):
     def _alternation(
         self, method: OnlineMethod, batch: Batch, pool: Pool, codes: Array | None
     ) -> Alternation:
-        if not self._solver().splits:
+        rounds = self._solver().rounds
+        if rounds is None:
             return super()._alternation(method, batch, pool, codes)
         problem, D, codes = self._problem_and_start(method, batch, codes)
         assert codes is not None
-        return BatchADMM(problem, D, codes)
+        return rounds(problem, D, codes, pool)

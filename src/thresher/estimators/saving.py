@@ -295,7 +295,10 @@ def _statistics(contents: Contents, shape: tuple[int, int]) -> Statistics:
         )
     lengths = {"K": shape[0], "F": shape[1], "f": shape[1]}
     given: dict[str, Any] = {}
+    optional = {f.name for f in dataclasses.fields(kind) if not _required(f)}
     for field, letters in kind.AXES.items():
+        if field in optional and f"statistics.{field}" not in contents.arrays:
+            continue  # older files know less
         values = contents.array(f"statistics.{field}", (None,) * len(letters))
         for letter, have in zip(letters, values.shape, strict=True):
             want = lengths.setdefault(letter, have)

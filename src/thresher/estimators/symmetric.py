@@ -33,12 +33,12 @@ from thresher.learning.symmetric import (
     as_csr,
     asymmetry,
     manhattan_loss,
-    manhattan_sweep,
     random_embedding,
     squared_steps,
 )
 from thresher.linalg import Array
 from thresher.persistence import Contents
+from thresher.solvers import SYMMETRIC_SOLVERS, named_solver
 
 _log = logging.getLogger(__name__)
 
@@ -64,8 +64,12 @@ class SymmetricManhattanNMF(BaseEstimator):
         Where to start: a hundred multiplicative steps on the squared loss from uniform numbers
         (entry by entry, ℓ1 stops at kinks, and the squared loss has none); the uniform numbers
         themselves; or an embedding.
+    solver : {"auto", "symmetric_rri"} or thresher.solvers.symmetric_rri
+        ``auto`` sweeps row by row. ``symmetric_rri`` goes column by column, as in the paper, which
+        takes uniform numbers for a start (``init="random"``).
     tol : float
         Relative decrease of the objective in a sweep at which `fit` ends; 0 never ends it.
+        ``symmetric_rri`` ends by its own ε instead.
     max_iter : int
         Bound on the sweeps.
     random_state : int, RandomState or None
@@ -118,6 +122,7 @@ class SymmetricManhattanNMF(BaseEstimator):
         n_components: int | None = None,
         *,
         init: Any = "squared_l2",
+        solver: Any = "auto",
         tol: float = 1e-4,
         max_iter: int = 200,
         random_state: Any = None,
@@ -126,6 +131,7 @@ class SymmetricManhattanNMF(BaseEstimator):
     ) -> None:
         self.n_components = n_components
         self.init = init
+        self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
@@ -152,6 +158,7 @@ class SymmetricManhattanNMF(BaseEstimator):
         """
         list_callbacks(self)
         self._check_parameters()
+        named_solver(self.solver, SYMMETRIC_SOLVERS)
         begin_callbacks(self)
         similarity, dtype = self._checked(X)
         H = self._start(similarity)
@@ -169,6 +176,8 @@ class SymmetricManhattanNMF(BaseEstimator):
     def _learn(self, similarity: Any, H: Array, dtype: np.dtype[Any], attempt: Attempt) -> None:
         """Sweep until the objective settles."""
         n, callbacks = len(H), list(self.callbacks or ())
+        solver = named_solver(self.solver, SYMMETRIC_SOLVERS)
+        small = solver.small_change(similarity, n)
         self.history_ = History()
         self._adopt(H, dtype)
         last, started = manhattan_loss(similarity, H), time.perf_counter()
@@ -176,7 +185,7 @@ class SymmetricManhattanNMF(BaseEstimator):
         with ProgressBar(f"{type(self).__name__}: sweeps", self.max_iter, self.verbose > 0) as bar:
             for number in range(1, self.max_iter + 1):
                 before = H.copy()
-                manhattan_sweep(similarity, H)
+                solver.sweep(similarity, H)
                 now = manhattan_loss(similarity, H)
                 size = float(np.linalg.norm(before)) or 1.0
                 change = float(np.linalg.norm(H - before)) / size
@@ -189,7 +198,8 @@ class SymmetricManhattanNMF(BaseEstimator):
                 if attempt.stops(callbacks, Step(row, self.components_, self)):
                     reason = "a callback said stop"
                     break
-                if self.tol > 0 and decrease <= self.tol:
+                settled = decrease <= self.tol if small is None else abs(last - now) <= small
+                if self.tol > 0 and settled:
                     reason = "the objective has settled"
                     break
                 last = now

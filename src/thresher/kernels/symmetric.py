@@ -110,6 +110,16 @@ def _best_entry(values, weights, n, square, room):  # type: ignore[no-untyped-de
 
 
 @strict_helper
+def _beyond(values, weights, n, room):  # type: ignore[no-untyped-def]
+    """Minimise x² + Σ w |x − v| over x ≥ 0: what (61) is beyond the root of the diagonal."""
+    total = weights[:n].sum()
+    if total <= 0:
+        return 0.0
+    m = max(_quantile(values, weights, n, 0.5 * total, total, room), 0.0)
+    return _convex_side(values, weights, n, total, 0.0, m, room)
+
+
+@strict_helper
 def _residuals(data, stored, H, j, residual):  # type: ignore[no-untyped-def]
     """Row j of X − HHᵀ where X has entries; the place of the diagonal among them, or −1."""
     on_diagonal = -1
@@ -171,6 +181,55 @@ def symmetric_sweep(X, H):  # type: ignore[no-untyped-def]
                 residual[t] -= (best - x) * (best + x if t == on_diagonal else H[stored[t], c])
             sums[c] += best - x
             H[j, c] = best
+
+
+@strict_kernel
+def symmetric_columns(X, H, as_printed):  # type: ignore[no-untyped-def]
+    """Give every entry of H (n, K) its best value, column by column, in place: (60)–(61).
+
+    As printed, entries off the diagonal count once, and the diagonal is x² whatever Z_jj is.
+    """
+    indptr, indices, data = X
+    n, K = H.shape
+    twice = 1.0 if as_printed else 2.0
+    Z = np.empty(data.size)
+    longest = 0
+    for j in range(n):
+        row = slice(indptr[j], indptr[j + 1])
+        _residuals(data[row], indices[row], H, j, Z[row])
+        longest = max(longest, indptr[j + 1] - indptr[j])
+    values, weights = np.empty(longest + 1), np.empty(longest + 1)
+    room = KinkRoom(np.empty(longest + 1), np.empty(longest + 1), np.zeros(longest + 1, np.int64))
+    for c in range(K):
+        total = 0.0
+        for j in range(n):
+            total += H[j, c]
+            for t in range(indptr[j], indptr[j + 1]):
+                Z[t] += H[j, c] * H[indices[t], c]
+        for j in range(n):
+            square, used, seen, on_diagonal = 0.0, 0, H[j, c], False
+            for t in range(indptr[j], indptr[j + 1]):
+                i = indices[t]
+                if i == j:
+                    square, on_diagonal = Z[t], True
+                    continue
+                seen += H[i, c]
+                if H[i, c] > 0 and not np.isnan(Z[t]):
+                    values[used], weights[used] = Z[t] / H[i, c], twice * H[i, c]
+                    used += 1
+            # Where X is zero breakpoints are not positive: together they are one at zero.
+            if indptr[j + 1] - indptr[j] + (not on_diagonal) < n and total > seen:
+                values[used], weights[used] = 0.0, twice * (total - seen)
+                used += 1
+            if as_printed and not np.isnan(square):
+                best = _beyond(values, weights, used, room)
+            else:
+                best = _best_entry(values, weights, used, square, room)
+            total += best - H[j, c]
+            H[j, c] = best
+        for j in range(n):
+            for t in range(indptr[j], indptr[j + 1]):
+                Z[t] -= H[j, c] * H[indices[t], c]
 
 
 @strict_kernel

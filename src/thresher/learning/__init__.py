@@ -1,5 +1,6 @@
 """Dictionaries from statistics of coded samples: one file per method."""
 
+from thresher.learning.alternating import AlternatingLearner
 from thresher.learning.block_descent import BlockDescent
 from thresher.learning.coded_samples import CodedSamples, linearised_step
 from thresher.learning.diagonal import DiagonalLearner, DiagonalStatistics
@@ -12,8 +13,6 @@ from thresher.learning.forgetting import (
     PowerForgetting,
 )
 from thresher.learning.frank_wolfe import (
-    CONVEX_AVERAGING,
-    CONVEX_STEP,
     PUBLISHED_AVERAGING,
     PUBLISHED_STEP,
     SHIFTED_AVERAGING,
@@ -26,8 +25,9 @@ from thresher.learning.frank_wolfe import (
 from thresher.learning.initial import initial_atoms, mean_sample, positive_atoms, sample_length
 from thresher.learning.l1_admm import L1DictionaryADMM
 from thresher.learning.medians import median_atoms
-from thresher.learning.oiadmm import DualStatistics, OnlineInexactADMM
+from thresher.learning.oiadmm import DualStatistics, Horizon, OnlineInexactADMM
 from thresher.learning.orthogonal import (
+    START_ITERATIONS,
     FrankWolfeLearner,
     OrthogonalLearner,
     Progress,
@@ -46,6 +46,7 @@ from thresher.learning.projected_gradient import DictionaryGradient
 from thresher.learning.quadratic import QuadraticLearner
 from thresher.learning.ratio import RatioLearner, RatioStatistics
 from thresher.learning.robust_approximation import BufferStatistics, RobustApproximation
+from thresher.learning.running_surrogate import RunningSurrogate, SurrogateLearner
 from thresher.learning.sparsity import keep_largest
 from thresher.learning.statistics import Learner, Statistics, Sums
 from thresher.learning.stochastic_gradient import StepStatistics, StochasticGradient
@@ -57,11 +58,11 @@ from thresher.learning.surrogate import (
 )
 
 __all__ = [
-    "CONVEX_AVERAGING",
-    "CONVEX_STEP",
     "PUBLISHED_AVERAGING",
     "PUBLISHED_STEP",
     "SHIFTED_AVERAGING",
+    "START_ITERATIONS",
+    "AlternatingLearner",
     "BatchSums",
     "BlockDescent",
     "BufferStatistics",
@@ -78,6 +79,7 @@ __all__ = [
     "FrankWolfeLearner",
     "FrankWolfeState",
     "HalfLife",
+    "Horizon",
     "L1DictionaryADMM",
     "Learner",
     "NoiseWeight",
@@ -96,11 +98,13 @@ __all__ = [
     "RatioStatistics",
     "RefinedLearner",
     "RobustApproximation",
+    "RunningSurrogate",
     "Statistics",
     "StepStatistics",
     "StochasticFrankWolfe",
     "StochasticGradient",
     "Sums",
+    "SurrogateLearner",
     "TrackedLearner",
     "exact_gradient",
     "frank_wolfe",

@@ -11,34 +11,36 @@ from thresher.linalg import Array
 
 @dataclass(frozen=True)
 class DictionaryADMM:
-    """Eqs (33)–(35).
+    """Eqs (33)–(35), with ρ = ρ₃.
 
     With Q the feasible copy and Δ the dual (the paper's D)::
 
         W ← (A + ρI)⁻¹ (B − Δ + ρQ)     Q ← Π(W + Δ/ρ)     Δ ← Δ + ρ(W − Q)
 
-    Q is returned, and the stop looks at Q.
+    Q is returned, and the stop looks at Q (errata A.5); ``as_printed`` both are W.
     """
 
     rho: float = 1.0
     tol: float = 1e-4
     max_iter: int = 200
+    as_printed: bool = False
 
     def minimise(self, problem: DictionaryProblem, D: Array) -> Array:
         """Iterate from ``Q = D`` with a zero dual."""
         rho, A, B = self.rho, problem.A, problem.B
-        Q: Array = D.astype(np.float64)
+        shown: Array = D.astype(np.float64)
         if not A.any():
-            return Q
+            return shown
         inverse = np.linalg.inv(A + rho * np.eye(len(A)))
-        dual = np.zeros_like(Q)
-        before = problem.objective(Q)
+        Q, dual = shown, np.zeros_like(shown)
+        before = problem.objective(shown)
         for _ in range(self.max_iter):
             W = inverse @ (B - dual + rho * Q)
             Q = problem.regulariser.prox(W + dual / rho, 1 / rho)
             dual = dual + rho * (W - Q)
-            now = problem.objective(Q)
-            if has_settled(now, before, self.tol):
+            shown = W if self.as_printed else Q
+            now = problem.objective(shown)
+            if has_settled(now, before, self.tol, self.as_printed):
                 break
             before = now
-        return Q
+        return shown

@@ -33,10 +33,6 @@ PUBLISHED_STEP = PowerSchedule(2.0, 2.0, 0.75)
 """γ_t of Algorithm 1."""
 SHIFTED_AVERAGING = PowerSchedule(4.0, 15.0, 0.5)
 """``4(t + 15)^(−1/2)``: never above one, and closer early on (errata D.1)."""
-CONVEX_AVERAGING = PowerSchedule(4.0, 7.0, 2 / 3)
-"""Of SFW, the method for convex losses, as the authors run it: ``4/(t + 8)^(2/3)`` from t = 0."""
-CONVEX_STEP = PowerSchedule(2.0, 7.0, 1.0)
-"""Of SFW: ``2/(t + 8)`` from t = 0."""
 
 
 def exact_gradient(t: int) -> float:
@@ -79,12 +75,16 @@ class StochasticFrankWolfe:
     improve : callable, optional
         :math:`\mathcal P`: any map into the set that does not raise the loss, such as
         `thresher.linalg.polar` for orthogonal dictionaries (Lemma 4). None: the identity.
+    nearest : bool
+        Of several minimisers :math:`S_t` take the one nearest to :math:`X_{t-1}`; else whichever
+        the oracle comes upon.
     """
 
     region: OracleSet
     averaging: Schedule = field(default=PUBLISHED_AVERAGING)
     step: Schedule = field(default=PUBLISHED_STEP)
     improve: Callable[[Array], Array] | None = None
+    nearest: bool = True
 
     def __post_init__(self) -> None:
         if not hasattr(self.region, "minimise_linear"):
@@ -106,7 +106,7 @@ class StochasticFrankWolfe:
         X, t = state.X, state.t + 1
         rho, gamma = self.averaging(t), self.step(t)
         G = (1 - rho) * state.G + rho * gradient
-        S = self.region.minimise_linear(G, X)
+        S = self.region.minimise_linear(G, X if self.nearest else None)
         gap = float(np.sum(G * (X - S)))
         X = (1 - gamma) * X + gamma * S
         return FrankWolfeState(X if self.improve is None else self.improve(X), G, t, gap)

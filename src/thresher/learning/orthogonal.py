@@ -1,10 +1,13 @@
 """Orthogonal dictionaries by stochastic Frank–Wolfe as published: Algorithm 2 of paper D, SFW."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
+from thresher.encoding import CodingProblem
+from thresher.kernels.floors import TINY
 from thresher.learning.frank_wolfe import (
     FrankWolfeState,
     PowerSchedule,
@@ -13,7 +16,12 @@ from thresher.learning.frank_wolfe import (
 from thresher.learning.sparsity import power_gradient
 from thresher.learning.statistics import Statistics
 from thresher.linalg import Array, polar
-from thresher.sets import SpectralBall
+from thresher.losses import SquaredL2
+from thresher.penalties import Constrained
+from thresher.sets import ConvexSet, Reals, SpectralBall
+
+START_ITERATIONS = 20
+"""Of the batch version on the first batch (paper D, Table I)."""
 
 
 class Progress(NamedTuple):
@@ -30,7 +38,7 @@ class Progress(NamedTuple):
 
 
 class OrthogonalLearner(Protocol):
-    """How an orthogonal dictionary is learned: what is summed up, and what follows.
+    """How a square dictionary is learned: what is summed up, and what follows.
 
     Statistics have the arrays and numbers of their sums at least, ``S = Σ yᵀy`` and ``weight``
     among them, so that gaps can be filled and data whitened.
@@ -50,13 +58,30 @@ class OrthogonalLearner(Protocol):
 
     @property
     def orthogonal(self) -> bool:
-        """Whether dictionaries are orthogonal, or only lie in the ball."""
+        """Whether dictionaries are orthogonal, or only lie in their set."""
 
-    def improved(self, Y: Array, weight: Array, D: Array) -> Array:
-        """One iteration of the batch version, for the start."""
+    @property
+    def region(self) -> ConvexSet:
+        """The set that dictionaries lie in."""
 
-    def first_guess(self, Y: Array, weight: Array, rng: np.random.Generator) -> Array:
-        """Where the batch version starts."""
+    @property
+    def whitens(self) -> bool:
+        """Whether it can learn from whitened samples."""
+
+    def problem(self, D: Array) -> CodingProblem:
+        """What codes minimise."""
+
+    def codes(self, Y: Array, D: Array) -> Array:
+        """The codes of samples."""
+
+    def energies(self, statistics: Any, D: Array) -> Array:
+        """Mean square of the codes on every atom."""
+
+    def nearest(self, D: Array) -> Array:
+        """A dictionary to start from, as near to the given one as can be."""
+
+    def start(self, Y: Array, weight: Array, rng: np.random.Generator) -> Array:
+        """The batch version on the first batch."""
 
     def begin(self, Y: Array, weight: Array, D: Array) -> Any:
         """Statistics of no sample; the first batch may set scales."""
@@ -79,19 +104,75 @@ def second_moments(Y: Array, weight: Array) -> Array:
     return S
 
 
+class ByProducts:
+    """What learners in the spectral ball share: codes are products."""
+
+    region: ClassVar[ConvexSet] = SpectralBall()
+    whitens: ClassVar[bool] = True
+
+    def problem(self, D: Array) -> CodingProblem:
+        """``½‖y − cD‖²`` over all codes c."""
+        return CodingProblem(D, SquaredL2(), Constrained(region=Reals()))
+
+    def codes(self, Y: Array, D: Array) -> Array:
+        """``y Dᵀ``."""
+        return Y @ D.T
+
+    def energies(self, statistics: Any, D: Array) -> Array:
+        """``d S dᵀ``, as a mean."""
+        found: Array = np.einsum("ij,ij->i", D @ statistics.S, D) / max(statistics.weight, TINY)
+        return found
+
+    def nearest(self, D: Array) -> Array:
+        """The nearest orthogonal matrix."""
+        if np.linalg.matrix_rank(D) < len(D):
+            raise ValueError(
+                "init is singular, so no orthogonal matrix is nearest to it, and zero has no "
+                "gradient; give N independent rows, or leave init out."
+            )
+        return polar(D)
+
+
+class ByGuess(ByProducts, ABC):
+    """Learners that start from a guess, and improve it on the first batch."""
+
+    def start(self, Y: Array, weight: Array, rng: np.random.Generator) -> Array:
+        """The first guess, improved."""
+        D = self.first_guess(Y, weight, rng)
+        for _ in range(START_ITERATIONS):
+            D = self.improved(Y, weight, D)
+        return D
+
+    @abstractmethod
+    def first_guess(self, Y: Array, weight: Array, rng: np.random.Generator) -> Array:
+        """Where the batch version starts."""
+
+    @abstractmethod
+    def improved(self, Y: Array, weight: Array, D: Array) -> Array:
+        """One iteration of the batch version."""
+
+
 @dataclass(frozen=True)
 class GradientStatistics(Statistics):
-    """The averaged gradient G; as sums of a block, ``Σ (|c|^(p−2) ∘ c)ᵀ y``."""
+    """The averaged gradient G; as sums of a block, ``Σ (|c|^(p−2) ∘ c)ᵀ y``.
+
+    ``gap`` is the Frank–Wolfe gap (10) of the dictionary before the last step, as G sees it.
+    """
 
     AXES: ClassVar[dict[str, str]] = {"G": "KF", "S": "FF"}
 
     G: Array
     S: Array
     weight: float
+    gap: float = 0.0
+
+    def measures(self, D: Array) -> dict[str, float]:
+        """The gap."""
+        return {"gap": self.gap}
 
 
 @dataclass(frozen=True)
-class FrankWolfeLearner:
+class FrankWolfeLearner(ByProducts):
     r"""Maximise :math:`E\|y D^T\|_p^p` over the unit spectral ball (paper D, (5)).
 
     Algorithm 2 is Algorithm 1 with the loss :math:`-\|y D^T\|_p^p`, so that
@@ -99,7 +180,8 @@ class FrankWolfeLearner:
     .. math:: g = -p \;\mathrm{mean}\,(|c|^{p-2} \circ c)^T y, \qquad c = y D^T,
 
     the oracle ``polar(−G)`` and, in NoncvxSFW, ``polar`` again as the improving map (Lemma 4). Each
-    step takes an SVD or two.
+    step takes an SVD or two. Where G is singular the oracle is the one nearest to the dictionary
+    (errata D.3), unless ``nearest_oracle`` is off.
     """
 
     statistics: ClassVar[type[Statistics]] = GradientStatistics
@@ -108,6 +190,8 @@ class FrankWolfeLearner:
     step: PowerSchedule
     orthogonal: bool = True
     p: int = 3
+    n_start: int = START_ITERATIONS
+    nearest_oracle: bool = True
 
     @property
     def description(self) -> str:
@@ -119,13 +203,17 @@ class FrankWolfeLearner:
         """By name only."""
         return "it was asked for by name, and keeps to what was published"
 
-    def first_guess(self, Y: Array, weight: Array, rng: np.random.Generator) -> Array:
-        """Random: zero, which lies in the ball too, has no gradient (errata D.3)."""
-        return random_orthogonal(Y.shape[1], rng)
+    def start(self, Y: Array, weight: Array, rng: np.random.Generator) -> Array:
+        """The same steps, from a random dictionary, with the first batch in each (errata D.9).
 
-    def improved(self, Y: Array, weight: Array, D: Array) -> Array:
-        """``ρ = γ = 1`` on one batch: the generalised power method; with p = 4, MSP."""
-        return polar(power_gradient(Y @ D.T, self.p).T @ (Y * weight[:, None]), D)
+        Zero, which lies in the ball too, has no gradient (errata D.3).
+        """
+        D = random_orthogonal(Y.shape[1], rng)
+        state = self.begin(Y, weight, D)
+        for t in range(1, self.n_start + 1):
+            sums = self.summarise(state, D, Y, weight)
+            D, state = self.learn(state, sums, D, Progress(t, sums.weight, t * sums.weight, 1.0))
+        return D
 
     def begin(self, Y: Array, weight: Array, D: Array) -> GradientStatistics:
         """``G₀ = 0``."""
@@ -152,9 +240,10 @@ class FrankWolfeLearner:
             lambda t: max(self.averaging(t), least),
             lambda t: max(self.step(t), least),
             polar if self.orthogonal else None,
+            self.nearest_oracle,
         )
         before = FrankWolfeState(D, past.G, progress.step - 1)
         after = method.advance(before, sums.G / sums.weight)
         S = progress.keep * past.S + sums.S
         weight = progress.keep * past.weight + sums.weight
-        return after.X, replace(past, G=after.G, S=S, weight=weight)
+        return after.X, replace(past, G=after.G, S=S, weight=weight, gap=after.gap)

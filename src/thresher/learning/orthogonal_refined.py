@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from thresher.kernels.floors import TINY
-from thresher.learning.orthogonal import Progress, random_orthogonal
+from thresher.learning.orthogonal import ByGuess, Progress, random_orthogonal
 from thresher.learning.sparsity import cubes_by_length, rank_weights
 from thresher.learning.statistics import Statistics
 from thresher.linalg import Array, approach, polar
@@ -67,7 +67,7 @@ class RefinedStatistics(RefinedSums):
 
 
 @dataclass(frozen=True)
-class RefinedLearner:
+class RefinedLearner(ByGuess):
     """Two stages, each a polar factor of a running sum; the better dictionary is shown.
 
     1. ``G ← f G + Σ (|c| ∘ c/‖c‖)ᵀ y``, ``D = polar(G)``: the ℓ3 norm of paper D with samples that

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.learning.orthogonal import Progress, second_moments
+from thresher.learning.orthogonal import ByGuess, Progress, second_moments
 from thresher.learning.sparsity import left_out, ranked
 from thresher.learning.statistics import Statistics
 from thresher.linalg import Array, approach, polar
@@ -51,7 +51,7 @@ class TrackedStatistics(TrackedSums):
 
 
 @dataclass(frozen=True)
-class TrackedLearner:
+class TrackedLearner(ByGuess):
     """Follow the dictionary whose k largest codes leave out least, averaged over k.
 
     ``G ← f G + Σ (j^(−3/2) c_j)ᵀ y`` with codes ranked within their sample, ``D = polar(G)``; f is

@@ -58,13 +58,15 @@ class BufferSums:
 class RobustApproximation:
     """``D ← Π(D − θ_i (c ᵀ(cD − x)))`` on samples drawn from a buffer; the iterates' average.
 
-    Steps are ``θ_i = 1/(L√i)`` with L the spectral norm of the buffer's ``mean cᵀc``. Every batch
-    makes ``steps`` of them, each on as many samples as ``draw``.
+    Steps are ``θ_i = step/(L√i)`` with L the spectral norm of the buffer's ``mean cᵀc``. Every
+    batch makes ``steps`` of them, each on as many samples as ``draw``. The average has the weights
+    θ_i and the points where slopes were taken, from the old dictionary on.
     """
 
     length: int = 1000
     steps: int = 20
     draw: int = 50
+    step: float = 1.0
 
     def requires(self, loss: Loss, atoms: Form) -> str | None:
         """The squared loss: its slope is the step's."""
@@ -110,11 +112,11 @@ class RobustApproximation:
         total = 0.0
         for i in range(1, self.steps + 1):
             chosen = rng.integers(len(C), size=min(self.draw, len(C)))
-            c, theta = C[chosen], 1 / (L * np.sqrt(i))
+            c, theta = C[chosen], self.step / (L * np.sqrt(i))
+            average, total = average + theta * point, total + theta
             gradient = c.T @ (c @ point - X[chosen]) / len(chosen)
             target = regulariser.prox(point - theta * gradient, theta)
             point = np.where(free[:, None], target, point)
-            average, total = average + theta * point, total + theta
         return (average / total).astype(D.dtype), statistics, ones
 
     def cautious(self) -> "RobustApproximation":

@@ -106,7 +106,7 @@ class BatchSums:
 
     def __add__(self, other: "BatchSums") -> "BatchSums":
         """Merge two sums."""
-        return BatchSums(
+        return type(self)(
             *(getattr(self, part.name) + getattr(other, part.name) for part in fields(self))
         )
 

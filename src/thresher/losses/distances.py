@@ -70,6 +70,10 @@ class L1Distance(SeparableLoss):
         positive = weigh_zeros(x, np.ones_like(y), self.zero_weight)
         return positive, positive - self.entry_gradient(x, y)
 
+    def row_curvatures(self, X: Array, Y: Array, weight: Array | None = None) -> Array:
+        """``‖∇‖₁/‖e‖₁``, as if no sample were met to more than a thousandth of it."""
+        return _mean_bends(X, Y, self.gradient(X, Y, weight), weight)
+
     def split(self, X: Array, Y: Array, weight: Array | None = None) -> tuple[Array, Array]:
         """``y/|e|`` and ``x/|e|``: a square that majorises, reweighted.
 
@@ -140,6 +144,10 @@ class ElasticDistance(SeparableLoss):
         slope = np.sign(y - x) + y.dtype.type(self.square) * (y - x)
         return weigh_zeros(x, slope, self.zero_weight)
 
+    def row_curvatures(self, X: Array, Y: Array, weight: Array | None = None) -> Array:
+        """``‖∇‖₁/‖e‖₁``, as if no sample were met to more than a thousandth of it."""
+        return _mean_bends(X, Y, self.gradient(X, Y, weight), weight)
+
     def entry_prox(self, v: Array, x: Array, t: Array) -> Array:
         """Shorten the residual by t, then divide it by ``1 + tα``."""
         t = weigh_zeros(x, t, self.zero_weight)
@@ -207,6 +215,15 @@ class L2Distance(Loss):
         length = np.maximum(high - t, 0) if weight is None else high
         kept = np.where(length > 0, length / np.where(length > 0, length + t * w, 1), 0)
         return np.where(w > 0, X + E * kept, V).astype(X.dtype)
+
+
+def _mean_bends(X: Array, Y: Array, gradient: Array, weight: Array | None) -> Array:
+    """The curvature of a square that touches each row's loss at the mean size of its residual."""
+    seen = np.ones_like(X) if weight is None else (weight > 0).astype(X.dtype)
+    usual, residual = (np.abs(np.where(seen > 0, E, 0)).sum(axis=1) for E in (X, X - Y))
+    residual = np.maximum(residual, X.dtype.type(_LEAST_LENGTH) * usual)
+    bends: Array = np.abs(gradient).sum(axis=1) / np.where(residual > 0, residual, 1)
+    return bends
 
 
 def _length(E: Array, weight: Array | None) -> Array:

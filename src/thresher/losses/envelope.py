@@ -113,10 +113,11 @@ class Envelope(Loss):
     def gradient(self, X: Array, Y: Array, weight: Array | None = None) -> Array:
         """``−(e − r)``, times the weights."""
         E = _residual(X, Y, weight)
-        G = self._outliers(E, 1.0) - E
-        if weight is not None:
-            G *= weight
-        return G
+        return _weighted(self._outliers(E, 1.0) - E, weight)
+
+    def gradient_with(self, X: Array, Y: Array, R: Array, weight: Array | None = None) -> Array:
+        """The same at outliers r that somebody else chose."""
+        return _weighted(R - _residual(X, Y, weight), weight)
 
     def split(self, X: Array, Y: Array, weight: Array | None = None) -> tuple[Array, Array]:
         """``s y`` and ``s x`` with ``s = |∇|/|e|``: a square that majorises, reweighted.
@@ -167,6 +168,12 @@ def _residual(X: Array, Y: Array, weight: Array | None) -> Array:
     if weight is not None:
         E[weight == 0] = 0
     return E
+
+
+def _weighted(G: Array, weight: Array | None) -> Array:
+    if weight is not None:
+        G *= weight
+    return G
 
 
 def Huber(  # noqa: N802 - reads as the name of a part

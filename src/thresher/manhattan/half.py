@@ -134,6 +134,17 @@ class Half:
             return parts.form.by == "entry"
         return self.graph is None and not parts.couples_rows
 
+    @cached_property
+    def ties(self) -> NDArray[np.int64]:
+        """A number for each row of V: rows of one number are one problem."""
+        n = self.samples.shape[0]
+        if self.rows_are_alone:
+            return np.arange(n)
+        numbers = None if self.graph else self.regulariser.ties(not self.transposed, n)
+        if numbers is None:
+            return np.zeros(n, dtype=np.int64)
+        return np.unique(numbers, return_inverse=True)[1].astype(np.int64)
+
     def prox(self, V: Array, step: Any) -> Array:
         """``argmin over U of ½‖U − V‖² + step·amount·φ(U)`` over the set; φ by weight of the row.
 
@@ -152,13 +163,38 @@ class Half:
             return float(losses.sum(dtype=np.float64))
         return float(np.dot(self.row_weight.astype(np.float64), losses.astype(np.float64)))
 
+    @cached_property
+    def row_sums(self) -> tuple[Array, Array]:
+        """``Σ w|x|`` and ``Σ w`` of every row."""
+        sizes, counts = [], []
+        for rows in self.blocks():
+            X, weight = self.load(rows)
+            w = np.ones_like(X) if weight is None else weight
+            sizes.append((w * np.abs(X)).sum(axis=1, dtype=np.float64))
+            counts.append(w.sum(axis=1, dtype=np.float64))
+        return np.concatenate(sizes), np.concatenate(counts)
+
+    @cached_property
+    def mean_entry(self) -> float:
+        """Mean of ``|x|``, by weight: the unit of relative tolerances; 1 if all is zero."""
+        size, count = map(self.total, self.row_sums)
+        return size / count if size > 0 else 1.0
+
+    def evaluate(self, A: Array, V: Array, pool: Pool) -> Array:
+        """The loss of every row."""
+
+        def work(rows: slice, X: Array, weight: Array | None) -> Array:
+            return self.losses(X - V[rows] @ A, weight)
+
+        return np.concatenate(self.for_rows(work, pool))
+
     def for_rows(self, work: Callable[[slice, Array, Array | None], Any], pool: Pool) -> list[Any]:
         """Do the work on every block, in parallel; the results in order."""
         return pool.map(lambda rows: work(rows, *self.load(rows)), self.blocks())
 
 
 class HalfSolver(Protocol):
-    """What moves one factor; the objective never rises."""
+    """What moves one factor; the objective never rises, but for steps as they were published."""
 
     def improve(self, half: Half, A: Array, V: Array, pool: Pool) -> tuple[Array, Array]:
         """A better V, and the loss of each of its rows."""

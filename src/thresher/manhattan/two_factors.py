@@ -24,7 +24,8 @@ class TwoFactors:
 
     Where codes may be multiplied by anything at no cost, a bound on the length of atoms is no
     constraint at all: the dictionary moves without it, and after each round atoms are brought to
-    the length of their set and codes take the difference, so that the scale cannot drift.
+    the length of their set and codes take the difference, so that the scale cannot drift. A method
+    that sees the scale, as OGM does, has it left as it is.
     """
 
     problem: BatchProblem
@@ -36,13 +37,14 @@ class TwoFactors:
     graph: Graph | None = None
     quick_start: float = 0.0
     """Where positive, `FactorADMM` works first, until a burst improves by less than that share."""
+    rescales: bool = True
     data_loss: float = field(init=False)
 
     def __post_init__(self) -> None:
         self._code_solver = self.solver(self.codes)
         self._dictionary_solver = self.solver(self.dictionary)
         self.C = self._in_units(self.C)
-        self.data_loss = self.codes.total(evaluate(self.codes, self.D, self.C, self.pool))
+        self.data_loss = self.codes.total(self.codes.evaluate(self.D, self.C, self.pool))
         self._quick: FactorADMM | None = None
         if self.quick_start > 0 and FactorADMM.applies(self.codes, self.dictionary):
             self._quick = FactorADMM(self.codes, self.dictionary, self.D, self.C, self.pool)
@@ -145,7 +147,7 @@ class TwoFactors:
     @cached_property
     def _is_scaled(self) -> bool:
         method = self.problem.method
-        free = method.code_regulariser.form.is_free and self.graph is None
+        free = self.rescales and method.code_regulariser.form.is_free and self.graph is None
         atoms = method.dictionary_regulariser
         return free and atoms.form.is_bare and atoms.region.filled(self.D) is not None
 
@@ -155,15 +157,6 @@ class TwoFactors:
         factor[(factor == 0) | ~self.problem.free(len(self.D))] = 1
         self.D = self.D / factor[:, None]
         self.C = self.C * factor
-
-
-def evaluate(half: Half, A: Array, V: Array, pool: Pool) -> Array:
-    """The loss of every row."""
-
-    def work(rows: slice, X: Array, weight: Array | None) -> Array:
-        return half.losses(X - V[rows] @ A, weight)
-
-    return np.concatenate(half.for_rows(work, pool))
 
 
 def _transposed(X: Any) -> Any:

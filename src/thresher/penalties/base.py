@@ -43,6 +43,10 @@ class Penalty(ABC):
         """Whether the penalty is a sum over entries; by default if it has `weights`."""
         return self.weights is not None
 
+    def ties(self, rows: bool, count: int) -> Array | None:
+        """A number for each of ``count`` rows (or columns), as for a set."""
+        return None
+
     @property
     def couples_rows(self) -> bool:
         """Whether rows have a share in each other's penalty; most penalties know no such."""

@@ -64,6 +64,12 @@ class Constrained:
         """Whether the set or the penalty ties rows together."""
         return self.form.by == "rows"
 
+    def ties(self, rows: bool, count: int) -> Array | None:
+        """A number for each row (or column), if set and penalty tie only those of one number."""
+        if self.form.is_box:
+            return self.penalty.ties(rows, count)
+        return self.region.ties(rows, count) if self.form.elastic else None
+
     def in_unit(self, unit: float, worth: float) -> "Constrained | None":
         """``φ(unit·c)/worth`` on the set divided by ``unit``; None if one of both knows no such."""
         penalty, region = self.penalty.in_unit(unit, worth), self.region.in_unit(unit)

@@ -107,6 +107,12 @@ class GroupNorm(Penalty):
         """If groups are of rows, and of more than one."""
         return self.of_rows and self.weights is None
 
+    def ties(self, rows: bool, count: int) -> Array | None:
+        """The groups, if they are of rows, or of columns."""
+        if rows != self.of_rows:
+            return None
+        return np.zeros(count, dtype=int) if self.groups is None else np.asarray(self.groups)
+
     def scaled(self, factor: float) -> "GroupNorm":
         """The weight times ``factor``."""
         return replace(self, weight=self.weight * factor)

@@ -61,6 +61,13 @@ class ConvexSet(ABC):
         """Whether rows live from one budget, so that none of them can be left as it is."""
         return False
 
+    def ties(self, rows: bool, count: int) -> Array | None:
+        """A number for each of ``count`` rows (or columns); others than those of one are not tied.
+
+        None if the set does not split so.
+        """
+        return None
+
     @property
     def bounds(self) -> tuple[float, float]:
         """Between what the entries of all members lie."""

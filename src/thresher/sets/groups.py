@@ -97,6 +97,12 @@ class GroupBall(ConvexSet):
         """Yes: what one row takes is missing for the others."""
         return True
 
+    def ties(self, rows: bool, count: int) -> Array | None:
+        """The groups, if they are of rows, or of columns."""
+        if rows != self.of_rows:
+            return None
+        return np.zeros(count, dtype=int) if self.groups is None else np.asarray(self.groups)
+
     def project(self, V: Array) -> Array:
         """Take the positive part, then project every group by itself."""
         P = np.maximum(V.T if self.of_rows else V, 0)

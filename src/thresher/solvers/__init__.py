@@ -8,7 +8,6 @@ from typing import Any
 
 from thresher.solvers.divergences import (
     AUTO_ONLINE,
-    BATCH_DIVERGENCE_SOLVERS,
     MU,
     ONLINE_DIVERGENCE_SOLVERS,
     SPSGD,
@@ -18,9 +17,24 @@ from thresher.solvers.divergences import (
     OLWang,
 )
 from thresher.solvers.l1 import ADMM, BATCH_L1_SOLVERS, OIADMM, ONLINE_L1_SOLVERS
-from thresher.solvers.manhattan import MANHATTAN_SOLVERS, OGM, RRI, FactorSolver
+from thresher.solvers.manhattan import (
+    MANHATTAN_SOLVERS,
+    OGM,
+    RRI,
+    SYMMETRIC_SOLVERS,
+    FactorSolver,
+    SymmetricRRI,
+    SymmetricSolver,
+)
 from thresher.solvers.names import AS_PUBLISHED, Published, name_of, named_solver
-from thresher.solvers.orthogonal import ORTHOGONAL_SOLVERS, SFW, NoncvxSFW, OrthogonalSolver
+from thresher.solvers.novelty import (
+    BATCH_DIVERGENCE_SOLVERS,
+    BatchImpl,
+    L2Batch,
+    Online,
+    SparseCoding,
+)
+from thresher.solvers.orthogonal import AODL, ORTHOGONAL_SOLVERS, SFW, NoncvxSFW, OrthogonalSolver
 from thresher.solvers.robust import (
     BADMM,
     BATCH_ROBUST_SOLVERS,
@@ -34,8 +48,9 @@ from thresher.solvers.robust import (
 # As they are written in ``solver="..."``.
 opgd, oadmm, bpgd, badmm = OPGD, OADMM, BPGD, BADMM
 oiadmm, admm = OIADMM, ADMM
-rri, ogm = RRI, OGM
-noncvx_sfw, sfw = NoncvxSFW, SFW
+online, batch_impl, l2_batch, sparse_coding = Online, BatchImpl, L2Batch, SparseCoding
+rri, ogm, symmetric_rri = RRI, OGM, SymmetricRRI
+noncvx_sfw, sfw, aodl = NoncvxSFW, SFW, AODL
 spsgd, ol_guan, ol_lef, ol_wang, mu = SPSGD, OLGuan, OLLef, OLWang, MU
 
 PUBLISHED: dict[str, type[Published[Any]]] = {
@@ -43,8 +58,9 @@ PUBLISHED: dict[str, type[Published[Any]]] = {
     for kind in (
         *(opgd, oadmm, bpgd, badmm),
         *(oiadmm, admm),
-        *(rri, ogm),
-        *(noncvx_sfw, sfw),
+        *(online, batch_impl, l2_batch, sparse_coding),
+        *(rri, ogm, symmetric_rri),
+        *(noncvx_sfw, sfw, aodl),
         *(spsgd, ol_guan, ol_lef, ol_wang, mu),
     )
 }
@@ -62,14 +78,19 @@ __all__ = [
     "ONLINE_ROBUST_SOLVERS",
     "ORTHOGONAL_SOLVERS",
     "PUBLISHED",
+    "SYMMETRIC_SOLVERS",
     "DivergenceSolver",
     "FactorSolver",
     "OrthogonalSolver",
     "Published",
     "Solver",
+    "SymmetricSolver",
     "admm",
+    "aodl",
     "badmm",
+    "batch_impl",
     "bpgd",
+    "l2_batch",
     "mu",
     "name_of",
     "named_solver",
@@ -80,8 +101,11 @@ __all__ = [
     "ol_guan",
     "ol_lef",
     "ol_wang",
+    "online",
     "opgd",
     "rri",
     "sfw",
+    "sparse_coding",
     "spsgd",
+    "symmetric_rri",
 ]

@@ -1,6 +1,11 @@
 """Solvers for general divergences (paper E and its peers)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
 
 from thresher.encoding import (
     AutoEncoder,
@@ -8,8 +13,10 @@ from thresher.encoding import (
     Encoder,
     MultiplicativeUpdates,
     Never,
+    NoMoreGain,
     ProjectedSubgradient,
     RoughEncoder,
+    Rule,
     SmallChange,
 )
 from thresher.learning import (
@@ -20,9 +27,8 @@ from thresher.learning import (
 )
 from thresher.losses import ItakuraSaito, Loss
 from thresher.penalties import Constrained
+from thresher.sets import ConvexSet, CoveredBox, Simplex
 from thresher.solvers.names import Published
-
-_UNTIL_SMALL_CHANGE = SmallChange(1e-3)  # that of paper A; E does not state its own
 
 
 @dataclass(frozen=True)
@@ -32,9 +38,11 @@ class DivergenceSolver:
     Without a ``learner`` it is ``auto``, which takes the one that suits the divergence;
     ``multiplicative`` stands for the update that every divergence has. ``only_for`` is the one
     loss that the solver was published for, if there is one; ``only_outliers`` says that it is for
-    losses that set outliers aside. ``covered`` says that its dictionaries lie in
-    the set of the paper, ``sparse`` that its encoder codes sparse rows on their nonzeros. ``prior``
-    is that of `RatioLearner`.
+    losses that set outliers aside. ``region`` is where its dictionaries lie, if it was published
+    with a set; ``sparse`` says that its encoder codes sparse rows on their nonzeros. ``exponent``
+    is that of multiplicative updates, if it is not the proven one, ``prior`` that of
+    `RatioLearner`. ``dictionary_first`` says that codes are solved anew after the dictionary
+    (paper B).
     """
 
     description: str
@@ -43,9 +51,11 @@ class DivergenceSolver:
     multiplicative: bool = False
     only_for: Loss | None = None
     only_outliers: bool = False
-    covered: bool = False
+    region: ConvexSet | None = None
     sparse: bool = False
+    exponent: float | None = None
     prior: float = 0.0
+    dictionary_first: bool = False
 
     @property
     def published(self) -> bool:
@@ -63,93 +73,232 @@ class DivergenceSolver:
             raise ValueError(f"This solver ({self.description}) needs {reason}.")
 
 
-_UPDATES = Encoder(MultiplicativeUpdates(), _UNTIL_SMALL_CHANGE, 100, certify=False)
-
-
 @dataclass(frozen=True)
 class SPSGD(Published[DivergenceSolver]):
-    """The solver of paper E, with steps ``a/(τt + b)``.
+    """Algorithm 1 of paper E: projected subgradient codes, stochastic gradient dictionary.
 
-    ``scaled=False`` leaves them as printed.
+    Parameters
+    ----------
+    a, b : float
+        Of the steps ``η_t = a/(τt + b)`` of the dictionary (VIII-C), t counting batches from 1.
+    tau : float, optional
+        Their τ; without one, τt is the number of samples seen, the batch included.
+    rule : {"armijo", "constant", "polyak"}, optional
+        The step of the codes; without one, that of section V-C: ``polyak`` for losses with kinks,
+        ``constant`` for those of bounded curvature, ``armijo`` for all others.
+    alpha, gamma, q : float, float, int
+        Of Armijo's rule (Algorithm 3): how much of the promised fall must come, by what the step is
+        cut, and the last cut that is tested but for one: there are q + 2 trials.
+    delta : float
+        δ of Polyak's steps, in units of the loss of zero codes.
+    tol, max_iter, patience : float, int, int
+        The stop of the codes, which is not stated: a relative change of at most ``tol`` (of best
+        values under Polyak's rule: less than δ in ``patience`` steps), or so many iterations.
+    as_printed : bool
+        The letter: steps have the unit of the data, and diverge on those of the paper (errata E.3);
+        codes are tested where they are not projected (E.1), and columns of the dictionary before
+        they are clipped (E.2).
     """
 
     name = "spsgd"
     a: float = 2e4
     b: float = 2e4
-    scaled: bool = True
+    tau: float | None = None
+    rule: Rule | None = None
+    alpha: float = 0.01
+    gamma: float = 0.1
+    q: int = 10
+    delta: float = 0.01
+    tol: float = 1e-3
+    max_iter: int = 2000
+    patience: int = 100
+    as_printed: bool = False
+
+    def __post_init__(self) -> None:
+        _check(self, _POSITIVE, "a", "b", "tau", "delta")
+        _check(self, _SHARE, "alpha", "gamma")
+        _check(self, _AT_LEAST_0, "tol")
+        _check(self, _COUNT_OR_0, "q")
+        _check(self, _COUNT, "max_iter", "patience")
+        if self.rule not in (None, "armijo", "constant", "polyak"):
+            raise ValueError(
+                f"spsgd(rule={self.rule!r}) must be 'armijo', 'constant', 'polyak' or None."
+            )
 
     def made(self) -> DivergenceSolver:
         """Its parts."""
+        codes = ProjectedSubgradient(
+            self.as_printed,
+            self.rule,
+            self.alpha,
+            self.gamma,
+            self.q + 1,
+            self.delta,
+            self.patience,
+        )
         return DivergenceSolver(
             "projected subgradient codes, projected stochastic gradient dictionary (paper E)",
-            Encoder(ProjectedSubgradient(self.scaled), _UNTIL_SMALL_CHANGE, 100, certify=False),
-            StochasticGradient(self.a, self.b, self.scaled),
-            covered=True,
+            Encoder(codes, NoMoreGain(self.tol), self.max_iter, certify=False),
+            StochasticGradient(self.a, self.b, self.tau, scaled=not self.as_printed),
+            region=CoveredBox(as_printed=self.as_printed),
         )
 
 
 @dataclass(frozen=True)
 class OLGuan(Published[DivergenceSolver]):
-    """Exact codes, robust stochastic approximation over a buffer (Guan et al., OL-Guan)."""
+    """Exact codes, robust stochastic approximation over a buffer (Guan et al., OL-Guan).
+
+    Its constants are stated neither in paper A nor in paper E.
+
+    Parameters
+    ----------
+    buffer : int
+        So many of the last samples are kept, with their codes.
+    steps, draw : int
+        Steps for each batch, and samples of the buffer that a step sees, drawn at random.
+    step : float
+        The k-th of them is ``step/(L√k)``, L the spectral norm of the buffer's ``mean cᵀc``.
+    tol : float
+        To what codes are exact.
+    """
 
     name = "ol_guan"
+    buffer: int = 1000
+    steps: int = 20
+    draw: int = 50
+    step: float = 1.0
+    tol: float = 1e-4
+
+    def __post_init__(self) -> None:
+        _check(self, _COUNT, "buffer", "steps", "draw")
+        _check(self, _POSITIVE, "step", "tol")
 
     def made(self) -> DivergenceSolver:
         """Its parts."""
         return DivergenceSolver(
             "exact codes, robust stochastic approximation over a buffer (Guan et al., OL-Guan)",
-            AutoEncoder(),
-            RobustApproximation(),
+            AutoEncoder(self.tol),
+            RobustApproximation(self.buffer, self.steps, self.draw, self.step),
         )
 
 
 @dataclass(frozen=True)
 class OLLef(Published[DivergenceSolver]):
-    """Multiplicative codes and dictionary from two sums (Lefèvre et al., OL-Lef)."""
+    """Multiplicative codes and dictionary from two sums (Lefèvre et al., OL-Lef).
+
+    Atoms sum to one. A discount of the past is `forgetting` of the estimator.
+
+    Parameters
+    ----------
+    updates, tol : int, float
+        Codes have so many updates at most, or end when a relative change is at most ``tol``;
+        neither is stated.
+    """
 
     name = "ol_lef"
+    updates: int = 100
+    tol: float = 1e-3
+
+    def __post_init__(self) -> None:
+        _check(self, _COUNT, "updates")
+        _check(self, _AT_LEAST_0, "tol")
 
     def made(self) -> DivergenceSolver:
         """Its parts."""
         return DivergenceSolver(
             "multiplicative codes, majorised dictionary (Lefèvre et al., OL-Lef)",
-            _UPDATES,
+            _updates(self.updates, self.tol),
             RatioLearner(2.0, 0.0),
             only_for=ItakuraSaito(),
+            region=Simplex(),
         )
 
 
 @dataclass(frozen=True)
 class OLWang(Published[DivergenceSolver]):
-    """Multiplicative codes, stochastic gradient with a constant step (Wang et al., OL-Wang)."""
+    """Multiplicative codes, stochastic gradient with a constant step (Wang et al., OL-Wang).
+
+    Parameters
+    ----------
+    step : float, optional
+        The constant step, one over the square of the data's unit. It is not stated; without one,
+        the step is one over the curvature that it sees, averaged over the stream.
+    updates, tol : int, float
+        As in `OLLef`.
+    """
 
     name = "ol_wang"
+    step: float | None = None
+    updates: int = 100
+    tol: float = 1e-3
+
+    def __post_init__(self) -> None:
+        _check(self, _POSITIVE, "step")
+        _check(self, _COUNT, "updates")
+        _check(self, _AT_LEAST_0, "tol")
 
     def made(self) -> DivergenceSolver:
         """Its parts."""
+        step = 1.0 if self.step is None else self.step
         return DivergenceSolver(
             "multiplicative codes, stochastic gradient with a constant step (Wang et al., OL-Wang)",
-            _UPDATES,
-            StochasticGradient(constant=True),
+            _updates(self.updates, self.tol),
+            StochasticGradient(step, 1.0, scaled=self.step is None, constant=True),
             only_outliers=True,
-            covered=True,
+            region=CoveredBox(),
         )
 
 
 @dataclass(frozen=True)
 class MU(Published[DivergenceSolver]):
-    """One multiplicative update of codes and dictionary in turn (paper E, batch)."""
+    """One multiplicative update of codes and dictionary in turn (paper E, batch).
+
+    Parameters
+    ----------
+    exponent : float, optional
+        Of both updates; without one, that which makes them majorisation steps. Some texts have
+        those of β < 1 and β > 2 with 1.
+    """
 
     name = "mu"
+    exponent: float | None = None
+
+    def __post_init__(self) -> None:
+        _check(self, _POSITIVE, "exponent")
 
     def made(self) -> DivergenceSolver:
         """Its parts."""
         return DivergenceSolver(
             "one multiplicative update of codes and dictionary",
-            Encoder(MultiplicativeUpdates(), Never(), 1, certify=False),
+            Encoder(MultiplicativeUpdates(self.exponent, lift=0.0), Never(), 1, certify=False),
             multiplicative=True,
+            exponent=self.exponent,
             sparse=True,
         )
+
+
+def _updates(times: int, tol: float) -> Encoder:
+    return Encoder(MultiplicativeUpdates(), SmallChange(tol), times, certify=False)
+
+
+_Rule = tuple[Callable[[Any], bool], str]
+_POSITIVE: _Rule = (lambda value: value > 0, "a positive number")
+_AT_LEAST_0: _Rule = (lambda value: value >= 0, "a number, 0 or more")
+_SHARE: _Rule = (lambda value: 0 < value < 1, "a number between 0 and 1")
+_COUNT: _Rule = (lambda value: value >= 1 and value == int(value), "a whole number, 1 or more")
+_COUNT_OR_0: _Rule = (lambda value: value >= 0 and value == int(value), "a whole number")
+
+
+def _check(solver: Any, rule: _Rule, *names: str) -> None:
+    """Refuse constants that are none; None stands for what the solver chooses."""
+    allowed, words = rule
+    for name, default in ((name, getattr(type(solver), name)) for name in names):
+        value = getattr(solver, name)
+        number = (
+            isinstance(value, Real) and not isinstance(value, bool) and np.isfinite(float(value))
+        )
+        if not (number and allowed(value)) and not (value is None and default is None):
+            raise ValueError(f"{solver.name}({name}={value!r}) must be {words}.")
 
 
 AUTO_ONLINE = DivergenceSolver(

@@ -1,15 +1,16 @@
-"""Solvers of orthogonal dictionaries (paper D)."""
+"""Solvers of orthogonal dictionaries, and of square ones (paper D)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import isfinite
+from numbers import Integral, Real
 
 from thresher.learning import (
-    CONVEX_AVERAGING,
-    CONVEX_STEP,
-    PUBLISHED_AVERAGING,
-    PUBLISHED_STEP,
+    START_ITERATIONS,
+    AlternatingLearner,
     FrankWolfeLearner,
     OrthogonalLearner,
+    PowerSchedule,
     RefinedLearner,
     TrackedLearner,
 )
@@ -30,32 +31,182 @@ def _best_orthogonal(p: int, drifts: bool) -> OrthogonalLearner:
 
 @dataclass(frozen=True)
 class NoncvxSFW(Published[OrthogonalSolver]):
-    """Nonconvex stochastic Frank–Wolfe (paper D, Algorithm 2)."""
+    r"""Nonconvex stochastic Frank–Wolfe (paper D, Algorithm 2).
+
+    For t = 1, 2, …
+
+    .. math::
+
+        G_t &= (1 - \rho_t) G_{t-1} + \rho_t g_t, \qquad S_t = \mathrm{polar}(-G_t), \\
+        D_t &= \mathrm{polar}((1 - \gamma_t) D_{t-1} + \gamma_t S_t),
+
+    ``G₀ = 0``, g the mean gradient of :math:`-\|y D^T\|_p^p` over the batch at the last dictionary.
+
+    Parameters
+    ----------
+    averaging_scale, averaging_shift, averaging_power : float
+        Of ``ρ_t = scale · (t + shift)^(−power)``, step 1: ``4 (t + 1)^(−1/2)``, which exceeds one
+        before t = 15 (errata D.1).
+    step_scale, step_shift, step_power : float
+        Of γ_t, step 3: ``2 (t + 2)^(−3/4)``.
+    start_iterations : int
+        Of the batch version that starts on the first batch (Table I): the same steps, with this
+        batch in each; then t and G begin again.
+    as_printed : bool
+        A singular G has several polar factors. The default is the one nearest to the last
+        dictionary (errata D.3); as printed, whichever the SVD gives.
+    """
 
     name = "noncvx_sfw"
+    averaging_scale: float = 4.0
+    averaging_shift: float = 1.0
+    averaging_power: float = 0.5
+    step_scale: float = 2.0
+    step_shift: float = 2.0
+    step_power: float = 0.75
+    start_iterations: int = START_ITERATIONS
+    as_printed: bool = False
+
+    def __post_init__(self) -> None:
+        _check_schedule("averaging", self.averaging_scale, self.averaging_shift, -1)
+        _check_schedule("step", self.step_scale, self.step_shift, -1)
+        _check_powers(self.averaging_power, self.step_power)
+        _check_whole("start_iterations", self.start_iterations, 0)
 
     def made(self) -> OrthogonalSolver:
         """Its parts."""
+        averaging = PowerSchedule(self.averaging_scale, self.averaging_shift, self.averaging_power)
+        step = PowerSchedule(self.step_scale, self.step_shift, self.step_power)
         return OrthogonalSolver(
-            lambda p, _: FrankWolfeLearner(PUBLISHED_AVERAGING, PUBLISHED_STEP, True, p)
+            lambda p, _: FrankWolfeLearner(
+                averaging, step, True, p, self.start_iterations, not self.as_printed
+            )
         )
 
 
 @dataclass(frozen=True)
 class SFW(Published[OrthogonalSolver]):
-    """Stochastic Frank–Wolfe without the outer polar factor, a peer of paper D."""
+    """Stochastic Frank–Wolfe for convex problems, Baseline 1 of paper D: no outer polar factor.
+
+    As `noncvx_sfw`, but for t = 0, 1, 2, … and ``D_t = (1 − γ_t) D_{t−1} + γ_t S_t``, which stays
+    in the ball. The paper names the method only; the constants are those of the authors' code.
+
+    Parameters
+    ----------
+    averaging_scale, averaging_shift, averaging_power : float
+        Of ρ_t: ``4/(t + 8)^(2/3)``, so that the first G is the first gradient.
+    step_scale, step_shift, step_power : float
+        Of γ_t: ``2/(t + 8)``. The first must not exceed one.
+    start_iterations, as_printed
+        As in `noncvx_sfw`.
+    """
 
     name = "sfw"
+    averaging_scale: float = 4.0
+    averaging_shift: float = 8.0
+    averaging_power: float = 2 / 3
+    step_scale: float = 2.0
+    step_shift: float = 8.0
+    step_power: float = 1.0
+    start_iterations: int = START_ITERATIONS
+    as_printed: bool = False
+
+    def __post_init__(self) -> None:
+        _check_schedule("averaging", self.averaging_scale, self.averaging_shift, 0)
+        _check_schedule("step", self.step_scale, self.step_shift, 0)
+        _check_powers(self.averaging_power, self.step_power)
+        _check_whole("start_iterations", self.start_iterations, 0)
+        first = self.step_scale * self.step_shift**-self.step_power
+        if first > 1:
+            raise ValueError(
+                f"The first step of sfw would be step_scale · step_shift^(−step_power) = "
+                f"{first:.3g}; above one it leaves the ball."
+            )
+
+    def made(self) -> OrthogonalSolver:
+        """Its parts; schedules count from one there."""
+        averaging = PowerSchedule(
+            self.averaging_scale, self.averaging_shift - 1, self.averaging_power
+        )
+        step = PowerSchedule(self.step_scale, self.step_shift - 1, self.step_power)
+        return OrthogonalSolver(
+            lambda p, _: FrankWolfeLearner(
+                averaging, step, False, p, self.start_iterations, not self.as_printed
+            )
+        )
+
+
+@dataclass(frozen=True)
+class AODL(Published[OrthogonalSolver]):
+    r"""Online alternating dictionary learning, Baseline 3 of paper D; atoms are *not* orthogonal.
+
+    .. math:: \min \sum_t \|y_t - c_t D\|^2 + \lambda \|c_t\|_1 \qquad (23)
+
+    Exact codes with the last dictionary, ``A += cᵀc``, ``B += cᵀy``, then atom after atom the best
+    of the unit ball (Mairal et al., 2009, which the paper refers to).
+
+    Parameters
+    ----------
+    penalty : float, optional
+        λ, in the unit of the data. Paper D does not give it; None is ``2.4/√N``, which is as we
+        remember that of Mairal et al., for samples of length one (twice theirs, as (23) has no ½).
+    sweeps : int
+        How often a step moves all atoms.
+    start_iterations : int
+        Of codes and atoms in turn on the first batch (Table I).
+    as_printed : bool
+        (23) leaves out that atoms have length one at most, and then has no minimiser: atoms grow
+        for ever (errata D.8).
+    """
+
+    name = "aodl"
+    penalty: float | None = None
+    sweeps: int = 1
+    start_iterations: int = START_ITERATIONS
+    as_printed: bool = False
+
+    def __post_init__(self) -> None:
+        if self.penalty is not None and not (_is_finite(self.penalty) and self.penalty > 0):
+            raise ValueError(f"penalty={self.penalty!r}: λ of aodl must be positive, or None.")
+        _check_whole("sweeps", self.sweeps, 1)
+        _check_whole("start_iterations", self.start_iterations, 0)
 
     def made(self) -> OrthogonalSolver:
         """Its parts."""
-        return OrthogonalSolver(
-            lambda p, _: FrankWolfeLearner(CONVEX_AVERAGING, CONVEX_STEP, False, p)
+        learner = AlternatingLearner(
+            self.penalty, self.sweeps, not self.as_printed, self.start_iterations
         )
+        return OrthogonalSolver(lambda p, _: learner, (3,))
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and isfinite(value)
+
+
+def _check_schedule(name: str, scale: float, shift: float, least: float) -> None:
+    if not _is_finite(scale) or not scale > 0:
+        raise ValueError(f"{name}_scale={scale!r} must be a positive number.")
+    if not _is_finite(shift) or not shift > least:
+        raise ValueError(
+            f"{name}_shift={shift!r} must be a number above {least}, so that the first weight is "
+            "one of a positive number."
+        )
+
+
+def _check_powers(averaging: float, step: float) -> None:
+    for name, power in (("averaging", averaging), ("step", step)):
+        if not _is_finite(power) or power < 0:
+            raise ValueError(f"{name}_power={power!r} must be 0 or more, so that weights fall.")
+
+
+def _check_whole(name: str, value: int, least: int) -> None:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name}={value!r} must be a whole number, {least} or more.")
 
 
 ORTHOGONAL_SOLVERS: dict[str, OrthogonalSolver | Published[OrthogonalSolver]] = {
     "auto": OrthogonalSolver(_best_orthogonal, (3,)),
     "noncvx_sfw": NoncvxSFW(),
     "sfw": SFW(),
+    "aodl": AODL(),
 }

@@ -1,6 +1,9 @@
 """Solvers of robust factorisations (paper A): how they find codes, and move atoms."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import partial
+from numbers import Integral, Real
 
 from thresher.encoding import (
     ROUNDS_WITH_GAPS,
@@ -13,6 +16,7 @@ from thresher.encoding import (
     Rough,
     SmallChange,
 )
+from thresher.engine import Alternation, BatchADMM, BatchGradient, BatchProblem, Pool
 from thresher.learning import (
     BlockDescent,
     DictionaryADMM,
@@ -20,6 +24,7 @@ from thresher.learning import (
     DictionaryStep,
     OutlierWeight,
 )
+from thresher.linalg import Array
 from thresher.solvers.names import Published
 
 
@@ -27,9 +32,11 @@ from thresher.solvers.names import Published
 class Solver:
     """What a solver's name stands for: how it finds codes while learning, and moves atoms.
 
-    ``published`` ones keep to what was published: the data's own unit, no revival of dead atoms.
-    ``patient`` codes where λ comes from the noise: which rows are mostly noise is not known before
-    it is. ``splits`` says that all variables move together (BADMM).
+    ``published`` ones keep to what was published: the data's own unit, a uniform start, the plain
+    average, no revival of dead atoms. ``patient`` codes where λ comes from the noise: which rows
+    are mostly noise is not known before it is. ``rounds`` makes the rounds of a batch method from
+    the problem, dictionary and codes to start from, if they are its own. ``strays`` says that
+    the dictionary may leave its set.
     """
 
     description: str
@@ -37,7 +44,8 @@ class Solver:
     step: DictionaryStep
     published: bool = True
     patient: BlockEncoder | None = None
-    splits: bool = False
+    rounds: Callable[[BatchProblem, Array, Array, Pool], Alternation] | None = None
+    strays: bool = False
 
     def encoder_for(self, rule: OutlierWeight) -> BlockEncoder:
         """The encoder, given the rule for λ."""
@@ -45,72 +53,174 @@ class Solver:
         return self.patient if measured and self.patient is not None else self.encoder
 
 
-_UNTIL_SMALL_CHANGE = SmallChange(1e-3)  # paper A, VII-B2
 _PATIENT = Encoder(BlockADMM(), Never(), ROUNDS_WITH_GAPS, certify=False)
 _SIX_ROUNDS = Encoder(BlockADMM(), Never(), 6, certify=False)
 
 
+class _Constants(Published[Solver]):
+    """Refuses constants that make no sense, by what their names begin and end with."""
+
+    def __post_init__(self) -> None:
+        for constant in fields(self):  # type: ignore[arg-type]
+            name, value = constant.name, getattr(self, constant.name)
+            flag, whole = isinstance(value, bool), isinstance(value, Integral)
+            number = float(value) if isinstance(value, Real) and not flag else float("nan")
+            if name.startswith("kappa"):
+                good, wanted = 0 < number <= 1, "a number above 0, and at most 1"
+            elif name.startswith("rho"):
+                good, wanted = 0 < number < float("inf"), "a positive number"
+            elif name.endswith("tol"):
+                good, wanted = 0 <= number < float("inf"), "a finite number, 0 or more"
+            elif name.endswith("max_iter"):
+                good, wanted = whole and number > 0, "a positive integer"
+            else:
+                good, wanted = flag, "True or False"
+            if not good:
+                raise ValueError(f"{name}={value!r} of {self.name!r} must be {wanted}.")
+
+
 @dataclass(frozen=True)
-class OPGD(Published[Solver]):
-    """Projected gradient codes and dictionary (paper A, IV-A): steps are κ over a bound."""
+class OPGD(_Constants):
+    """Projected gradient codes and dictionary (paper A, IV-A), started uniform on [0, 1].
+
+    Parameters
+    ----------
+    kappa : float
+        κ: codes take steps of ``κ/‖D‖₂²``, (15).
+    kappa_dictionary : float
+        κ̃: the dictionary takes steps of ``κ̃/‖A‖_F``, (20)–(22).
+    code_tol, code_max_iter : float, int
+        Codes of a sample end when (6) changes by less, relatively, or after so many steps (VII-B2).
+    dictionary_tol, dictionary_max_iter : float, int
+        The same for the dictionary and (18).
+    as_printed : bool
+        The dictionary's step is ``κ̃/‖D‖₂²``, its stop divides by the negative (18), and its
+        start is not in the set (errata A.6 to A.8).
+    """
 
     name = "opgd"
     kappa: float = 0.7
+    kappa_dictionary: float = 0.7
+    code_tol: float = 1e-3
+    code_max_iter: int = 50
+    dictionary_tol: float = 1e-4
+    dictionary_max_iter: int = 200
+    as_printed: bool = False
 
     def made(self) -> Solver:
         """Its parts."""
+        stop, step = SmallChange(self.code_tol), ProjectedGradient(self.kappa)
         return Solver(
             "projected gradient codes and dictionary (paper A, OPGD)",
-            Encoder(ProjectedGradient(self.kappa), _UNTIL_SMALL_CHANGE, 50, certify=False),
-            DictionaryGradient(self.kappa),
+            Encoder(step, stop, self.code_max_iter, certify=False),
+            DictionaryGradient(
+                self.kappa_dictionary,
+                self.dictionary_tol,
+                self.dictionary_max_iter,
+                as_printed=self.as_printed,
+            ),
+            strays=self.as_printed,
         )
 
 
 @dataclass(frozen=True)
-class OADMM(Published[Solver]):
-    """ADMM codes and dictionary (paper A, IV-B), with the penalty ρ."""
+class OADMM(_Constants):
+    """ADMM codes and dictionary (paper A, IV-B), started uniform on [0, 1].
+
+    Parameters
+    ----------
+    rho_1, rho_2, rho_3 : float
+        ρ₁ ties the copies of the codes together and ρ₂ those of the outliers, (24); ρ₃ those of the
+        dictionary, (32).
+    code_tol, code_max_iter : float, int
+        Codes of a sample end when (6) changes by less, relatively, or after so many steps (VII-B2).
+    dictionary_tol, dictionary_max_iter : float, int
+        The same for the dictionary and (18).
+    as_printed : bool
+        The free copies h, r and W are what goes on, and what the stops look at; the dictionary's
+        stop divides by the negative (18), and its start is not in the set (errata A.5, A.7, A.8).
+    """
 
     name = "oadmm"
-    rho: float = 1.0
+    rho_1: float = 1.0
+    rho_2: float = 1.0
+    rho_3: float = 1.0
+    code_tol: float = 1e-3
+    code_max_iter: int = 50
+    dictionary_tol: float = 1e-4
+    dictionary_max_iter: int = 200
+    as_printed: bool = False
 
     def made(self) -> Solver:
         """Its parts."""
+        codes = OutlierADMM(self.rho_1, self.rho_2, self.as_printed)
         return Solver(
             "ADMM codes and dictionary (paper A, OADMM)",
-            Encoder(OutlierADMM(self.rho), _UNTIL_SMALL_CHANGE, 50, certify=False),
-            DictionaryADMM(self.rho),
+            Encoder(codes, SmallChange(self.code_tol), self.code_max_iter, certify=False),
+            DictionaryADMM(
+                self.rho_3, self.dictionary_tol, self.dictionary_max_iter, self.as_printed
+            ),
+            strays=self.as_printed,
         )
 
 
 @dataclass(frozen=True)
-class BPGD(Published[Solver]):
-    """One projected gradient step for codes and dictionary in turn (paper A, (S-8)–(S-10))."""
+class BPGD(_Constants):
+    """One projected gradient step for codes and dictionary in turn (paper A, (S-8)–(S-10)).
+
+    Parameters
+    ----------
+    kappa, kappa_dictionary : float
+        Steps are ``κ/‖D‖₂²`` for codes and ``κ̃/‖CᵀC‖_F`` for the dictionary.
+    as_printed : bool
+        The uniform start of the dictionary is not in the set (errata A.7).
+    """
 
     name = "bpgd"
     kappa: float = 0.7
+    kappa_dictionary: float = 0.7
+    as_printed: bool = False
 
     def made(self) -> Solver:
-        """Its parts."""
+        """Its parts; the encoder serves nobody but who streams."""
+        codes = ProjectedGradient(self.kappa)
         return Solver(
             "one projected gradient step for codes and dictionary (paper A, BPGD)",
-            Encoder(ProjectedGradient(self.kappa), Never(), 1, certify=False),
-            DictionaryGradient(self.kappa, max_iter=1),
+            Encoder(codes, Never(), 1, certify=False),
+            DictionaryGradient(self.kappa_dictionary, max_iter=1),
+            rounds=partial(BatchGradient, solver=codes),
+            strays=self.as_printed,
         )
 
 
 @dataclass(frozen=True)
-class BADMM(Published[Solver]):
-    """ADMM on codes, outliers and dictionary together (paper A, (S-12)–(S-20))."""
+class BADMM(_Constants):
+    """ADMM on codes, outliers and dictionary together (paper A, (S-12)–(S-20)).
+
+    Parameters
+    ----------
+    rho_1, rho_2, rho_3 : float
+        ρ̃₁ ties the copies of the codes together, ρ̃₂ those of the outliers, ρ̃₃ those of the
+        dictionary, (S-11).
+    as_printed : bool
+        The uniform start of the dictionary is not in the set (errata A.7).
+    """
 
     name = "badmm"
+    rho_1: float = 1.0
+    rho_2: float = 1.0
+    rho_3: float = 1.0
+    as_printed: bool = False
 
     def made(self) -> Solver:
-        """Its parts. Its steps are its own (engine/batch.py); the encoder serves `transform`."""
+        """Its parts; the encoder and the step serve nobody but who streams."""
+        penalties = {"rho_1": self.rho_1, "rho_2": self.rho_2, "rho_3": self.rho_3}
         return Solver(
             "ADMM on codes, outliers and dictionary together (paper A, BADMM)",
             _SIX_ROUNDS,
             BlockDescent(),
-            splits=True,
+            rounds=lambda problem, D, C, pool: BatchADMM(problem, D, C, **penalties),
+            strays=self.as_printed,
         )
 
 

@@ -210,7 +210,7 @@ class Chooser:
         return trials
 
     def _sparse(self, state: CodecState, rows: Rows, budget: Budget) -> Choice:
-        """As in the paper: the largest codes, and a dictionary when the error passes the bound."""
+        """The largest codes only, and a dictionary when the error passes the bound."""
         allowed = max(budget.bound - budget.spent, self._codec.error**2 * rows.squares)
         step = float(np.sqrt(12 * allowed / max(rows.n_values, 1))) or 1.0
         most = min(self._codec.n_nonzero or self._N, self._N)

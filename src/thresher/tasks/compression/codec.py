@@ -21,9 +21,12 @@ from thresher.tasks.compression.keyframe import MOST_SENSORS
 from thresher.tasks.compression.learners import HALF_LIVES
 from thresher.tasks.compression.limits import MOST_BYTES, check_memory, file_bytes
 from thresher.tasks.compression.packet import PacketError
+from thresher.tasks.compression.paper import NUMBER_BYTES
+from thresher.tasks.compression.paper_edge import PaperEdge
 
 _LARGEST_FILE_BATCH = 2**21  # values: by judgement, as numbers and chances they take 75 MB
 _ROWS_PER_PACKET = 256  # by judgement; half-lives and speed were measured with it
+_ROWS_PER_SLOT = 6  # paper D, Table I
 _FINEST = 1e-9  # beyond the nine digits to which a dictionary is orthogonal (`least_slope`)
 
 
@@ -44,13 +47,26 @@ class SensorCodec:
         observed entries, that holds for the stream so far after every packet. Zero is lossless,
         for values on a grid, such as whole numbers or tenths.
     n_nonzero : int, optional
-        The paper's η₀: code by the dictionary only, with at most so many codes in a row. ``error``
-        is then the fineness of the codes, and the error above which a dictionary is sent.
+        Code by the dictionary only, with at most so many codes in a row. ``error`` is then the
+        fineness of the codes, and the error above which a dictionary is sent. As without it, what
+        is coded are differences from predictions: the scheme of the paper, which codes the rows
+        themselves, is ``mode="paper"``, with this as its η₀.
+    mode : {"auto", "paper"}
+        ``paper`` is the scheme of section II-B (`PaperEdge` has its four steps): η₀ codes of every
+        row and their positions, by a dictionary that the edge learns with NoncvxSFW, and sends
+        when the error of a row passes ``error``, ``‖y − ŷ‖ > error·‖y‖``. It promises no error.
+        Silent sensors come back as the mean of the others.
+    as_printed : bool
+        Of ``paper``: code with the edge's dictionary, although the cloud's decodes (errata D.6).
+        The default codes with the cloud's.
+    number_bytes : {8, 4}
+        Of ``paper``: bytes of a code or an angle, which it does not give.
     forgetting : "auto", None, or a half-life in rows
         Of the dictionary. ``auto`` learns with several half-lives, and sends the dictionary that
         saves most, its own bytes counted.
     batch_size : int, optional
-        Rows in a packet; by default 256 in streams, and all in `compress`, if memory allows.
+        Rows in a packet; by default 256 in streams, and all in `compress`, if memory allows. In
+        ``paper`` those of a time slot, after which the dictionary learns: 6, as in its table I.
     angle_bits : int
         Angles are sent in units of :math:`2\pi/2^\mathrm{bits}`.
 
@@ -73,6 +89,9 @@ class SensorCodec:
     forgetting: Any = "auto"
     batch_size: int | None = None
     angle_bits: int = 7
+    mode: str = "auto"
+    as_printed: bool = False
+    number_bytes: int = 8
 
     def __post_init__(self) -> None:
         if not is_number(self.error) or not (self.error == 0 or _FINEST <= float(self.error) < 1):
@@ -92,11 +111,29 @@ class SensorCodec:
                 f"{MOST_ANGLE_BITS}."
             )
         self.half_lives()
+        self._check_mode()
+
+    def _check_mode(self) -> None:
+        if not isinstance(self.mode, str) or self.mode not in ("auto", "paper"):
+            raise ValueError(f"mode={self.mode!r} is not known; use 'auto' or 'paper'.")
+        if not isinstance(self.as_printed, bool):
+            raise ValueError(f"as_printed={self.as_printed!r} must be True or False.")
+        if not is_whole(self.number_bytes) or self.number_bytes not in NUMBER_BYTES:
+            raise ValueError(
+                f"number_bytes={self.number_bytes!r} must be 8, for doubles, or 4, for floats."
+            )
+        if self.mode == "paper" and self.n_nonzero is None:
+            raise ValueError("mode='paper' needs n_nonzero, how many codes of a row are sent.")
+        if self.mode == "paper" and self.forgetting not in ("auto", None):
+            raise ValueError("mode='paper' does not forget; leave forgetting out.")
+        if self.mode == "auto" and (self.as_printed or self.number_bytes != 8):
+            raise ValueError("as_printed and number_bytes are for mode='paper'.")
 
     @property
     def rows_per_packet(self) -> int:
         """The rows that a packet holds."""
-        return _ROWS_PER_PACKET if self.batch_size is None else int(self.batch_size)
+        usual = _ROWS_PER_SLOT if self.mode == "paper" else _ROWS_PER_PACKET
+        return usual if self.batch_size is None else int(self.batch_size)
 
     def half_lives(self) -> tuple[float | None, ...]:
         """The half-lives to learn dictionaries with."""
@@ -112,7 +149,12 @@ class SensorCodec:
         )
 
     def edge(
-        self, n_sensors: int, *, reference: float | None = None, expected_rows: int | None = None
+        self,
+        n_sensors: int,
+        *,
+        reference: float | None = None,
+        expected_rows: int | None = None,
+        start: Any = None,
     ) -> Edge:
         """The side of the sensors.
 
@@ -124,6 +166,8 @@ class SensorCodec:
             The root mean square to which ``error`` refers; by default that of the stream so far.
         expected_rows : int, optional
             How long the stream will be, if that is known: dictionaries pay earlier.
+        start : array of shape (N, N), optional
+            Of ``mode="paper"``: D₀, the edge's first dictionary; by default a random one.
         """
         if not is_whole(n_sensors) or n_sensors > MOST_SENSORS:
             raise ValueError(
@@ -134,6 +178,10 @@ class SensorCodec:
             raise ValueError(f"reference={reference!r} must be a positive number, or None.")
         if expected_rows is not None and not is_whole(expected_rows, 0):
             raise ValueError(f"expected_rows={expected_rows!r} must be a whole number, or None.")
+        if self.mode == "paper":
+            return PaperEdge(self, int(n_sensors), _checked_start(start, n_sensors))
+        if start is not None:
+            raise ValueError("start is for mode='paper'; other streams start without a dictionary.")
         return Edge(self, int(n_sensors), reference, expected_rows)
 
     def cloud(self, *, max_bytes: int = MOST_BYTES) -> Cloud:
@@ -168,11 +216,17 @@ class SensorCodec:
         if Y.ndim != 2 or Y.shape[1] < 1:
             raise ValueError(f"Y must have shape (rows, sensors); got {Y.shape}.")
         Y = checked_rows(Y, Y.shape[1])
-        whole = self if self.batch_size else replace(self, batch_size=_file_batch(Y.shape[1]))
-        size = np.sqrt(np.nanmean(np.square(Y, dtype=np.float64))) if np.isfinite(Y).any() else 0.0
         # The same rows give the same file, so the stream is named by what is in it.
         name = zlib.crc32(Y.tobytes()) or 1
-        edge = Edge(whole, Y.shape[1], float(size) or None, len(Y), name)
+        whole = self
+        if self.mode == "paper":
+            edge: Edge = PaperEdge(self, Y.shape[1], None, name)
+        else:
+            if not self.batch_size:
+                whole = replace(self, batch_size=_file_batch(Y.shape[1]))
+            known = np.isfinite(Y).any()
+            size = float(np.sqrt(np.nanmean(np.square(Y, dtype=np.float64)))) if known else 0.0
+            edge = Edge(whole, Y.shape[1], size or None, len(Y), name)
         packets: list[bytes] = []
         for start in range(0, len(Y), whole.rows_per_packet):
             packets += edge.send(Y[start : start + whole.rows_per_packet])
@@ -226,6 +280,15 @@ class SensorCodec:
                 f"The file has {cloud.n_rows_} of its {file.n_rows} rows; get it again."
             )
         return values, file.about
+
+
+def _checked_start(start: Any, N: int) -> Array | None:
+    if start is None:
+        return None
+    D = np.asarray(start, dtype=np.float64)
+    if D.shape != (N, N) or not np.isfinite(D).all() or np.linalg.matrix_rank(D) < N:
+        raise ValueError(f"start must be an orthogonal matrix of shape ({N}, {N}).")
+    return D
 
 
 def _file_batch(n_sensors: int) -> int:

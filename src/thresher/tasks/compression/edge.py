@@ -69,7 +69,7 @@ class Edge:
         self._reference = reference
         self._expected_rows = expected_rows
         self._N = n_sensors
-        self._state: CodecState | None = None
+        self._state: Any = None  # a CodecState, or that of the paper's scheme
         self._sequence = 0
         self._is_copy = False
         self._chooser = Chooser(codec, n_sensors)
@@ -174,14 +174,15 @@ class Edge:
     # ------------------------------------------------------------------- packets
 
     def _known(self) -> CodecState:
-        assert self._state is not None
-        return self._state
+        state: CodecState = self._state
+        assert state is not None
+        return state
 
     def _packet(self, kind: Kind, payload: bytes) -> bytes:
         if kind == Kind.KEYFRAME:
             digest = keyframe_digest(payload, self._sequence)
         else:
-            digest = self._known().digest(self.n_rows_, self._sequence)
+            digest = self._state.digest(self.n_rows_, self._sequence)
         data = packed(Packet(kind, self.stream_, self._sequence, digest, payload))
         self._sequence += 1
         self.n_bytes_[kind.name.lower()] += len(data)

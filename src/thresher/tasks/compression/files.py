@@ -61,6 +61,11 @@ def decompress_file(
 
 def _coded(table: SensorTable, codec: SensorCodec, say: Tell) -> tuple[bytes, Edge, Errors]:
     """The bytes of a file whose table, digits cut as they will be, is within the error asked."""
+    if codec.mode == "paper" and np.isnan(table.values).any():
+        raise ValueError(
+            "mode='paper' does not tell which sensors are silent, so an empty cell would come back "
+            "as a number; fill them first, or leave mode out."
+        )
     allowed, about = codec.error, table.about()
     say("compress", 0, len(table.values))
     while True:

@@ -1,8 +1,9 @@
 """One stream, as the cloud follows it."""
 
+from typing import Any
+
 from thresher.linalg import Array
-from thresher.tasks.compression.batch import read
-from thresher.tasks.compression.dictionary import read_dictionary
+from thresher.tasks.compression import batch, dictionary, paper
 from thresher.tasks.compression.keyframe import Keyframe, read_keyframe
 from thresher.tasks.compression.packet import Kind, Packet, PacketError
 
@@ -34,7 +35,8 @@ class Follower:
     @property
     def components_(self) -> Array:
         """The dictionary, atoms in rows."""
-        return self._state.D.copy()
+        D: Array = self._state.D.copy()
+        return D
 
     def use(self, packet: Packet) -> Array | None:
         """The rows in a packet, None if it brings none; if it is refused, nothing has changed."""
@@ -51,7 +53,8 @@ class Follower:
     def _start(self, keyframe: Keyframe) -> None:
         if keyframe.n_sensors != self.n_sensors_ or keyframe.start < self.n_rows_:
             raise PacketError("The packet does not decode: the keyframe does not fit the stream.")
-        self._state = keyframe.state()
+        self._state: Any = keyframe.state()
+        self._is_paper = keyframe.is_paper
         if keyframe.start > self.n_rows_:
             self.gaps_.append((self.n_rows_, keyframe.start))
         self.n_rows_ = keyframe.start
@@ -64,10 +67,10 @@ class Follower:
             )
         state, values, n_rows = self._state.copy(), None, self.n_rows_
         if packet.kind == Kind.DATA:
-            values = read(state, packet.payload)
+            values = (paper if self._is_paper else batch).read(state, packet.payload)
             n_rows += len(values)
         else:
-            read_dictionary(state, packet.payload)
+            (paper if self._is_paper else dictionary).read_dictionary(state, packet.payload)
         if state.digest(n_rows, packet.sequence) != packet.digest:
             raise PacketError("The packet decodes to another state than that of the edge.")
         self._state, self.n_rows_ = state, n_rows

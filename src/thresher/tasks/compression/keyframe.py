@@ -1,4 +1,7 @@
-"""Keyframes: where a stream starts, or starts anew: N, the row, and values to start from."""
+"""Keyframes: where a stream starts, or starts anew: N, the row, and values to start from.
+
+Streams of the paper's scheme predict nothing, and have no values to start from.
+"""
 
 import struct
 import zlib
@@ -8,6 +11,7 @@ import numpy as np
 
 from thresher.linalg import Array
 from thresher.tasks.compression.packet import Packet, PacketError
+from thresher.tasks.compression.paper import PaperState
 from thresher.tasks.compression.state import CodecState
 
 _HEAD = struct.Struct("<HQ")
@@ -18,14 +22,21 @@ MOST_SENSORS = 4096
 
 
 class Keyframe(NamedTuple):
-    """What a keyframe tells; ``level`` has one value for all sensors or one each."""
+    """What a keyframe tells; ``level`` has one value for all sensors, or one each, or none."""
 
     n_sensors: int
     start: int
     level: Array
 
-    def state(self) -> CodecState:
+    @property
+    def is_paper(self) -> bool:
+        """Whether the stream is one of the paper's scheme."""
+        return not self.level.size
+
+    def state(self) -> CodecState | PaperState:
         """What both sides know after it."""
+        if self.is_paper:
+            return PaperState.starting(self.n_sensors)
         level = np.empty(self.n_sensors)
         level[:] = self.level
         return CodecState.starting_at(level)
@@ -48,7 +59,7 @@ def read_keyframe(packet: Packet) -> Keyframe:
         raise PacketError("The packet does not decode: its header is cut.")
     N, start = _HEAD.unpack_from(packet.payload)
     values = packet.payload[_HEAD.size :]
-    if not 1 <= N <= MOST_SENSORS or len(values) not in (4, 4 * N) or start >= _LAST_ROW:
+    if not 1 <= N <= MOST_SENSORS or len(values) not in (0, 4, 4 * N) or start >= _LAST_ROW:
         raise PacketError("The packet does not decode: its header makes no sense.")
     level = np.frombuffer(values, np.float32)
     if not np.isfinite(level).all():

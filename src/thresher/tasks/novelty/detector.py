@@ -25,8 +25,14 @@ from thresher.tasks.novelty.alarm import Alarm
 from thresher.tasks.novelty.emerging import EmergingTopic, emerging_topics
 from thresher.tasks.novelty.file import pack_detector, unpack_detector
 from thresher.tasks.novelty.growing_words import GrowingWords
-from thresher.tasks.novelty.memory import Memory, learned_from
-from thresher.tasks.novelty.modes import MODES, MemorySettings, is_square, of_model
+from thresher.tasks.novelty.memory import Memory, learned_from, without_rarest
+from thresher.tasks.novelty.modes import (
+    MemorySettings,
+    check_mode,
+    is_square,
+    memory_of,
+    of_model,
+)
 from thresher.tasks.novelty.steps import document_steps
 
 _log = logging.getLogger(__name__)
@@ -96,10 +102,11 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
     ----------
     n_components : int
         Directions or atoms.
-    mode : {"auto", "online", "batch_impl", "l2_batch"}
+    mode : {"auto", "online", "batch_impl", "l2_batch"} or one of thresher.solvers
         ``online`` is `OnlineL1Dictionary` with the published OIADMM, started by the batch method
         on the first documents; ``batch_impl`` (Algorithm 4) and ``l2_batch`` (Algorithm 5) keep all
-        documents and learn anew at every step, with ``n_new_atoms`` more atoms.
+        documents and learn anew at every step, with ``n_new_atoms`` more atoms. Their constants,
+        such as λ, are those of ``thresher.solvers.online``, ``batch_impl`` and ``l2_batch``.
     model : estimator, optional
         Any dictionary model of the library, instead of a mode; its loss is the score. With
         `partial_fit` it learns step by step, without it anew from all documents. Of
@@ -146,7 +153,7 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
         self,
         n_components: int = 100,
         *,
-        mode: str = "auto",
+        mode: Any = "auto",
         model: Any = None,
         n_new_atoms: int | None = None,
         threshold: float | None = None,
@@ -201,10 +208,15 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
                 "There is no word in the documents to start from that tells them apart; give more, "
                 "or other ones."
             )
-        memory = self._new_memory(weights.shape[1]).learned(weights)
+        nothing = self._new_memory(weights.shape[1])
+        memory = nothing.learned(weights)
         if held_out:
             alarm.learn(memory.scores(words.weights(last)))
-            memory = learned_from(memory, words, last)
+            if nothing.begins_whole:  # what was learned so far only told which scores are usual
+                words.learn(last)
+                memory = without_rarest(nothing.learned(words.weights(counts)), words)
+            else:
+                memory = learned_from(memory, words, last)
         return self._adopt(words, memory, alarm, 0)
 
     def step(self, documents: Any, name: str | None = None) -> NoveltyStep:
@@ -364,12 +376,13 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
         settings = MemorySettings(
             self.n_components, self.n_new_atoms, n_features, seed, self.verbose
         )
-        return MODES[self.mode](settings) if self.model is None else of_model(self.model, settings)
+        if self.model is not None:
+            return of_model(self.model, settings)
+        return memory_of(self.mode, settings)
 
     def _check_parameters(self) -> None:
         check_parameters(self)
-        if not isinstance(self.mode, str) or self.mode not in MODES:
-            raise ValueError(f"mode={self.mode!r} is not known; use one of {', '.join(MODES)}.")
+        check_mode(self.mode)
         needed = ("fit", "transform", "objective_samples", "grow")
         if is_square(self.model):
             if self.model.whiten or self.n_new_atoms:

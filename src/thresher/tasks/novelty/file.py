@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone
 
 from thresher.estimators.base import DictionaryModel
+from thresher.estimators.parts import packed_value, unpacked_value
 from thresher.estimators.saving import pack, packed_parameters, unpack, unpacked_model
 from thresher.persistence import Contents, put_strings
 from thresher.tasks.novelty.alarm import Alarm
@@ -16,6 +19,7 @@ from thresher.tasks.novelty.directions import Directions
 from thresher.tasks.novelty.fixed_terms import FixedTermsMemory
 from thresher.tasks.novelty.growing_words import GrowingWords
 from thresher.tasks.novelty.memory import DictionaryMemory, DirectionMemory, Memory
+from thresher.tasks.novelty.published import BatchMemory
 
 if TYPE_CHECKING:
     from thresher.tasks.novelty.detector import NovelDocumentDetector
@@ -49,17 +53,15 @@ def pack_detector(detector: NovelDocumentDetector) -> tuple[dict[str, Any], dict
         document["directions"] = {"seed": kept.seed, "n_steps": kept.n_steps}
         return arrays, document
     assert isinstance(memory, DictionaryMemory | FixedTermsMemory)
+    inner, document["model"] = pack(memory.model)
     if isinstance(memory, FixedTermsMemory):
         arrays["columns"] = memory.columns.astype(np.int64)
-    elif memory.documents is not None:
-        raise ValueError(
-            "This mode keeps every document, which no file is made for; use mode='auto' or "
-            "mode='online', whose memory is bounded."
-        )
-    inner, document["model"] = pack(memory.model)
-    if isinstance(memory, DictionaryMemory):
+    else:
         options = ("n_new_atoms", "unit", "single")
         document["dictionary"] = {name: getattr(memory, name) for name in options}
+        document["documents"] = packed_value("documents", memory.documents, arrays)
+    if isinstance(memory, BatchMemory) and memory.codes is not None:
+        arrays["codes"] = memory.codes
     return arrays | {f"model.{name}": values for name, values in inner.items()}, document
 
 
@@ -78,9 +80,9 @@ def unpack_detector(contents: Contents) -> NovelDocumentDetector:
         raise contents.error(error) from error
     past = contents.array("past", (None,))
     alarm.past = deque(past.tolist(), maxlen=alarm.past.maxlen)
-    memory = _memory(contents, detector, n_words)
     if "model_given" in contents.document and contents.flag("model_given"):  # version 1
         detector.model = clone(unpack(contents.inner("model")))
+    memory = _memory(contents, detector, n_words)
     known = GrowingWords(None, detector.max_words, words, frequency, n_documents)
     return detector._adopt(known, memory, alarm, contents.integer("n_steps"))
 
@@ -106,5 +108,34 @@ def _memory(contents: Contents, detector: NovelDocumentDetector, n_words: int) -
     options = Contents({}, contents.record("dictionary"), contents.name)
     if width != n_words or options.text("unit") not in ("l1", "l2") or not hasattr(model, "grow"):
         raise contents.error(f"{n_words} words do not suit a dictionary of {width} columns")
-    n_new = options.integer("n_new_atoms")
-    return DictionaryMemory(model, n_new, unit=options.text("unit"), single=options.flag("single"))
+    memory = detector._new_memory(n_words)
+    if not isinstance(memory, DictionaryMemory) or type(model) is not type(memory.model):
+        raise contents.error("what it holds inside does not suit its mode")
+    memory = replace(
+        memory,
+        model=model,
+        n_new_atoms=options.integer("n_new_atoms"),
+        unit=options.text("unit"),
+        single=options.flag("single"),
+        documents=_documents(contents, n_words),
+    )
+    if not isinstance(memory, BatchMemory):
+        return memory
+    if memory.documents is None:
+        raise contents.error("its documents are missing")
+    if not memory.keeps_codes:
+        return memory
+    shape = (memory.documents.shape[0], len(model.components_))
+    return replace(memory, codes=contents.array("codes", shape, ("float32", "float64")))
+
+
+def _documents(contents: Contents, n_words: int) -> Any:
+    """All documents, of a memory that keeps them."""
+    if contents.document.get("documents") is None:  # also older files
+        return None
+    rows: Any = unpacked_value(contents.record("documents"), contents)
+    if not isinstance(rows, sparse.csr_array) or rows.shape[1] != n_words:
+        raise contents.error(f"its documents are no table of {n_words} words")
+    if not np.isfinite(rows.data).all() or (rows.data < 0).any():
+        raise contents.error("its documents have weights that no word has")
+    return rows

@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from thresher.linalg import Array
-from thresher.tasks.novelty.directions import Directions, unit_rows
+from thresher.tasks.novelty.directions import Directions
 from thresher.tasks.novelty.growing_words import GrowingWords
 
 _log = logging.getLogger(__name__)
@@ -28,6 +28,9 @@ class Memory(ABC):
     @abstractmethod
     def scores(self, X: Any) -> Array:
         """How little of every document is explained; the larger, the more novel."""
+
+    begins_whole = False
+    """Whether it learns from all first documents at once, also from those held out to score."""
 
     @abstractmethod
     def learned(self, X: Any) -> Memory:
@@ -108,11 +111,9 @@ class DirectionMemory(Memory):
 class DictionaryMemory(Memory):
     """``min_c loss(x, cD) + φ(c)`` under a model of the library, documents of sum one.
 
-    With the published `OnlineL1Dictionary` this is Algorithm ONLINE: score all, then one step. A
-    model that has no `partial_fit` learns anew from all documents, from its own atoms and some new
-    ones taken from the least explained documents: BATCH-IMPL (Algorithm 4) and L2-BATCH
-    (Algorithm 5), whose memory grows with the stream. New atoms start from data, since zero ones
-    would never move (errata B.5).
+    A model that has no `partial_fit` learns anew from all documents, from its own atoms and some
+    new ones taken from the least explained documents; its memory grows with the stream. New atoms
+    start from data, since zero ones would never move (errata B.5).
     """
 
     model: Any
@@ -121,8 +122,6 @@ class DictionaryMemory(Memory):
     unit: str = "l1"
     single: bool = False
     """In float32, for models that expand documents."""
-    starter: Any = None
-    """A batch model that learns the first atoms from the documents to start from."""
 
     def scores(self, X: Any) -> Array:
         """The objective of every document."""
@@ -131,23 +130,19 @@ class DictionaryMemory(Memory):
 
     def learned(self, X: Any) -> DictionaryMemory:
         """After one step, or after learning from everything anew."""
-        rows = self._scaled(X)
-        rows = rows[np.diff(rows.indptr) > 0]
+        rows = self.rows(X)
         if rows.shape[0] == 0:
             return self
         model = copy.deepcopy(self.model)
         if hasattr(model, "partial_fit"):
-            begun = hasattr(model, "components_")
-            if not begun and self.starter is not None:
-                atoms = clone(self.starter).fit(rows).components_
-                model.set_params(init=atoms)
-            if not begun or not self.n_new_atoms:
+            if not hasattr(model, "components_") or not self.n_new_atoms:
                 return replace(self, model=model.partial_fit(rows))
-            worst = self._least_explained(model, rows)[: self.n_new_atoms]
+            worst = _least_explained(model, rows, self.n_new_atoms)
             return replace(self, model=model.grow(atoms=rows[worst].toarray()).partial_fit(rows))
         if self.documents is None:
             return replace(self, model=model.fit(rows), documents=rows)
-        worst = self._least_explained(model, rows)
+        n_dead = int((~model.components_.any(axis=1)).sum())  # others take their place
+        worst = _least_explained(model, rows, self.n_new_atoms + n_dead)
         everything = sparse.vstack([self.documents, rows], format="csr")
         alive = model.components_[model.components_.any(axis=1)]
         atoms = np.vstack([alive, rows[worst].toarray()])
@@ -198,23 +193,26 @@ class DictionaryMemory(Memory):
             model = copy.deepcopy(model).keep_features(columns)
         return replace(self, model=model, documents=documents)
 
-    def _least_explained(self, model: Any, rows: Any) -> Any:
-        """The documents that become atoms, in the place of those that died too."""
-        n_dead = np.count_nonzero(~model.components_.any(axis=1))
-        order = np.argsort(-model.objective_samples(rows), kind="stable")
-        return order[: self.n_new_atoms + n_dead]
+    def rows(self, X: Any) -> Any:
+        """Documents of length one; those without a word are left out."""
+        rows = self._scaled(X)
+        return rows[np.diff(rows.indptr) > 0]
 
     def _as_wide_as(self, X: Any) -> Any:
         return _wider(self.model, X.shape[1])
 
     def _scaled(self, X: Any) -> Any:
-        dtype = np.float32 if self.single else np.float64
-        if self.unit == "l2":
-            return unit_rows(X).astype(dtype)
         rows: Any = sparse.csr_array(X, dtype=np.float64, copy=True)
-        sums = np.asarray(rows.sum(axis=1)).ravel()
-        rows.data /= np.repeat(np.where(sums > 0, sums, 1), np.diff(rows.indptr))
-        return rows.astype(dtype)
+        squared = self.unit == "l2"
+        sizes = np.asarray((rows.multiply(rows) if squared else rows).sum(axis=1)).ravel()
+        sizes = np.sqrt(sizes) if squared else sizes
+        rows.data /= np.repeat(np.where(sizes > 0, sizes, 1), np.diff(rows.indptr))
+        return rows.astype(np.float32 if self.single else np.float64)
+
+
+def _least_explained(model: Any, rows: Any, count: int) -> Any:
+    """The documents that become atoms."""
+    return np.argsort(-model.objective_samples(rows), kind="stable")[:count]
 
 
 def learned_from(memory: Memory, words: GrowingWords, counts: Any) -> Memory:
@@ -227,6 +225,11 @@ def learned_from(memory: Memory, words: GrowingWords, counts: Any) -> Memory:
         memory = memory.grow(weights.shape[1])
     memory = memory.learned(weights)
     words.learn(counts)
+    return without_rarest(memory, words)
+
+
+def without_rarest(memory: Memory, words: GrowingWords) -> Memory:
+    """Let the rarest words leave, if there are too many."""
     kept = words.rarest()
     if kept is None:
         return memory

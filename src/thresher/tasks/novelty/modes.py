@@ -13,12 +13,12 @@ from thresher.estimators import (
     OnlineL1Dictionary,
     OnlineOrthogonalDictionary,
 )
+from thresher.solvers import Published
+from thresher.solvers.novelty import BatchImpl, L2Batch, Online
 from thresher.tasks.novelty.directions import Directions
 from thresher.tasks.novelty.fixed_terms import FixedTermsMemory
 from thresher.tasks.novelty.memory import DictionaryMemory, DirectionMemory, Memory
-
-_ALTERNATIONS = 3  # a step of the batch methods; by judgement, for time (docs/novelty.md)
-_NEW_ATOMS = 10  # η of paper B for the batch methods
+from thresher.tasks.novelty.published import BatchMemory, OnlineMemory
 
 
 class MemorySettings(NamedTuple):
@@ -39,51 +39,80 @@ class MemorySettings(NamedTuple):
             "verbose": self.verbose,
         }
 
-    @property
-    def grown(self) -> int:
-        """New atoms a step of the methods that grow."""
-        return _NEW_ATOMS if self.n_new_atoms is None else self.n_new_atoms
+    def grown(self, eta: int) -> int:
+        """New atoms a step, η if nothing else was said."""
+        return eta if self.n_new_atoms is None else self.n_new_atoms
 
 
-def directions(settings: MemorySettings) -> Memory:
+def _directions(settings: MemorySettings) -> Memory:
     """Sums of the unit vectors of groups of documents."""
     return DirectionMemory(
         Directions.none(settings.n_components, settings.n_features, settings.seed)
     )
 
 
-def online(settings: MemorySettings) -> Memory:
-    """ONLINE of paper B, started by the batch method."""
-    model = OnlineL1Dictionary(solver="oiadmm", **settings.common)
-    starter = _batch_dictionary(settings)
-    return DictionaryMemory(model, settings.n_new_atoms or 0, single=True, starter=starter)
+def _online(mode: Online, settings: MemorySettings) -> Memory:
+    shared = {"code_penalty": mode.code_penalty, **settings.common}
+    model = OnlineL1Dictionary(solver=mode.solver, **shared)
+    starter = L1Dictionary(solver=mode.starter, max_iter=mode.rounds, tol=mode.rtol, **shared)
+    return OnlineMemory(model, settings.grown(0), single=mode.single, starter=starter)
 
 
-def batch_impl(settings: MemorySettings) -> Memory:
-    """Algorithm 4 of paper B."""
-    return DictionaryMemory(_batch_dictionary(settings), settings.grown, single=True)
-
-
-def l2_batch(settings: MemorySettings) -> Memory:
-    """Algorithm 5 of paper B: squares, documents of length one."""
-    model = BatchNMF(
-        divergence="squared_l2", code_penalty=0.1, max_iter=_ALTERNATIONS, **settings.common
+def _batch_impl(mode: BatchImpl, settings: MemorySettings) -> Memory:
+    model = L1Dictionary(solver=mode.solver, code_penalty=mode.code_penalty, **settings.common)
+    return BatchMemory(
+        model,
+        settings.grown(mode.eta),
+        single=mode.single,
+        rounds=mode.rounds,
+        rtol=mode.rtol,
+        as_printed=mode.as_printed,
+        keeps_codes=True,
     )
-    return DictionaryMemory(model, settings.grown, unit="l2", single=True)
 
 
-MODES: dict[str, Callable[[MemorySettings], Memory]] = {
-    "auto": directions,
-    "online": online,
-    "batch_impl": batch_impl,
-    "l2_batch": l2_batch,
+def _l2_batch(mode: L2Batch, settings: MemorySettings) -> Memory:
+    model = BatchNMF(solver=mode.solver, code_penalty=mode.code_penalty, **settings.common)
+    return BatchMemory(
+        model,
+        settings.grown(mode.eta),
+        unit=mode.unit,
+        single=mode.single,
+        rounds=mode.rounds,
+        rtol=mode.rtol,
+    )
+
+
+_PUBLISHED: dict[type[Published[Any]], Callable[[Any, MemorySettings], Memory]] = {
+    Online: _online,
+    BatchImpl: _batch_impl,
+    L2Batch: _l2_batch,
 }
+_NAMED = {kind.name: kind for kind in _PUBLISHED}
+
+
+def check_mode(mode: Any) -> None:
+    """Refuse what is no mode."""
+    names = ("auto", *_NAMED)
+    if not (mode in names if isinstance(mode, str) else type(mode) in _PUBLISHED):
+        raise ValueError(
+            f"mode={mode!r} is not known; use one of {', '.join(names)}, or "
+            "thresher.solvers.batch_impl() and its kin."
+        )
+
+
+def memory_of(mode: Any, settings: MemorySettings) -> Memory:
+    """An empty memory of a mode, by its name or with constants of one's own."""
+    if isinstance(mode, str) and mode == "auto":
+        return _directions(settings)
+    published = _NAMED[mode]() if isinstance(mode, str) else mode
+    return _PUBLISHED[type(published)](published, settings)
 
 
 def of_model(model: Any, settings: MemorySettings) -> Memory:
     """The dictionary that a user chose."""
     if not is_square(model):
-        return DictionaryMemory(clone(model), settings.n_new_atoms or 0)
+        return DictionaryMemory(clone(model), settings.grown(0))
     square = clone(model)
     if square.random_state is None:
         square.set_params(random_state=settings.seed)
@@ -93,7 +122,3 @@ def of_model(model: Any, settings: MemorySettings) -> Memory:
 def is_square(model: Any) -> bool:
     """Whether a model has one atom for each term, and cannot grow."""
     return isinstance(model, OnlineOrthogonalDictionary)
-
-
-def _batch_dictionary(settings: MemorySettings) -> Any:
-    return L1Dictionary(solver="admm", max_iter=_ALTERNATIONS, **settings.common)

@@ -1,0 +1,1 @@
+"""The published algorithms in plain NumPy, written from the papers alone."""

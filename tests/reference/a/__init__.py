@@ -1,0 +1,1 @@
+"""Paper A, "Online Nonnegative Matrix Factorization with Outliers": one file per algorithm."""

@@ -1,0 +1,1 @@
+"""Paper B: online ℓ1 dictionaries and novel documents."""
