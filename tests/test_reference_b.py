@@ -316,7 +316,7 @@ def test_constants_of_the_modes_are_kept_in_files(mode, tmp_path):
 )
 def test_bad_constants_are_refused(kind, bad):
     [name] = bad
-    with pytest.raises(ValueError, match=f"^{name}=.* must be .*[.]$"):
+    with pytest.raises(ValueError, match=rf"^{kind.name}\({name}=.*\) must be .*[.]$"):
         kind(**bad)
 
 

@@ -288,10 +288,10 @@ def test_rows_that_are_sparse_themselves_need_the_scheme_of_the_paper():
     [
         (lambda: noncvx_solver(averaging_scale=0.0), "averaging_scale"),
         (lambda: noncvx_solver(step_shift=-1.0), "step_shift"),
-        (lambda: noncvx_solver(step_power=-0.5), "weights fall"),
+        (lambda: noncvx_solver(step_power=-0.5), "step_power.* 0 or more"),
         (lambda: noncvx_solver(start_iterations=-1), "start_iterations"),
         (lambda: sfw_solver(step_scale=9.0), "leaves the ball"),
-        (lambda: aodl(penalty=0.0), "must be positive"),
+        (lambda: aodl(penalty=0.0), "a positive number"),
         (lambda: aodl(sweeps=0), "sweeps"),
         (lambda: model(solver="aodl", whiten=True)._plan(3), "leave whiten out"),
         (lambda: model(solver="aodl", p=4)._plan(3), "leave p out"),
