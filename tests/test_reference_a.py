@@ -384,5 +384,5 @@ def test_the_surrogate_is_unknown_once_features_are_left_out():
 )
 def test_constants_that_make_no_sense_are_refused(solver, constants):
     (name,) = constants
-    with pytest.raises(ValueError, match=f"{name}=.* of '{solver}' must be "):
+    with pytest.raises(ValueError, match=rf"^{solver}\({name}=.*\) must be "):
         solvers.PUBLISHED[solver](**constants)

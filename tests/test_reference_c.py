@@ -358,14 +358,14 @@ def test_recognition():
 @pytest.mark.parametrize(
     ("solver", "constants", "says"),
     [
-        (rri_, {"epsilon": -0.1}, "epsilon of RRI must be a finite number, 0 or more; got -0.1"),
-        (rri_, {"xi": np.inf}, "xi of RRI"),
-        (rri_, {"max_sweeps": 0}, "positive integer"),
-        (ogm, {"lambda_0": 0.0}, "lambda_0 of OGM must be a positive number"),
-        (ogm, {"epsilon": "small"}, "epsilon of OGM"),
-        (ogm, {"centre": -1.0}, "centre of OGM"),
-        (ogm, {"max_iter": 2.5}, "positive integer"),
-        (symmetric_rri, {"epsilon": np.nan}, "epsilon of SymmetricRRI"),
+        (rri_, {"epsilon": -0.1}, r"rri\(epsilon=-0.1\) must be a finite number, 0 or more"),
+        (rri_, {"xi": np.inf}, r"rri\(xi=inf"),
+        (rri_, {"max_sweeps": 0}, "a whole number, 1 or more"),
+        (ogm, {"lambda_0": 0.0}, r"ogm\(lambda_0=0.0\) must be a positive number"),
+        (ogm, {"epsilon": "small"}, r"ogm\(epsilon='small'"),
+        (ogm, {"centre": -1.0}, r"ogm\(centre=-1.0"),
+        (ogm, {"max_iter": 2.5}, "a whole number, 1 or more"),
+        (symmetric_rri, {"epsilon": np.nan}, r"symmetric_rri\(epsilon=nan"),
     ],
 )
 def test_constants_without_a_meaning_are_refused(solver, constants, says):

@@ -5,6 +5,7 @@ next one. Rows of one table that are compared in time belong to one job, so that
 side.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,8 +36,9 @@ class Job:
     needs: tuple[str, ...] = ()
 
     def path(self, paper: str, scale: Scale) -> Path:
-        """Its file."""
-        return FOLDER / scale / f"paper_{paper}" / f"{self.name}.json"
+        """Its file; names of methods have letters that names of files should not have."""
+        name = re.sub(r"[^\w./-]+", "_", self.name, flags=re.ASCII)
+        return FOLDER / scale / f"paper_{paper}" / f"{name}.json"
 
     def missing(self) -> list[str]:
         """Data files that are not there."""

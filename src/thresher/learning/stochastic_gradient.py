@@ -71,12 +71,6 @@ class StochasticGradient:
     scaled: bool = True
     constant: bool = False
 
-    def __post_init__(self) -> None:
-        if not (self.a > 0 and self.b > 0):
-            raise ValueError(f"Steps need a > 0 and b > 0, got a={self.a} and b={self.b}.")
-        if self.tau is not None and not self.tau > 0:
-            raise ValueError(f"Steps need tau > 0, or None to count samples; got tau={self.tau}.")
-
     def requires(self, loss: Loss, atoms: Form) -> str | None:
         """Nothing: every loss has a slope, and every set a projection."""
         return None

@@ -1,11 +1,7 @@
 """Solvers for general divergences (paper E and its peers)."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Real
-from typing import Any
-
-import numpy as np
+from typing import get_args
 
 from thresher.encoding import (
     AutoEncoder,
@@ -28,6 +24,16 @@ from thresher.learning import (
 from thresher.losses import ItakuraSaito, Loss
 from thresher.penalties import Constrained
 from thresher.sets import ConvexSet, CoveredBox, Simplex
+from thresher.solvers.constants import (
+    AT_LEAST_0,
+    BETWEEN_0_AND_1,
+    COUNT,
+    COUNT_OR_0,
+    FLAG,
+    POSITIVE,
+    check_constants,
+    one_of,
+)
 from thresher.solvers.names import Published
 
 
@@ -115,15 +121,21 @@ class SPSGD(Published[DivergenceSolver]):
     as_printed: bool = False
 
     def __post_init__(self) -> None:
-        _check(self, _POSITIVE, "a", "b", "tau", "delta")
-        _check(self, _SHARE, "alpha", "gamma")
-        _check(self, _AT_LEAST_0, "tol")
-        _check(self, _COUNT_OR_0, "q")
-        _check(self, _COUNT, "max_iter", "patience")
-        if self.rule not in (None, "armijo", "constant", "polyak"):
-            raise ValueError(
-                f"spsgd(rule={self.rule!r}) must be 'armijo', 'constant', 'polyak' or None."
-            )
+        check_constants(
+            self,
+            a=POSITIVE,
+            b=POSITIVE,
+            tau=POSITIVE,
+            rule=one_of(*get_args(Rule)),
+            alpha=BETWEEN_0_AND_1,
+            gamma=BETWEEN_0_AND_1,
+            q=COUNT_OR_0,
+            delta=POSITIVE,
+            tol=AT_LEAST_0,
+            max_iter=COUNT,
+            patience=COUNT,
+            as_printed=FLAG,
+        )
 
     def made(self) -> DivergenceSolver:
         """Its parts."""
@@ -170,8 +182,7 @@ class OLGuan(Published[DivergenceSolver]):
     tol: float = 1e-4
 
     def __post_init__(self) -> None:
-        _check(self, _COUNT, "buffer", "steps", "draw")
-        _check(self, _POSITIVE, "step", "tol")
+        check_constants(self, buffer=COUNT, steps=COUNT, draw=COUNT, step=POSITIVE, tol=POSITIVE)
 
     def made(self) -> DivergenceSolver:
         """Its parts."""
@@ -200,8 +211,7 @@ class OLLef(Published[DivergenceSolver]):
     tol: float = 1e-3
 
     def __post_init__(self) -> None:
-        _check(self, _COUNT, "updates")
-        _check(self, _AT_LEAST_0, "tol")
+        check_constants(self, updates=COUNT, tol=AT_LEAST_0)
 
     def made(self) -> DivergenceSolver:
         """Its parts."""
@@ -233,9 +243,7 @@ class OLWang(Published[DivergenceSolver]):
     tol: float = 1e-3
 
     def __post_init__(self) -> None:
-        _check(self, _POSITIVE, "step")
-        _check(self, _COUNT, "updates")
-        _check(self, _AT_LEAST_0, "tol")
+        check_constants(self, step=POSITIVE, updates=COUNT, tol=AT_LEAST_0)
 
     def made(self) -> DivergenceSolver:
         """Its parts."""
@@ -264,7 +272,7 @@ class MU(Published[DivergenceSolver]):
     exponent: float | None = None
 
     def __post_init__(self) -> None:
-        _check(self, _POSITIVE, "exponent")
+        check_constants(self, exponent=POSITIVE)
 
     def made(self) -> DivergenceSolver:
         """Its parts."""
@@ -279,26 +287,6 @@ class MU(Published[DivergenceSolver]):
 
 def _updates(times: int, tol: float) -> Encoder:
     return Encoder(MultiplicativeUpdates(), SmallChange(tol), times, certify=False)
-
-
-_Rule = tuple[Callable[[Any], bool], str]
-_POSITIVE: _Rule = (lambda value: value > 0, "a positive number")
-_AT_LEAST_0: _Rule = (lambda value: value >= 0, "a number, 0 or more")
-_SHARE: _Rule = (lambda value: 0 < value < 1, "a number between 0 and 1")
-_COUNT: _Rule = (lambda value: value >= 1 and value == int(value), "a whole number, 1 or more")
-_COUNT_OR_0: _Rule = (lambda value: value >= 0 and value == int(value), "a whole number")
-
-
-def _check(solver: Any, rule: _Rule, *names: str) -> None:
-    """Refuse constants that are none; None stands for what the solver chooses."""
-    allowed, words = rule
-    for name, default in ((name, getattr(type(solver), name)) for name in names):
-        value = getattr(solver, name)
-        number = (
-            isinstance(value, Real) and not isinstance(value, bool) and np.isfinite(float(value))
-        )
-        if not (number and allowed(value)) and not (value is None and default is None):
-            raise ValueError(f"{solver.name}({name}={value!r}) must be {words}.")
 
 
 AUTO_ONLINE = DivergenceSolver(

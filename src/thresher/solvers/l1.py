@@ -1,41 +1,18 @@
 """Solvers of ℓ1 dictionaries (paper B)."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from math import inf
-from numbers import Integral, Real
-from typing import Any
+from typing import get_args
 
 from thresher.encoding import AutoEncoder, BlockEncoder, Encoder, LinearisedADMM, Settled
 from thresher.learning import Horizon, L1DictionaryADMM, OnlineInexactADMM
+from thresher.solvers.constants import BELOW_1, COUNT, POSITIVE, Rule, check_constants, one_of
 from thresher.solvers.divergences import DivergenceSolver
 from thresher.solvers.names import Published
 
-
-def require(constants: Any, name: str, wanted: str, good: Callable[[Any], bool]) -> None:
-    """Refuse a constant, with a sentence; None is fine where it is the default."""
-    value = getattr(constants, name)
-    if value is None and getattr(type(constants), name) is None:
-        return
-    if isinstance(value, bool) or not isinstance(value, Real) or not good(value):
-        raise ValueError(f"{name}={value!r} must be {wanted}.")
-
-
-def require_positive(constants: Any, *names: str) -> None:
-    """Refuse what is no positive, finite number."""
-    for name in names:
-        require(constants, name, "a positive number", lambda value: 0 < value < inf)
-
-
-def require_count(constants: Any, name: str, least: int = 1) -> None:
-    """Refuse what is no whole number."""
-    wanted = f"a whole number, {least} or more"
-    require(constants, name, wanted, lambda n: isinstance(n, Integral) and int(n) >= least)
-
-
-def require_share(constants: Any, name: str) -> None:
-    """Refuse what is no tolerance."""
-    require(constants, name, "0 or more, and below 1", lambda value: 0 <= value < 1)
+_NAMES = one_of(*get_args(Horizon))
+_HORIZON = Rule(
+    f"{COUNT.words}, {_NAMES.words}", lambda value: COUNT.holds(value) or _NAMES.holds(value)
+)
 
 
 @dataclass(frozen=True)
@@ -63,9 +40,9 @@ class LinearisedConstants:
     tol: float = 1e-3
 
     def __post_init__(self) -> None:
-        require_positive(self, "phi", "gamma", "kappa")
-        require_count(self, "iterations")
-        require_share(self, "tol")
+        check_constants(
+            self, phi=POSITIVE, gamma=POSITIVE, kappa=POSITIVE, iterations=COUNT, tol=BELOW_1
+        )
 
     @property
     def algorithm_2(self) -> BlockEncoder:
@@ -105,9 +82,15 @@ class DualConstants(LinearisedConstants):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_positive(self, "beta", "share", "tau", "best_norm", "subgradient_norm")
-        if self.horizon not in ("doubling", "growing"):
-            require_count(self, "horizon")
+        check_constants(
+            self,
+            beta=POSITIVE,
+            share=POSITIVE,
+            tau=POSITIVE,
+            horizon=_HORIZON,
+            best_norm=POSITIVE,
+            subgradient_norm=POSITIVE,
+        )
 
     @property
     def dual_step(self) -> OnlineInexactADMM:

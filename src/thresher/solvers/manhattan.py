@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from thresher.manhattan import (
     RepeatedSweeps,
     TwoFactors,
 )
+from thresher.solvers.constants import AT_LEAST_0, COUNT, FLAG, POSITIVE, check_constants
 from thresher.solvers.names import Published
 
 
@@ -58,21 +58,6 @@ def _best(half: Half) -> HalfSolver:
     return RankOneSweeps() if RankOneSweeps().requires(half) is None else NesterovSmoothing()
 
 
-_SIZE, _POSITIVE, _COUNT = "finite number, 0 or more", "positive number", "positive integer"
-
-
-def _check(solver: object, **wanted: str) -> None:
-    """Refuse constants that have no meaning."""
-    for name, kind in wanted.items():
-        value = getattr(solver, name)
-        good = isinstance(value, Integral if kind == _COUNT else Real) and not isinstance(
-            value, bool
-        )
-        if not (good and value < np.inf and (value >= 0 if kind == _SIZE else value > 0)):
-            kind_of = type(solver).__name__
-            raise ValueError(f"{name} of {kind_of} must be a {kind}; got {value!r}.")
-
-
 @dataclass(frozen=True)
 class RRI(Published[FactorSolver]):
     """Rank-one residual iteration (paper C, Algorithm 1), for codes and dictionary in turns.
@@ -97,7 +82,7 @@ class RRI(Published[FactorSolver]):
     max_sweeps: int = 1000
 
     def __post_init__(self) -> None:
-        _check(self, epsilon=_SIZE, xi=_SIZE, max_sweeps=_COUNT)
+        check_constants(self, epsilon=AT_LEAST_0, xi=AT_LEAST_0, as_printed=FLAG, max_sweeps=COUNT)
 
     def made(self) -> FactorSolver:
         """Its parts."""
@@ -154,9 +139,17 @@ class OGM(Published[FactorSolver]):
     max_iter: int = 1000
 
     def __post_init__(self) -> None:
-        _check(self, lambda_0=_POSITIVE, epsilon=_POSITIVE, xi=_SIZE, max_iter=_COUNT)
-        if self.centre is not None:
-            _check(self, centre=_SIZE)
+        check_constants(
+            self,
+            lambda_0=POSITIVE,
+            epsilon=POSITIVE,
+            xi=AT_LEAST_0,
+            centre=AT_LEAST_0,
+            monotone=FLAG,
+            by_row=FLAG,
+            as_printed=FLAG,
+            max_iter=COUNT,
+        )
 
     def made(self) -> FactorSolver:
         """Its parts; a half has a method of its own, which counts its rounds."""
@@ -222,7 +215,7 @@ class SymmetricRRI(Published[SymmetricSolver]):
     as_printed: bool = False
 
     def __post_init__(self) -> None:
-        _check(self, epsilon=_SIZE)
+        check_constants(self, epsilon=AT_LEAST_0, as_printed=FLAG)
 
     def made(self) -> SymmetricSolver:
         """Its parts."""

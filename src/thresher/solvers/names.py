@@ -1,7 +1,7 @@
 """Solvers by their names, and those that are given with constants of one's own."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 
 Made = TypeVar("Made")
@@ -31,13 +31,17 @@ def name_of(value: Any) -> str:
     return value if isinstance(value, str) else type(value).__name__
 
 
+def listed(names: Iterable[str]) -> str:
+    """``'a', 'b' or 'c'``."""
+    *others, last = map(repr, names)
+    return f"{', '.join(others)} or {last}"
+
+
 def named_solver(value: Any, solvers: Mapping[str, Made | Published[Made]]) -> Made:
     """A solver from its name, or from a part."""
     if isinstance(value, str) and value in solvers:
         value = solvers[value]
     elif not isinstance(value, tuple({type(solver) for solver in solvers.values()})):
-        *others, last = map(repr, solvers)
-        known = f"{', '.join(others)} or {last}"
-        raise ValueError(f"solver={value!r} is not known; use {known}.")
+        raise ValueError(f"solver={value!r} is not known; use {listed(solvers)}.")
     made: Made = value.made() if isinstance(value, Published) else value
     return made

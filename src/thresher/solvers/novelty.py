@@ -4,24 +4,26 @@ Given as ``NovelDocumentDetector(mode=...)``. Each has the solver of its diction
 """
 
 from dataclasses import dataclass, fields
-from math import inf
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from thresher.encoding import AutoEncoder
 from thresher.learning import BlockDescent, QuadraticLearner
 from thresher.losses import SquaredL2
 from thresher.solvers import divergences
-from thresher.solvers.divergences import DivergenceSolver
-from thresher.solvers.l1 import (
-    ADMM,
-    OIADMM,
-    DualConstants,
-    LinearisedConstants,
-    require,
-    require_count,
-    require_share,
+from thresher.solvers.constants import (
+    AT_LEAST_0,
+    BELOW_1,
+    COUNT,
+    COUNT_OR_0,
+    FLAG,
+    check_constants,
+    one_of,
 )
+from thresher.solvers.divergences import DivergenceSolver
+from thresher.solvers.l1 import ADMM, OIADMM, DualConstants, LinearisedConstants
 from thresher.solvers.names import Published
+
+Unit = Literal["l1", "l2"]
 
 _SINGLE = 1e-5  # what codes meet in float32
 
@@ -42,8 +44,7 @@ class SquareConstants:
     tol: float = 1e-8
 
     def __post_init__(self) -> None:
-        require_count(self, "sweeps")
-        require_share(self, "tol")
+        check_constants(self, sweeps=COUNT, tol=BELOW_1)
 
 
 @dataclass(frozen=True)
@@ -91,9 +92,7 @@ class DetectorConstants:
     single: bool = False
 
     def __post_init__(self) -> None:
-        require(self, "code_penalty", "a number, 0 or more", lambda value: 0 <= value < inf)
-        require_count(self, "rounds")
-        require_share(self, "rtol")
+        check_constants(self, code_penalty=AT_LEAST_0, rounds=COUNT, rtol=BELOW_1, single=FLAG)
 
 
 @dataclass(frozen=True)
@@ -110,7 +109,7 @@ class GrowthConstants(DetectorConstants):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_count(self, "eta", 0)
+        check_constants(self, eta=COUNT_OR_0)
 
 
 @dataclass(frozen=True)
@@ -159,6 +158,7 @@ class BatchImpl(GrowthConstants, LinearisedConstants, Published[DivergenceSolver
     def __post_init__(self) -> None:
         GrowthConstants.__post_init__(self)
         LinearisedConstants.__post_init__(self)
+        check_constants(self, as_printed=FLAG)
 
     @property
     def solver(self) -> ADMM:
@@ -184,13 +184,12 @@ class L2Batch(GrowthConstants, SquareConstants, Published[DivergenceSolver]):
     """
 
     name = "l2_batch"
-    unit: Literal["l1", "l2"] = "l2"
+    unit: Unit = "l2"
 
     def __post_init__(self) -> None:
         GrowthConstants.__post_init__(self)
         SquareConstants.__post_init__(self)
-        if self.unit not in ("l1", "l2"):
-            raise ValueError(f"unit={self.unit!r} must be 'l1' or 'l2'.")
+        check_constants(self, unit=one_of(*get_args(Unit)))
 
     @property
     def solver(self) -> SparseCoding:

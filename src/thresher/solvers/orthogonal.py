@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import isfinite
-from numbers import Integral, Real
 
 from thresher.learning import (
     START_ITERATIONS,
@@ -13,6 +11,15 @@ from thresher.learning import (
     PowerSchedule,
     RefinedLearner,
     TrackedLearner,
+)
+from thresher.solvers.constants import (
+    ABOVE_MINUS_1,
+    AT_LEAST_0,
+    COUNT,
+    COUNT_OR_0,
+    FLAG,
+    POSITIVE,
+    check_constants,
 )
 from thresher.solvers.names import Published
 
@@ -68,10 +75,17 @@ class NoncvxSFW(Published[OrthogonalSolver]):
     as_printed: bool = False
 
     def __post_init__(self) -> None:
-        _check_schedule("averaging", self.averaging_scale, self.averaging_shift, -1)
-        _check_schedule("step", self.step_scale, self.step_shift, -1)
-        _check_powers(self.averaging_power, self.step_power)
-        _check_whole("start_iterations", self.start_iterations, 0)
+        check_constants(
+            self,
+            averaging_scale=POSITIVE,
+            averaging_shift=ABOVE_MINUS_1,
+            averaging_power=AT_LEAST_0,
+            step_scale=POSITIVE,
+            step_shift=ABOVE_MINUS_1,
+            step_power=AT_LEAST_0,
+            start_iterations=COUNT_OR_0,
+            as_printed=FLAG,
+        )
 
     def made(self) -> OrthogonalSolver:
         """Its parts."""
@@ -112,10 +126,17 @@ class SFW(Published[OrthogonalSolver]):
     as_printed: bool = False
 
     def __post_init__(self) -> None:
-        _check_schedule("averaging", self.averaging_scale, self.averaging_shift, 0)
-        _check_schedule("step", self.step_scale, self.step_shift, 0)
-        _check_powers(self.averaging_power, self.step_power)
-        _check_whole("start_iterations", self.start_iterations, 0)
+        check_constants(
+            self,
+            averaging_scale=POSITIVE,
+            averaging_shift=POSITIVE,
+            averaging_power=AT_LEAST_0,
+            step_scale=POSITIVE,
+            step_shift=POSITIVE,
+            step_power=AT_LEAST_0,
+            start_iterations=COUNT_OR_0,
+            as_printed=FLAG,
+        )
         first = self.step_scale * self.step_shift**-self.step_power
         if first > 1:
             raise ValueError(
@@ -166,10 +187,9 @@ class AODL(Published[OrthogonalSolver]):
     as_printed: bool = False
 
     def __post_init__(self) -> None:
-        if self.penalty is not None and not (_is_finite(self.penalty) and self.penalty > 0):
-            raise ValueError(f"penalty={self.penalty!r}: λ of aodl must be positive, or None.")
-        _check_whole("sweeps", self.sweeps, 1)
-        _check_whole("start_iterations", self.start_iterations, 0)
+        check_constants(
+            self, penalty=POSITIVE, sweeps=COUNT, start_iterations=COUNT_OR_0, as_printed=FLAG
+        )
 
     def made(self) -> OrthogonalSolver:
         """Its parts."""
@@ -177,31 +197,6 @@ class AODL(Published[OrthogonalSolver]):
             self.penalty, self.sweeps, not self.as_printed, self.start_iterations
         )
         return OrthogonalSolver(lambda p, _: learner, (3,))
-
-
-def _is_finite(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and isfinite(value)
-
-
-def _check_schedule(name: str, scale: float, shift: float, least: float) -> None:
-    if not _is_finite(scale) or not scale > 0:
-        raise ValueError(f"{name}_scale={scale!r} must be a positive number.")
-    if not _is_finite(shift) or not shift > least:
-        raise ValueError(
-            f"{name}_shift={shift!r} must be a number above {least}, so that the first weight is "
-            "one of a positive number."
-        )
-
-
-def _check_powers(averaging: float, step: float) -> None:
-    for name, power in (("averaging", averaging), ("step", step)):
-        if not _is_finite(power) or power < 0:
-            raise ValueError(f"{name}_power={power!r} must be 0 or more, so that weights fall.")
-
-
-def _check_whole(name: str, value: int, least: int) -> None:
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{name}={value!r} must be a whole number, {least} or more.")
 
 
 ORTHOGONAL_SOLVERS: dict[str, OrthogonalSolver | Published[OrthogonalSolver]] = {

@@ -1,9 +1,8 @@
 """Solvers of robust factorisations (paper A): how they find codes, and move atoms."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
-from numbers import Integral, Real
 
 from thresher.encoding import (
     ROUNDS_WITH_GAPS,
@@ -25,6 +24,7 @@ from thresher.learning import (
     OutlierWeight,
 )
 from thresher.linalg import Array
+from thresher.solvers.constants import AT_LEAST_0, COUNT, FLAG, POSITIVE, SHARE, check_constants
 from thresher.solvers.names import Published
 
 
@@ -57,30 +57,8 @@ _PATIENT = Encoder(BlockADMM(), Never(), ROUNDS_WITH_GAPS, certify=False)
 _SIX_ROUNDS = Encoder(BlockADMM(), Never(), 6, certify=False)
 
 
-class _Constants(Published[Solver]):
-    """Refuses constants that make no sense, by what their names begin and end with."""
-
-    def __post_init__(self) -> None:
-        for constant in fields(self):  # type: ignore[arg-type]
-            name, value = constant.name, getattr(self, constant.name)
-            flag, whole = isinstance(value, bool), isinstance(value, Integral)
-            number = float(value) if isinstance(value, Real) and not flag else float("nan")
-            if name.startswith("kappa"):
-                good, wanted = 0 < number <= 1, "a number above 0, and at most 1"
-            elif name.startswith("rho"):
-                good, wanted = 0 < number < float("inf"), "a positive number"
-            elif name.endswith("tol"):
-                good, wanted = 0 <= number < float("inf"), "a finite number, 0 or more"
-            elif name.endswith("max_iter"):
-                good, wanted = whole and number > 0, "a positive integer"
-            else:
-                good, wanted = flag, "True or False"
-            if not good:
-                raise ValueError(f"{name}={value!r} of {self.name!r} must be {wanted}.")
-
-
 @dataclass(frozen=True)
-class OPGD(_Constants):
+class OPGD(Published[Solver]):
     """Projected gradient codes and dictionary (paper A, IV-A), started uniform on [0, 1].
 
     Parameters
@@ -107,6 +85,18 @@ class OPGD(_Constants):
     dictionary_max_iter: int = 200
     as_printed: bool = False
 
+    def __post_init__(self) -> None:
+        check_constants(
+            self,
+            kappa=SHARE,
+            kappa_dictionary=SHARE,
+            code_tol=AT_LEAST_0,
+            code_max_iter=COUNT,
+            dictionary_tol=AT_LEAST_0,
+            dictionary_max_iter=COUNT,
+            as_printed=FLAG,
+        )
+
     def made(self) -> Solver:
         """Its parts."""
         stop, step = SmallChange(self.code_tol), ProjectedGradient(self.kappa)
@@ -124,7 +114,7 @@ class OPGD(_Constants):
 
 
 @dataclass(frozen=True)
-class OADMM(_Constants):
+class OADMM(Published[Solver]):
     """ADMM codes and dictionary (paper A, IV-B), started uniform on [0, 1].
 
     Parameters
@@ -151,6 +141,19 @@ class OADMM(_Constants):
     dictionary_max_iter: int = 200
     as_printed: bool = False
 
+    def __post_init__(self) -> None:
+        check_constants(
+            self,
+            rho_1=POSITIVE,
+            rho_2=POSITIVE,
+            rho_3=POSITIVE,
+            code_tol=AT_LEAST_0,
+            code_max_iter=COUNT,
+            dictionary_tol=AT_LEAST_0,
+            dictionary_max_iter=COUNT,
+            as_printed=FLAG,
+        )
+
     def made(self) -> Solver:
         """Its parts."""
         codes = OutlierADMM(self.rho_1, self.rho_2, self.as_printed)
@@ -165,7 +168,7 @@ class OADMM(_Constants):
 
 
 @dataclass(frozen=True)
-class BPGD(_Constants):
+class BPGD(Published[Solver]):
     """One projected gradient step for codes and dictionary in turn (paper A, (S-8)–(S-10)).
 
     Parameters
@@ -181,6 +184,14 @@ class BPGD(_Constants):
     kappa_dictionary: float = 0.7
     as_printed: bool = False
 
+    def __post_init__(self) -> None:
+        check_constants(
+            self,
+            kappa=SHARE,
+            kappa_dictionary=SHARE,
+            as_printed=FLAG,
+        )
+
     def made(self) -> Solver:
         """Its parts; the encoder serves nobody but who streams."""
         codes = ProjectedGradient(self.kappa)
@@ -194,7 +205,7 @@ class BPGD(_Constants):
 
 
 @dataclass(frozen=True)
-class BADMM(_Constants):
+class BADMM(Published[Solver]):
     """ADMM on codes, outliers and dictionary together (paper A, (S-12)–(S-20)).
 
     Parameters
@@ -211,6 +222,15 @@ class BADMM(_Constants):
     rho_2: float = 1.0
     rho_3: float = 1.0
     as_printed: bool = False
+
+    def __post_init__(self) -> None:
+        check_constants(
+            self,
+            rho_1=POSITIVE,
+            rho_2=POSITIVE,
+            rho_3=POSITIVE,
+            as_printed=FLAG,
+        )
 
     def made(self) -> Solver:
         """Its parts; the encoder and the step serve nobody but who streams."""

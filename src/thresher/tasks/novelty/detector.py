@@ -26,13 +26,7 @@ from thresher.tasks.novelty.emerging import EmergingTopic, emerging_topics
 from thresher.tasks.novelty.file import pack_detector, unpack_detector
 from thresher.tasks.novelty.growing_words import GrowingWords
 from thresher.tasks.novelty.memory import Memory, learned_from, without_rarest
-from thresher.tasks.novelty.modes import (
-    MemorySettings,
-    check_mode,
-    is_square,
-    memory_of,
-    of_model,
-)
+from thresher.tasks.novelty.modes import MemorySettings, check_mode, is_square, memory_of, of_model
 from thresher.tasks.novelty.steps import document_steps
 
 _log = logging.getLogger(__name__)
@@ -376,9 +370,8 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
         settings = MemorySettings(
             self.n_components, self.n_new_atoms, n_features, seed, self.verbose
         )
-        if self.model is not None:
-            return of_model(self.model, settings)
-        return memory_of(self.mode, settings)
+        given = self.model is not None
+        return of_model(self.model, settings) if given else memory_of(self.mode, settings)
 
     def _check_parameters(self) -> None:
         check_parameters(self)
