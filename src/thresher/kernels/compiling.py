@@ -45,5 +45,5 @@ helper = njit(forceinline=True, **_OPTIONS)
 strict_kernel = _kept(_STRICT)
 """`kernel`, every sum in the order that is written."""
 
-strict_helper = njit(forceinline=True, **_STRICT)
+strict_helper = njit(**_STRICT)
 """`helper`, every sum in the order that is written."""
