@@ -133,6 +133,8 @@ def dictionary_set(model: Any) -> Any:
         return region
     if parameters.get("solver") in ("spsgd", "ol_wang"):
         return "covered_box"
+    if parameters.get("solver") in ("rri", "ogm"):
+        return "nonnegative"
     codes = parameters.get("code_set", "nonnegative")
     free = codes == "nonnegative" or (isinstance(codes, Box) and codes.upper == np.inf)
     without_zero = codes in ("simplex", "covered_box") or isinstance(codes, Simplex | CoveredBox)
