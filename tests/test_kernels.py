@@ -9,7 +9,7 @@ from scipy import sparse
 
 from thresher.encoding import Block, BlockADMM, CodingProblem
 from thresher.kernels import cholesky, compiling
-from thresher.kernels.block_descent import sweep_ball
+from thresher.kernels.block_descent import sweeps_ball
 from thresher.kernels.lad_smoothed import _pull
 from thresher.kernels.power_passes import expectation
 from thresher.kernels.ratio import add_batch, measure_atoms, write_atoms
@@ -110,7 +110,7 @@ def test_sweep(K, radius):
             atom /= max(1, np.linalg.norm(atom) / radius)
             moved += np.sum((atom - expected[k]) ** 2)
             expected[k] = atom
-    assert sweep_ball(A, B, D, l1, l2, radius) == pytest.approx(np.sqrt(moved))
+    assert sweeps_ball(A, B, D, l1, l2, radius, D.dtype.type(0), 1) == pytest.approx(np.sqrt(moved))
     np.testing.assert_allclose(D, expected, atol=1e-12)
 
 

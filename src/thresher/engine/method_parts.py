@@ -178,10 +178,15 @@ class MethodParts:
         )
 
     def in_unit_of(self, state: StreamState) -> Self:
-        """The same method in the unit in which a state computes."""
-        there = self if self.unit == state.unit else self.in_unit(state.unit)
-        assert there is not None  # a state has a unit of its own only if all parts know it
-        return there
+        """The same method in the unit in which a state computes; made once for every unit."""
+        if self.unit == state.unit:
+            return self
+        known: dict[float, Self] = self.__dict__.setdefault("_in_units", {})
+        if state.unit not in known:
+            there = self.in_unit(state.unit)
+            assert there is not None  # a state has a unit of its own only if all parts know it
+            known[state.unit] = there
+        return known[state.unit]
 
     def rows(self, batch: Batch) -> Rows:
         """What kind of rows the encoder will see of a batch."""

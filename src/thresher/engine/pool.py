@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
+from itertools import chain, islice
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -38,9 +39,14 @@ class Pool:
 
     def __enter__(self) -> "Pool":
         self._limit = _blas().limit(limits=1, user_api="blas")
-        if self.n_jobs > 1:
-            self._executor = ThreadPoolExecutor(self.n_jobs, thread_name_prefix="thresher")
         return self
+
+    @property
+    def _threads(self) -> ThreadPoolExecutor:
+        """Made when they are first needed: a single block is done sooner than a thread starts."""
+        if self._executor is None:
+            self._executor = ThreadPoolExecutor(self.n_jobs, thread_name_prefix="thresher")
+        return self._executor
 
     def __exit__(
         self,
@@ -56,21 +62,23 @@ class Pool:
     def map(self, work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
         """Do the work on every item; a single item runs in this thread."""
         items = list(items)
-        if self._executor is None or len(items) < 2:
+        if self.n_jobs < 2 or len(items) < 2:
             return [work(item) for item in items]
         # This thread takes part too: the last item runs here while the others run in the pool.
-        futures = [self._executor.submit(work, item) for item in items[:-1]]
+        futures = [self._threads.submit(work, item) for item in items[:-1]]
         last = work(items[-1])
         return [future.result() for future in futures] + [last]
 
     def stream(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """Yield results in order, a few ahead of the reader; an interrupt loses nothing."""
-        if self._executor is None:
-            yield from map(work, items)
+        items = iter(items)
+        first = list(islice(items, 2))
+        if self.n_jobs < 2 or len(first) < 2:
+            yield from map(work, chain(first, items))
             return
         waiting: deque[Future[Result]] = deque()
-        for item in items:
-            waiting.append(self._executor.submit(work, item))
+        for item in chain(first, items):
+            waiting.append(self._threads.submit(work, item))
             if len(waiting) > 2 * self.n_jobs:
                 yield waiting.popleft().result()
         while waiting:

@@ -3,9 +3,7 @@
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, Self, TypeVar
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +17,14 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from thresher.encoding import BlockEncoder, CodingProblem, Encoding, Status
-from thresher.engine import OnlineMethod, Plan, Pool, ProgressBar, StreamState, told_in_words
+from thresher.encoding import BlockEncoder, CodingProblem, Status
+from thresher.engine import OnlineMethod, Pool, ProgressBar, StreamState, told_in_words
+from thresher.estimators.coded_block import CodedBlock
 from thresher.estimators.containers import samples_like, samples_of
 from thresher.estimators.imputing import filled
 from thresher.estimators.inputs import as_matrix, computing_dtype, is_plain, refuse_mask
-from thresher.estimators.parameters import RULES, KeepsParameters, check_parameter, defaults_of
+from thresher.estimators.parameters import RULES, KeepsParameters, check_parameter
+from thresher.estimators.planned import PlannedModel
 from thresher.estimators.scoring import ScoresEntries
 from thresher.linalg import Array
 from thresher.penalties import Constrained
@@ -32,56 +32,9 @@ from thresher.streams import Batch
 
 Result = TypeVar("Result")
 
-_PLANS: WeakKeyDictionary[Any, tuple[tuple[Any, ...], Plan[Any]]] = WeakKeyDictionary()
-"""Plans of models, each with the parameters that it was made from; models stay free of them."""
-
-
-@dataclass(frozen=True)
-class CodedBlock:
-    """Some samples and their codes; all that its methods give is in the user's units.
-
-    Samples were divided by the unit of the state, and by ``divisor`` (n, 1), if any, before they
-    were coded.
-    """
-
-    problem: CodingProblem
-    X: Any
-    weight: Array | None
-    encoding: Encoding
-    divisor: Array | None
-    state: StreamState
-
-    def codes(self) -> Array:
-        """``C``."""
-        return self._times(self.encoding.codes, self.state.code_unit)
-
-    def prediction(self) -> Array:
-        """``C D``."""
-        return self._times(self.encoding.codes @ self.problem.D, self.state.unit)
-
-    def outliers(self) -> Array:
-        """What the loss sets aside."""
-        prediction = self.encoding.codes @ self.problem.D
-        outliers = self.problem.loss.outliers(self.X, prediction, self.weight)
-        return self._times(outliers, self.state.unit)
-
-    def loss(self) -> Array:
-        """Loss of every sample in double precision; of a divided sample, as it was divided."""
-        losses = self.problem.fit(self.X, self.encoding.codes, self.weight).values()
-        return losses.astype(np.float64) * self.state.loss_unit
-
-    def objective(self) -> Array:
-        """Loss of every sample plus what its codes cost."""
-        cost = self.problem.regulariser.value(self.encoding.codes).astype(np.float64)
-        return self.loss() + cost * self.state.loss_unit
-
-    def _times(self, values: Array, unit: float) -> Array:
-        if unit != 1:
-            values = values * values.dtype.type(unit)
-        return values if self.divisor is None else values * self.divisor
-
 
 class DictionaryModel(
+    PlannedModel,
     ScoresEntries,
     KeepsParameters,
     ClassNamePrefixFeaturesOutMixin,
@@ -105,10 +58,6 @@ class DictionaryModel(
     @abstractmethod
     def _solver(self) -> Any:
         """What the parameter ``solver`` stands for."""
-
-    @abstractmethod
-    def _plan(self, n_components: int, in_order: bool = True) -> Plan[Any]:
-        """What the parameters come to, for samples in their own or in random order."""
 
     @abstractmethod
     def _exact_encoder(self) -> BlockEncoder:
@@ -206,26 +155,18 @@ class DictionaryModel(
 
     def _problem(self, dtype: np.dtype[Any]) -> CodingProblem:
         """The same in the unit of the state."""
-        method = self._fitted_method()
-        D = np.ascontiguousarray(self._state.average, dtype=dtype)
-        return CodingProblem(D, method.problem(self._state).loss, self._row_regulariser(method))
+
+        def make() -> CodingProblem:
+            method = self._fitted_method()
+            D = np.ascontiguousarray(self._state.average, dtype=dtype)
+            return CodingProblem(D, method.problem(self._state).loss, self._row_regulariser(method))
+
+        problem: CodingProblem = self._fitted(dtype, make)
+        return problem
 
     def _row_regulariser(self, method: OnlineMethod) -> Constrained:
         """Penalty and set of the codes of a sample by itself."""
         return method.code_regulariser
-
-    def _planned(self, n_components: int, in_order: bool = True) -> Plan[Any]:
-        """The plan, made once for the parameters as they are."""
-        given = (n_components, in_order, *(getattr(self, name) for name in defaults_of(self)))
-        known = _PLANS.get(self)
-        if known is None or any(a is not b for a, b in zip(known[0], given, strict=True)):
-            known = _PLANS[self] = (given, self._plan(n_components, in_order))
-        return known[1]
-
-    def _fitted_method(self) -> OnlineMethod:
-        """The parts that the fitted dictionary was learned with, in the unit of the state."""
-        chosen = self._planned(len(self._state.D)).begun_with(self._state)
-        return chosen.method.in_unit_of(self._state)
 
     @property
     def solver_(self) -> str:

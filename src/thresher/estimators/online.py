@@ -198,6 +198,8 @@ class OnlineModel(LearnedModel):
         )
 
     def _check_weights(self, state: StreamState, entry_weight: Array | None) -> None:
+        if entry_weight is None:
+            return
         method = self._planned(len(state.D)).begun_with(state).method
         method.in_unit_of(state).problem(state).loss.check_weight(entry_weight)
 

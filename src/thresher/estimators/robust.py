@@ -9,7 +9,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from thresher.encoding import AutoEncoder, BlockEncoder
 from thresher.engine import Candidate, OnlineMethod, Plan
-from thresher.estimators.base import CodedBlock, DictionaryModel
+from thresher.estimators.base import DictionaryModel
+from thresher.estimators.coded_block import CodedBlock
 from thresher.estimators.containers import codes_like, samples_like
 from thresher.estimators.inputs import computing_dtype
 from thresher.estimators.registry import (

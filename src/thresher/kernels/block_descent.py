@@ -1,4 +1,4 @@
-"""One sweep of block coordinate descent over the atoms of a dictionary."""
+"""Sweeps of block coordinate descent over the atoms of a dictionary."""
 
 import numpy as np
 
@@ -65,8 +65,8 @@ def _sum_threshold(atom, radius):  # type: ignore[no-untyped-def]
         count = left
 
 
-@kernel
-def sweep_ball(A, B, D, l1, l2, radius):  # type: ignore[no-untyped-def]
+@helper
+def _sweep_ball(A, B, D, l1, l2, radius, atom):  # type: ignore[no-untyped-def]
     """One atom after the other to its minimum in the nonnegative ℓ2 ball, in place.
 
     The ball shortens an atom to ``radius`` (infinite for the orthant). Returns how far the atoms
@@ -74,7 +74,6 @@ def sweep_ball(A, B, D, l1, l2, radius):  # type: ignore[no-untyped-def]
     """
     zero, one = D.dtype.type(0), D.dtype.type(1)
     moved = zero
-    atom = np.empty_like(D[0])
     for k in range(D.shape[0]):
         if A[k, k] <= zero:
             continue
@@ -93,12 +92,11 @@ def sweep_ball(A, B, D, l1, l2, radius):  # type: ignore[no-untyped-def]
     return np.sqrt(moved)
 
 
-@kernel
-def sweep_sums(A, B, D, l1, l2, radius):  # type: ignore[no-untyped-def]
+@helper
+def _sweep_sums(A, B, D, l1, l2, radius, atom):  # type: ignore[no-untyped-def]
     """The same in the nonnegative ℓ1 ball: entries of an atom sum to at most ``radius``."""
     zero = D.dtype.type(0)
     moved = zero
-    atom = np.empty_like(D[0])
     for k in range(D.shape[0]):
         if A[k, k] <= zero:
             continue
@@ -111,3 +109,28 @@ def sweep_sums(A, B, D, l1, l2, radius):  # type: ignore[no-untyped-def]
             moved += step * step
             d[f] = value
     return np.sqrt(moved)
+
+
+@kernel
+def sweeps_ball(A, B, D, l1, l2, radius, least, times):  # type: ignore[no-untyped-def]
+    """Sweeps over all atoms in the nonnegative ℓ2 ball, until one moves them by ``least`` at most.
+
+    Returns how far the last one moved them.
+    """
+    atom, moved = np.empty_like(D[0]), least
+    for _ in range(times):
+        moved = _sweep_ball(A, B, D, l1, l2, radius, atom)
+        if moved <= least:
+            break
+    return moved
+
+
+@kernel
+def sweeps_sums(A, B, D, l1, l2, radius, least, times):  # type: ignore[no-untyped-def]
+    """The same in the nonnegative ℓ1 ball."""
+    atom, moved = np.empty_like(D[0]), least
+    for _ in range(times):
+        moved = _sweep_sums(A, B, D, l1, l2, radius, atom)
+        if moved <= least:
+            break
+    return moved

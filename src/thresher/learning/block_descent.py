@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from thresher.kernels.block_descent import sweep_ball, sweep_sums
+from thresher.kernels.block_descent import sweeps_ball, sweeps_sums
 from thresher.learning.projected_gradient import DictionaryGradient
 from thresher.learning.surrogate import DictionaryProblem
 from thresher.linalg import Array
@@ -37,20 +37,21 @@ class BlockDescent:
         A, B = (np.ascontiguousarray(S, dtype=D.dtype) for S in (problem.A, problem.B))
         # Of an atom that nobody has used for long, only numbers are left that cannot be divided by.
         A = np.where(np.abs(A) < _FADED * np.finfo(D.dtype).tiny, D.dtype.type(0), A)
-        size = float(np.linalg.norm(D))
+        least = self.tol * float(np.linalg.norm(D))
+        form = problem.regulariser.form
+        radius = min(form.sum_radius, form.length_radius)
+        if form.elastic and (form.is_orthant or (form.is_ball and radius < np.inf)):
+            constants = (D.dtype.type(value) for value in (form.l1, form.l2, radius, least))
+            sweeps = sweeps_sums if form.sum_radius < np.inf else sweeps_ball
+            sweeps(A, B, D, *constants, self.max_sweeps)
+            return D
         for _ in range(self.max_sweeps):
-            moved = self._sweep(problem, A, B, D)
-            if moved <= self.tol * size:
+            if self._sweep(problem, A, B, D) <= least:
                 break
         return D
 
     def _sweep(self, problem: DictionaryProblem, A: Array, B: Array, D: Array) -> float:
-        form = problem.regulariser.form
-        radius = min(form.sum_radius, form.length_radius)
-        if form.elastic and (form.is_orthant or (form.is_ball and radius < np.inf)):
-            constants = (D.dtype.type(value) for value in (form.l1, form.l2, radius))
-            sweep = sweep_sums if form.sum_radius < np.inf else sweep_ball
-            return float(sweep(A, B, D, *constants))
+        """One sweep over any set, and how far the atoms moved."""
         moved = 0.0
         for k in range(len(D)):
             if A[k, k] <= 0:

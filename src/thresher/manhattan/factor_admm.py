@@ -6,7 +6,7 @@ import numpy as np
 
 from thresher.engine.pool import Pool
 from thresher.engine.stream import OVERFLOW
-from thresher.kernels.block_descent import sweep_ball
+from thresher.kernels.block_descent import sweeps_ball
 from thresher.kernels.split_residual import split_residual
 from thresher.linalg import Array, has_gram
 from thresher.manhattan.half import Half
@@ -100,8 +100,7 @@ class FactorADMM:
             split_residual(X, Y, w, reach, number(self.codes.square), number(push), U, losses)
             B = np.ascontiguousarray(self.D @ Y.T)
             l1, l2 = number(penalty * regular.l1), number(penalty * regular.l2)
-            for _ in range(_SWEEPS):
-                sweep_ball(gram, B, Ct, l1, l2, number(np.inf))
+            sweeps_ball(gram, B, Ct, l1, l2, number(np.inf), number(0), _SWEEPS)
             if upper < np.inf:
                 np.minimum(Ct, number(upper), out=Ct)
             given = self.codes.row_weight
@@ -123,8 +122,8 @@ class FactorADMM:
         amount = width * self.dictionary.amount
         A, target = np.ascontiguousarray(A[np.ix_(free, free)]), np.ascontiguousarray(target)
         l1, l2 = number(amount * regular.l1), number(amount * regular.l2)
-        for _ in range(_SWEEPS):
-            sweep_ball(A, target, D, l1, l2, number(regular.length_radius))
+        radius = number(regular.length_radius)
+        sweeps_ball(A, target, D, l1, l2, radius, number(0), _SWEEPS)
         upper = regular.upper
         self.D[free] = np.minimum(D, number(upper)) if upper < np.inf else D
 

@@ -1,0 +1,51 @@
+"""What follows from parameters, and from what was learned, made once and kept until it changes."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from thresher.engine import OnlineMethod, Plan, StreamState
+from thresher.estimators.parameters import defaults_of
+
+# Kept here, so that models stay free of them.
+_PLANS: WeakKeyDictionary[Any, tuple[tuple[Any, ...], Plan[Any]]] = WeakKeyDictionary()
+_FITTED: WeakKeyDictionary[Any, tuple[StreamState, Plan[Any], dict[Any, Any]]] = WeakKeyDictionary()
+
+
+class PlannedModel:
+    """A model whose parameters become a plan, and whose state and plan become a method."""
+
+    _state: StreamState
+
+    @abstractmethod
+    def _plan(self, n_components: int, in_order: bool = True) -> Plan[Any]:
+        """What the parameters come to, for samples in their own or in random order."""
+
+    def _planned(self, n_components: int, in_order: bool = True) -> Plan[Any]:
+        """The plan, made once for the parameters as they are."""
+        given = (n_components, in_order, *(getattr(self, name) for name in defaults_of(self)))
+        known = _PLANS.get(self)
+        if known is None or any(a is not b for a, b in zip(known[0], given, strict=True)):
+            known = _PLANS[self] = (given, self._plan(n_components, in_order))
+        return known[1]
+
+    def _fitted_method(self) -> OnlineMethod:
+        """The parts that the fitted dictionary was learned with, in the unit of the state."""
+
+        def make() -> Any:
+            chosen = self._planned(len(self._state.D)).begun_with(self._state)
+            return chosen.method.in_unit_of(self._state)
+
+        method: OnlineMethod = self._fitted("method", make)
+        return method
+
+    def _fitted(self, what: Any, make: Callable[[], Any]) -> Any:
+        """Something that follows from state and plan, made once for them."""
+        state, plan = self._state, self._planned(len(self._state.D))
+        known = _FITTED.get(self)
+        if known is None or known[0] is not state or known[1] is not plan:
+            known = _FITTED[self] = (state, plan, {})
+        if what not in known[2]:
+            known[2][what] = make()
+        return known[2][what]
