@@ -7,7 +7,7 @@ division would be slow, and statuses tell of it.
 Only what Python calls is kept (`machine_code`), and helpers are inlined by force. A helper that is
 called would exist twice in a process that compiles, once by itself and once in the kernel, reordered
 in different ways, and only one of the two would be kept: the first run and the next would differ in
-their last bits. Strict helpers are not reordered, so that any copy gives the same.
+their last bits.
 
 A helper is compiled anew for every literal number that it is called with, and large ones take
 seconds: counters that are handed on start as ``np.int64(0)``.
@@ -45,5 +45,5 @@ helper = njit(forceinline=True, **_OPTIONS)
 strict_kernel = _kept(_STRICT)
 """`kernel`, every sum in the order that is written."""
 
-strict_helper = njit(**_STRICT)
+strict_helper = njit(forceinline=True, **_STRICT)
 """`helper`, every sum in the order that is written."""
