@@ -5,9 +5,9 @@ bits do not change between runs. Division by zero gives an infinity, as in NumPy
 division would be slow, and statuses tell of it.
 
 Only what Python calls is kept (`machine_code`), and helpers are inlined by force. A helper that is
-called would exist twice in a process that compiles, once by itself and once in the kernel, reordered
-in different ways, and only one of the two would be kept: the first run and the next would differ in
-their last bits.
+called would exist twice in a process that compiles, once by itself and once in the kernel,
+reordered in different ways, and only one of the two would be kept: the first run and the next would
+differ in their last bits.
 
 A helper is compiled anew for every literal number that it is called with, and large ones take
 seconds: counters that are handed on start as ``np.int64(0)``.
