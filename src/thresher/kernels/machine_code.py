@@ -18,7 +18,6 @@ import re
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -36,6 +35,9 @@ _PATIENCE = 2.0  # seconds of compiling after which a line says so
 _IMPORTED = re.compile(r"^from (thresher\.[\w.]*kernels[\w.]*) import", re.MULTILINE)
 
 _log = logging.getLogger("thresher.compiling")
+
+COMPILED: list[str] = []
+"""Kernels that this process has compiled, because their machine code was nowhere."""
 
 
 @cache
@@ -100,6 +102,7 @@ class MachineCode(NullCache):
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep what was compiled; where nothing can be written, the next process compiles again."""
         _notice.end()
+        COMPILED.append(self.name)
         name, place = self._file(sig, data.codegen), folder()
         try:
             place.mkdir(parents=True, exist_ok=True)
@@ -148,8 +151,3 @@ class _Notice:
 
 
 _notice = _Notice()
-
-
-def files(place: Path) -> Iterator[Path]:
-    """The machine code in a folder."""
-    return place.glob("*.nbc")
