@@ -5,10 +5,10 @@ compiled when they are needed, as they are if anything goes wrong here. THRESHER
 out: a wheel for all machines.
 """
 
+import hashlib
 import os
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -22,18 +22,26 @@ class MachineCodeHook(BuildHookInterface):  # type: ignore[type-arg]
         """Compile into a folder of its own, and add that to the wheel."""
         if self.target_name != "wheel" or version == "editable" or os.environ.get("THRESHER_PURE"):
             return
-        self._folder = tempfile.TemporaryDirectory()
-        command = [sys.executable, "-m", "thresher.tasks.warm_up", self._folder.name]
-        place = os.environ | {"PYTHONPATH": str(Path(self.root) / "src"), "OMP_NUM_THREADS": "1"}
-        done = subprocess.run(command, env=place, capture_output=True, text=True)
-        if done.returncode:
-            self.app.display_warning(f"No machine code in this wheel: {done.stderr[-2000:]}")
-            return
-        build_data["force_include"][f"{self._folder.name}/thresher"] = "thresher/machine_code"
+        folder = self._folder()
+        done = folder / "done"
+        if not done.exists():  # pip asks twice, for the metadata and for the wheel
+            path = os.pathsep.join([str(Path(self.root) / "src"), os.environ.get("PYTHONPATH", "")])
+            run = subprocess.run(
+                [sys.executable, "-m", "thresher.tasks.warm_up", str(folder)],
+                env=os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
+                capture_output=True,
+                text=True,
+            )
+            if run.returncode:
+                self.app.display_warning(f"No machine code in this wheel: {run.stderr[-2000:]}")
+                return
+            done.touch()
+        build_data["force_include"][str(folder / "thresher")] = "thresher/machine_code"
         build_data["pure_python"] = False
         build_data["infer_tag"] = True
 
-    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
-        """Remove the folder."""
-        if hasattr(self, "_folder"):
-            self._folder.cleanup()
+    def _folder(self) -> Path:
+        """A folder for the sources as they are, and for this Python."""
+        sources = sorted((Path(self.root) / "src").rglob("*.py"))
+        digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
+        return Path(self.root) / "build" / f"machine_code-{sys.implementation.cache_tag}-{digest}"

@@ -42,11 +42,14 @@ COMPILED: list[str] = []
 
 @cache
 def folder() -> Path:
-    """Where new machine code goes: NUMBA_CACHE_DIR, the package, or the folder of the user."""
+    """Where new machine code goes: NUMBA_CACHE_DIR, beside that of the package, or to the user.
+
+    An installed package that brought none along is left as it is, so that it can be uninstalled.
+    """
     if numba.config.CACHE_DIR:
         return Path(numba.config.CACHE_DIR) / "thresher"
-    place = SHIPPED if SHIPPED.exists() else SHIPPED.parent
-    if os.access(place, os.W_OK):
+    is_checkout = (SHIPPED.parents[2] / "pyproject.toml").exists()
+    if os.access(SHIPPED, os.W_OK) or (is_checkout and os.access(SHIPPED.parent, os.W_OK)):
         return SHIPPED
     return Path(AppDirs(appname="thresher", appauthor=False).user_cache_dir)
 
