@@ -7,6 +7,7 @@ import numpy as np
 from thresher.engine.pool import Pool
 from thresher.engine.stream import OVERFLOW
 from thresher.kernels.block_descent import sweeps_ball
+from thresher.kernels.bundles import read_only
 from thresher.kernels.split_residual import split_residual
 from thresher.linalg import Array, has_gram
 from thresher.manhattan.half import Half
@@ -97,7 +98,16 @@ class FactorADMM:
             Y = Ct.T @ self.D
             w = nothing if weight is None else weight
             losses = np.empty(len(X))
-            split_residual(X, Y, w, reach, number(self.codes.square), number(push), U, losses)
+            split_residual(
+                read_only(X),
+                Y,
+                read_only(w),
+                reach,
+                number(self.codes.square),
+                number(push),
+                U,
+                losses,
+            )
             B = np.ascontiguousarray(self.D @ Y.T)
             l1, l2 = number(penalty * regular.l1), number(penalty * regular.l2)
             sweeps_ball(gram, B, Ct, l1, l2, number(np.inf), number(0), _SWEEPS)
