@@ -258,5 +258,5 @@ def online(rng: Rng, F: int, kinds: Any = ANY) -> Any:
 def with_published_solver(drawn: Any, rng: Rng) -> Any:
     """The model with a solver of its paper."""
     solver = one_of(rng, *PUBLISHED[type(drawn)])
-    sets = {"dictionary_set": None} if solver == "spsgd" else {}
-    return drawn.set_params(solver=solver, **sets)
+    given = {"spsgd": {"dictionary_set": None}, "aodl": {"whiten": False}}.get(solver, {})
+    return drawn.set_params(solver=solver, **given)
