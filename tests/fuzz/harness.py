@@ -11,6 +11,7 @@ import json
 import multiprocessing as mp
 import os
 import pkgutil
+import re
 import sys
 import threading
 import time
@@ -195,7 +196,9 @@ class Tally:
         self.largest_memory = max(self.largest_memory, result.memory)
         if result.kind not in GOOD:
             failure = {"seed": result.seed, "kind": result.kind, "line": result.line()}
-            self.failures.append(failure | {"detail": result.detail[-2000:]})
+            # Where the tree lies is nobody's business.
+            detail = re.sub(r'[^\s"]*/(?=(?:src|tests|lib)/)', "", result.detail)
+            self.failures.append(failure | {"detail": detail[-2000:]})
 
     def to_json(self) -> dict[str, Any]:
         """For the record."""
