@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,20 +56,21 @@ class BlockADMM(RowSolver):
         """Regularised least squares codes, by inner steps alone; the dual that fits them."""
         problem, X, weight = block.problem, block.X, block.weight
         n, K = X.shape[0], problem.D.shape[0]
-        ones: Array = np.ones((n, 1), dtype=X.dtype)
-        state: State = {"H": np.zeros((n, K), dtype=X.dtype), "rho": ones}
+        state: State = {"H": np.zeros((n, K), dtype=X.dtype) if codes is None else codes.copy()}
+        if _compiled(problem):  # the first rounds begin with it
+            stage = kernels.NOTHING if codes is None else kernels.CODES
+            return state | {"stage": np.full(n, stage, dtype=np.int8)}
+        state["rho"] = np.ones((n, 1), dtype=X.dtype)
         if codes is None:
             observed = X if weight is None else X * _observed(weight)
             self._inner(problem, observed @ problem.D.T, state, self.start_steps)
-        else:
-            state["H"] = codes.copy()
         self._begin(block, state, self.codes(block, state) @ problem.D)
         return state
 
     def steps(self, block: Block, state: State, times: int) -> None:
         """Rounds; the lines of the class docstring. Q holds y − u."""
         problem = block.problem
-        if _compiled_codes(problem) and problem.loss.entry_constants is not None:
+        if _compiled(problem):
             self._compiled_rounds(block, state, times)
             return
         for _ in range(times):
@@ -77,6 +79,8 @@ class BlockADMM(RowSolver):
 
     def codes(self, block: Block, state: State) -> Array:
         """The feasible copy p."""
+        if "P" in state:
+            return state["P"]
         _, shift = self._matrices(block.problem)
         return block.problem.regulariser.prox(state["H"], 1 / (state["rho"] * shift))
 
@@ -131,11 +135,11 @@ class BlockADMM(RowSolver):
         loss, constants = problem.loss, problem.loss.entry_constants
         if constants is not None:
             V: Array = np.empty_like(Y)
-            Q: Array = np.empty_like(Y)
+            Q = Y
             rho: Array = np.empty((len(X), 1), dtype=X.dtype)
             outliers = EntryPenalty.of(X.dtype, constants)
             splitting, largest = kernels.Splitting(V, Q, rho), X.dtype.type(self.rho)
-            kernels.begin(Y, Samples.of(X, weight), largest, outliers, splitting)
+            kernels.begin(Samples.of(X, weight), largest, outliers, splitting)
         else:
             Y = _away_from_zero(block, Y)
             gradient = loss.gradient(X, Y, weight)
@@ -162,20 +166,44 @@ class BlockADMM(RowSolver):
     def _compiled_rounds(self, block: Block, state: State, times: int) -> None:
         """The same for separable envelopes and nonnegative codes, in one compiled loop."""
         problem, X, weight = block.problem, block.X, block.weight
-        constants = problem.loss.entry_constants
-        assert constants is not None  # else the rounds are not compiled
+        if "P" not in state:
+            for name in ("C", "P"):
+                state[name] = np.empty_like(state["H"])
+            for name in ("V", "Q"):
+                state[name] = np.empty_like(X)
+            state["rho"] = np.empty((len(X), 1), dtype=X.dtype)
         kernels.rounds(
             Samples.of(X, weight),
-            Atoms.of(problem.D, problem.transposed),
-            ShiftedInverse.of(*self._matrices(problem)),
-            state["H"],
-            kernels.Splitting(state["V"], state["Q"], state["rho"]),
-            X.dtype.type(self.relaxation),
-            CodePenalty.of(X.dtype, problem.regulariser.form),
-            EntryPenalty.of(X.dtype, constants),
-            self.inner,
+            *self._constants(problem),
+            kernels.Rounds(
+                *(state[name] for name in ("H", "C", "P")),
+                kernels.Splitting(state["V"], state["Q"], state["rho"]),
+                state["stage"],
+            ),
             times,
         )
+
+    def _constants(self, problem: CodingProblem) -> tuple[Any, ...]:
+        """What compiled rounds of all blocks share."""
+
+        def make() -> tuple[Any, ...]:
+            dtype, constants = problem.D.dtype, problem.loss.entry_constants
+            assert constants is not None  # else the rounds are not compiled
+            return (
+                Atoms.of(problem.D, problem.transposed),
+                ShiftedInverse.of(*self._matrices(problem)),
+                CodePenalty.of(dtype, problem.regulariser.form),
+                EntryPenalty.of(dtype, constants),
+                kernels.Settings(
+                    dtype.type(self.relaxation),
+                    dtype.type(self.rho),
+                    self.start_steps,
+                    self.inner,
+                ),
+            )
+
+        constants: tuple[Any, ...] = problem.remember((self, "constants"), make)
+        return constants
 
 
 @dataclass(frozen=True)
@@ -203,6 +231,10 @@ class Rough(Stop):
             return whole
         state["looked"] = np.ones(len(block.X), dtype=block.X.dtype)
         return np.asarray(whole & (state["rho"][:, 0] >= self.least_rho * mean_weight(block)))
+
+
+def _compiled(problem: CodingProblem) -> bool:
+    return _compiled_codes(problem) and problem.loss.entry_constants is not None
 
 
 def _compiled_codes(problem: CodingProblem) -> bool:

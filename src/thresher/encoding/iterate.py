@@ -243,24 +243,27 @@ class Encoder:
             iteration = look
             current = self.solver.codes(block, state)
             done = self.stop.done(self.solver, block, state)
-            broken = ~np.isfinite(current).all(axis=1)
+            finite = np.isfinite(current).all(axis=1)
             status[rows[done]] = Status.CONVERGED
-            status[rows[broken]] = Status.NOT_FINITE
-            current[broken] = 0
-            leaving = done | broken
-            last = iteration == self.max_iter
-            if outliers is not None and (last or leaving.any()):
+            if not finite.all():
+                status[rows[~finite]] = Status.NOT_FINITE
+                current[~finite] = 0
+            leaving = done | ~finite
+            if iteration == self.max_iter:
+                leaving[:] = True
+            if not leaving.any():
+                continue
+            gone = rows[leaving]
+            codes[gone], n_iter[gone] = current[leaving], iteration
+            if outliers is not None:
                 own = self.solver.outliers(block, state)
                 assert own is not None
-                own[broken] = 0
-                outliers[rows[leaving | last]] = own[leaving | last]
-            if last:
-                codes[rows] = current
-            elif leaving.any():
-                codes[rows[leaving]], n_iter[rows[leaving]] = current[leaving], iteration
-                staying = ~leaving
-                rows, block = rows[staying], block.rows(staying)
-                state = {name: values[staying] for name, values in state.items()}
+                own[~finite] = 0
+                outliers[gone] = own[leaving]
+            rows = rows[~leaving]
+            if rows.size:
+                block = block.rows(~leaving)
+                state = {name: values[~leaving] for name, values in state.items()}
         certificate = np.full(n, np.nan, dtype=X.dtype)
         if self.certify:
             certificate = problem.certificate(X, codes, weight)

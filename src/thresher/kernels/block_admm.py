@@ -21,6 +21,28 @@ class Splitting(NamedTuple):
     rho: Any  # (n, 1), the penalty of a row
 
 
+class Settings(NamedTuple):
+    """How rounds are made."""
+
+    relaxation: Any
+    largest_rho: Any
+    start_steps: Any  # steps to the least squares codes of a start
+    inner: Any  # steps in a round
+
+
+class Rounds(NamedTuple):
+    """What rounds carry on."""
+
+    H: Any  # (n, K), see `code_steps`
+    C: Any  # (n, K), the codes before they were made feasible
+    P: Any  # (n, K), the feasible codes
+    splitting: Any
+    stage: Any  # (n), how far they are: one of the next three
+
+
+NOTHING, CODES, GOING = 0, 1, 2
+
+
 @njit(inline="always")
 def _dual(e, l1, shrink, lower, upper, scale):  # type: ignore[no-untyped-def]
     """``u = z − prox(z)`` of the envelope at ``e = x − z``: ``(r − e)·t/(1 + t)``."""
@@ -61,35 +83,42 @@ def _split(samples, splitting, relaxation, outliers):  # type: ignore[no-untyped
                 q[f] = z - u - u
 
 
-@kernel
-def begin(Y, samples, largest_rho, outliers, splitting):  # type: ignore[no-untyped-def]
-    """From predictions: ρ of every row, ``v = y + u`` and ``y − u``, with u the gradient over ρ."""
+@helper
+def _begin(samples, largest_rho, outliers, splitting):  # type: ignore[no-untyped-def]
+    """From predictions in Q: ρ of every row, ``v = y + u`` and ``y − u``, u the gradient over ρ."""
     X, weight = samples
     V, Q, rho = splitting
     l1, l2, lower, upper = outliers
     one, zero = X.dtype.type(1), X.dtype.type(0)
     shrink = one / (one + l2)
+    ones = np.ones(X.shape[1], X.dtype)
     for i in range(X.shape[0]):
-        x, y, v, q = X[i], Y[i], V[i], Q[i]
+        x, v, q = X[i], V[i], Q[i]
+        w = weight[i] if weight.shape[0] > 0 else ones
         slope, size, total, seen = zero, zero, zero, zero
         for f in range(x.size):
-            w = weight[i, f] if weight.shape[0] > 0 else one
-            there = one if w > zero else zero
-            e = x[f] - y[f]
-            g = w * (outlier(e, l1, shrink, lower, upper) - e)
+            there = one if w[f] > zero else zero
+            e = x[f] - q[f]
+            g = w[f] * (outlier(e, l1, shrink, lower, upper) - e)
             v[f] = g
             slope += abs(g)
             size += there * abs(e)
-            total += w
+            total += w[f]
             seen += there
         r = largest_rho * (total / seen if seen > zero else one)
         if slope > zero:
             r = min(r, slope / size)
         rho[i, 0] = r
         for f in range(x.size):
-            u = v[f] / r
-            v[f] = y[f] + u
-            q[f] = y[f] - u
+            y, u = q[f], v[f] / r
+            v[f] = y + u
+            q[f] = y - u
+
+
+@kernel
+def begin(samples, largest_rho, outliers, splitting):  # type: ignore[no-untyped-def]
+    """`_begin`, for Python."""
+    _begin(samples, largest_rho, outliers, splitting)
 
 
 @helper
@@ -132,19 +161,61 @@ def nonnegative_codes(B, H, C, room, solution, penalty, rho, relaxation, times):
     code_steps(B, H, C, room, solution, penalty, rho, relaxation, times)
 
 
-@kernel
-def rounds(  # type: ignore[no-untyped-def]
-    samples, atoms, solution, H, splitting, relaxation, penalty, outliers, inner, times
-):
-    """Whole rounds of the block encoder without coming back to the interpreter.
+@helper
+def _observed(samples, out):  # type: ignore[no-untyped-def]
+    """Zeros where entries are missing, and the others larger, so that a row keeps its size."""
+    X, weight = samples
+    zero = X.dtype.type(0)
+    for i in range(X.shape[0]):
+        x, w, o = X[i], weight[i], out[i]
+        seen = 0
+        for f in range(x.size):
+            seen += w[f] > zero
+        grow = X.dtype.type(x.size) / X.dtype.type(max(seen, 1))
+        for f in range(x.size):
+            o[f] = x[f] * grow if w[f] > zero else zero
 
-    ``outliers`` is the penalty of the envelope, ``penalty`` that of the codes, ``inner`` the number
-    of `code_steps` in a round.
+
+@helper
+def _feasible(H, solution, penalty, rho, P):  # type: ignore[no-untyped-def]
+    """The codes that a state stands for: ``p = prox(h)``."""
+    shift, zero, one = solution.shift, H.dtype.type(0), H.dtype.type(1)
+    for i in range(H.shape[0]):
+        for k in range(H.shape[1]):
+            step = one / (rho[i, 0] * shift[k])
+            P[i, k] = max(H[i, k] - penalty.l1 * step, zero) / (one + penalty.l2 * step)
+
+
+@kernel
+def rounds(samples, atoms, solution, penalty, outliers, settings, state, times):  # type: ignore[no-untyped-def]
+    """Whole rounds of the block encoder without coming back to the interpreter, from the start on.
+
+    ``outliers`` is the penalty of the envelope, ``penalty`` that of the codes. A round ends with
+    its codes: the prediction from which the next one goes on is made when there is a next one.
+    P gets the feasible codes.
     """
+    H, C, P, splitting, stage = state
+    if stage.size == 0:
+        return
     Q, rho = splitting.Q, splitting.rho
-    B, C, room = np.empty_like(H), np.empty_like(H), np.empty_like(H)
+    B, room, a = np.empty_like(H), np.empty_like(H), settings.relaxation
+    if stage[0] != GOING:
+        rho[:] = H.dtype.type(1)
+        if stage[0] == NOTHING:
+            if samples.weight.shape[0] > 0:
+                _observed(samples, Q)
+                np.dot(Q, atoms.Dt, B)
+            else:
+                np.dot(samples.X, atoms.Dt, B)
+            code_steps(B, H, C, room, solution, penalty, rho, a, settings.start_steps)
+        _feasible(H, solution, penalty, rho, P)
+        np.dot(P, atoms.D, Q)
+        _begin(samples, settings.largest_rho, outliers, splitting)
     for _ in range(times):
+        if stage[0] == GOING:
+            np.dot(C, atoms.D, Q)
+            _split(samples, splitting, a, outliers)
         np.dot(Q, atoms.Dt, B)
-        code_steps(B, H, C, room, solution, penalty, rho, relaxation, inner)
-        np.dot(C, atoms.D, Q)
-        _split(samples, splitting, relaxation, outliers)
+        code_steps(B, H, C, room, solution, penalty, rho, a, settings.inner)
+        stage[:] = GOING
+    _feasible(H, solution, penalty, rho, P)

@@ -6,6 +6,10 @@ optional (what is not there is an empty array), and numbers that meet arrays are
 signature for each dtype. For the same reason whatever is only read is handed over as `read_only`:
 numba compiles anew for arrays that may be written. Bundles of several kernels are here, those of
 one stand beside it.
+
+An empty array that stands for "nothing" must not be read in a loop that adds up, not even behind a
+condition: compiled loops look at run time whether their arrays overlap, taking an empty one for as
+long as the loop, and where another array lies there by chance they add up in another order.
 """
 
 from collections.abc import Iterable

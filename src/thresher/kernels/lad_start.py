@@ -42,20 +42,21 @@ def _renew(samples, Y, splitting, H, C, first):  # type: ignore[no-untyped-def]
     V, Q, rho = splitting
     F = X.shape[1]
     zero, one = X.dtype.type(0), X.dtype.type(1)
-    sizes, ones, marks = np.empty(F, X.dtype), np.empty(F, X.dtype), np.empty(F, np.int32)
+    sizes, counts, marks = np.empty(F, X.dtype), np.empty(F, X.dtype), np.empty(F, np.int32)
+    ones = np.ones(F, X.dtype)
     for i in range(X.shape[0]):
         x, y, v, q, h, c = X[i], Y[i], V[i], Q[i], H[i], C[i]
+        w = weight[i] if weight.shape[0] > 0 else ones
         n, heaviest, mean = np.int64(0), zero, zero
         for f in range(F):
-            w = weight[i, f] if weight.shape[0] > 0 else one
-            heaviest = max(heaviest, w)
-            sizes[n], ones[n] = abs(x[f] - y[f]), one
-            if w > zero:
+            heaviest = max(heaviest, w[f])
+            sizes[n], counts[n] = abs(x[f] - y[f]), one
+            if w[f] > zero:
                 mean += sizes[n]
                 n += 1
         typical = zero
         if n > 0:
-            typical = weighted_select(sizes, ones, marks, n, n / 2.0, float(n))[0]
+            typical = weighted_select(sizes, counts, marks, n, n / 2.0, float(n))[0]
             typical = max(typical, X.dtype.type(1e-3) * mean / X.dtype.type(n))
         new = heaviest / typical if typical > zero else one
         if first:
@@ -65,8 +66,7 @@ def _renew(samples, Y, splitting, H, C, first):  # type: ignore[no-untyped-def]
             ratio = rho[i, 0] / new
             bound = one / rho[i, 0]
             for f in range(F):
-                w = weight[i, f] if weight.shape[0] > 0 else one
-                u = min(max(v[f] - x[f], -w * bound), w * bound)
+                u = min(max(v[f] - x[f], -w[f] * bound), w[f] * bound)
                 own = v[f] - u
                 u *= ratio
                 v[f] = own + u
@@ -116,7 +116,8 @@ def lad_start(samples, atoms, solution, l1, times, warm, C, theta):  # type: ign
         code_steps(B, H, P, room, solution, CodePenalty(l1, zero), rho, relaxation, np.int64(4))
         np.dot(P, D, Q)
         _split(samples, splitting, relaxation)
+    ones = np.ones(F, X.dtype)
     for i in range(n):
+        w = weight[i] if weight.shape[0] > 0 else ones
         for f in range(F):
-            w = weight[i, f] if weight.shape[0] > 0 else number(1)
-            theta[i, f] = -min(max((V[i, f] - X[i, f]) * rho[i, 0], -w), w)
+            theta[i, f] = -min(max((V[i, f] - X[i, f]) * rho[i, 0], -w[f]), w[f])

@@ -1,5 +1,7 @@
 """One pass over residuals for the ADMM of a factorisation."""
 
+import numpy as np
+
 from thresher.kernels.compiling import kernel
 
 
@@ -12,12 +14,13 @@ def split_residual(X, Y, weight, width, square, push, U, losses):  # type: ignor
     of weight zero is all outlier. ``losses`` get ``Σ w(|r| + α/2 r²)``, ``r = x − y``, row by row.
     """
     one = X.dtype.type(1)
+    ones = np.ones(X.shape[1], X.dtype)
     for i in range(X.shape[0]):
         x, y, u = X[i], Y[i], U[i]
+        v = weight[i] if weight.shape[0] > 0 else ones
         row = X.dtype.type(0)
         for f in range(x.size):
-            w = weight[i, f] if weight.shape[0] > 0 else one
-            r = x[f] - y[f]
+            w, r = v[f], x[f] - y[f]
             p = r + u[f]
             t = w * width
             e = (p - min(max(p, -t), t)) / (one + t * square)
