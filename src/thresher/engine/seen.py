@@ -39,12 +39,8 @@ class SeenRange:
         if hasattr(X, "indptr"):
             return cls._of_sparse(X, batch.entry_weight)
         if batch.entry_weight is not None:
-            X = np.where(batch.entry_weight > 0, X, np.nan)
-        low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
-        if np.isnan(low).any():  # slower, but it looks past the gaps
-            low = np.fmin.reduce(X, axis=0).astype(np.float64)
-            high = np.fmax.reduce(X, axis=0).astype(np.float64)
-        return cls(np.where(np.isnan(low), np.inf, low), np.where(np.isnan(high), -np.inf, high))
+            batch = Batch(np.where(batch.entry_weight > 0, X, np.nan))
+        return cls(*batch.column_range)
 
     @classmethod
     def _of_sparse(cls, X: Any, entry_weight: Array | None) -> "SeenRange":

@@ -75,14 +75,15 @@ def check_size(size: float, dtype: np.dtype[Any], power: int = 2) -> None:
 def check_largest(batch: Batch, unit: float, dtype: np.dtype[Any], power: int = 2) -> None:
     """Refuse entries whose squares, or other powers, overflow in the unit of the others."""
     X: Any = batch.X
-    values = X.data if hasattr(X, "indptr") else X
-    if values.dtype.kind != "f" or values.size == 0:
+    if X.dtype.kind != "f":
         return
-    if batch.entry_weight is not None and values is X:
-        values = np.where(batch.entry_weight > 0, values, 0)  # what is missing may be anything
-    largest = max(float(values.max()), -float(values.min()))
-    if np.isnan(largest):  # slower, but it looks past the gaps
-        largest = max(float(np.fmax.reduce(values, None)), -float(np.fmin.reduce(values, None)))
+    if hasattr(X, "indptr"):
+        low, high = np.fmin.reduce(X.data, initial=0.0), np.fmax.reduce(X.data, initial=0.0)
+    elif batch.entry_weight is None:
+        low, high = batch.column_range
+    else:  # what is missing may be anything
+        low, high = Batch(np.where(batch.entry_weight > 0, X, 0)).column_range
+    largest = float(max(np.max(high, initial=0.0), -np.min(low, initial=0.0)))
     if largest / unit > range_of_powers(dtype, power)[1]:
         raise ValueError(
             f"An entry of {largest:.0e} is too large or too small to compute with among the "

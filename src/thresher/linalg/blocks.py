@@ -93,8 +93,9 @@ def load_block(
     weight = None
     if entry_weight is not None:
         weight = np.array(entry_weight[rows], dtype=dtype, order="C", copy=True)
-    missing = np.isnan(block)
-    if missing.any():
+    with np.errstate(all="ignore"):
+        suspect = np.isnan(block.sum())  # a gap, or a sum that overflows
+    if suspect and (missing := np.isnan(block)).any():
         block = np.where(missing, dtype.type(0), block)
         if weight is None:
             weight = np.ones_like(block)

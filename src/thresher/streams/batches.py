@@ -8,8 +8,12 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import sparse
 
+from thresher.kernels.bundles import read_only
+from thresher.kernels.column_range import column_range
 from thresher.linalg import Array
 from thresher.streams.fingerprint import fingerprint
+
+_ROWS = 4096  # converted at a time; by judgement
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,20 @@ class Batch:
             return False
         values: Any = self.X
         return not bool(np.isnan(values.data).any())
+
+    @cached_property
+    def column_range(self) -> tuple[Array, Array]:
+        """Smallest and largest entry of every feature of dense samples, whatever they weigh.
+
+        +inf and −inf where all are missing.
+        """
+        X, F = self.X, self.X.shape[1]
+        kind = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
+        low, high = np.full(F, np.inf, dtype=kind), np.full(F, -np.inf, dtype=kind)
+        for start in range(0, len(X), _ROWS):  # others than floats are converted bit by bit
+            rows = np.ascontiguousarray(X[start : start + _ROWS], dtype=kind)
+            column_range(read_only(rows), low, high)
+        return low.astype(np.float64), high.astype(np.float64)
 
     @property
     def weight(self) -> float:
