@@ -79,7 +79,7 @@ class Newton:
         n_iter = np.zeros(len(X), dtype=np.int32)
         L = problem.dictionary_bound * (1.0 if weight is None else max(1.0, float(weight.max())))
         largest = float(np.diag(problem.gram).max(initial=0.0))
-        ridge = _RIDGE[X.dtype.name] * (largest if largest > 0 else 1.0)
+        ridge = _RIDGE[X.dtype.char] * (largest if largest > 0 else 1.0)
         newton_rows(
             Samples.of(X, weight),
             CurvedAtoms(read_only(problem.D), read_only(problem.gram), number(L), number(ridge)),
@@ -93,7 +93,7 @@ class Newton:
         return Encoding.certified(C, n_iter, certificate, self.tol)
 
 
-_RIDGE = {"float32": 1e-6, "float64": 1e-12}  # of the largest eigenvalue; by judgement
+_RIDGE = {"f": 1e-6, "d": 1e-12}  # of the largest eigenvalue; by judgement
 
 
 def _is_wide(problem: CodingProblem) -> bool:

@@ -3,7 +3,8 @@
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -155,12 +156,12 @@ class OnlineMethod(MethodParts):
         loss = fit.values() + problem.regulariser.value(C)
         if sample_weight is not None:
             loss = loss * sample_weight
-        certificate, energies = 0.0, Energies()
+        certificate, energies = 0.0, cast(Callable[[], Energies], Energies)
         if first:
             some = slice(0, _CERTIFIED_ROWS)
             mask = None if weight is None else weight[some]
             certificate = float(np.max(problem.certificate(X[some], C[some], mask)))
-            energies = Energies.of(fit, sample_weight)
+            energies = partial(Energies.of, fit, sample_weight)
         if self.dictionary_loss is not None:
             fit = replace(problem, loss=self.dictionary_loss(threshold)).fit(X, C, weight)
         sums = self.learner.summarise(fit, sample_weight)
@@ -180,8 +181,7 @@ class OnlineMethod(MethodParts):
             scale = self.outlier_weight.measure(summary.residuals, summary.residual_weights)
             # A perfect fit would set λ to zero, from where it could not return.
             state = self._average_scale(state, max(scale, 0.01 * state.scale), batch.weight)
-        state = replace(
-            state,
+        state = state.changed(
             D=D,
             average=self._average(state, D, batch.weight / seen if seen > 0 else 1.0),
             statistics=statistics,
@@ -210,7 +210,7 @@ class OnlineMethod(MethodParts):
                 kept = PowerForgetting(self.averaging)(weight, seen)
         past = state.scale_weight * kept
         mean = (past * state.scale + weight * scale) / (past + weight)
-        return replace(state, scale=mean, scale_weight=past + weight)
+        return state.changed(scale=mean, scale_weight=past + weight)
 
     def _replace_dead_atoms(
         self, state: StreamState, batch: Batch, free: NDArray[np.bool_]

@@ -1,20 +1,27 @@
 """Errors of linear algebra, told in the user's terms."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ContextDecorator
+from types import TracebackType
 
 import numpy as np
 
 from thresher.engine.stream import OVERFLOW
 
 
-@contextmanager
-def told_in_words() -> Iterator[None]:
+class told_in_words(ContextDecorator):  # noqa: N801 - reads as the function that it could be
     """Where matrices cannot be inverted or decomposed, samples are to blame: say so.
 
     Around a block, or as a decorator of a function.
     """
-    try:
-        yield
-    except np.linalg.LinAlgError as error:
-        raise ValueError(OVERFLOW) from error
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if isinstance(error, np.linalg.LinAlgError):
+            raise ValueError(OVERFLOW) from error

@@ -232,7 +232,7 @@ class OnlineModel(LearnedModel):
                 summary: Summary,
             ) -> bool:
                 nonlocal reached, stopped, energies
-                energies = energies.faded(_FADING) + summary.energies
+                energies = energies.faded(_FADING) + summary.energies()
                 self._seconds = already + time.perf_counter() - started
                 row = self._record(before, after, position, batch, summary)
                 bar.update(after.n_samples - seen_before, f"loss {row.loss:.4g}")

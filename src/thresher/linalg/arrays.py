@@ -1,5 +1,6 @@
 """Names for array types, and what numbers of a type can be computed with."""
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ def has_gram(D: Array) -> bool:
     return bool(squares.max(initial=0.0) <= float(np.finfo(D.dtype).max))
 
 
+@cache
 def range_of_powers(dtype: np.dtype[Any], power: int = 2) -> tuple[float, float]:
     """Between which sizes squares, or other powers, of numbers keep their precision."""
     limits = np.finfo(dtype)
