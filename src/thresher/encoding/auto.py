@@ -109,7 +109,13 @@ class AutoEncoder:
 
     def choice(self, problem: CodingProblem, rows: Rows) -> tuple[CodingMethod, str]:
         """The method that codes such rows, and why it is the one."""
-        return choose(EXACT, problem.simplified(), rows, self.tol, self.max_iter)
+        simple = problem.simplified()
+
+        def make() -> tuple[CodingMethod, str]:
+            return choose(EXACT, simple, rows, self.tol, self.max_iter)
+
+        chosen: tuple[CodingMethod, str] = simple.remember_always((self, rows), make)
+        return chosen
 
     def prepare(self, problem: CodingProblem, rows: Rows = DENSE) -> None:
         """Compute once what blocks of such rows share."""
@@ -133,7 +139,13 @@ class RoughEncoder:
 
     def choice(self, problem: CodingProblem, rows: Rows) -> tuple[CodingMethod, str]:
         """The method that codes such rows, and why it is the one."""
-        return choose(ROUGH, problem.simplified(), rows, 0.0, 0)
+        simple = problem.simplified()
+
+        def make() -> tuple[CodingMethod, str]:
+            return choose(ROUGH, simple, rows, 0.0, 0)
+
+        chosen: tuple[CodingMethod, str] = simple.remember_always((self, rows), make)
+        return chosen
 
     def prepare(self, problem: CodingProblem, rows: Rows = DENSE) -> None:
         """Compute once what blocks of such rows share."""

@@ -17,14 +17,15 @@ import numpy as np
 from thresher.encoding.least_absolute import LeastAbsolute, duality_gap
 from thresher.encoding.problem import CodingProblem, Rows
 from thresher.kernels.floors import TINY_FLOAT32
-from thresher.linalg import Array
+from thresher.linalg import Array, row_lengths
 
+_EXACT = LeastAbsolute()
 _ROUNDING = 4  # steps of the last digit, in a sum over atoms and the projection after it
 
 
 def certificate(problem: CodingProblem, X: Any, C: Array, weight: Array | None = None) -> Array:
     """Of every row, shape (n,)."""
-    if LeastAbsolute().requires(problem, Rows.of(X, weight)) is None:
+    if _EXACT.requires(problem, Rows.of(X, weight)) is None:
         return duality_gap(problem, X, C, weight)
     if not problem.loss.smooth:
         return np.full(len(C), np.nan, dtype=C.dtype)
@@ -41,9 +42,10 @@ def proximal_residual(
     That is zero for a row of zeros. What rounding leaves of codes of any size is no distance.
     """
     residual = problem.residual(C, problem.gradient(X, C, weight), weight)
-    L, kind = problem.row_lipschitz(weight, len(C))[:, 0], np.finfo(C.dtype)
-    rounding = _ROUNDING * kind.eps * L * np.linalg.norm(C, axis=1)
-    residual = np.where(residual <= rounding, 0, residual)
+    kind = np.finfo(C.dtype)
+    L = problem.row_lipschitz(weight, len(C))[:, 0]
+    rounding = _ROUNDING * kind.eps * L * row_lengths(C)
+    residual[residual <= rounding] = 0
     with np.errstate(over="ignore"):  # codes of a row of zeros are infinitely far off
         return residual / np.maximum(problem.gradient_scale(X, weight), kind.tiny)
 

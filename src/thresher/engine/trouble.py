@@ -1,18 +1,34 @@
 """Errors of linear algebra, told in the user's terms."""
 
-from contextlib import ContextDecorator
+from collections.abc import Callable
+from functools import wraps
 from types import TracebackType
+from typing import ParamSpec, TypeVar
 
 import numpy as np
 
 from thresher.engine.stream import OVERFLOW
 
 
-class told_in_words(ContextDecorator):  # noqa: N801 - reads as the function that it could be
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+
+
+class told_in_words:  # noqa: N801 - reads as the function that it could be
     """Where matrices cannot be inverted or decomposed, samples are to blame: say so.
 
     Around a block, or as a decorator of a function.
     """
+
+    def __call__(self, function: Callable[Given, Result]) -> Callable[Given, Result]:
+        @wraps(function)
+        def told(*args: Given.args, **kwargs: Given.kwargs) -> Result:
+            try:
+                return function(*args, **kwargs)
+            except np.linalg.LinAlgError as error:
+                raise ValueError(OVERFLOW) from error
+
+        return told
 
     def __enter__(self) -> None:
         return None

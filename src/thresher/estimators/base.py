@@ -94,7 +94,7 @@ class DictionaryModel(
         if not self._nonnegative:
             return checked
         values = checked.data if hasattr(checked, "indptr") else checked
-        lowest = values.min(initial=0)
+        lowest = np.minimum.reduce(values, None, initial=0)
         if np.isnan(lowest):  # slower, but it looks past the gaps
             lowest = np.fmin.reduce(values, axis=None)
         if lowest < 0:

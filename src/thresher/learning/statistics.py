@@ -1,7 +1,9 @@
 """What a stream leaves behind: sums of fixed size, whatever they are sums of."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import cache
+from operator import add, attrgetter
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -26,12 +28,12 @@ class Statistics:
 
     def __add__(self, other: Self) -> Self:
         """Merge two sums."""
-        names = _names(type(self))
-        return type(self)(*(getattr(self, name) + getattr(other, name) for name in names))
+        values = _reader(type(self))
+        return type(self)(*map(add, values(self), values(other)))
 
     def discounted(self, factor: float) -> Self:
         """Let the past count ``factor`` times as much."""
-        return type(self)(*(getattr(self, name) * factor for name in _names(type(self))))
+        return type(self)(*[value * factor for value in _reader(type(self))(self)])
 
     def arrays(self) -> dict[str, Array]:
         """The fields that are arrays."""
@@ -39,8 +41,7 @@ class Statistics:
 
     def numbers(self) -> dict[str, float]:
         """The fields that are not."""
-        names = _names(type(self))
-        return {name: getattr(self, name) for name in names if name not in self.AXES}
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in self.AXES}
 
     def measures(self, D: Array) -> dict[str, float]:
         """What a method says of itself after a step, by its name in the history."""
@@ -81,9 +82,10 @@ class Statistics:
 
 
 @cache
-def _names(kind: type[Any]) -> tuple[str, ...]:
-    """Of the fields of a dataclass; looked up once, for it takes longer than adding small sums."""
-    return tuple(one.name for one in fields(kind))
+def _reader(kind: type[Any]) -> Callable[[Any], tuple[Any, ...]]:
+    """What reads all fields of a dataclass; to look them up takes longer than to add small sums."""
+    names = [one.name for one in fields(kind)]
+    return attrgetter(*names) if len(names) > 1 else lambda one: (getattr(one, names[0]),)
 
 
 class Sums(Protocol):

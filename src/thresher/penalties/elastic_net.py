@@ -11,7 +11,7 @@ from thresher.sets import Box
 
 def soft_threshold(V: Array, threshold: float | Array) -> Array:
     """``sign(v)·max(|v| − threshold, 0)``, written without the sign: v minus its clipped self."""
-    return V - np.clip(V, -threshold, threshold)
+    return V - V.clip(-threshold, threshold)
 
 
 @dataclass(frozen=True)
