@@ -114,7 +114,8 @@ class AutoEncoder:
         def make() -> tuple[CodingMethod, str]:
             return choose(EXACT, simple, rows, self.tol, self.max_iter)
 
-        chosen: tuple[CodingMethod, str] = simple.remember_always((self, rows), make)
+        key = "exact", self.tol, self.max_iter, rows.sparse, rows.weighted
+        chosen: tuple[CodingMethod, str] = simple.remember_always(key, make)
         return chosen
 
     def prepare(self, problem: CodingProblem, rows: Rows = DENSE) -> None:
@@ -144,7 +145,8 @@ class RoughEncoder:
         def make() -> tuple[CodingMethod, str]:
             return choose(ROUGH, simple, rows, 0.0, 0)
 
-        chosen: tuple[CodingMethod, str] = simple.remember_always((self, rows), make)
+        key = "rough", rows.sparse, rows.weighted
+        chosen: tuple[CodingMethod, str] = simple.remember_always(key, make)
         return chosen
 
     def prepare(self, problem: CodingProblem, rows: Rows = DENSE) -> None:
