@@ -72,7 +72,8 @@ class CodingProblem:
     @cached_property
     def dictionary_bound(self) -> float:
         """Largest row sum of ``|D Dᵀ|``: a cheap upper bound of ``‖D‖₂²``, tight for parts."""
-        largest = float(np.add.reduce(np.abs(self.gram), 1).max(initial=0.0))
+        sums = np.add.reduce(np.abs(self.gram), 1)
+        largest = float(np.maximum.reduce(sums, initial=0.0))
         return largest if largest > 0 else 1.0
 
     def remember_always(self, key: Hashable, make: Callable[[], Any]) -> Any:

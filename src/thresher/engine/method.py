@@ -230,7 +230,7 @@ class OnlineMethod(MethodParts):
         unit length (where codes are bounded, at its own), and its statistics start anew.
         """
         usage = self.learner.usage(state.statistics, state.D)
-        unused = _DEAD * usage.mean()
+        unused = _DEAD * (np.add.reduce(usage) / len(usage))
         if np.minimum.reduce(usage) > unused:
             return state
         dead = np.flatnonzero(free & (usage <= unused))

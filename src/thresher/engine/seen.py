@@ -42,7 +42,7 @@ class SeenRange:
             X = np.where(batch.entry_weight > 0, X, np.nan)
         low = np.minimum.reduce(X, axis=0).astype(np.float64, copy=False)
         high = np.maximum.reduce(X, axis=0).astype(np.float64, copy=False)
-        if not np.isnan(low).any():
+        if not np.logical_or.reduce(np.isnan(low)):
             return cls(low, high)
         low = np.fmin.reduce(X, axis=0).astype(np.float64)  # slower, but it looks past the gaps
         high = np.fmax.reduce(X, axis=0).astype(np.float64)

@@ -38,7 +38,7 @@ class BlockDescent:
         B = np.ascontiguousarray(problem.B, dtype=D.dtype)
         # Of an atom that nobody has used for long, only numbers are left that cannot be divided by.
         faded = np.abs(A) < _FADED * np.finfo(D.dtype).tiny
-        if faded.any():
+        if np.logical_or.reduce(faded, None):
             A = np.where(faded, D.dtype.type(0), A)
         least = self.tol * length(D)
         form = problem.regulariser.form

@@ -58,7 +58,7 @@ class QuadraticLearner:
         """Add the batch's quadratic, and minimise the sum over the free atoms."""
         statistics = past + sums.surrogate(D, self.sharp)
         problem = DictionaryProblem.of(statistics, D, regulariser, free)
-        if free.all():
+        if np.logical_and.reduce(free):
             moved = self.step.minimise(problem, D).astype(D.dtype, copy=False)
         else:
             moved = D.copy()

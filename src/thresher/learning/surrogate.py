@@ -160,7 +160,7 @@ class DictionaryProblem:
     ) -> "DictionaryProblem":
         """The problem of the free atoms, given the values of the others in ``D``."""
         scale = 1.0 / statistics.weight if statistics.weight > 0 else 0.0
-        if free.all():
+        if np.logical_and.reduce(free):
             return cls(statistics.A * scale, statistics.B * scale, regulariser)
         A, B = statistics.A[free], statistics.B[free]
         B = B - A[:, ~free] @ D[~free].astype(np.float64)

@@ -124,7 +124,8 @@ def without_traces(block: Any) -> Any:
             block.data[np.repeat(largest < least, np.diff(block.indptr))] = 0
             block.eliminate_zeros()
         return block
-    if np.maximum.reduce(block, 1, initial=0).min(initial=least) < least:
+    largest = np.maximum.reduce(block, 1, initial=0)
+    if np.minimum.reduce(largest, initial=least) < least:
         traces = np.abs(block).max(axis=1, initial=0, keepdims=True) < least
         return np.where(traces, block.dtype.type(0), block)
     return block
