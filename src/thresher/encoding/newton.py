@@ -104,9 +104,7 @@ def _curved(problem: CodingProblem, dtype: np.dtype[Any]) -> CurvedAtoms:
         number, L = dtype.type, problem.dictionary_bound
         largest = float(problem.gram.diagonal().max(initial=0.0))
         ridge = _RIDGE[dtype.char] * (largest if largest > 0 else 1.0)
-        return CurvedAtoms(
-            read_only(problem.D), read_only(problem.gram), number(L), number(ridge)
-        )
+        return CurvedAtoms(read_only(problem.D), read_only(problem.gram), number(L), number(ridge))
 
     atoms: CurvedAtoms = problem.remember(("curved", dtype), make)
     return atoms

@@ -86,7 +86,7 @@ class CodingProblem:
         return self.lasting[key]
 
     def sharing(self, lasting: dict[Hashable, Any]) -> "CodingProblem":
-        """This problem, with the memory of others that differ in the entries of D alone."""
+        """Itself, with the memory of others that differ in the entries of D alone."""
         object.__setattr__(self, "lasting", lasting)
         return self
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from thresher.engine.stream import OVERFLOW
 
-
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
@@ -21,6 +20,8 @@ class told_in_words:  # noqa: N801 - reads as the function that it could be
     """
 
     def __call__(self, function: Callable[Given, Result]) -> Callable[Given, Result]:
+        """Around every call of a function."""
+
         @wraps(function)
         def told(*args: Given.args, **kwargs: Given.kwargs) -> Result:
             try:

@@ -9,7 +9,9 @@ from thresher.engine import OnlineMethod, Plan, StreamState
 from thresher.estimators.parameters import are_the_same, given_to
 
 # Kept here, so that models stay free of them.
-_PLANS: WeakKeyDictionary[Any, tuple[tuple[int, bool], tuple[Any, ...], Plan[Any]]] = WeakKeyDictionary()
+_PLANS: WeakKeyDictionary[Any, tuple[tuple[int, bool], tuple[Any, ...], Plan[Any]]] = (
+    WeakKeyDictionary()
+)
 _FITTED: WeakKeyDictionary[Any, tuple[StreamState, Plan[Any], dict[Any, Any]]] = WeakKeyDictionary()
 
 

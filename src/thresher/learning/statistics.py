@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from functools import cache
 from operator import add, attrgetter
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
@@ -28,12 +27,11 @@ class Statistics:
 
     def __add__(self, other: Self) -> Self:
         """Merge two sums."""
-        values = _reader(type(self))
-        return type(self)(*map(add, values(self), values(other)))
+        return type(self)(*map(add, _values(self), _values(other)))
 
     def discounted(self, factor: float) -> Self:
         """Let the past count ``factor`` times as much."""
-        return type(self)(*[value * factor for value in _reader(type(self))(self)])
+        return type(self)(*[value * factor for value in _values(self)])
 
     def arrays(self) -> dict[str, Array]:
         """The fields that are arrays."""
@@ -81,11 +79,17 @@ class Statistics:
         return replace(self, **{name: kept(name, V) for name, V in self.arrays().items()})
 
 
-@cache
-def _reader(kind: type[Any]) -> Callable[[Any], tuple[Any, ...]]:
-    """What reads all fields of a dataclass; to look them up takes longer than to add small sums."""
-    names = [one.name for one in fields(kind)]
-    return attrgetter(*names) if len(names) > 1 else lambda one: (getattr(one, names[0]),)
+_READERS: dict[type[Any], Callable[[Any], tuple[Any, ...]]] = {}
+
+
+def _values(sums: Any) -> tuple[Any, ...]:
+    """Of all fields of a dataclass; to look them up takes longer than to add small sums."""
+    kind = type(sums)
+    if kind not in _READERS:
+        names = [one.name for one in fields(kind)]
+        read = attrgetter(*names) if len(names) > 1 else lambda one: (getattr(one, names[0]),)
+        _READERS[kind] = read
+    return _READERS[kind](sums)
 
 
 class Sums(Protocol):

@@ -91,7 +91,7 @@ def load_block(
         The weights, with zeros where an entry is missing; None if all entries weigh 1.
     """
     part: Any = X[rows]
-    block = np.asarray(part) if isinstance(part, np.ndarray) else _expanded(part)
+    block = part.toarray() if is_sparse(X) else np.asarray(part)
     if unit != 1:  # one pass converts and divides
         block = np.multiply(block, dtype.type(1 / unit), dtype=dtype, order="C", casting="unsafe")
     block = np.ascontiguousarray(block, dtype=dtype)
@@ -105,11 +105,6 @@ def load_block(
             weight = np.ones_like(block)
         weight[missing] = 0
     return block, weight
-
-
-def _expanded(part: Any) -> Array:
-    expanded: Array = part.toarray() if sparse.issparse(part) else np.asarray(part)
-    return expanded
 
 
 def without_traces(block: Any) -> Any:
