@@ -40,12 +40,10 @@ class SeenRange:
             return cls._of_sparse(X, batch.entry_weight)
         if batch.entry_weight is not None:
             X = np.where(batch.entry_weight > 0, X, np.nan)
-        low = np.minimum.reduce(X, axis=0).astype(np.float64, copy=False)
-        high = np.maximum.reduce(X, axis=0).astype(np.float64, copy=False)
-        if not np.logical_or.reduce(np.isnan(low)):
-            return cls(low, high)
-        low = np.fmin.reduce(X, axis=0).astype(np.float64)  # slower, but it looks past the gaps
-        high = np.fmax.reduce(X, axis=0).astype(np.float64)
+        low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
+        if np.isnan(low).any():  # slower, but it looks past the gaps
+            low = np.fmin.reduce(X, axis=0).astype(np.float64)
+            high = np.fmax.reduce(X, axis=0).astype(np.float64)
         return cls(np.where(np.isnan(low), np.inf, low), np.where(np.isnan(high), -np.inf, high))
 
     @classmethod

@@ -80,7 +80,7 @@ def check_largest(batch: Batch, unit: float, dtype: np.dtype[Any], power: int = 
         return
     if batch.entry_weight is not None and values is X:
         values = np.where(batch.entry_weight > 0, values, 0)  # what is missing may be anything
-    largest = max(float(np.maximum.reduce(values, None)), -float(np.minimum.reduce(values, None)))
+    largest = max(float(values.max()), -float(values.min()))
     if np.isnan(largest):  # slower, but it looks past the gaps
         largest = max(float(np.fmax.reduce(values, None)), -float(np.fmin.reduce(values, None)))
     if largest / unit > range_of_powers(dtype, power)[1]:

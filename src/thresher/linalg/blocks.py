@@ -98,8 +98,8 @@ def load_block(
     weight = None
     if entry_weight is not None:
         weight = np.array(entry_weight[rows], dtype=dtype, order="C", copy=True)
-    if np.isnan(np.add.reduce(block, None)):  # one reading, and mostly the only one
-        missing = np.isnan(block)
+    missing = np.isnan(block)
+    if missing.any():
         block = np.where(missing, dtype.type(0), block)
         if weight is None:
             weight = np.ones_like(block)

@@ -6,8 +6,9 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
+from scipy import sparse
 
-from thresher.linalg import Array, is_sparse
+from thresher.linalg import Array
 from thresher.streams.fingerprint import fingerprint
 
 
@@ -30,7 +31,7 @@ class Batch:
     @cached_property
     def is_sparse_without_gaps(self) -> bool:
         """Whether rows can be taken as their nonzeros: sparse, nothing missing, no weights."""
-        if not is_sparse(self.X) or self.entry_weight is not None:
+        if not sparse.issparse(self.X) or self.entry_weight is not None:
             return False
         values: Any = self.X
         return not bool(np.isnan(values.data).any())
