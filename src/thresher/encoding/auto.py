@@ -114,13 +114,20 @@ class AutoEncoder:
         def make() -> tuple[CodingMethod, str]:
             return choose(EXACT, simple, rows, self.tol, self.max_iter)
 
-        key = "exact", self.tol, self.max_iter, rows.sparse, rows.weighted
-        chosen: tuple[CodingMethod, str] = simple.remember_always(key, make)
+        chosen: tuple[CodingMethod, str] = simple.remember_always(self._key(rows), make)
         return chosen
+
+    def _key(self, rows: Rows) -> tuple[Any, ...]:
+        return "exact", self.tol, self.max_iter, rows.sparse, rows.weighted
 
     def prepare(self, problem: CodingProblem, rows: Rows = DENSE) -> None:
         """Compute once what blocks of such rows share."""
-        self.choice(problem, rows)[0].prepare(problem.simplified())
+        simple = problem.simplified()
+
+        def make() -> None:
+            self.choice(problem, rows)[0].prepare(simple)
+
+        simple.remember(("prepared", self._key(rows)), make)
 
     def encode(
         self,
@@ -145,13 +152,20 @@ class RoughEncoder:
         def make() -> tuple[CodingMethod, str]:
             return choose(ROUGH, simple, rows, 0.0, 0)
 
-        key = "rough", rows.sparse, rows.weighted
-        chosen: tuple[CodingMethod, str] = simple.remember_always(key, make)
+        chosen: tuple[CodingMethod, str] = simple.remember_always(self._key(rows), make)
         return chosen
+
+    def _key(self, rows: Rows) -> tuple[Any, ...]:
+        return "rough", rows.sparse, rows.weighted
 
     def prepare(self, problem: CodingProblem, rows: Rows = DENSE) -> None:
         """Compute once what blocks of such rows share."""
-        self.choice(problem, rows)[0].prepare(problem.simplified())
+        simple = problem.simplified()
+
+        def make() -> None:
+            self.choice(problem, rows)[0].prepare(simple)
+
+        simple.remember(("prepared", self._key(rows)), make)
 
     def encode(
         self,
