@@ -38,7 +38,10 @@ def milliseconds(n_calls: int) -> dict[str, dict[str, float]]:
     for i in range(n_calls // 10 + n_calls):
         some = X[ROWS * i % len(X) :][:ROWS]
         for name, model in models.items():
-            calls = {"partial_fit": (model.partial_fit, some), "transform": (model.transform, some[:1])}
+            calls = {
+                "partial_fit": (model.partial_fit, some),
+                "transform": (model.transform, some[:1]),
+            }
             for call, (work, samples) in calls.items():
                 started = time.process_time()
                 work(samples)

@@ -86,10 +86,10 @@ def test_parameters_that_were_in_order_are_looked_at_again_when_they_change():
     model = OnlineRobustNMF(4, random_state=0, verbose=0).partial_fit(X)
     first = model.transform(X[:3])
     model.code_penalty = 1.0
-    with pytest.raises(ValueError, match="code_penalty=1.0"):
+    with pytest.raises(ValueError, match=r"code_penalty=1\.0"):
         model.transform(X[:3])
     model.set_params(code_penalty=None, tol=-1.0)
-    with pytest.raises(ValueError, match="tol=-1.0"):
+    with pytest.raises(ValueError, match=r"tol=-1\.0"):
         model.partial_fit(X)
     model.set_params(tol=1e-4, callbacks=[])
     model.transform(X[:3])
@@ -118,5 +118,7 @@ def test_quick_looks_at_sizes_agree_with_long_ones(dtype):
     for size in (0.1, 0.49, 0.9, 1.1, np.nan, np.inf):
         V = np.full((3, 1), dtype(size) * dtype(most))
         with np.errstate(over="ignore", invalid="ignore"):
-            assert has_gram(V) == bool(((V.astype(np.longdouble) ** 2) <= np.finfo(dtype).max).all())
+            assert has_gram(V) == bool(
+                ((V.astype(np.longdouble) ** 2) <= np.finfo(dtype).max).all()
+            )
         assert is_finite(V) == bool(np.isfinite(V).all())

@@ -14,6 +14,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from thresher.encoding.fit import Fit
+from thresher.kernels.quadratic import Bends, pulled
 from thresher.learning.statistics import Statistics
 from thresher.linalg import Array
 from thresher.penalties import Constrained
@@ -126,17 +127,15 @@ class BatchSums:
         Losses whose curvature has no bound (ℓ1, a user's own) are always taken this way; for them
         the mean over the features stands for an inlier's curvature.
         """
-        D = D.astype(np.float64, copy=False)
-        pull = self.gradient
+        AD = self.A @ D.astype(np.float64, copy=False)
         bounded = bool(np.logical_or.reduce(self.inlier))
-        if sharp or not bounded:
-            energy = self.energy if self.energy > 0 else 1.0
-            usual = self.inlier if bounded else self.curvature.mean()
-            share = np.maximum(self.curvature, _LEAST_CURVATURE * usual) / energy
-            # A feature that nobody saw has neither a gradient nor a curvature.
-            share = np.minimum(share, 1.0) if bounded else share
-            pull = pull / np.where(share > 0, share, 1.0)
-        return QuadraticStatistics(self.A, self.A @ D - pull, self.weight)
+        if not sharp and bounded:
+            return QuadraticStatistics(self.A, AD - self.gradient, self.weight)
+        usual = self.inlier if bounded else np.full_like(self.curvature, self.curvature.mean())
+        energy = self.energy if self.energy > 0 else 1.0
+        bends = Bends(self.curvature, usual, energy, bounded, _LEAST_CURVATURE)
+        pulled(AD, np.ascontiguousarray(self.gradient), bends, AD)
+        return QuadraticStatistics(self.A, AD, self.weight)
 
 
 @dataclass(frozen=True)
