@@ -109,11 +109,25 @@ class AutoEncoder:
 
     def choice(self, problem: CodingProblem, rows: Rows) -> tuple[CodingMethod, str]:
         """The method that codes such rows, and why it is the one."""
-        return choose(EXACT, problem.simplified(), rows, self.tol, self.max_iter)
+        simple = problem.simplified()
+
+        def make() -> tuple[CodingMethod, str]:
+            return choose(EXACT, simple, rows, self.tol, self.max_iter)
+
+        chosen: tuple[CodingMethod, str] = simple.remember_always(self._key(rows), make)
+        return chosen
+
+    def _key(self, rows: Rows) -> tuple[Any, ...]:
+        return "exact", self.tol, self.max_iter, rows.sparse, rows.weighted
 
     def prepare(self, problem: CodingProblem, rows: Rows = DENSE) -> None:
         """Compute once what blocks of such rows share."""
-        self.choice(problem, rows)[0].prepare(problem.simplified())
+        simple = problem.simplified()
+
+        def make() -> None:
+            self.choice(problem, rows)[0].prepare(simple)
+
+        simple.remember(("prepared", self._key(rows)), make)
 
     def encode(
         self,
@@ -133,11 +147,25 @@ class RoughEncoder:
 
     def choice(self, problem: CodingProblem, rows: Rows) -> tuple[CodingMethod, str]:
         """The method that codes such rows, and why it is the one."""
-        return choose(ROUGH, problem.simplified(), rows, 0.0, 0)
+        simple = problem.simplified()
+
+        def make() -> tuple[CodingMethod, str]:
+            return choose(ROUGH, simple, rows, 0.0, 0)
+
+        chosen: tuple[CodingMethod, str] = simple.remember_always(self._key(rows), make)
+        return chosen
+
+    def _key(self, rows: Rows) -> tuple[Any, ...]:
+        return "rough", rows.sparse, rows.weighted
 
     def prepare(self, problem: CodingProblem, rows: Rows = DENSE) -> None:
         """Compute once what blocks of such rows share."""
-        self.choice(problem, rows)[0].prepare(problem.simplified())
+        simple = problem.simplified()
+
+        def make() -> None:
+            self.choice(problem, rows)[0].prepare(simple)
+
+        simple.remember(("prepared", self._key(rows)), make)
 
     def encode(
         self,

@@ -91,14 +91,16 @@ class BlockADMM(RowSolver):
 
         def make() -> tuple[Array, Array]:
             gram = problem.gram.astype(np.float64)
-            lengths = np.diag(gram).copy()
-            lengths[lengths <= 0] = lengths.max() if lengths.max() > 0 else 1.0
+            lengths = gram.diagonal().copy()
+            if lengths.min() <= 0:
+                lengths[lengths <= 0] = lengths.max() if lengths.max() > 0 else 1.0
             if _compiled_codes(problem):
                 shift = self.relative_shift * lengths
             else:
                 shift = np.array([self.relative_shift * lengths.mean()])
-            inverse = np.linalg.inv(gram + np.diag(np.broadcast_to(shift, lengths.shape)))
-            return inverse.astype(problem.D.dtype), shift.astype(problem.D.dtype)
+            gram.flat[:: len(gram) + 1] += shift
+            inverse, dtype = np.linalg.inv(gram), problem.D.dtype
+            return inverse.astype(dtype, copy=False), shift.astype(dtype, copy=False)
 
         matrices: tuple[Array, Array] = problem.remember(self, make)
         return matrices

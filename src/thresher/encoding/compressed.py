@@ -77,7 +77,7 @@ class _Small:
                 np.ascontiguousarray(vectors * roots).astype(problem.D.dtype),
                 SquaredL2(),
                 problem.regulariser,
-            )
+            ).sharing(problem.remember_always("compressed", dict))
             transposed = np.ascontiguousarray(atoms.T).astype(problem.D.dtype)
             return cls(small, transposed, (vectors / roots).astype(problem.D.dtype))
 

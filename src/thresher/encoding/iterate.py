@@ -29,6 +29,10 @@ class Status(IntEnum):
     NOT_FINITE = 2
 
 
+# As they are stored; members of an enumeration take a while to be found.
+_CONVERGED, _MAX_ITER = np.int8(Status.CONVERGED), np.int8(Status.MAX_ITER)
+
+
 @dataclass
 class Encoding:
     """Codes of a block of samples, and how good they are.
@@ -56,10 +60,11 @@ class Encoding:
         cls, codes: Array, n_iter: NDArray[np.int32], certificate: Array, tol: float
     ) -> "Encoding":
         """The status of every row from its certificate; rows that are not finite become zero."""
-        status = np.where(certificate <= tol, Status.CONVERGED, Status.MAX_ITER)
-        broken = ~(np.isfinite(codes).all(axis=1) & np.isfinite(certificate))
-        codes[broken], status[broken] = 0, Status.NOT_FINITE
-        return cls(codes, status.astype(np.int8), n_iter, certificate)
+        status = np.where(certificate <= tol, _CONVERGED, _MAX_ITER)
+        finite = np.logical_and.reduce(np.isfinite(codes), 1) & np.isfinite(certificate)
+        if not np.logical_and.reduce(finite):
+            codes[~finite], status[~finite] = 0, Status.NOT_FINITE
+        return cls(codes, status, n_iter, certificate)
 
 
 @dataclass(frozen=True)

@@ -77,12 +77,13 @@ class Newton:
         C = np.array(codes, order="C")
         certificate = np.empty(len(X), dtype=X.dtype)
         n_iter = np.zeros(len(X), dtype=np.int32)
-        L = problem.dictionary_bound * (1.0 if weight is None else max(1.0, float(weight.max())))
-        largest = float(np.diag(problem.gram).max(initial=0.0))
-        ridge = _RIDGE[X.dtype.name] * (largest if largest > 0 else 1.0)
+        atoms = _curved(problem, X.dtype)
+        if weight is not None:
+            L = problem.dictionary_bound * max(1.0, float(weight.max()))
+            atoms = atoms._replace(L=number(L))
         newton_rows(
             Samples.of(X, weight),
-            CurvedAtoms(read_only(problem.D), read_only(problem.gram), number(L), number(ridge)),
+            atoms,
             read_only(problem.gradient_scale(X, weight)),
             CodePenalty.of(X.dtype, form),
             EntryPenalty.of(X.dtype, constants),
@@ -93,7 +94,20 @@ class Newton:
         return Encoding.certified(C, n_iter, certificate, self.tol)
 
 
-_RIDGE = {"float32": 1e-6, "float64": 1e-12}  # of the largest eigenvalue; by judgement
+_RIDGE = {"f": 1e-6, "d": 1e-12}  # of the largest eigenvalue; by judgement
+
+
+def _curved(problem: CodingProblem, dtype: np.dtype[Any]) -> CurvedAtoms:
+    """What the steps of all blocks without weights share."""
+
+    def make() -> CurvedAtoms:
+        number, L = dtype.type, problem.dictionary_bound
+        largest = float(problem.gram.diagonal().max(initial=0.0))
+        ridge = _RIDGE[dtype.char] * (largest if largest > 0 else 1.0)
+        return CurvedAtoms(read_only(problem.D), read_only(problem.gram), number(L), number(ridge))
+
+    atoms: CurvedAtoms = problem.remember(("curved", dtype), make)
+    return atoms
 
 
 def _is_wide(problem: CodingProblem) -> bool:

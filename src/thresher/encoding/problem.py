@@ -9,10 +9,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from thresher.encoding.fit import DenseFit, SparseFit
-from thresher.linalg import Array
+from thresher.linalg import Array, is_sparse, row_lengths
 from thresher.losses import Loss
 from thresher.penalties import Constrained
 
@@ -27,7 +26,7 @@ class Rows:
     @classmethod
     def of(cls, X: Any, weight: Array | None) -> "Rows":
         """That of a block."""
-        return cls(sparse.issparse(X), weight is not None)
+        return cls(is_sparse(X), weight is not None)
 
 
 DENSE = Rows()
@@ -50,6 +49,9 @@ class CodingProblem:
     D: Array
     loss: Loss
     regulariser: Constrained = field(default_factory=Constrained)
+    lasting: dict[Hashable, Any] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @cached_property
     def gram(self) -> Array:
@@ -70,8 +72,23 @@ class CodingProblem:
     @cached_property
     def dictionary_bound(self) -> float:
         """Largest row sum of ``|D Dᵀ|``: a cheap upper bound of ``‖D‖₂²``, tight for parts."""
-        largest = float(np.abs(self.gram).sum(axis=1).max(initial=0.0))
+        sums = np.add.reduce(np.abs(self.gram), 1)
+        largest = float(np.maximum.reduce(sums, initial=0.0))
         return largest if largest > 0 else 1.0
+
+    def remember_always(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """The same for what follows from all but the entries of D: a stream makes it once.
+
+        It is kept in ``lasting``, which problems on dictionaries of one shape and type may share.
+        """
+        if key not in self.lasting:
+            self.lasting[key] = make()
+        return self.lasting[key]
+
+    def sharing(self, lasting: dict[Hashable, Any]) -> "CodingProblem":
+        """Itself, with the memory of others that differ in the entries of D alone."""
+        object.__setattr__(self, "lasting", lasting)
+        return self
 
     def remember(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """What a solver computes once for all blocks: made on the first call, then kept."""
@@ -99,7 +116,7 @@ class CodingProblem:
             return self
 
         def make() -> CodingProblem:
-            return replace(self, loss=simpler)
+            return replace(self, loss=simpler).sharing(self.remember_always("simplified", dict))
 
         problem: CodingProblem = self.remember("simplified", make)
         return problem
@@ -114,7 +131,7 @@ class CodingProblem:
         self, X: Any, C: Array, weight: Array | None = None, outliers: Array | None = None
     ) -> DenseFit | SparseFit:
         """What the loss says of some codes, with the best outliers or with given ones."""
-        if not sparse.issparse(X):
+        if not is_sparse(X):
             return DenseFit(self.loss, X, C, self.D, weight, outliers)
         loss: Any = self.loss  # one that stays sparse is a sum over entries
         return SparseFit(loss, X, C, self.D, self.transposed, self.row_sums, lambda: self.gram)
@@ -129,16 +146,18 @@ class CodingProblem:
         """Gradient of the loss in the codes, ``∇loss·Dᵀ``, at the best or at given outliers."""
         if outliers is not None:
             return DenseFit(self.loss, X, C, self.D, weight, outliers).gradient @ self.D.T
-        if not sparse.issparse(X):
+        if not is_sparse(X):
             return self.loss.gradient(X, C @ self.D, weight) @ self.D.T
         positive, negative = self.fit(X, C).code_slopes()
         return positive - negative
 
     def gradient_scale(self, X: Any, weight: Array | None = None) -> Array:
         """Length of the gradient at zero codes: the unit in which a certificate is measured."""
-        zero = np.zeros((X.shape[0], len(self.D)), dtype=self.D.dtype)
-        length: Array = np.linalg.norm(self.gradient(X, zero, weight), axis=1)
-        return length
+        if is_sparse(X):
+            zero = np.zeros((X.shape[0], len(self.D)), dtype=self.D.dtype)
+            return row_lengths(self.gradient(X, zero, weight))
+        nothing = np.zeros(X.shape, dtype=self.D.dtype)
+        return row_lengths(self.loss.gradient(X, nothing, weight) @ self.D.T)
 
     def row_curvature(self, weight: Array | None, n_rows: int) -> Array:
         """Bound on the curvature of every row's loss, shape (n, 1): the largest weight counts."""
@@ -148,7 +167,11 @@ class CodingProblem:
         return np.where(largest > 0, largest, 1) * self.D.dtype.type(self.loss.curvature)
 
     def row_lipschitz(self, weight: Array | None, n_rows: int) -> Array:
-        """Lipschitz constant (a bound of it) of the gradient in every row's codes, (n, 1)."""
+        """Lipschitz constant (a bound of it) of the gradient in every row's codes, (n, 1).
+
+        Or (1, 1), as all rows have the same one, if no entry has a weight of its own.
+        """
+        n_rows = 1 if weight is None else n_rows
         return self.row_curvature(weight, n_rows) * self.D.dtype.type(self.dictionary_bound)
 
     def certificate(self, X: Any, C: Array, weight: Array | None = None) -> Array:
@@ -159,7 +182,7 @@ class CodingProblem:
 
     def residual(self, C: Array, gradient: Array, weight: Array | None = None) -> Array:
         """``L·‖c − prox(c − ∇/L)‖`` of every row, given the gradient of the loss."""
-        L = self.row_lipschitz(weight, C.shape[0])
+        L = self.row_lipschitz(weight, len(C))
         moved = self.regulariser.prox(C - gradient / L, 1 / L)
-        length: Array = L[:, 0] * np.linalg.norm(C - moved, axis=1)
+        length: Array = L[:, 0] * row_lengths(C - moved)
         return length

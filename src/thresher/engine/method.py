@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,13 @@ _MEASURED_ENTRIES = 4096
 _DEAD = 1e-6
 _MEASURED_AT_FIRST = 8
 _NOISE_FORGETTING = PowerForgetting(3.0)
+
+
+@cache
+def _all_of(count: int) -> NDArray[np.bool_]:
+    every = np.ones(count, dtype=bool)
+    every.flags.writeable = False
+    return every
 
 
 @dataclass(frozen=True)
@@ -155,24 +163,25 @@ class OnlineMethod(MethodParts):
         loss = fit.values() + problem.regulariser.value(C)
         if sample_weight is not None:
             loss = loss * sample_weight
-        certificate, energies = 0.0, Energies()
+        certificate: float = 0.0
+        energies: Callable[[], Energies] = Energies
         if first:
             some = slice(0, _CERTIFIED_ROWS)
             mask = None if weight is None else weight[some]
-            certificate = float(np.max(problem.certificate(X[some], C[some], mask)))
-            energies = Energies.of(fit, sample_weight)
+            certificate = float(np.maximum.reduce(problem.certificate(X[some], C[some], mask)))
+            energies = partial(Energies.of, fit, sample_weight)
         if self.dictionary_loss is not None:
             fit = replace(problem, loss=self.dictionary_loss(threshold)).fit(X, C, weight)
         sums = self.learner.summarise(fit, sample_weight)
         nothing: Array = np.empty(0)
-        total = float(loss.sum(dtype=np.float64))
+        total = float(np.add.reduce(loss, None, np.float64))
         return Summary(sums, total, certificate, nothing, nothing, energies)
 
     def update(self, state: StreamState, batch: Batch, summary: Summary) -> StreamState:
         """Discount the past, add the batch, move the dictionary."""
         seen = state.weight_seen + batch.weight
         past = state.statistics.discounted(self.forgetting(batch.weight, seen))
-        free = np.ones(len(state.D), bool) if self.frozen is None else ~self.frozen
+        free = _all_of(len(state.D)) if self.frozen is None else ~self.frozen
         D, statistics, _ = self.learner.learn(
             past, summary.sums, state.D, self.dictionary_regulariser, free
         )
@@ -180,8 +189,7 @@ class OnlineMethod(MethodParts):
             scale = self.outlier_weight.measure(summary.residuals, summary.residual_weights)
             # A perfect fit would set λ to zero, from where it could not return.
             state = self._average_scale(state, max(scale, 0.01 * state.scale), batch.weight)
-        state = replace(
-            state,
+        state = state.changed(
             D=D,
             average=self._average(state, D, batch.weight / seen if seen > 0 else 1.0),
             statistics=statistics,
@@ -210,7 +218,7 @@ class OnlineMethod(MethodParts):
                 kept = PowerForgetting(self.averaging)(weight, seen)
         past = state.scale_weight * kept
         mean = (past * state.scale + weight * scale) / (past + weight)
-        return replace(state, scale=mean, scale_weight=past + weight)
+        return state.changed(scale=mean, scale_weight=past + weight)
 
     def _replace_dead_atoms(
         self, state: StreamState, batch: Batch, free: NDArray[np.bool_]
@@ -222,7 +230,10 @@ class OnlineMethod(MethodParts):
         unit length (where codes are bounded, at its own), and its statistics start anew.
         """
         usage = self.learner.usage(state.statistics, state.D)
-        dead = np.flatnonzero(free & (usage <= _DEAD * usage.mean()))
+        unused = _DEAD * (np.add.reduce(usage) / len(usage))
+        if np.minimum.reduce(usage) > unused:
+            return state
+        dead = np.flatnonzero(free & (usage <= unused))
         if not dead.size or not usage.any():
             return state
         _log.debug("Atoms %s are dead and start anew from samples", dead)

@@ -140,8 +140,16 @@ class MethodParts:
         return (seen / largest).astype(dtype), weight, largest
 
     def problem(self, state: StreamState) -> CodingProblem:
-        """The coding problem of the current dictionary and λ."""
-        return CodingProblem(state.D, self.loss(self.threshold(state)), self.code_regulariser)
+        """The coding problem of the current dictionary and λ.
+
+        What follows from all but the entries of the dictionary is made once for a λ.
+        """
+        D, threshold = state.D, self.threshold(state)
+        key = threshold, D.shape, D.dtype
+        known: Any = self.__dict__.get("_known_loss")
+        if known is None or known[0] != key:
+            known = self.__dict__["_known_loss"] = (key, self.loss(threshold), {})
+        return CodingProblem(D, known[1], self.code_regulariser).sharing(known[2])
 
     def threshold(self, state: StreamState) -> float:
         """λ, as the rule makes it from what it has measured."""

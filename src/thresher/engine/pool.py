@@ -9,7 +9,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cache
+from functools import cache, cached_property
 from itertools import chain, islice
 from types import TracebackType
 from typing import Any, TypeVar
@@ -21,25 +21,38 @@ Result = TypeVar("Result")
 
 
 @cache
-def _blas() -> ThreadpoolController:
+def _blas() -> list[Any]:
     # Looking for loaded libraries takes milliseconds; NumPy's and SciPy's are both loaded by now.
     import scipy.linalg  # noqa: F401 - loads the library that compiled loops use
 
-    return ThreadpoolController()
+    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Pool:
     """A pool of ``n_jobs`` threads (None or −1: one for each core), used as a context."""
 
     def __init__(self, n_jobs: int | None = None) -> None:
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-        self.n_jobs = (cores or 1) if n_jobs is None or n_jobs < 0 else max(1, n_jobs)
+        self._given = n_jobs
         self._executor: ThreadPoolExecutor | None = None
-        self._limit: Any = None
+        self._limited: list[tuple[Any, int]] = []
 
     def __enter__(self) -> "Pool":
-        self._limit = _blas().limit(limits=1, user_api="blas")
+        # Asking is nearly free, and of a step on few samples nothing else may be left.
+        threads = [(library, library.num_threads) for library in _blas()]
+        self._limited = [(library, now) for library, now in threads if now not in (None, 1)]
+        for library, _ in self._limited:
+            library.set_num_threads(1)
         return self
+
+    @cached_property
+    def n_jobs(self) -> int:
+        """How many threads there may be."""
+        given = self._given
+        return _cores() if given is None or given < 0 else max(1, given)
 
     @property
     def _threads(self) -> ThreadPoolExecutor:
@@ -57,12 +70,13 @@ class Pool:
         if self._executor is not None:
             self._executor.shutdown(cancel_futures=True)
             self._executor = None
-        self._limit.restore_original_limits()
+        for library, before in self._limited:
+            library.set_num_threads(before)
 
     def map(self, work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
         """Do the work on every item; a single item runs in this thread."""
         items = list(items)
-        if self.n_jobs < 2 or len(items) < 2:
+        if len(items) < 2 or self.n_jobs < 2:
             return [work(item) for item in items]
         # This thread takes part too: the last item runs here while the others run in the pool.
         futures = [self._threads.submit(work, item) for item in items[:-1]]
@@ -73,7 +87,7 @@ class Pool:
         """Yield results in order, a few ahead of the reader; an interrupt loses nothing."""
         items = iter(items)
         first = list(islice(items, 2))
-        if self.n_jobs < 2 or len(first) < 2:
+        if len(first) < 2 or self.n_jobs < 2:
             yield from map(work, chain(first, items))
             return
         waiting: deque[Future[Result]] = deque()

@@ -1,6 +1,8 @@
 """What a stream has come to: the state that every method carries on, and what a batch adds."""
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +65,13 @@ class StreamState:
         # also spares kernels a second compilation, for arrays that can be written.
         self.D.flags.writeable = self.average.flags.writeable = False
 
+    def changed(self, **values: Any) -> "StreamState":
+        """What `dataclasses.replace` makes, at a tenth of its price: a step takes some of them."""
+        other = object.__new__(type(self))
+        vars(other).update(vars(self), **values)
+        other.__post_init__()
+        return other
+
     @property
     def atoms(self) -> Array:
         """The atoms that the model shows, in the user's units."""
@@ -110,19 +119,22 @@ class StreamState:
         before = self.seen
         if before is None and self.n_samples == 0:
             before = SeenRange.nothing(self.D.shape[1])
-        return self if before is None else replace(self, seen=before | SeenRange.of(batch))
+        return self if before is None else self.changed(seen=before | SeenRange.of(batch))
 
 
 @dataclass(frozen=True)
 class Summary:
-    """A coded batch, reduced to a fixed size; summaries add up."""
+    """A coded batch, reduced to a fixed size; summaries add up.
+
+    ``energies`` are those of its first block, which are summed up when somebody asks.
+    """
 
     sums: Sums
     loss: float
     certificate: float
     residuals: Array
     residual_weights: Array
-    energies: Energies = field(default_factory=Energies)
+    energies: Callable[[], Energies] = Energies
 
     def __add__(self, other: "Summary") -> "Summary":
         return Summary(
@@ -131,5 +143,5 @@ class Summary:
             max(self.certificate, other.certificate),
             np.concatenate([self.residuals, other.residuals]),
             np.concatenate([self.residual_weights, other.residual_weights]),
-            self.energies + other.energies,
+            other.energies if self.energies is Energies else self.energies,
         )

@@ -14,7 +14,7 @@ import numpy as np
 
 from thresher.engine.pool import Pool
 from thresher.engine.state import StreamState, Summary
-from thresher.linalg import has_gram
+from thresher.linalg import has_gram, is_finite
 from thresher.streams import Batch, Source
 
 OVERFLOW = (
@@ -58,8 +58,7 @@ def advance(
         after = method.update(state.having_seen(batch), batch, summary)
     except np.linalg.LinAlgError as error:
         raise ValueError(OVERFLOW) from error
-    kept = after.statistics.arrays().values()
-    if not has_gram(after.D) or not all(np.isfinite(values).all() for values in kept):
+    if not has_gram(after.D) or not all(map(is_finite, after.statistics.arrays().values())):
         raise ValueError(OVERFLOW)  # the state before the batch is still whole
     return after, summary
 

@@ -1,20 +1,44 @@
 """Errors of linear algebra, told in the user's terms."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from functools import wraps
+from types import TracebackType
+from typing import ParamSpec, TypeVar
 
 import numpy as np
 
 from thresher.engine.stream import OVERFLOW
 
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
 
-@contextmanager
-def told_in_words() -> Iterator[None]:
+
+class told_in_words:  # noqa: N801 - reads as the function that it could be
     """Where matrices cannot be inverted or decomposed, samples are to blame: say so.
 
     Around a block, or as a decorator of a function.
     """
-    try:
-        yield
-    except np.linalg.LinAlgError as error:
-        raise ValueError(OVERFLOW) from error
+
+    def __call__(self, function: Callable[Given, Result]) -> Callable[Given, Result]:
+        """Around every call of a function."""
+
+        @wraps(function)
+        def told(*args: Given.args, **kwargs: Given.kwargs) -> Result:
+            try:
+                return function(*args, **kwargs)
+            except np.linalg.LinAlgError as error:
+                raise ValueError(OVERFLOW) from error
+
+        return told
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if isinstance(error, np.linalg.LinAlgError):
+            raise ValueError(OVERFLOW) from error

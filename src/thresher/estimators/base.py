@@ -31,6 +31,7 @@ from thresher.penalties import Constrained
 from thresher.streams import Batch
 
 Result = TypeVar("Result")
+_CONVERGED = np.int8(Status.CONVERGED)
 
 
 class DictionaryModel(
@@ -77,6 +78,10 @@ class DictionaryModel(
 
     # --------------------------------------------------------------- validation
 
+    def _check_is_fitted(self) -> None:
+        if not hasattr(self, "components_"):  # scikit-learn asks for all tags first
+            check_is_fitted(self, "components_")
+
     def _checked(self, X: Any, known: bool) -> Any:
         """Samples as an array or CSR of numbers; a sentence says what is wrong with others.
 
@@ -94,7 +99,7 @@ class DictionaryModel(
         if not self._nonnegative:
             return checked
         values = checked.data if hasattr(checked, "indptr") else checked
-        lowest = values.min(initial=0)
+        lowest = np.minimum.reduce(values, None, initial=0)
         if np.isnan(lowest):  # slower, but it looks past the gaps
             lowest = np.fmin.reduce(values, axis=None)
         if lowest < 0:
@@ -146,7 +151,7 @@ class DictionaryModel(
         parts. Give gaps as entries of weight zero, with any number in their place, and with
         ``scale_samples`` the samples divided by their largest entries.
         """
-        check_is_fitted(self, "components_")
+        self._check_is_fitted()
         self._check_goes_on()
         threshold = self._fitted_method().threshold(self._state) * self._state.unit
         method = self._planned(len(self._state.D)).common
@@ -197,7 +202,7 @@ class DictionaryModel(
             block, weight, divisor = method.load(batch, rows, dtype)
             with told_in_words():
                 encoding = encoder.encode(problem, block, weight)
-            late = int(np.count_nonzero(encoding.status != Status.CONVERGED))
+            late = int(np.count_nonzero(encoding.status != _CONVERGED))
             return rows, finish(CodedBlock(problem, block, weight, encoding, divisor, state)), late
 
         unfinished = 0
@@ -231,7 +236,7 @@ class DictionaryModel(
         C : array of shape (n, K)
             Codes, with ``C @ components_`` in the units of X.
         """
-        check_is_fitted(self, "components_")
+        self._check_is_fitted()
         X = self._checked(X, known=True)
 
         C = np.empty((X.shape[0], len(self.components_)), dtype=computing_dtype(X))
@@ -241,7 +246,7 @@ class DictionaryModel(
 
     def inverse_transform(self, C: Any) -> Any:
         """Samples that codes stand for: ``C @ components_``, as `set_output` wants them."""
-        check_is_fitted(self, "components_")
+        self._check_is_fitted()
         refuse_mask("C", C)
         codes = as_matrix(C, self, dtype=[np.float64, np.float32])
         if codes.shape[1] != len(self.components_):
@@ -266,7 +271,7 @@ class DictionaryModel(
             Codes from `transform`, or from anywhere else.
         entry_weight : array-like of shape (n, F), optional
         """
-        check_is_fitted(self, "components_")
+        self._check_is_fitted()
         X = self._checked(X, known=True)
         dtype = computing_dtype(X)
         C = self._checked_codes(C, X)
@@ -299,7 +304,7 @@ class DictionaryModel(
         return -self._scores(X, entry_weight, CodedBlock.objective)
 
     def _scores(self, X: Any, entry_weight: Any, measure: Callable[[CodedBlock], Array]) -> Array:
-        check_is_fitted(self, "components_")
+        self._check_is_fitted()
         X = self._checked(X, known=True)
 
         return np.concatenate([-losses for _, losses in self._coded(X, entry_weight, measure)])
@@ -351,7 +356,7 @@ class DictionaryModel(
             What is filled in lies between them: the range of each feature in the samples that the
             model learned from, no bounds, or your own.
         """
-        check_is_fitted(self, "components_")
+        self._check_is_fitted()
         if sparse.issparse(X):
             raise TypeError("impute gives a dense array; pass a dense array with NaN in the gaps.")
         checked = self._checked(X, known=True)

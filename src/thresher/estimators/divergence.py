@@ -71,9 +71,9 @@ class DivergenceModel(DictionaryModel):
         )
 
     def _check_gaps(self, X: Any) -> None:
-        loss = named_divergence(self.divergence, self.divergence_parameter).loss(1.0)
         values = X.data if hasattr(X, "indptr") else X
-        if np.isnan(np.sum(values, dtype=np.float64)):
+        if np.isnan(np.add.reduce(values, None, np.float64)):
+            loss = named_divergence(self.divergence, self.divergence_parameter).loss(1.0)
             loss.check_weight(np.zeros((1, 1)))  # a gap is an entry of weight zero
 
     def _exact_encoder(self) -> BlockEncoder:

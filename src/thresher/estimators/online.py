@@ -29,7 +29,7 @@ from thresher.engine import (
 from thresher.estimators.guard import Attempt, unchanged_if_refused
 from thresher.estimators.learned import LearnedModel
 from thresher.estimators.robust import is_stream
-from thresher.linalg import Array
+from thresher.linalg import Array, length
 from thresher.streams import ArraySource, Batch, IterableSource, Source
 
 _PASSES_FOR_ARRAYS = 10
@@ -232,7 +232,7 @@ class OnlineModel(LearnedModel):
                 summary: Summary,
             ) -> bool:
                 nonlocal reached, stopped, energies
-                energies = energies.faded(_FADING) + summary.energies
+                energies = energies.faded(_FADING) + summary.energies()
                 self._seconds = already + time.perf_counter() - started
                 row = self._record(before, after, position, batch, summary)
                 bar.update(after.n_samples - seen_before, f"loss {row.loss:.4g}")
@@ -269,8 +269,7 @@ class OnlineModel(LearnedModel):
         batch: Batch,
         summary: Summary,
     ) -> HistoryRow:
-        size = float(np.linalg.norm(before.average))
-        moved = float(np.linalg.norm(after.average - before.average))
+        size, moved = length(before.average), length(after.average - before.average)
         change = moved / (size if size > 0 else 1.0)
         loss = summary.loss / batch.weight * after.loss_unit if batch.weight > 0 else 0.0
         measures = after.statistics.measures(after.D)

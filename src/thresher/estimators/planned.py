@@ -6,10 +6,12 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from thresher.engine import OnlineMethod, Plan, StreamState
-from thresher.estimators.parameters import defaults_of
+from thresher.estimators.parameters import are_the_same, given_to
 
 # Kept here, so that models stay free of them.
-_PLANS: WeakKeyDictionary[Any, tuple[tuple[Any, ...], Plan[Any]]] = WeakKeyDictionary()
+_PLANS: WeakKeyDictionary[Any, tuple[tuple[int, bool], tuple[Any, ...], Plan[Any]]] = (
+    WeakKeyDictionary()
+)
 _FITTED: WeakKeyDictionary[Any, tuple[StreamState, Plan[Any], dict[Any, Any]]] = WeakKeyDictionary()
 
 
@@ -24,11 +26,10 @@ class PlannedModel:
 
     def _planned(self, n_components: int, in_order: bool = True) -> Plan[Any]:
         """The plan, made once for the parameters as they are."""
-        given = (n_components, in_order, *(getattr(self, name) for name in defaults_of(self)))
-        known = _PLANS.get(self)
-        if known is None or any(a is not b for a, b in zip(known[0], given, strict=True)):
-            known = _PLANS[self] = (given, self._plan(n_components, in_order))
-        return known[1]
+        use, given, known = (n_components, in_order), given_to(self), _PLANS.get(self)
+        if known is None or known[0] != use or not are_the_same(known[1], given):
+            known = _PLANS[self] = (use, given, self._plan(n_components, in_order))
+        return known[2]
 
     def _fitted_method(self) -> OnlineMethod:
         """The parts that the fitted dictionary was learned with, in the unit of the state."""

@@ -4,9 +4,13 @@ The penalty of an outlier r is ``l1·|r| + l2/2·r²`` on ``lower ≤ r ≤ uppe
 best one is ``r = clip(soft(e, l1)/(1 + l2))``.
 """
 
+import numpy as np
 from numba import njit
 
 from thresher.kernels.compiling import kernel
+
+ROUNDING = 4
+"""Steps of the last digit, in a sum over atoms and the projection after it."""
 
 
 @njit(inline="always")
@@ -59,3 +63,45 @@ def mean_curvature(X, Y, gradient, weight, energy, bound, sums):  # type: ignore
             for f in range(x.size):
                 e = abs(x[f] - y[f])
                 sums[f] += n * (abs(g[f]) / e if e > zero else bound * w[f])
+
+
+@kernel
+def code_residuals(samples, C, atoms, penalty, outliers, L, certificate):  # type: ignore[no-untyped-def]
+    """``L‖c − prox(c − ∇/L)‖`` of every row, divided by the length of the gradient at ``c = 0``.
+
+    For codes ``c ≥ 0`` under a ``penalty``; L is multiplied by the largest weight of a row. What
+    rounding leaves of codes of any size is no distance.
+    """
+    X, weight = samples
+    l1, l2, lower, upper = outliers
+    T = X.dtype.type
+    one, zero = T(1), T(0)
+    shrink = one / (one + l2)
+    G, slopes, slopes_at_zero = np.empty_like(X), np.empty_like(C), np.empty_like(C)
+    weighted = weight.shape[0] > 0
+    for at_zero in range(2):
+        if at_zero == 0:
+            np.dot(C, atoms.D, G)
+        for i in range(X.shape[0]):
+            for f in range(X.shape[1]):
+                w = weight[i, f] if weighted else one
+                e = X[i, f] if at_zero else X[i, f] - G[i, f]
+                G[i, f] = w * (outlier(e, l1, shrink, lower, upper) - e) if w > zero else zero
+        np.dot(G, atoms.Dt, slopes_at_zero if at_zero else slopes)
+    for i in range(X.shape[0]):
+        largest = zero
+        for f in range(X.shape[1] if weighted else 0):
+            largest = max(largest, weight[i, f])
+        bound = L * largest if largest > zero else L
+        shift, grow = penalty.l1 / bound, one + penalty.l2 / bound
+        residual, length, unit = zero, zero, zero
+        for k in range(C.shape[1]):
+            c = C[i, k]
+            part = c - max(c - slopes[i, k] / bound - shift, zero) / grow
+            residual += part * part
+            length += c * c
+            unit += slopes_at_zero[i, k] * slopes_at_zero[i, k]
+        residual, rounding = bound * np.sqrt(residual), bound * np.sqrt(length)
+        if residual <= T(ROUNDING * np.finfo(X.dtype).eps) * rounding:
+            residual = zero
+        certificate[i] = residual / max(np.sqrt(unit), T(np.finfo(X.dtype).tiny))

@@ -7,7 +7,7 @@ import numpy as np
 from thresher.kernels.block_descent import sweeps_ball, sweeps_sums
 from thresher.learning.projected_gradient import DictionaryGradient
 from thresher.learning.surrogate import DictionaryProblem
-from thresher.linalg import Array
+from thresher.linalg import Array, length
 
 _FADED = 1e6
 _TOGETHER = DictionaryGradient(kappa=1.0, tol=1e-6, max_iter=100, spectral=True)
@@ -34,16 +34,20 @@ class BlockDescent:
         if problem.regulariser.couples_rows:
             return _TOGETHER.minimise(problem, D).astype(D.dtype)
         D = np.array(D, order="C")
-        A, B = (np.ascontiguousarray(S, dtype=D.dtype) for S in (problem.A, problem.B))
+        A = np.ascontiguousarray(problem.A, dtype=D.dtype)
+        B = np.ascontiguousarray(problem.B, dtype=D.dtype)
         # Of an atom that nobody has used for long, only numbers are left that cannot be divided by.
-        A = np.where(np.abs(A) < _FADED * np.finfo(D.dtype).tiny, D.dtype.type(0), A)
-        least = self.tol * float(np.linalg.norm(D))
+        faded = np.abs(A) < _FADED * np.finfo(D.dtype).tiny
+        if np.logical_or.reduce(faded, None):
+            A = np.where(faded, D.dtype.type(0), A)
+        least = self.tol * length(D)
         form = problem.regulariser.form
         radius = min(form.sum_radius, form.length_radius)
         if form.elastic and (form.is_orthant or (form.is_ball and radius < np.inf)):
-            constants = (D.dtype.type(value) for value in (form.l1, form.l2, radius, least))
+            number = D.dtype.type
             sweeps = sweeps_sums if form.sum_radius < np.inf else sweeps_ball
-            sweeps(A, B, D, *constants, self.max_sweeps)
+            l1, l2 = number(form.l1), number(form.l2)
+            sweeps(A, B, D, l1, l2, number(radius), number(least), self.max_sweeps)
             return D
         for _ in range(self.max_sweeps):
             if self._sweep(problem, A, B, D) <= least:

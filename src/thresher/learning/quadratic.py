@@ -58,11 +58,14 @@ class QuadraticLearner:
         """Add the batch's quadratic, and minimise the sum over the free atoms."""
         statistics = past + sums.surrogate(D, self.sharp)
         problem = DictionaryProblem.of(statistics, D, regulariser, free)
-        moved = D.copy()
-        moved[free] = self.step.minimise(problem, D[free])
+        if np.logical_and.reduce(free):
+            moved = self.step.minimise(problem, D).astype(D.dtype, copy=False)
+        else:
+            moved = D.copy()
+            moved[free] = self.step.minimise(problem, D[free])
         if self.share < 1:
             moved = D + D.dtype.type(self.share) * (moved - D)
-        return moved, statistics, np.ones(len(D), dtype=D.dtype)
+        return moved, statistics, np.ones(len(D), D.dtype)
 
     def cautious(self) -> "QuadraticLearner":
         """The sharp quadratic is above the loss on the average only; the plain one always is.
@@ -74,5 +77,5 @@ class QuadraticLearner:
     def usage(self, statistics: QuadraticStatistics, D: Array) -> Array:
         """Its share of the energy of the predictions, ``A_kk ‖d_k‖²``."""
         lengths = np.einsum("kf,kf->k", D, D, dtype=np.float64)
-        share: Array = np.diag(statistics.A) * lengths
+        share: Array = statistics.A.diagonal() * lengths
         return share

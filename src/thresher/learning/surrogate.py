@@ -14,6 +14,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from thresher.encoding.fit import Fit
+from thresher.kernels.quadratic import Bends, pulled
 from thresher.learning.statistics import Statistics
 from thresher.linalg import Array
 from thresher.penalties import Constrained
@@ -79,29 +80,32 @@ class BatchSums:
     @classmethod
     def of(cls, fit: Fit, sample_weight: Array | None, entry_weight: Array | None) -> "BatchSums":
         """Sum up a coded block."""
-        C = fit.C
-        weights = np.ones(len(C), dtype=C.dtype)
+        C, kappa = fit.C, fit.row_curvatures()
+        energy = np.einsum("nk,nk->n", C, C)
+        # A copy, since the product of a matrix with itself is rounded in another way.
+        weighted, weighted_energy, total = C.copy(), energy, float(len(C))
         if sample_weight is not None:
             weights = sample_weight.astype(C.dtype)
-        kappa = weights * fit.row_curvatures()
-        energy = np.einsum("nk,nk->n", C, C)
+            kappa, total = weights * kappa, float(weights.sum(dtype=np.float64))
+            weighted, weighted_energy = C * weights[:, None], energy * weights
         whole = energy * kappa
+        energy_in_all = float(np.add.reduce(whole, None, np.float64))
         F = fit.D.shape[1]
         if not np.isfinite(fit.loss.curvature):
             inlier: Array = np.zeros(F)
         elif entry_weight is None:
-            inlier = np.full(F, whole.sum(dtype=np.float64))
+            inlier = np.full(F, energy_in_all)
         else:
             largest = entry_weight.max(axis=1)
             relative = whole / np.where(largest > 0, largest, 1)
             inlier = (relative @ entry_weight).astype(np.float64)
         return cls(
-            ((C * kappa[:, None]).T @ C).astype(np.float64),
-            fit.dictionary_gradient(C * weights[:, None]).astype(np.float64),
-            float(weights.sum(dtype=np.float64)),
-            fit.curvatures(energy * weights).astype(np.float64),
+            ((C * kappa[:, None]).T @ C).astype(np.float64, copy=False),
+            fit.dictionary_gradient(weighted).astype(np.float64, copy=False),
+            total,
+            fit.curvatures(weighted_energy).astype(np.float64, copy=False),
             inlier,
-            float(whole.sum(dtype=np.float64)),
+            energy_in_all,
         )
 
     def __add__(self, other: "BatchSums") -> "BatchSums":
@@ -123,17 +127,15 @@ class BatchSums:
         Losses whose curvature has no bound (ℓ1, a user's own) are always taken this way; for them
         the mean over the features stands for an inlier's curvature.
         """
-        D = D.astype(np.float64)
-        pull = self.gradient
-        bounded = bool(self.inlier.any())
-        if sharp or not bounded:
-            energy = self.energy if self.energy > 0 else 1.0
-            usual = self.inlier if bounded else self.curvature.mean()
-            share = np.maximum(self.curvature, _LEAST_CURVATURE * usual) / energy
-            # A feature that nobody saw has neither a gradient nor a curvature.
-            share = np.minimum(share, 1.0) if bounded else share
-            pull = pull / np.where(share > 0, share, 1.0)
-        return QuadraticStatistics(self.A, self.A @ D - pull, self.weight)
+        AD = self.A @ D.astype(np.float64, copy=False)
+        bounded = bool(np.logical_or.reduce(self.inlier))
+        if not sharp and bounded:
+            return QuadraticStatistics(self.A, AD - self.gradient, self.weight)
+        usual = self.inlier if bounded else np.full_like(self.curvature, self.curvature.mean())
+        energy = self.energy if self.energy > 0 else 1.0
+        bends = Bends(self.curvature, usual, energy, bounded, _LEAST_CURVATURE)
+        pulled(AD, np.ascontiguousarray(self.gradient), bends, AD)
+        return QuadraticStatistics(self.A, AD, self.weight)
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,7 @@ class DictionaryProblem:
     ) -> "DictionaryProblem":
         """The problem of the free atoms, given the values of the others in ``D``."""
         scale = 1.0 / statistics.weight if statistics.weight > 0 else 0.0
-        if free.all():
+        if np.logical_and.reduce(free):
             return cls(statistics.A * scale, statistics.B * scale, regulariser)
         A, B = statistics.A[free], statistics.B[free]
         B = B - A[:, ~free] @ D[~free].astype(np.float64)

@@ -1,8 +1,16 @@
 """Dense, sparse and masked access to samples, written once; polar factors, rotations."""
 
-from thresher.linalg.arrays import Array, has_gram, range_of_powers
+from thresher.linalg.arrays import (
+    Array,
+    has_gram,
+    is_finite,
+    length,
+    range_of_powers,
+    row_lengths,
+)
 from thresher.linalg.blocks import (
     block_slices,
+    is_sparse,
     load_block,
     load_sparse_block,
     rows_per_block,
@@ -25,12 +33,16 @@ __all__ = [
     "from_givens",
     "givens_angles",
     "has_gram",
+    "is_finite",
+    "is_sparse",
+    "length",
     "load_block",
     "load_sparse_block",
     "n_givens_angles",
     "newton_schulz",
     "polar",
     "range_of_powers",
+    "row_lengths",
     "rows_per_block",
     "sparse_block_slices",
     "thinned",

@@ -1,5 +1,7 @@
 """Names for array types, and what numbers of a type can be computed with."""
 
+import math
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,10 +13,31 @@ Array = NDArray[np.floating[Any]]
 
 def has_gram(D: Array) -> bool:
     """Whether ``D Dᵀ`` can be computed in the type of D: none of its sums of squares overflows."""
+    largest = float(np.finfo(D.dtype).max)
+    if np.vdot(D, D) < largest / 2:  # then none of them is larger; the usual case, in one reading
+        return True
     squares = np.einsum("kf,kf->k", D, D, dtype=np.float64, casting="unsafe")
-    return bool(squares.max(initial=0.0) <= float(np.finfo(D.dtype).max))
+    return bool(squares.max(initial=0.0) <= largest)
 
 
+def is_finite(V: Array) -> bool:
+    """Whether all entries are."""
+    # Squares that can be summed up are finite, and that is one reading.
+    return math.isfinite(np.vdot(V, V)) or bool(np.isfinite(V).all())
+
+
+def length(V: Array) -> float:
+    """``‖V‖`` of all entries: the bits of `numpy.linalg.norm`, in half its time."""
+    return float(np.sqrt(np.vdot(V, V)))
+
+
+def row_lengths(V: Array) -> Array:
+    """Euclidean lengths of rows, shape (n,): the bits of `numpy.linalg.norm`, in half its time."""
+    lengths: Array = np.sqrt(np.add.reduce(V * V, 1))
+    return lengths
+
+
+@cache
 def range_of_powers(dtype: np.dtype[Any], power: int = 2) -> tuple[float, float]:
     """Between which sizes squares, or other powers, of numbers keep their precision."""
     limits = np.finfo(dtype)

@@ -20,6 +20,11 @@ _LARGEST_BLOCK = 128
 _SPARSE_BLOCK = 512
 
 
+def is_sparse(X: Any) -> bool:
+    """Whether samples are a sparse matrix; of an array that is known at once."""
+    return not isinstance(X, np.ndarray) and sparse.issparse(X)
+
+
 def rows_per_block(n_features: int) -> int:
     """Rows of a block; depends on the width alone, so that sums do not depend on the threads."""
     rows = _ENTRIES_PER_BLOCK // max(n_features, 1)
@@ -86,7 +91,7 @@ def load_block(
         The weights, with zeros where an entry is missing; None if all entries weigh 1.
     """
     part: Any = X[rows]
-    block = part.toarray() if sparse.issparse(X) else np.asarray(part)
+    block = part.toarray() if is_sparse(X) else np.asarray(part)
     if unit != 1:  # one pass converts and divides
         block = np.multiply(block, dtype.type(1 / unit), dtype=dtype, order="C", casting="unsafe")
     block = np.ascontiguousarray(block, dtype=dtype)
@@ -115,7 +120,8 @@ def without_traces(block: Any) -> Any:
             block.data[np.repeat(largest < least, np.diff(block.indptr))] = 0
             block.eliminate_zeros()
         return block
-    if block.max(axis=1, initial=0).min(initial=least) < least:
+    largest = np.maximum.reduce(block, 1, initial=0)
+    if np.minimum.reduce(largest, initial=least) < least:
         traces = np.abs(block).max(axis=1, initial=0, keepdims=True) < least
         return np.where(traces, block.dtype.type(0), block)
     return block

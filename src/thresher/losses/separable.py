@@ -71,11 +71,12 @@ class SeparableLoss(Loss):
         if not (self.positive_prediction or self.positive_data):
             return np.zeros((len(X), 1), dtype=X.dtype)
         seen = X if weight is None else np.where(weight > 0, X, 0)
-        largest: Array = seen.max(axis=1, keepdims=True, initial=0)
+        largest: Array = np.maximum.reduce(seen, 1, keepdims=True, initial=0)
         # Zero, and what is so small that its square vanishes, has no scale of its own. What is
         # small beside other samples, whose unit is one, then costs such a row nothing either.
         least = np.sqrt(np.finfo(X.dtype).tiny)
-        floor = np.where(largest > least, largest, 1).astype(X.dtype) * X.dtype.type(FLOOR)
+        floor = np.where(largest > least, largest, 1).astype(X.dtype, copy=False)
+        floor = floor * X.dtype.type(FLOOR)
         return floor if self.zero_slope is None else floor * (X > 0)
 
     def within(self, X: Array, Y: Array, weight: Array | None) -> tuple[Array, Array]:
@@ -104,8 +105,8 @@ class SeparableLoss(Loss):
         """Entry by entry, with the step times the weight; where that is zero, the entry stays."""
         floor = self.floor(X, weight)
         x = X + floor if self.positive_data else X
-        t: Any = np.broadcast_to(np.asarray(step, dtype=X.dtype), (len(X), 1))
-        t = np.broadcast_to(t if weight is None else t * weight, X.shape)
+        t: Any = np.asarray(step, dtype=X.dtype)
+        t = np.broadcast_to(t, X.shape) if weight is None else t * weight
         Y = self.entry_prox(V + floor, x, t) - floor
         return Y if weight is None else np.where(weight > 0, Y, V)
 

@@ -1,6 +1,7 @@
 """What a penalty over a set comes to, in numbers: all that solvers ask of a regulariser."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -54,50 +55,50 @@ class Form:
             *region.bounds, region.budget, region.by_numbers, l1, l2, weights is not None, by
         )
 
-    @property
+    @cached_property
     def nonnegative(self) -> bool:
         """Whether no entry is negative."""
         return self.lower >= 0
 
-    @property
+    @cached_property
     def is_bare(self) -> bool:
         """Whether there is no price."""
         return self.elastic and self.l1 == self.l2 == 0
 
-    @property
+    @cached_property
     def is_box(self) -> bool:
         """Whether the set bounds every entry by itself."""
         return self.by_numbers and self.budget is None
 
-    @property
+    @cached_property
     def is_orthant(self) -> bool:
         """Whether the set asks for no more than nonnegative entries."""
         return self.is_box and self.lower == 0 and self.upper == np.inf
 
-    @property
+    @cached_property
     def is_free(self) -> bool:
         """Whether members may be multiplied by any positive number, at no price."""
         return self.is_orthant and self.is_bare
 
-    @property
+    @cached_property
     def is_ball(self) -> bool:
         """Whether the set is the nonnegative part of a ball of rows, or of its surface."""
         whole = self.by_numbers and self.lower == 0 and self.upper == np.inf
         return whole and self.budget is not None
 
-    @property
+    @cached_property
     def sum_radius(self) -> float:
         """The most that entries of a row may sum to; infinite if nothing limits that alone."""
         pure = self.budget is not None and not self.budget.tight and self.budget.gamma2 == 0
         return self.budget.radius if pure and self.budget is not None else np.inf
 
-    @property
+    @cached_property
     def length_radius(self) -> float:
         """The largest length of a row; infinite if nothing limits that alone."""
         pure = self.budget is not None and not self.budget.tight and self.budget.gamma1 == 0
         return self.budget.radius if pure and self.budget is not None else np.inf
 
-    @property
+    @cached_property
     def lacks_plain_codes(self) -> str | None:
         """What is missing for codes that are nonnegative and otherwise free, under ℓ1 and ℓ2."""
         if self.is_orthant and self.elastic:

@@ -50,7 +50,9 @@ class Box(OracleSet):
 
     def project(self, V: Array) -> Array:
         """Clip every entry to the bounds."""
-        return np.clip(V, self.lower, self.upper)
+        if self.lower == -np.inf and self.upper == np.inf:
+            return V.copy()
+        return V.clip(self.lower, self.upper)
 
     def minimise_linear(self, G: Array, near: Array | None = None) -> Array:
         """The lower bound where G is positive, else the upper; ``Box(−r, r)`` is the ℓ∞ ball."""
