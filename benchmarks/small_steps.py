@@ -1,7 +1,7 @@
 """What a tiny step costs: `partial_fit` of 6 × 56 samples, and `transform` of a single one.
 
 There is little to compute, so this is the price of checks, choices, sums and records. Models take
-turns, call by call, all of them warm; times are medians of the processor's, in milliseconds.
+turns, some hundred calls each, all of them warm; times are medians of the processor's.
 
     python benchmarks/small_steps.py [--calls 2000]
 """
@@ -20,7 +20,7 @@ from thresher import (
     OnlineRobustNMF,
 )
 
-ROWS, FEATURES, ATOMS = 6, 56, 8
+ROWS, FEATURES, ATOMS, ROUNDS = 6, 56, 8, 5
 MODELS: dict[str, Callable[..., Any]] = {
     "OnlineRobustNMF": lambda **given: OnlineRobustNMF(ATOMS, **given),
     "OnlineNMF": lambda **given: OnlineNMF(ATOMS, **given),
@@ -30,24 +30,23 @@ MODELS: dict[str, Callable[..., Any]] = {
 }
 
 
+def _time(work: Callable[[Any], Any], X: Any, rows: int, i: int) -> float:
+    some = X[rows * i % len(X) :][:rows]
+    started = time.process_time()
+    work(some)
+    return 1e3 * (time.process_time() - started)
+
+
 def milliseconds(n_calls: int) -> dict[str, dict[str, float]]:
     """Medians of both calls, for every model."""
     X = np.random.default_rng(0).random((600, FEATURES))
     models = {name: make(random_state=0, verbose=0) for name, make in MODELS.items()}
-    spent: dict[str, dict[str, list[float]]] = {}
-    for i in range(n_calls // 10 + n_calls):
-        some = X[ROWS * i % len(X) :][:ROWS]
-        for name, model in models.items():
-            calls = {
-                "partial_fit": (model.partial_fit, some),
-                "transform": (model.transform, some[:1]),
-            }
-            for call, (work, samples) in calls.items():
-                started = time.process_time()
-                work(samples)
-                took = 1e3 * (time.process_time() - started)
-                if i >= n_calls // 10:  # before that, it gets warm
-                    spent.setdefault(name, {}).setdefault(call, []).append(took)
+    spent: dict[str, dict[str, list[float]]] = {name: {} for name in models}
+    for call, rows in (("partial_fit", ROWS), ("transform", 1)):
+        for _ in range(ROUNDS):
+            for name, model in models.items():
+                times = [_time(getattr(model, call), X, rows, i) for i in range(n_calls // ROUNDS)]
+                spent[name].setdefault(call, []).extend(times[len(times) // 10 :])  # warm by then
     return {
         name: {call: round(float(np.median(took)), 3) for call, took in calls.items()}
         for name, calls in spent.items()
