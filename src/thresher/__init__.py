@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         save,
     )
     from thresher.learning import frank_wolfe
+    from thresher.streams import open
     from thresher.tasks.compression import SensorCodec
     from thresher.tasks.novelty import NovelDocumentDetector
     from thresher.tasks.recognition import FaceRecognizer
@@ -56,6 +57,7 @@ _HOMES = {
     "TopicModel": "thresher.tasks.topics",
     "frank_wolfe": "thresher.learning",
     "load": "thresher.estimators",
+    "open": "thresher.streams",
     "save": "thresher.estimators",
 }
 
@@ -80,6 +82,7 @@ __all__ = [
     "__version__",
     "frank_wolfe",
     "load",
+    "open",
     "save",
 ]
 

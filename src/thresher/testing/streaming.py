@@ -45,7 +45,7 @@ def check_stream_is_array(estimator: Any) -> None:
     """A generator of arrays teaches what the array would, in one pass."""
     X = planted(300)
     array = ready(estimator, shuffle=False, n_passes=1).fit(X)
-    stream = ready(estimator).fit(X[i : i + 64] for i in range(0, 300, 64))
+    stream = ready(estimator, n_passes=1).fit(X[i : i + 64] for i in range(0, 300, 64))
     np.testing.assert_array_equal(array.components_, stream.components_)
 
 
