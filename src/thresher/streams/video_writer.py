@@ -34,7 +34,7 @@ class VideoWriter(Writer):
         self._stream.height, self._stream.width = height, width
         even = height % 2 == 0 and width % 2 == 0
         usual = "yuv420p" if even else "yuv444p"  # half as many colours need even sides
-        exactly = "gray" if self._kind == "gray" else "gbrp"
+        exactly = "gray" if self._kind == "gray" else "bgr0"
         self._stream.pix_fmt = exactly if exact else usual
 
     def add(self, rows: Any) -> None:

@@ -4,7 +4,7 @@ import os
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -52,7 +52,8 @@ class Writer(ABC):
         trace: TracebackType | None,
     ) -> None:
         try:
-            self.close()
+            with suppress(Exception) if kind else nullcontext():  # the first error is the one
+                self.close()
             if kind is None and self.part.exists():
                 os.replace(self.part, self.path)
         finally:
