@@ -58,7 +58,7 @@ def videos(out: Path) -> list[Made]:
     for name, file in VIDEOS.items():
         frames = loaded(file, "frames")
         flat, color = frames.reshape(len(frames), -1), frames.ndim == 4
-        for suffix, error in ((".mp4", 8.0), (".mkv", 0.0)):
+        for suffix, error in ((".mp4", 5.0), (".mkv", 0.0)):
             about = About([], frames.shape[1:], RATE)
             path = write_results([flat], out / f"{name}{suffix}", about, ())
             made.append((path, {"color": color}, flat, error))

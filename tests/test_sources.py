@@ -3,10 +3,12 @@
 import gzip
 import io
 import json
+import re
 import sys
 import threading
 import tracemalloc
 from contextlib import suppress
+from pathlib import Path
 
 import av
 import numpy as np
@@ -192,7 +194,7 @@ def test_fit_on_a_file_is_fit_on_the_array(kind):
 @pytest.mark.parametrize("target", ["out.npy", "out.parquet", "out.feather", "out.csv", "map"])
 def test_what_is_written_is_what_the_array_gives(target, tmp_path):
     pa.parquet.write_table(table(), tmp_path / "x.parquet")
-    source = thresher.open(tmp_path / "x.parquet", batch_size=32)
+    source = thresher.open(tmp_path / "x.parquet", batch_size=128)  # a block of rows
     fitted = model().fit(source).calibrate(source, 0.1)
     frame = fitted.feature_names_in_, table().to_pandas()
     place = tmp_path / target
@@ -284,7 +286,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
     )
     n, size = len(Y), Y.nbytes
     del Y
-    for name in ("x.npy", "x.parquet"):
+    for name, share in (("x.npy", 6), ("x.parquet", 2)):  # Parquet comes in pieces of 4 MB
         source = thresher.open(tmp_path / name, batch_size=256)
         fitted, most = OnlineRobustNMF(2, n_jobs=1, random_state=0, verbose=0), 0
 
@@ -299,8 +301,8 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert np.load(tmp_path / "s.npy").shape == (n,)
-        assert peak < size / 4, peak
-        assert most < size / 4, most
+        assert peak < size / share, peak
+        assert most < size / share, most
 
 
 # ----------------------------------------------------------------------- reading ahead
@@ -507,3 +509,13 @@ def test_verbs_say_what_they_need(tmp_path, monkeypatch):
     with pytest.raises(ImportError, match=r'pip install "thresher\[files\]"'):
         thresher.open(tmp_path / "x.parquet")
     assert not list(tmp_path.glob(".thresher*"))
+
+
+def test_the_page_on_sources_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = (Path(__file__).parents[1] / "docs" / "sources.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    assert len(blocks) == 2
+    for block in blocks:
+        exec(compile(block, "docs/sources.md", "exec"), {})
+    assert np.load("codes.npy").shape == (20_000, 4)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         save,
     )
     from thresher.learning import frank_wolfe
-    from thresher.streams import open
+    from thresher.streams import open as open
     from thresher.tasks.compression import SensorCodec
     from thresher.tasks.novelty import NovelDocumentDetector
     from thresher.tasks.recognition import FaceRecognizer
@@ -61,6 +61,7 @@ _HOMES = {
     "save": "thresher.estimators",
 }
 
+# Without `open`: ``from thresher import *`` must not hide Python's own.
 __all__ = [
     "BatchNMF",
     "Checkpoint",
@@ -82,7 +83,6 @@ __all__ = [
     "__version__",
     "frank_wolfe",
     "load",
-    "open",
     "save",
 ]
 
@@ -94,4 +94,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted({*__all__, *_HOMES})

@@ -13,6 +13,9 @@ from thresher.streams.columns import chosen, common_dtype, matrix, refuse_text
 from thresher.streams.extras import needed
 from thresher.streams.fingerprint import files_fingerprint
 from thresher.streams.reader import Reader
+from thresher.streams.source import rows_per_batch
+
+_BUFFER = 1 << 16  # bytes of a column that are read at a time; by judgement
 
 
 class ArrowReader(Reader):
@@ -69,7 +72,8 @@ class ArrowReader(Reader):
             if n <= start:
                 start -= n
                 continue
-            for batch in self._part(number, rows):
+            # Arrow takes its time for each column of each batch: few large ones are quicker.
+            for batch in self._part(number, max(rows, rows_per_batch(self.n_features))):
                 if start < batch.num_rows:
                     yield self._array(batch.slice(start))
                 start = max(start - batch.num_rows, 0)
@@ -93,7 +97,9 @@ class ParquetReader(ArrowReader):
     kind = "Parquet"
 
     def _open(self) -> Any:
-        return needed("pyarrow.parquet", "files", "Parquet").ParquetFile(self.paths[0])
+        parquet = needed("pyarrow.parquet", "files", "Parquet")
+        # Without both of these, a row group is in memory as a whole, however large it is.
+        return parquet.ParquetFile(self.paths[0], buffer_size=_BUFFER, pre_buffer=False)
 
     def _schema(self) -> Any:
         with self._open() as file:

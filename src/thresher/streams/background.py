@@ -44,7 +44,10 @@ def read_ahead(items: Iterator[Any], n_ahead: int) -> Generator[Any]:
     thread.start()
     try:
         while True:
-            more, item = waiting.get()
+            try:
+                more, item = waiting.get(timeout=_PATIENCE)  # so that Ctrl-C is heard everywhere
+            except queue.Empty:
+                continue
             if not more:
                 if item is not None:
                     raise item

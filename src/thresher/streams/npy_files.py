@@ -1,5 +1,6 @@
 """NumPy's files, read piece by piece: ``.npy``, and ``.npz`` with an array or a CSR matrix."""
 
+import math
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -14,6 +15,7 @@ from thresher.streams.arrays import ArrayReader
 from thresher.streams.fingerprint import files_fingerprint
 from thresher.streams.reader import Reader
 
+CUT = "{} ends too early: it was cut off, or is still being written."
 _CSR = ("data", "indices", "indptr", "shape")
 
 
@@ -36,6 +38,8 @@ class NpyReader(Reader):
         For messages.
     paths : tuple of Path
         The file, if there is one.
+    n_bytes : int, optional
+        How many bytes there are; an array that says it has more is refused.
     jumps, once : bool
         Whether it can be read from the middle at once, and whether only one time.
     """
@@ -45,6 +49,7 @@ class NpyReader(Reader):
         opened: Callable[[], Any],
         name: str,
         paths: tuple[Path, ...] = (),
+        n_bytes: int | None = None,
         jumps: bool = False,
         once: bool = False,
     ) -> None:
@@ -52,6 +57,9 @@ class NpyReader(Reader):
         self.jumps, self.once = jumps, once
         self._file = opened()
         self._head = _head(self._file, name)
+        entries = math.prod(self._head.shape)
+        if n_bytes is not None and entries * self._head.dtype.itemsize > n_bytes:
+            raise ValueError(CUT.format(name))
         if not once:
             self._file.close()
         if self._head.fortran and len(self._head.shape) > 1:
@@ -131,6 +139,7 @@ class CsrReader(Reader):
             def take(name: str, count: int) -> Any:
                 return _numbers(files[name], count, heads[name].dtype, str(path))
 
+            entries = min(math.prod(heads[name].shape) for name in ("data", "indices"))
             _skip(files["indptr"], start * heads["indptr"].dtype.itemsize, jumps=False)
             end = int(take("indptr", 1)[0])
             for name in ("data", "indices"):
@@ -140,9 +149,11 @@ class CsrReader(Reader):
                 begins, ends = end, take("indptr", n).astype(np.int64)
                 end = int(ends[-1])
                 indptr = np.concatenate([[0], ends - begins])
-                if np.diff(indptr).min() < 0:
-                    raise ValueError(f"{path} is damaged: its rows end before they begin.")
+                if np.diff(indptr).min() < 0 or end > entries:
+                    raise ValueError(f"{path} is damaged: its rows do not end where they could.")
                 parts = take("data", end - begins), take("indices", end - begins), indptr
+                if parts[1].size and not 0 <= parts[1].min() <= parts[1].max() < self.n_features:
+                    raise ValueError(f"{path} is damaged: it has entries in columns that are not.")
                 block: Any = sparse.csr_array(parts, shape=(n, self.n_features))
                 yield block
 
@@ -157,22 +168,23 @@ def npy_reader(path: Path) -> Reader:
         head = _head(file, str(path))
     if head.fortran and len(head.shape) > 1:
         return _Mapped(path)
-    return NpyReader(lambda: path.open("rb"), str(path), (path,), jumps=True)
+    n_bytes = path.stat().st_size
+    return NpyReader(lambda: path.open("rb"), str(path), (path,), n_bytes, jumps=True)
 
 
 def npz_reader(path: Path, columns: Any = None) -> Reader:
     """Rows of an ``.npz`` file: its only array, the one that ``columns`` names, or its CSR."""
     try:
         with zipfile.ZipFile(path) as archive:
-            names = [name.removesuffix(".npy") for name in archive.namelist()]
+            sizes = {i.filename.removesuffix(".npy"): i.file_size for i in archive.infolist()}
     except zipfile.BadZipFile:
         raise ValueError(f"{path} is no .npz file, or it is damaged.") from None
-    if columns is None and set(_CSR) <= set(names):
+    if columns is None and set(_CSR) <= set(sizes):
         return CsrReader(path)
-    name = names[0] if columns is None and len(names) == 1 else columns
-    if name not in names:
+    name = next(iter(sizes)) if columns is None and len(sizes) == 1 else columns
+    if not isinstance(name, str) or name not in sizes:
         raise ValueError(
-            f"{path} has the arrays {', '.join(map(repr, names))}; choose one with columns=."
+            f"{path} has the arrays {', '.join(map(repr, sizes))}; choose one with columns=."
         )
 
     def opened() -> BinaryIO:
@@ -181,7 +193,7 @@ def npz_reader(path: Path, columns: Any = None) -> Reader:
             member: Any = archive.open(f"{name}.npy")
             return member  # type: ignore[no-any-return]
 
-    return NpyReader(opened, f"{name!r} of {path}", (path,))
+    return NpyReader(opened, f"{name!r} of {path}", (path,), sizes[name])
 
 
 class _Mapped(ArrayReader):
@@ -212,7 +224,7 @@ def _numbers(file: Any, count: int, dtype: np.dtype[Any], name: str) -> Any:
     while done < len(room):
         got = file.readinto(room[done:])
         if not got:
-            raise ValueError(f"{name} ends too early: it was cut off, or is still being written.")
+            raise ValueError(CUT.format(name))
         done += got
     return values if dtype.isnative else values.astype(dtype.newbyteorder("="))
 

@@ -78,8 +78,9 @@ def open(
     if isinstance(data, Source):
         return data if batch_size is None else data.in_batches(batch_size)
     if isinstance(data, str | Path) or _is_list_of_paths(data):
-        options = _Options(columns, color, size)
-        return Source(_from_paths(data, format, options), batch_size, ahead=ahead)
+        reader = _from_paths(data, format, _Options(columns, color, size))
+        # A thread that waits for standard input would be in the way when the program ends.
+        return Source(reader, batch_size, ahead=0 if data == "-" else ahead)
     if columns is not None:
         raise ValueError("columns= chooses columns of files; take those of an array yourself.")
     if hasattr(data, "shape") and hasattr(data, "dtype"):

@@ -44,7 +44,7 @@ class Reader(ABC):
 
     @abstractmethod
     def read(self, start: int, rows: int) -> Iterator[Any]:
-        """Yield pieces from the row ``start`` on, of at most ``rows`` rows each."""
+        """Yield pieces from the row ``start`` on, of ``rows`` rows or whatever is quick."""
 
     def take(self) -> None:
         """Reading begins; a second time is refused where there is none."""

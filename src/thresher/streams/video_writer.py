@@ -32,6 +32,8 @@ class VideoWriter(Writer):
         rate = Fraction(about.rate or _RATE).limit_denominator(1001)
         self._stream = self._file.add_stream("ffv1" if exact else "libx264", rate=rate)
         self._stream.height, self._stream.width = height, width
+        if not exact:
+            self._stream.options = {"crf": "18"}  # eyes see no loss; by convention
         even = height % 2 == 0 and width % 2 == 0
         usual = "yuv420p" if even else "yuv444p"  # half as many colours need even sides
         exactly = "gray" if self._kind == "gray" else "bgr0"
