@@ -277,6 +277,33 @@ def test_compressed_video_can_be_read_from_any_frame(tmp_path):
         fitted.resume(live)
 
 
+def test_other_formats_of_video_are_read_up_to_the_frame(tmp_path):
+    video(tmp_path / "v.avi", np.repeat(np.repeat(FRAMES, 8, 1), 8, 2), "mpeg4", "yuv420p")
+    source = thresher.open(tmp_path / "v.avi", batch_size=8)
+    whole = source.load()
+    for start in (1, 50, N - 1, N):
+        pieces = [whole[:0], *source.reader.read(start, 8)]
+        np.testing.assert_array_equal(np.concatenate(pieces), whole[start:])
+
+
+def test_files_of_a_folder_come_in_the_order_of_their_numbers(tmp_path):
+    for number in (10, 2, 1):
+        Image.fromarray(np.full((2, 2), number, np.uint8)).save(tmp_path / f"frame{number}.png")
+    (tmp_path / "README.txt").write_text("taken in the hall")
+    for name in ("", "*.png"):
+        np.testing.assert_array_equal(thresher.open(tmp_path / name).load()[:, 0], [1, 2, 10])
+
+
+def test_arrays_frames_and_lists_can_be_written_too(tmp_path):
+    frame = table(X).to_pandas()
+    for fitted, data in ((model().fit(frame), frame), (model().fit(X), X.tolist())):
+        path = fitted.transform(data, write=tmp_path / "c.npy")
+        np.testing.assert_array_equal(np.load(path), fitted.transform(data))
+    paths = fitted.separate(THIN, write={"outliers": tmp_path / "o.npy"})
+    wanted = fitted.separate(THIN.toarray()).outliers
+    np.testing.assert_array_equal(np.load(paths["outliers"]), wanted)
+
+
 def test_memory_does_not_grow_with_the_file(tmp_path):
     """A file of 32 MB, in batches of 256 kB: learning and coding hold a few of these."""
     Y = np.tile(rng.random((512, 256), dtype=np.float32), (64, 1))

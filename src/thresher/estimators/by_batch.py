@@ -7,6 +7,7 @@ from functools import partial, wraps
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils.validation import _check_feature_names_in
 
 from thresher.streams import Source, as_source, is_stream
@@ -21,8 +22,9 @@ class Results:
     As often as the source can be read. Nothing is kept.
     """
 
-    def __init__(self, source: Source, work: Callable[[Any], Any]) -> None:
+    def __init__(self, source: Source, work: Callable[[Any], Any], agreed: bool = False) -> None:
         self._source, self._work = source, work
+        self._agreed = agreed or source.names is not None
 
     @property
     def n_samples(self) -> int | None:
@@ -30,9 +32,8 @@ class Results:
         return self._source.n_samples
 
     def __iter__(self) -> Iterator[Any]:
-        named = self._source.names is not None
         for piece in self._source:
-            with names_agree(named):
+            with names_agree(self._agreed):
                 result = self._work(piece)
             yield result
 
@@ -84,12 +85,18 @@ class ReadsSources:
                 "entry_weight cannot be matched to a source; call the method with each batch and "
                 "its weights instead."
             )
-        source = as_source(X)
+        model: Any = self
+        agreed = not is_stream(X) and not isinstance(X, np.ndarray)
+        source = as_source(model._checked(X, known=True) if agreed else X)
         self._check_names(source)
         if source.batch_size is None and source.reader.uneven and not source.window:
             source = source.in_batches(1 << 62)  # each array as it comes
         source = source.sized(len(self.components_))
-        results = Results(source, partial(getattr(self, verb), **options))
+        work = partial(getattr(self, verb), **options)
+        if verb == "separate":  # a batch of it may be dense
+            results = Results(source, lambda piece: work(_dense(piece)), agreed)
+        else:
+            results = Results(source, work, agreed)
         if write is None:
             return results
         return write_results(results, write, self._about(verb, source), source.reader.paths)
@@ -126,6 +133,11 @@ def names_were_compared() -> bool:
 def all_of(values: Any) -> Any:
     """Results of all batches as one array."""
     return np.concatenate(list(values)) if isinstance(values, Results) else values
+
+
+def _dense(piece: Any) -> Any:
+    rows: Any = piece
+    return rows.toarray() if sparse.issparse(piece) else piece
 
 
 def _some(names: list[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable
 from glob import glob
@@ -17,8 +18,9 @@ from thresher.streams.source import Source
 
 IMAGES = ("png", "jpg", "jpeg", "bmp", "tif", "tiff", "webp", "pgm", "ppm", "gif")
 VIDEOS = ("mp4", "mkv", "avi", "mov", "webm", "mpg", "mpeg", "m4v", "ts")
-TABLES = ("parquet", "feather", "arrow", "csv", "tsv", "txt")
+TABLES = ("parquet", "feather", "arrow", "csv", "tsv")
 JSON = ("jsonl", "ndjson", "json")
+KINDS = ("npy", "npz", *IMAGES, *VIDEOS, *TABLES, *JSON)
 _PACKED = (".gz", ".zst")
 
 
@@ -41,8 +43,8 @@ def open(
         JSON lines (the last two also ``.gz`` and ``.zst``), video; a folder of images, or of files
         of one of these kinds; ``"-"`` for standard input (CSV, JSON lines or ``.npy``);
         ``"camera:0"``; ``"rtsp://..."``. A pattern such as ``"day-*.parquet"`` reads its files in
-        the order of their names. An array has a row for each sample; an iterable, or a function
-        that makes one, gives such arrays.
+        the order of their names, numbers in them by their size. An array has a row for each sample;
+        an iterable, or a function that makes one, gives such arrays.
     columns : str or list of str, optional
         Columns of tables, fields of JSON lines (a single name of a field of texts gives texts), or
         the array of an ``.npz`` with several. By default all.
@@ -155,26 +157,37 @@ def _found(data: str | Path) -> list[Path]:
     """The files that a path or a pattern means, in the order of their names."""
     path = Path(data).expanduser()
     if path.is_dir():
-        files = sorted(p for p in path.iterdir() if p.is_file() and not p.name.startswith("."))
+        files = [p for p in path.iterdir() if p.is_file() and not p.name.startswith(".")]
+        files = [file for file in files if _suffix(file) in KINDS]
         if not files:
             raise FileNotFoundError(f"The folder {path} has no files to read.")
-        return files
+        return sorted(files, key=_in_order)
     if path.exists():
         return [path]
     if any(mark in str(data) for mark in "*?["):
-        files = sorted(Path(found) for found in glob(str(path), recursive=True))
+        files = [p for p in map(Path, glob(str(path), recursive=True)) if p.is_file()]
         if not files:
             raise FileNotFoundError(f"No file matches the pattern {str(data)!r}; look for a slip.")
-        return [file for file in files if file.is_file()]
+        return sorted(files, key=_in_order)
     raise FileNotFoundError(f"There is no {path}; look for a slip in its name.")
 
 
-def _kind(path: Path) -> str:
+def _in_order(path: Path) -> list[Any]:
+    """Names in order, numbers in them by their size."""
+    parts = re.split(r"(\d+)", str(path))
+    return [(int(part), part) if part.isdigit() else part for part in parts]
+
+
+def _suffix(path: Path) -> str:
     name = path.name.lower()
     for packed in _PACKED:
         name = name.removesuffix(packed)
-    kind = Path(name).suffix.removeprefix(".")
-    if kind not in ("npy", "npz", *IMAGES, *VIDEOS, *TABLES, *JSON):
+    return Path(name).suffix.removeprefix(".")
+
+
+def _kind(path: Path) -> str:
+    kind = _suffix(path)
+    if kind not in KINDS:
         raise ValueError(
             f"{path} does not tell by its name what it is; give format=, such as 'csv', 'parquet', "
             "'jsonl', 'npy' or 'mp4'."
@@ -217,7 +230,7 @@ def _from_stdin(format: str | None, options: _Options) -> Reader:
         from thresher.streams.json_lines import JsonLinesReader
 
         return JsonLinesReader(file, options.columns)
-    if format in (None, "csv", "tsv", "txt"):
+    if format in (None, "csv", "tsv"):
         from thresher.streams.csv_files import CsvReader
 
         return CsvReader(file, options.columns)

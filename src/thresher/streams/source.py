@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
+import numpy as np
+
 from thresher.streams.background import read_ahead
 from thresher.streams.batches import Batch
 from thresher.streams.pieces import cut, length
@@ -58,6 +60,8 @@ class Source:
     ahead: int = 2
 
     def __post_init__(self) -> None:
+        if isinstance(self.batch_size, np.integer):
+            object.__setattr__(self, "batch_size", int(self.batch_size))
         for name, least in (("batch_size", 1), ("window", 0), ("seed", 0), ("ahead", 0)):
             value = getattr(self, name)
             usual = name == "batch_size" and (value is None or value == "auto")
@@ -125,7 +129,10 @@ class Source:
 
     def load(self) -> Any:
         """All samples, for methods that need them in memory."""
-        return next(cut(self, 1 << 62), None)
+        whole = next(cut(self, 1 << 62), None)
+        if whole is None:
+            raise ValueError("The source is empty; there is nothing to load.")
+        return whole
 
     def origin(self) -> dict[str, str]:
         """What the batches depend on besides their size, each as a short text."""

@@ -4,8 +4,10 @@ A camera is read as a file is, but for its name and that it neither ends nor com
 """
 
 import sys
+from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from thresher.streams.extras import needed
 from thresher.streams.fingerprint import files_fingerprint
 from thresher.streams.reader import Reader
 
+_SEEKS = ("matroska", "mp4")
 _CAMERAS = {
     "linux": ("v4l2", "/dev/video{}"),
     "darwin": ("avfoundation", "{}"),
@@ -49,25 +52,32 @@ class VideoReader(Reader):
         self._av = needed("av", "video", "Video")
         self._path, self._color, self._size, self._device = str(path), color, size, device
         self.live = self.once = live
-        self.jumps = not live
         self.paths = (path,) if isinstance(path, Path) else ()
         with self._open() as container:
+            # Other formats seek to where they please, and tell times that do not fit.
+            self.jumps = not live and any(kind in container.format.name for kind in _SEEKS)
             stream = container.streams.video[0]
             height, width = size or (stream.height, stream.width)
             self.shape = (height, width, 3) if color else (height, width)
             self.rate = float(stream.average_rate) if stream.average_rate else None
 
     @cached_property
-    def _times(self) -> list[int]:
-        """When each frame is shown, in units of the stream: packets tell, nothing is decoded."""
+    def _times(self) -> tuple[list[int], list[int]]:
+        """When frames, and when whole pictures among them, are shown, in units of the stream.
+
+        Packets tell, nothing is decoded; empty if some do not tell.
+        """
         with self._open() as container:
-            packets = container.demux(video=0)
-            return sorted(packet.pts for packet in packets if packet.pts is not None)
+            packets = [p for p in container.demux(video=0) if p.size and not p.is_discard]
+            if any(packet.pts is None for packet in packets):
+                return [], []
+            times = sorted(packet.pts for packet in packets)
+            return times, sorted(packet.pts for packet in packets if packet.is_keyframe)
 
     @property
     def n_rows(self) -> int | None:
         """Number of frames."""
-        return None if self.live else len(self._times)
+        return None if self.live else len(self._times[0]) or None
 
     @property
     def n_features(self) -> int:
@@ -88,16 +98,16 @@ class VideoReader(Reader):
 
     def _frames(self, start: int) -> Iterator[Any]:
         with self._open() as container:
-            if start and not self.live:
-                if start >= len(self._times):
-                    return
-                stream = container.streams.video[0]
-                container.seek(self._times[start], stream=stream, backward=True)
+            if start and self.jumps and start < len(self._times[0]):
+                times, keys = self._times
+                # Frames before a whole picture may need those after it: begin one picture earlier.
+                key = keys[max(bisect_right(keys, times[start]) - 2, 0)]
+                container.seek(key, stream=container.streams.video[0])
                 for frame in container.decode(video=0):
-                    if frame.pts is not None and frame.pts >= self._times[start]:
+                    if frame.pts is not None and frame.pts >= times[start]:
                         yield frame
                 return
-            yield from container.decode(video=0)
+            yield from islice(container.decode(video=0), start, None)
 
     def _row(self, frame: Any) -> Any:
         height, width = self.shape[:2] if self.shape else (0, 0)
