@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import pickle
 import re
 import sys
 import threading
@@ -128,8 +129,10 @@ class Interrupt:
 
 def test_a_source_gives_what_is_in_the_file_as_often_as_it_is_read(kind):
     name, source, truth = kind
-    for _ in range(2):
-        np.testing.assert_array_equal(rows(source), truth)
+    elsewhere = pickle.loads(pickle.dumps(source))  # sources travel to other processes
+    for each in (source, source, elsewhere):
+        np.testing.assert_array_equal(rows(each), truth)
+    assert elsewhere.origin() == source.origin()
     lengths = [piece.shape[0] for piece in source]
     assert lengths == [32] * 4 + [4]
     assert source.n_features == F

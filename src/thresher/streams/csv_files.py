@@ -36,7 +36,7 @@ class CsvReader(Reader):
     """
 
     def __init__(self, file: Any, columns: Any = None) -> None:
-        self._csv = needed("pyarrow.csv", "files", "CSV")
+        needed("pyarrow.csv", "files", "CSV")
         self._file, self.once = file, not isinstance(file, Path)
         self.paths = () if self.once else (file,)
         self._name = "Standard input" if self.once else str(file)
@@ -71,7 +71,8 @@ class CsvReader(Reader):
         return from_row(self._blocks(), start)
 
     def _blocks(self) -> Iterator[Any]:
-        csv, double = self._csv, needed("pyarrow", "files", "CSV").float64()
+        csv = needed("pyarrow.csv", "files", "CSV")
+        double = needed("pyarrow", "files", "CSV").float64()
         longest = max(map(len, self._head.splitlines()), default=0)
         spellings = sorted({s for m in MISSING for s in (m, m.upper(), m.title())} | {"NaN"})
         file = _After(self._head, self._file) if self.once else open_bytes(self._file)

@@ -29,7 +29,6 @@ class ImageReader(Reader):
     def __init__(
         self, paths: Sequence[Path], color: bool = False, size: tuple[int, int] | None = None
     ) -> None:
-        self._images = needed("PIL.Image", "video", "An image")
         self.paths, self._color, self._size = tuple(paths), color, size
         self.shape = self._picture(self.paths[0]).shape
 
@@ -60,8 +59,9 @@ class ImageReader(Reader):
         return picture.ravel()
 
     def _picture(self, path: Path) -> Any:
+        images = needed("PIL.Image", "video", "An image")
         try:
-            with self._images.open(path) as image:
+            with images.open(path) as image:
                 if self._color or image.mode not in _GRAY:
                     image = image.convert("RGB" if self._color else "L")
                 if self._size is not None:

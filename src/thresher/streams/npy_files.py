@@ -4,8 +4,9 @@ import math
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib import format as npy
@@ -55,13 +56,14 @@ class NpyReader(Reader):
     ) -> None:
         self._opened, self._name, self.paths = opened, name, paths
         self.jumps, self.once = jumps, once
-        self._file = opened()
-        self._head = _head(self._file, name)
+        file = opened()
+        self._head = _head(file, name)
+        self._file = file if once else None
         entries = math.prod(self._head.shape)
         if n_bytes is not None and entries * self._head.dtype.itemsize > n_bytes:
             raise ValueError(CUT.format(name))
         if not once:
-            self._file.close()
+            file.close()
         if self._head.fortran and len(self._head.shape) > 1:
             raise ValueError(
                 f"{name} is stored by columns; save numpy.ascontiguousarray(X), which is by rows."
@@ -87,8 +89,8 @@ class NpyReader(Reader):
     def read(self, start: int, rows: int) -> Iterator[Any]:
         """Rows as they stand in the file."""
         self.take()
-        file = self._file
-        if not self.once:
+        file: Any = self._file
+        if file is None:
             file = self._opened()
             _head(file, self._name)
         with file:
@@ -169,7 +171,7 @@ def npy_reader(path: Path) -> Reader:
     if head.fortran and len(head.shape) > 1:
         return _Mapped(path)
     n_bytes = path.stat().st_size
-    return NpyReader(lambda: path.open("rb"), str(path), (path,), n_bytes, jumps=True)
+    return NpyReader(partial(path.open, "rb"), str(path), (path,), n_bytes, jumps=True)
 
 
 def npz_reader(path: Path, columns: Any = None) -> Reader:
@@ -186,14 +188,13 @@ def npz_reader(path: Path, columns: Any = None) -> Reader:
         raise ValueError(
             f"{path} has the arrays {', '.join(map(repr, sizes))}; choose one with columns=."
         )
-
-    def opened() -> BinaryIO:
-        # A member of a closed archive stays readable.
-        with zipfile.ZipFile(path) as archive:
-            member: Any = archive.open(f"{name}.npy")
-            return member  # type: ignore[no-any-return]
-
+    opened = partial(_member, path, name)
     return NpyReader(opened, f"{name!r} of {path}", (path,), sizes[name])
+
+
+def _member(path: Path, name: str) -> Any:
+    with zipfile.ZipFile(path) as archive:  # a member of a closed archive stays readable
+        return archive.open(f"{name}.npy")
 
 
 class _Mapped(ArrayReader):

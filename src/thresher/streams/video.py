@@ -49,7 +49,6 @@ class VideoReader(Reader):
         device: str | None = None,
         live: bool = False,
     ) -> None:
-        self._av = needed("av", "video", "Video")
         self._path, self._color, self._size, self._device = str(path), color, size, device
         self.live = self.once = live
         self.paths = (path,) if isinstance(path, Path) else ()
@@ -120,9 +119,10 @@ class VideoReader(Reader):
         return frame.reformat(width, height, kind).to_ndarray().reshape(-1)
 
     def _open(self) -> Any:
+        av = needed("av", "video", "Video")
         try:
-            container = self._av.open(self._path, format=self._device)
-        except self._av.error.FFmpegError as error:
+            container = av.open(self._path, format=self._device)
+        except av.error.FFmpegError as error:
             raise ValueError(f"{self._path} is no video that can be read: {error}") from error
         if not container.streams.video:
             container.close()
