@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         save,
     )
     from thresher.learning import frank_wolfe
+    from thresher.streams import open as open
     from thresher.tasks.compression import SensorCodec
     from thresher.tasks.novelty import NovelDocumentDetector
     from thresher.tasks.recognition import FaceRecognizer
@@ -56,9 +57,11 @@ _HOMES = {
     "TopicModel": "thresher.tasks.topics",
     "frank_wolfe": "thresher.learning",
     "load": "thresher.estimators",
+    "open": "thresher.streams",
     "save": "thresher.estimators",
 }
 
+# Without `open`: ``from thresher import *`` must not hide Python's own.
 __all__ = [
     "BatchNMF",
     "Checkpoint",
@@ -91,4 +94,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted({*__all__, *_HOMES})

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from thresher.engine.pool import Pool
 from thresher.engine.state import StreamState, Summary
 from thresher.engine.stream import Method, Position, stream
-from thresher.streams import Batch, Source
+from thresher.streams import Batch, BatchSource
 
 
 def best_start(
     method: Method,
     starts: Sequence[StreamState],
-    source: Source,
+    source: BatchSource,
     pool: Pool,
     n_passes: int,
 ) -> StreamState:

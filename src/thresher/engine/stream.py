@@ -5,6 +5,7 @@ have a fixed size and are merged in order, so the bits do not depend on where th
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import add
@@ -15,7 +16,7 @@ import numpy as np
 from thresher.engine.pool import Pool
 from thresher.engine.state import StreamState, Summary
 from thresher.linalg import has_gram, is_finite
-from thresher.streams import Batch, Source
+from thresher.streams import Batch, BatchSource
 
 OVERFLOW = (
     "The samples are too large or too small to compute with in their precision: squares overflow "
@@ -67,8 +68,8 @@ def advance(
 class Position:
     """Where a fit stands: which pass, which batch of it, and the losses that decide the end.
 
-    ``n_rows`` and ``batch_size`` are those of the array that is being read, zero for streams;
-    ``origin`` is its `thresher.streams.ArraySource.origin`.
+    ``n_rows`` (zero if nobody knows) and ``batch_size`` are those of the array or source that is
+    being read; ``origin`` is its `thresher.streams.ArraySource.origin`.
     """
 
     pass_index: int = 0
@@ -105,6 +106,8 @@ class Position:
 def check_origin(then: dict[str, str], now: dict[str, str]) -> None:
     """Refuse to go on with other data than a fit began with; old files do not tell which."""
     other = [name for name, value in now.items() if then.get(name, value) != value]
+    if then and set(then) != set(now):
+        other = ["the kind of data"]
     if other:
         raise ValueError(
             f"resume goes on with what fit was given, but {' and '.join(other)} changed since; "
@@ -119,7 +122,7 @@ Report = Callable[[StreamState, StreamState, Position, Batch, Summary], bool]
 def stream(
     method: Method,
     state: StreamState,
-    source: Source,
+    source: BatchSource,
     pool: Pool,
     report: Report,
     n_passes: int,
@@ -129,12 +132,13 @@ def stream(
     """Run passes until the mean loss settles, the passes are used up, or a report says stop."""
     position = Position() if position is None else position
     while position.pass_index < n_passes:
-        for batch in source.batches(position.pass_index, position.batch_index):
-            before = state
-            state, summary = advance(method, state, batch, pool)
-            position = position.after(summary, batch)
-            if report(before, state, position, batch, summary):
-                return
+        with closing(source.batches(position.pass_index, position.batch_index)) as batches:
+            for batch in batches:
+                before = state
+                state, summary = advance(method, state, batch, pool)
+                position = position.after(summary, batch)
+                if report(before, state, position, batch, summary):
+                    return
         last_mean = position.last_mean
         position = position.next_pass()
         # A tolerance of 0 never ends a fit, as in scikit-learn.

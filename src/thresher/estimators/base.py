@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from typing import Any, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import (
+    _check_n_features,
     _check_sample_weight,
     check_array,
     check_is_fitted,
@@ -19,6 +19,7 @@ from sklearn.utils.validation import (
 
 from thresher.encoding import BlockEncoder, CodingProblem, Status
 from thresher.engine import OnlineMethod, Pool, ProgressBar, StreamState, told_in_words
+from thresher.estimators.by_batch import ReadsSources, all_of, names_were_compared
 from thresher.estimators.coded_block import CodedBlock
 from thresher.estimators.containers import samples_like, samples_of
 from thresher.estimators.imputing import filled
@@ -28,7 +29,7 @@ from thresher.estimators.planned import PlannedModel
 from thresher.estimators.scoring import ScoresEntries
 from thresher.linalg import Array
 from thresher.penalties import Constrained
-from thresher.streams import Batch
+from thresher.streams import Batch, is_stream
 
 Result = TypeVar("Result")
 _CONVERGED = np.int8(Status.CONVERGED)
@@ -36,6 +37,7 @@ _CONVERGED = np.int8(Status.CONVERGED)
 
 class DictionaryModel(
     PlannedModel,
+    ReadsSources,
     ScoresEntries,
     KeepsParameters,
     ClassNamePrefixFeaturesOutMixin,
@@ -94,7 +96,9 @@ class DictionaryModel(
         plain = is_plain(X)
         checked: Any = X if plain else as_matrix(X, self, **checks)
         named = hasattr(self, "feature_names_in_")
-        if known and (not plain or named or X.shape[1] != self.n_features_in_):
+        if known and names_were_compared():
+            _check_n_features(self, X, reset=False)
+        elif known and (not plain or named or X.shape[1] != self.n_features_in_):
             validate_data(self, X, reset=False, skip_check_array=True)
         if not self._nonnegative:
             return checked
@@ -221,22 +225,28 @@ class DictionaryModel(
                 stacklevel=3,
             )
 
-    def transform(self, X: Any, entry_weight: Any = None) -> Array:
+    def transform(self, X: Any, entry_weight: Any = None, *, write: Any = None) -> Any:
         """Codes of samples, each row by itself, exact to ``tol``.
 
         Parameters
         ----------
-        X : array-like or CSR of shape (n, F)
+        X : array-like or CSR of shape (n, F), or a source (`thresher.open`)
             Nonnegative samples; NaN marks missing entries.
         entry_weight : array-like of shape (n, F), optional
             Weights of the entries, such as inverse variances.
+        write : path or array, optional
+            Where to put the codes, batch by batch: a ``.npy``, Parquet, Feather or CSV file, or an
+            array such as a memory map.
 
         Returns
         -------
         C : array of shape (n, K)
-            Codes, with ``C @ components_`` in the units of X.
+            Codes, with ``C @ components_`` in the units of X. Of a source, an iterable of such
+            arrays, one for each batch; with ``write``, what was written to.
         """
         self._check_is_fitted()
+        if write is not None or is_stream(X):
+            return self._by_batch("transform", X, write, entry_weight=entry_weight)
         X = self._checked(X, known=True)
 
         C = np.empty((X.shape[0], len(self.components_)), dtype=computing_dtype(X))
@@ -295,8 +305,14 @@ class DictionaryModel(
             )
         return codes
 
-    def score_samples(self, X: Any, entry_weight: Any = None) -> Array:
-        """Minus the loss of every sample: the lower, the less the dictionary explains it."""
+    def score_samples(self, X: Any, entry_weight: Any = None, *, write: Any = None) -> Any:
+        """Minus the loss of every sample: the lower, the less the dictionary explains it.
+
+        Sources and ``write`` are as in `transform`.
+        """
+        check_is_fitted(self, "components_")
+        if write is not None or is_stream(X):
+            return self._by_batch("score_samples", X, write, entry_weight=entry_weight)
         return self._scores(X, entry_weight, CodedBlock.loss)
 
     def objective_samples(self, X: Any, entry_weight: Any = None) -> Array:
@@ -316,7 +332,7 @@ class DictionaryModel(
         own, and more atoms always explain more: a grid search on it takes the smallest outlier
         weight and the most atoms that it is offered. Use `score_entries` for that.
         """
-        return float(np.mean(self.score_samples(X), dtype=np.float64))
+        return float(np.mean(all_of(self.score_samples(X)), dtype=np.float64))
 
     def calibrate(self, X: Any, false_alarm_rate: float = 0.01) -> Self:
         """Set `threshold_` so that normal samples are flagged at no more than the given rate.
@@ -326,7 +342,7 @@ class DictionaryModel(
         that probability, whatever the data's distribution. Use samples that `fit` has not seen.
         """
         check_parameter("false_alarm_rate", false_alarm_rate, RULES["false_alarm_rate"])
-        losses = np.sort(-self.score_samples(X))
+        losses = np.sort(-all_of(self.score_samples(X)))
         place = int(np.ceil((len(losses) + 1) * (1 - false_alarm_rate)))
         if place > len(losses):
             raise ValueError(
@@ -336,14 +352,19 @@ class DictionaryModel(
         self.threshold_ = float(losses[place - 1])
         return self
 
-    def is_anomaly(self, X: Any) -> NDArray[np.bool_]:
-        """Flag samples whose loss exceeds the threshold that `calibrate` set."""
+    def is_anomaly(self, X: Any, *, write: Any = None) -> Any:
+        """Flag samples whose loss exceeds the threshold that `calibrate` set.
+
+        Sources and ``write`` are as in `transform`.
+        """
         check_is_fitted(
             self, "threshold_", msg="Call calibrate with normal samples first: no threshold is set."
         )
+        if write is not None or is_stream(X):
+            return self._by_batch("is_anomaly", X, write)
         return np.asarray(-self.score_samples(X) > self.threshold_)
 
-    def impute(self, X: Any, bounds: Any = "seen") -> Any:
+    def impute(self, X: Any, bounds: Any = "seen", *, write: Any = None) -> Any:
         """A copy of the samples with missing entries (NaN) filled, as `set_output` wants it.
 
         Gaps of which nothing is known stay NaN, and one warning tells how many: those of samples
@@ -351,12 +372,16 @@ class DictionaryModel(
 
         Parameters
         ----------
-        X : array-like of shape (n, F)
+        X : array-like of shape (n, F), or a source (`thresher.open`)
         bounds : "seen", None, or pair of floats or of arrays of shape (F,)
             What is filled in lies between them: the range of each feature in the samples that the
             model learned from, no bounds, or your own.
+        write : path or array, optional
+            As in `transform`; pictures may also go to a video.
         """
         self._check_is_fitted()
+        if write is not None or is_stream(X):
+            return self._by_batch("impute", X, write, bounds=bounds)
         if sparse.issparse(X):
             raise TypeError("impute gives a dense array; pass a dense array with NaN in the gaps.")
         checked = self._checked(X, known=True)

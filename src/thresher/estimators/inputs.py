@@ -1,10 +1,13 @@
 """Samples as users have them, made a matrix: masks become gaps, other shapes get a sentence."""
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_array
+
+from thresher.streams import Source
 
 # float32 and float16, whole numbers of one and two bytes, and flags; to ask for names takes long.
 _SMALL_TYPES = "feBbHh?"
@@ -40,6 +43,13 @@ def as_matrix(X: Any, estimator: Any, **checks: Any) -> Any:
     """
     X = unmasked(X)
     name = type(estimator).__name__
+    if isinstance(X, Source):
+        raise TypeError(
+            f"{name} takes an array here, not a source: give one batch, or all samples with "
+            "source.load(); models whose names begin with Online fit sources batch by batch."
+        )
+    if isinstance(X, str | Path):
+        raise TypeError(f"{name} takes samples, not a path; give thresher.open({str(X)!r}).")
     if isinstance(X, list | tuple):
         X = _from_lists(X, name)
     _check_dimensions(X, name)

@@ -7,10 +7,9 @@ from thresher.engine import OnlineMethod
 from thresher.engine.first_batch import is_mostly_zero
 from thresher.estimators.divergence import DivergenceModel
 from thresher.learning import FixedWeight, Forgetting
-from thresher.linalg import Array
 from thresher.losses import L1Distance
 from thresher.solvers import DivergenceSolver
-from thresher.streams import Batch
+from thresher.streams import Batch, is_stream
 
 SEPARABLE = (
     "words occur with few atoms, so that curvatures differ from atom to atom; one for all of them "
@@ -55,10 +54,12 @@ class L1Model(DivergenceModel):
         # As published: the distance itself, kinks and all.
         return replace(method, dictionary_loss=None, outlier_weight=FixedWeight(1.0))
 
-    def score_samples(self, X: Any, entry_weight: Any = None) -> Array:
+    def score_samples(self, X: Any, entry_weight: Any = None, *, write: Any = None) -> Any:
         """``−(‖p − cD‖₁ + λ‖c‖₁)`` of every document, at its exact codes.
 
         A document is novel if this falls below −ζ (paper B, Algorithm 4). Zero codes are always
         possible, so that no document of sum one scores below −1.
         """
+        if write is not None or is_stream(X):
+            return super().score_samples(X, entry_weight, write=write)
         return -self.objective_samples(X, entry_weight)

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Self
 
@@ -26,11 +26,11 @@ from thresher.engine import (
     stream,
     told_in_words,
 )
+from thresher.estimators.checked_source import CheckedSource
 from thresher.estimators.guard import Attempt, unchanged_if_refused
 from thresher.estimators.learned import LearnedModel
-from thresher.estimators.robust import is_stream
 from thresher.linalg import Array, length
-from thresher.streams import ArraySource, Batch, IterableSource, Source
+from thresher.streams import ArraySource, Batch, BatchSource, Source, as_source, is_stream
 
 _PASSES_FOR_ARRAYS = 10
 _PASSES_FOR_A_START = 3
@@ -55,15 +55,16 @@ class OnlineModel(LearnedModel):
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, entry_weight: Any = None
     ) -> Self:
-        """Learn from an array, in passes, or from a stream, in one.
+        """Learn from an array, in passes, or from a source, in one or in ``n_passes``.
 
         What is refused leaves the model as it was; a bad batch in the middle of a stream leaves it
         as it was before that batch.
 
         Parameters
         ----------
-        X : array-like or CSR of shape (n, F), or an iterable of such arrays
-            Nonnegative samples; NaN marks missing entries.
+        X : array-like or CSR of shape (n, F), a source, or an iterable of such arrays
+            Nonnegative samples; NaN marks missing entries. `thresher.open` makes sources of files;
+            they are read in their order unless they are ``shuffled``.
         y : ignored
         sample_weight : array-like of shape (n,), optional
             Two equals two copies of the sample.
@@ -74,25 +75,17 @@ class OnlineModel(LearnedModel):
         self._check_parameters()
         begin_callbacks(self)
         if is_stream(X):
-            if sample_weight is not None or entry_weight is not None:
-                raise ValueError(
-                    "Weights cannot be matched to a stream; call partial_fit with each batch and "
-                    "its weights instead."
-                )
-            if self.n_starts > 1:
-                raise ValueError(
-                    f"n_starts={self.n_starts} reads the samples several times, and a stream is "
-                    "read once; give an array, or n_starts=1."
-                )
-            return self._fit_stream(X)
+            self._refuse_weights(sample_weight, entry_weight)
+            return self._fit_source(as_source(X))
         samples = self._checked(X, known=False)
         seed = self._draw_seed()
         source = self._source(self._batch(samples, sample_weight, entry_weight), seed)
-        state = self._begin(next(source.batches(0, 0)), seed, in_order=not self.shuffle)
+        first = next(source.batches(0, 0))
+        state = self._begin(first, seed, in_order=not self.shuffle)
         self._check_weights(state, source.entry_weight)
         started = time.perf_counter()
         if self.n_starts > 1:
-            state = self._best_start(source, state)
+            state = self._best_start(source, state, first, in_order=not self.shuffle)
         with unchanged_if_refused(self) as attempt:
             self._learn_features(X)
             self._forget_everything()
@@ -105,7 +98,7 @@ class OnlineModel(LearnedModel):
     def resume(
         self, X: Any, y: Any = None, sample_weight: Any = None, entry_weight: Any = None
     ) -> Self:
-        """Go on with a `fit` that was interrupted, on the same array.
+        """Go on with a `fit` that was interrupted, on the same array or source.
 
         After a `KeyboardInterrupt`, or after loading a checkpoint of a run that was killed, this
         gives the same bits as the run would have given.
@@ -115,6 +108,9 @@ class OnlineModel(LearnedModel):
         self._check_goes_on()
         begin_callbacks(self, self._state.n_samples)
         position = self._position
+        if is_stream(X):
+            self._refuse_weights(sample_weight, entry_weight)
+            return self._resume_source(as_source(X), position)
         samples = self._checked(X, known=True)
         if (samples.shape[0], self.batch_size) != (position.n_rows, position.batch_size):
             raise ValueError(
@@ -155,36 +151,84 @@ class OnlineModel(LearnedModel):
 
     # ------------------------------------------------------------------- details
 
-    def _fit_stream(self, arrays: Iterable[Any]) -> Self:
-        chunks = iter(arrays)
-        try:
-            head = next(chunks)
-        except StopIteration:
-            raise ValueError("The stream is empty; give it at least one batch.") from None
-        first = self._checked(head, known=False)
-
-        def checked() -> Iterator[Any]:
-            yield first
-            for chunk in chunks:
-                yield self._checked(chunk, known=True)
-
-        state = self._begin(Batch(first[: self.batch_size]), self._draw_seed())
+    def _fit_source(self, given: Source) -> Self:
+        source = self._sized(given)
+        n_passes = 1 if self.n_passes is None else self.n_passes
+        if given.reader.once and max(n_passes, self.n_starts) > 1:
+            raise ValueError(
+                f"n_passes={n_passes} and n_starts={self.n_starts} read the samples several times, "
+                "and this stream is read once; give a function that makes it, or a file "
+                "(thresher.open)."
+            )
+        learning = CheckedSource(source, lambda piece: self._piece(piece, known=True))
+        head = learning.first()
+        if head is None:
+            raise ValueError("The stream is empty; give it at least one batch.")
+        first = self._piece(head, known=False)
+        in_order = not source.window
+        state = self._begin(first, self._draw_seed(), in_order)
+        started = time.perf_counter()
+        if self.n_starts > 1:
+            looking = CheckedSource(source, lambda piece: self._piece(piece, known=False))
+            state = self._best_start(looking, state, first, in_order)
         with unchanged_if_refused(self) as attempt:
             self._learn_features(head)
+            if source.names is not None:
+                self.feature_names_in_ = np.array(source.names, dtype=object)
             self._forget_everything()
-            self._adopt(state, Position())
-            source = IterableSource(checked(), self.batch_size)
-            return self._run(source, Position(), attempt, in_order=True, n_passes=1)
+            self._seconds = time.perf_counter() - started
+            self._adopt(state, self._place_in(source))
+            return self._run(learning, self._position, attempt, in_order, n_passes, keep=True)
 
-    def _best_start(self, source: ArraySource, first: StreamState) -> StreamState:
+    def _resume_source(self, given: Source, position: Position) -> Self:
+        source = self._sized(given)
+        if source.reader.live:
+            raise ValueError(
+                "What is live does not come again, so there is nothing to resume; call partial_fit "
+                "with each batch of it to go on."
+            )
+        now = self._place_in(source)
+        if (now.n_rows, now.batch_size) != (position.n_rows, position.batch_size):
+            raise ValueError(
+                f"resume needs the source and the batch size that fit had ({position.n_rows or '?'}"
+                f" samples in batches of {position.batch_size}); got {now.n_rows or '?'} in batches"
+                f" of {now.batch_size}. To learn from other data, call partial_fit."
+            )
+        check_origin(position.origin, now.origin)
+        self._check_names(source)
+        n_passes = 1 if self.n_passes is None else self.n_passes
+        learning = CheckedSource(source, lambda piece: self._piece(piece, known=True))
+        with unchanged_if_refused(self) as attempt:
+            return self._run(learning, position, attempt, not source.window, n_passes, keep=True)
+
+    def _sized(self, source: Source) -> Source:
+        """With the batch size of the source, or else of the model."""
+        return source.sized(getattr(self, "n_components", None) or 10, self.batch_size)
+
+    def _place_in(self, source: Source) -> Position:
+        size = source.batch_size
+        assert isinstance(size, int)
+        return Position(n_rows=source.n_samples or 0, batch_size=size, origin=source.origin())
+
+    def _piece(self, piece: Any, known: bool) -> Batch:
+        return self._batch(self._checked(piece, known=known), None, None)
+
+    def _refuse_weights(self, sample_weight: Any, entry_weight: Any) -> None:
+        if sample_weight is not None or entry_weight is not None:
+            raise ValueError(
+                "Weights cannot be matched to a stream; call partial_fit with each batch and "
+                "its weights instead."
+            )
+
+    def _best_start(
+        self, source: BatchSource, first: StreamState, batch: Batch, in_order: bool
+    ) -> StreamState:
         """The best of several first dictionaries; all else that is random stays."""
-        batch = next(source.batches(0, 0))
         seeds = np.random.default_rng([first.seed, 4]).integers(2**31 - 1, size=self.n_starts - 1)
         others = [
-            replace(self._begin(batch, int(seed), not self.shuffle), seed=first.seed)
-            for seed in seeds
+            replace(self._begin(batch, int(seed), in_order), seed=first.seed) for seed in seeds
         ]
-        method = self._planned(len(first.D), not self.shuffle).begun_with(first).method
+        method = self._planned(len(first.D), in_order).begun_with(first).method
         n_passes = min(_PASSES_FOR_A_START, self._n_passes())
         with Pool(self.n_jobs) as pool:
             return best_start(method, [first, *others], source, pool, n_passes)
@@ -205,11 +249,12 @@ class OnlineModel(LearnedModel):
 
     def _run(
         self,
-        source: Source,
+        source: BatchSource,
         position: Position,
         attempt: Attempt,
         in_order: bool,
         n_passes: int | None = None,
+        keep: bool = False,
     ) -> Self:
         if n_passes is None:
             n_passes = self._n_passes()
@@ -236,8 +281,8 @@ class OnlineModel(LearnedModel):
                 self._seconds = already + time.perf_counter() - started
                 row = self._record(before, after, position, batch, summary)
                 bar.update(after.n_samples - seen_before, f"loss {row.loss:.4g}")
-                # What came before a bad batch of a stream cannot be had again.
-                attempt.keep = source.n_samples is None
+                # What came before a bad batch of a source was long to read, or is gone.
+                attempt.keep = keep
                 step = Step(row, self.components_, self)
                 reached, stopped = position, attempt.stops(callbacks, step)
                 return stopped

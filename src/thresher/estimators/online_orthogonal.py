@@ -20,7 +20,7 @@ from thresher.learning import (
 from thresher.linalg import Array, block_slices
 from thresher.sets import ConvexSet, Reals
 from thresher.solvers import ORTHOGONAL_SOLVERS, named_solver
-from thresher.streams import Batch
+from thresher.streams import Batch, is_stream
 
 _STARTS = ("samples", "random", "pca")
 
@@ -243,17 +243,21 @@ class OnlineOrthogonalDictionary(OnlineModel):
             yield rows, *code(rows)
 
     @told_in_words()
-    def transform(self, X: Any, entry_weight: Any = None) -> Array:
+    def transform(self, X: Any, entry_weight: Any = None, *, write: Any = None) -> Any:
         """Codes of samples, ``y Dᵀ`` or those of (23), of which the ``n_nonzero`` largest are kept.
 
         Parameters
         ----------
-        X : array-like or CSR of shape (n, N)
+        X : array-like or CSR of shape (n, N), or a source (`thresher.open`)
             Samples; NaN marks missing entries.
         entry_weight : array-like of shape (n, N), optional
             Zero marks missing entries too, one the others.
+        write : path or array, optional
+            Where to put the codes, batch by batch, as in `OnlineRobustNMF.transform`.
         """
         check_is_fitted(self, "components_")
+        if write is not None or is_stream(X):
+            return self._by_batch("transform", X, write, entry_weight=entry_weight)
         X = self._checked(X, known=True)
         N = len(self.components_)
         method = self._method()
@@ -264,9 +268,11 @@ class OnlineOrthogonalDictionary(OnlineModel):
         return C
 
     @told_in_words()
-    def score_samples(self, X: Any, entry_weight: Any = None) -> Array:
+    def score_samples(self, X: Any, entry_weight: Any = None, *, write: Any = None) -> Any:
         """Minus half of the squares that the largest codes leave out of every sample."""
         check_is_fitted(self, "components_")
+        if write is not None or is_stream(X):
+            return self._by_batch("score_samples", X, write, entry_weight=entry_weight)
         X = self._checked(X, known=True)
         method = self._method()
         atoms, _ = method.atoms(self._state)
@@ -275,7 +281,7 @@ class OnlineOrthogonalDictionary(OnlineModel):
 
     def objective_samples(self, X: Any, entry_weight: Any = None) -> Array:
         """Half of the squares that the largest codes leave out: codes cost nothing."""
-        return -self.score_samples(X, entry_weight)
+        return -np.asarray(self.score_samples(X, entry_weight))
 
     def certificates(self, X: Any, C: Any, entry_weight: Any = None) -> Array:
         """How far given codes are from those of `transform`, relative to their length."""

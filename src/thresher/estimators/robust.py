@@ -1,6 +1,5 @@
 """What the robust models share: parameters that name outliers, and the separation itself."""
 
-from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +23,7 @@ from thresher.estimators.registry import (
 from thresher.learning import Forgetting, QuadraticLearner, SurrogateLearner
 from thresher.linalg import Array
 from thresher.solvers import AS_PUBLISHED, Solver, name_of
+from thresher.streams import is_stream
 
 
 class Separation(NamedTuple):
@@ -35,13 +35,6 @@ class Separation(NamedTuple):
     """What was set aside; zero in most places."""
     codes: Any
     """Codes of the samples."""
-
-
-def is_stream(X: Any) -> bool:
-    """Whether X is an iterable of arrays rather than an array, a list or a data frame."""
-    if hasattr(X, "shape") or hasattr(X, "__array__") or isinstance(X, list | tuple | str | bytes):
-        return False
-    return isinstance(X, Iterable) and not hasattr(X, "__len__")
 
 
 _QUADRATIC = (
@@ -111,31 +104,39 @@ class RobustModel(DictionaryModel):
         return self._fitted_method().threshold(self._state) * self._state.unit
 
     def separate(
-        self, X: Any, *, low_rank: Array | None = None, outliers: Array | None = None
-    ) -> Separation | Iterator[Separation]:
+        self,
+        X: Any,
+        *,
+        low_rank: Array | None = None,
+        outliers: Array | None = None,
+        write: Any = None,
+    ) -> Any:
         """Take samples apart into what the dictionary explains and outliers.
 
         Parameters
         ----------
-        X : array-like of shape (n, F), or an iterable of such arrays
-            From an iterable (a stream), batches are separated as they come, and yielded.
+        X : array-like of shape (n, F), or a source (`thresher.open`)
+            From a source, or any iterable of arrays, batches are separated as they come.
         low_rank, outliers : arrays of shape (n, F), optional
             Where to write, such as memory maps for results that do not fit in memory.
+        write : mapping, optional
+            Where to put ``low_rank``, ``outliers`` and ``codes``, or some of them, batch by batch:
+            paths (``.npy``, Parquet, Feather, CSV; video if samples are pictures) or arrays.
 
         Returns
         -------
-        Separation, or an iterator of them
-            ``low_rank``, ``outliers`` and ``codes``, as `set_output` wants them. An outlier of a
-            missing entry is zero.
+        Separation, or an iterable of them
+            ``low_rank``, ``outliers`` and ``codes``, as `set_output` wants them; of a source, one
+            for each batch. An outlier of a missing entry is zero. With ``write``, the paths.
         """
         check_is_fitted(self, "components_")
-        if is_stream(X):
+        if write is not None or is_stream(X):
             if low_rank is not None or outliers is not None:
                 raise ValueError(
-                    "A stream yields its separations one by one; write each where you want it, "
-                    "and leave low_rank and outliers out."
+                    "A stream yields its separations one by one; leave low_rank and outliers out, "
+                    "and say where to with write={'low_rank': ..., 'outliers': ...}."
                 )
-            return (self._separate(batch, None, None) for batch in X)
+            return self._by_batch("separate", X, write)
         return self._separate(X, low_rank, outliers)
 
     def _separate(self, X: Any, low_rank: Array | None, outliers: Array | None) -> Separation:

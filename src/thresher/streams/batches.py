@@ -1,6 +1,6 @@
-"""Mini-batches from arrays, in memory or mapped into it, and from any iterable of arrays."""
+"""Mini-batches, and arrays as a source of them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -62,14 +62,14 @@ class Batch:
         return float(self.sample_weight.sum())
 
 
-class Source(Protocol):
-    """Something that can be read in passes, each from any batch on."""
+class BatchSource(Protocol):
+    """What the engine learns from: read in passes, each from any batch on."""
 
     @property
     def n_samples(self) -> int | None:
         """Samples in a pass, or None if nobody knows."""
 
-    def batches(self, pass_index: int, skip: int) -> Iterator[Batch]:
+    def batches(self, pass_index: int, skip: int) -> Generator[Batch]:
         """Yield the batches of a pass after the first ``skip`` batches."""
 
 
@@ -102,7 +102,7 @@ class ArraySource:
             "shuffle": str(bool(self.shuffle)),
         }
 
-    def batches(self, pass_index: int, skip: int) -> Iterator[Batch]:
+    def batches(self, pass_index: int, skip: int) -> Generator[Batch]:
         """Cut the rows into batches; the last may be smaller."""
         n = self.n_samples
         order = None
@@ -114,28 +114,6 @@ class ArraySource:
             yield Batch(
                 self.X[rows], _take(self.sample_weight, rows), _take(self.entry_weight, rows)
             )
-
-
-@dataclass(frozen=True)
-class IterableSource:
-    """One pass over any iterable of arrays; large ones are cut into batches."""
-
-    arrays: Iterable[Any]
-    batch_size: int
-
-    @property
-    def n_samples(self) -> None:
-        """Unknown before the end."""
-        return None
-
-    def batches(self, pass_index: int, skip: int) -> Iterator[Batch]:
-        """Take arrays as they come."""
-        number = 0
-        for array in self.arrays:
-            for start in range(0, array.shape[0], self.batch_size):
-                if number >= skip:
-                    yield Batch(array[start : start + self.batch_size])
-                number += 1
 
 
 def _take(values: Array | None, rows: Any) -> Array | None:

@@ -1,12 +1,15 @@
-"""A short text that tells one array from another."""
+"""A short text that tells one array, or one file, from another."""
 
 import zlib
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 _ROWS = 4096  # in memory at a time; by judgement
+_BYTES = 1 << 16  # of a file, at three places; by judgement
 
 
 def fingerprint(values: Any) -> str:
@@ -29,3 +32,24 @@ def fingerprint(values: Any) -> str:
             rows: Any = np.ascontiguousarray(part[start : start + _ROWS])
             crc = zlib.crc32(rows, crc)
     return f"{values.dtype} {values.shape} {crc:08x}"
+
+
+def file_fingerprint(path: Path) -> str:
+    """Size of a file, and a CRC-32 of some of its bytes; all may be too many."""
+    size, crc = path.stat().st_size, 0
+    with path.open("rb") as file:
+        for start in (0, size // 2, max(size - _BYTES, 0)):
+            file.seek(start)
+            crc = zlib.crc32(file.read(_BYTES), crc)
+    return f"{size} bytes {crc:08x}"
+
+
+def files_fingerprint(paths: Sequence[Path], read: Sequence[Any] = ()) -> str:
+    """One text for some files, whatever folder they are in, and what is ``read`` of them."""
+    parts = [f"{path.name} {file_fingerprint(path)}" for path in paths]
+    told = file_fingerprint(paths[0]) if len(paths) == 1 else f"{len(paths)} files {_crc(parts)}"
+    return f"{told}, {len(read)} columns {_crc(read)}" if read else told
+
+
+def _crc(parts: Sequence[Any]) -> str:
+    return f"{zlib.crc32(chr(0).join(map(str, parts)).encode()):08x}"

@@ -11,6 +11,7 @@ import numpy as np
 
 from thresher.estimators import load, save
 from thresher.persistence import FileError
+from thresher.streams import as_source
 from thresher.testing.damage import damaged
 from thresher.testing.data import planted, ready, start, takes, threads_used
 
@@ -42,11 +43,16 @@ def check_uneven_batches(estimator: Any) -> None:
 
 
 def check_stream_is_array(estimator: Any) -> None:
-    """A generator of arrays teaches what the array would, in one pass."""
+    """A generator of arrays, or a source, teaches what the array would, in one pass."""
     X = planted(300)
     array = ready(estimator, shuffle=False, n_passes=1).fit(X)
-    stream = ready(estimator).fit(X[i : i + 64] for i in range(0, 300, 64))
+    stream = ready(estimator, n_passes=1).fit(X[i : i + 64] for i in range(0, 300, 64))
     np.testing.assert_array_equal(array.components_, stream.components_)
+    source = as_source(X).in_batches(64)
+    model = ready(estimator, n_passes=1).fit(source)
+    np.testing.assert_array_equal(array.components_, model.components_)
+    codes = np.concatenate(list(model.transform(source)))
+    np.testing.assert_allclose(codes, model.transform(X), rtol=1e-7, atol=1e-9 * codes.max())
 
 
 def check_order_within_a_batch(estimator: Any) -> None:

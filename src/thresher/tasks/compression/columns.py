@@ -10,16 +10,11 @@ bytes, to round an id destroys it: in doubt, text.
 import re
 from itertools import pairwise
 
-from thresher.tasks.compression.dialect import Records
+from thresher.streams.csv_cells import is_missing, plain
+from thresher.streams.csv_records import Records
 
-_MISSING = {"", "na", "nan", "null", "none"}
 MOST_DIGITS = 15
 """Digits of a decimal number that every double gives back; a bound of IEEE 754."""
-_FORMS = {
-    mark: re.compile(rf"[+-]?([0-9]+{mark}?[0-9]*|{mark}[0-9]+)(e[+-]?[0-9]+)?|[+-]?inf(inity)?")
-    for mark in (r"\.", ",")
-}
-_GROUPS = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")
 
 # In any name, such as "Start time" or "sensor_id".
 _WORDS = {"time", "date", "datetime", "timestamp", "epoch", "id", "uid", "uuid", "guid"}
@@ -28,39 +23,6 @@ _WORDS |= {"datum", "zeit", "uhrzeit", "zeitstempel", "fecha", "heure", "czas"}
 _NAMES = {"", "index", "row", "key", "code", "name", "number", "no", "nr", "serial", "ts", "unix"}
 _NAMES |= {"utc", "year", "month", "day", "hour", "minute", "second", "hora", "stunde", "jahr"}
 _NAMES |= {"station", "sensor", "device", "node", "site", "zip", "postcode", "plz"}
-
-
-def is_missing(cell: str) -> bool:
-    """Whether a cell says that there is no value."""
-    return cell.strip().lower() in _MISSING
-
-
-def is_number(cell: str) -> bool:
-    """Whether a cell is a number, with a point or a comma."""
-    return any(form.fullmatch(_plain(cell)) for form in _FORMS.values())
-
-
-def decimal_marks(records: Records) -> tuple[str, list[bool]]:
-    """The decimal mark of the file, and for each column whether it has numbers alone.
-
-    In a file with decimal commas a point may separate thousands, and in one without, so may a
-    comma: such columns are taken as text.
-    """
-    columns = [
-        [_plain(c) for c in column if not is_missing(c)]
-        for column in zip(*records.rows, strict=True)
-    ]
-    points = [all(_FORMS[r"\."].fullmatch(c) for c in column) for column in columns]
-    commas = [
-        not has_points and all(_FORMS[","].fullmatch(c) for c in column)
-        for column, has_points in zip(columns, points, strict=True)
-    ]
-    some = [cell for column, comma in zip(columns, commas, strict=True) if comma for cell in column]
-    is_certain = records.dialect.delimiter == ";" or not all(map(_may_be_thousands, some))
-    if not (any(commas) and is_certain):
-        return ".", points
-    whole = [p and not any("." in c for c in col) for col, p in zip(columns, points, strict=True)]
-    return ",", [comma or p for comma, p in zip(commas, whole, strict=True)]
 
 
 def label_columns(records: Records, numeric: list[bool]) -> list[bool]:
@@ -88,7 +50,7 @@ def value_of(cell: str, decimal: str) -> float:
 
 def decimals_of(column: list[str], decimal: str) -> int | None:
     """The most digits after the mark; None if some number has an exponent, or very many digits."""
-    cells = [_plain(cell) for cell in column if not is_missing(cell)]
+    cells = [plain(cell) for cell in column if not is_missing(cell)]
     most = max((len(cell.partition(decimal)[2]) for cell in cells), default=0)
     return None if most > MOST_DIGITS or any("e" in cell for cell in cells) else most
 
@@ -103,17 +65,9 @@ def cell_of(value: float, decimals: int | None, decimal: str) -> str:
     return text if decimal == "." else text.replace(".", decimal)
 
 
-def _plain(cell: str) -> str:
-    return cell.strip().lower()
-
-
-def _may_be_thousands(cell: str) -> bool:
-    return "," not in cell or _GROUPS.fullmatch(cell) is not None
-
-
 def _is_spelled(column: tuple[str, ...]) -> bool:
     """Zeros in front, or digits that a double does not hold: a spelling, not a size."""
-    for cell in map(_plain, column):
+    for cell in map(plain, column):
         whole = re.match("[0-9]*", cell.lstrip("+-"))
         digits = whole[0] if whole else ""
         if (len(digits) > 1 and digits[0] == "0") or len(digits) > MOST_DIGITS:

@@ -10,16 +10,15 @@ from typing import Any
 import numpy as np
 
 from thresher.linalg import Array
+from thresher.streams.csv_cells import decimal_marks, is_number
+from thresher.streams.csv_records import DELIMITERS, NEWLINES, Dialect, read_records
 from thresher.tasks.compression.columns import (
     MOST_DIGITS,
     cell_of,
-    decimal_marks,
     decimals_of,
-    is_number,
     label_columns,
     value_of,
 )
-from thresher.tasks.compression.dialect import DELIMITERS, NEWLINES, Dialect, read_records
 from thresher.tasks.compression.labels import packed_labels, unpacked_labels
 from thresher.tasks.compression.packet import PacketError
 

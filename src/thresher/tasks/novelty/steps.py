@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime
 from pathlib import Path
@@ -12,6 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from thresher.estimators.parameters import require_positive
+from thresher.streams import Source
+from thresher.streams.json_lines import json_records
 from thresher.tasks.text.documents import is_table
 
 EVERY = ("day", "week", "month")
@@ -36,8 +36,9 @@ def document_steps(
 
     Parameters
     ----------
-    source : path, data frame, table of counts, list or iterator
-        A file of JSON lines (may end in .gz), a data frame, records (dicts), texts, or counts.
+    source : path, source, data frame, table of counts, list or iterator
+        A file of JSON lines (may end in .gz or .zst), a source of texts (`thresher.open`), a data
+        frame, records (dicts), texts, or counts.
     size : int
         Documents in a step, if no date is given.
     text : str
@@ -84,6 +85,8 @@ def document_steps(
 def _records(source: Any) -> Iterable[Any]:
     if isinstance(source, str | Path):
         return _json_lines(Path(source))
+    if isinstance(source, Source):
+        return (text for batch in source for text in batch)
     if hasattr(source, "to_dict") and hasattr(source, "columns"):
         return (
             dict(zip(source.columns, row, strict=True)) for row in source.itertuples(index=False)
@@ -96,17 +99,7 @@ def _json_lines(path: Path) -> Iterator[Any]:
         raise ValueError(
             f"There is no file {path}; give a file of JSON lines, or a list of documents."
         )
-    opener: Any = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "rt", encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            try:
-                yield json.loads(line)
-            except json.JSONDecodeError as error:
-                raise ValueError(
-                    f"Line {number} of {path} is not JSON ({error.msg}); write one object a line."
-                ) from error
+    return (record for _, record in json_records(path, str(path)))
 
 
 def _text_of(record: Any, text: str) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from numbers import Number
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from thresher.estimators.inputs import unmasked
+from thresher.streams.pieces import cut, length
 
 
 def is_table(documents: Any) -> bool:
@@ -29,43 +30,29 @@ def batches_of_stream(documents: Iterable[Any], size: int, first_size: int) -> I
     size, first_size : int
         Documents in a batch, and in the first one.
     """
-    held: list[Any] = []
-    n_held, n_given, wanted = 0, 0, first_size
-    for item in documents:
-        part = _part_of_stream(item, n_given)
-        if held and is_table(part) != is_table(held[0]):
-            raise ValueError("A stream must have either texts or counts all through.")
-        if _length(part) == 0:
-            continue
-        held.append(part)
-        n_held, n_given = n_held + _length(part), n_given + _length(part)
-        if n_held < wanted:
-            continue
-        joined, start = _joined(held), 0
-        while n_held - start >= wanted:
-            yield joined[start : start + wanted]
-            start, wanted = start + wanted, size
-        held, n_held = [joined[start:]] if start < n_held else [], n_held - start
-    if held:
-        yield _joined(held)
+    return cut(_parts_of_stream(documents), size, first_size)
 
 
 def batches_of(documents: Any, size: int) -> Iterator[Any]:
     """Rows of a table, or texts of a list, in batches."""
-    for start in range(0, _length(documents), size):
+    for start in range(0, length(documents), size):
         yield documents[start : start + size]
 
 
-def _joined(parts: Sequence[Any]) -> Any:
-    if is_table(parts[0]):
-        if len({part.shape[1] for part in parts}) > 1:
+def _parts_of_stream(documents: Iterable[Any]) -> Iterator[Any]:
+    """Lists of texts or tables of one width, not both."""
+    kind, n_given = None, 0
+    for item in documents() if callable(documents) else documents:
+        part = _part_of_stream(item, n_given)
+        width = part.shape[1] if is_table(part) else 0
+        if kind is None:
+            kind = width
+        if bool(kind) != bool(width):
+            raise ValueError("A stream must have either texts or counts all through.")
+        if kind != width:
             raise ValueError("All tables of a stream need the same columns, one for each word.")
-        return sparse.vstack(parts, format="csr")
-    return [text for part in parts for text in part]
-
-
-def _length(documents: Any) -> int:
-    return int(documents.shape[0]) if is_table(documents) else len(documents)
+        n_given += length(part)
+        yield part
 
 
 def as_csr(table: Any) -> Any:

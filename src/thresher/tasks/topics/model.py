@@ -14,10 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from thresher.estimators import OnlineNMF
 from thresher.estimators.parameters import KeepsParameters, check_parameters, require_positive
-from thresher.estimators.robust import is_stream
 from thresher.linalg import Array
 from thresher.metrics import TopicCoherence, topic_coherence
 from thresher.persistence import Contents
+from thresher.streams import is_stream
 from thresher.tasks.text.documents import batches_of, batches_of_stream
 from thresher.tasks.text.tfidf import TfIdf
 from thresher.tasks.text.words import WordCounter, learn_words

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from thresher import __version__
-from thresher.estimators.robust import is_stream
 from thresher.linalg import Array
 from thresher.plotting import bar_panels, share_bars, to_png
 from thresher.report import Report
+from thresher.streams import is_stream
 from thresher.tasks.text.documents import as_texts, is_table
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 DELIMITERS = {"\t": "tabs", ";": "semicolons", ",": "commas"}
 NEWLINES = ("\n", "\r\n", "\r")
@@ -58,9 +58,9 @@ def read_records(path: Path) -> Records:
         raise ValueError(f"{path} is not a text file in UTF-8; save it as CSV in UTF-8.")
     bom, text = text.startswith("\ufeff"), text.removeprefix("\ufeff")
     if not text.strip():
-        raise ValueError(f"{path} is empty; nothing to compress.")
+        raise ValueError(f"{path} is empty; there is nothing to read.")
     newline = re.search("\r\n|\n|\r", text)
-    delimiter, records = _split(path, text)
+    delimiter, records = split_cells(path, text)
     at = next(i for i, (_, cells) in enumerate(records) if cells)
     header, below = records[at][1], records[at + 1 :]
     blank, rows = list(range(at)), []
@@ -77,7 +77,7 @@ def read_records(path: Path) -> Records:
             )
         rows.append(row)
     if not rows:
-        raise ValueError(f"{path} has no rows below its header; nothing to compress.")
+        raise ValueError(f"{path} has no rows below its header; there is nothing to read.")
     ended = len(header) == 1 or text[-1] in "\r\n"
     dialect = Dialect(delimiter, newline[0] if newline else "\n", ".", bom, ended)
     return Records(dialect, header, rows, blank)
@@ -87,7 +87,7 @@ Numbered = list[tuple[int, list[str]]]
 """Lines in cells, each with the number of the line in the file."""
 
 
-def _split(path: Path, text: str) -> tuple[str, Numbered]:
+def split_cells(name: Any, text: str) -> tuple[str, Numbered]:
     """The delimiter, and the cells that it gives."""
     widest, best, broken = 0, (",", Numbered()), None
     for delimiter in DELIMITERS:
@@ -106,7 +106,7 @@ def _split(path: Path, text: str) -> tuple[str, Numbered]:
     if not widest:
         line = broken.line if broken else 1
         raise ValueError(
-            f"The quotes of the record at line {line} of {path} do not match: a quoted cell ends "
+            f"The quotes of the record at line {line} of {name} do not match: a quoted cell ends "
             "with a quote, and a quote within it is doubled."
         )
     return best
