@@ -176,10 +176,11 @@ def encode_rows(rows, problem, n_rough, C, limits, outcome):  # type: ignore[no-
 
 
 @kernel
-def rough_rows(rows, problem, n_steps, C):  # type: ignore[no-untyped-def]
+def rough_rows(rows, problem, n_steps, C, products):  # type: ignore[no-untyped-def]
     """A few expectation steps for every row, from even codes: good enough to learn from.
 
-    All but the first and the last go half as far again.
+    All but the first and the last go half as far again. ``products`` are ``C D`` at the nonzeros,
+    which sums over the block need next.
     """
     indptr, indices, data = rows
     Dt, s, alpha, l2 = problem
@@ -208,7 +209,7 @@ def rough_rows(rows, problem, n_steps, C):  # type: ignore[no-untyped-def]
         x, y, w = all_x[:width], all_y[:width], all_w[:width]
         total, peak = gather(indices[begin:end], data[begin:end], Dt, inverse, B, x)
         if not x.sum() > zero:
-            c[:] = zero
+            c[:], products[begin:end] = zero, zero
             continue
         floor = peak * T.type(FLOOR)
         for k in range(K):
@@ -218,5 +219,7 @@ def rough_rows(rows, problem, n_steps, C):  # type: ignore[no-untyped-def]
             powers(x, y, alpha, w)
             scores(B, w, every, K, rho)
             expectation(z, rho, alpha, ridge, l2, total, 0 < step < n_steps - 1)
+        predict(z, every, K, B, zero, y)
+        products[begin:end] = y[: end - begin]
         for k in range(K):
             c[k] = z[k] * inverse[k]

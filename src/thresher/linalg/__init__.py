@@ -1,6 +1,6 @@
 """Dense, sparse and masked access to samples, written once; polar factors, rotations."""
 
-from thresher.linalg.arrays import Array, has_gram, range_of_powers
+from thresher.linalg.arrays import Array, has_gram, range_of_powers, squared_lengths
 from thresher.linalg.blocks import (
     block_slices,
     load_block,
@@ -33,6 +33,7 @@ __all__ = [
     "range_of_powers",
     "rows_per_block",
     "sparse_block_slices",
+    "squared_lengths",
     "thinned",
     "turned_by_whole_givens",
     "without_traces",
