@@ -229,7 +229,7 @@ class SparseFit(Fit):
     """Of a CSR block without gaps, for losses that say `stays_sparse`.
 
     ``transposed`` is Dᵀ in memory order, ``row_sums`` the sums of the atoms, and ``gram`` gives
-    D Dᵀ, which only the squared loss needs.
+    D Dᵀ, which only the squared loss needs; ``products`` are ``C D`` at the nonzeros, if known.
     """
 
     loss: SeparableLoss
@@ -240,6 +240,7 @@ class SparseFit(Fit):
     row_sums: Array
     gram: Callable[[], Array]
     weight: None = None
+    products: Array | None = None
 
     def samples(self, rows: slice = slice(None)) -> Array:
         """Expanded."""
@@ -266,6 +267,8 @@ class SparseFit(Fit):
     @cached_property
     def _products(self) -> Array:
         """``C D`` at the nonzeros."""
+        if self.products is not None:
+            return self.products
         y: Array = np.empty_like(self.X.data)
         arrays = (self.X.indptr, self.X.indices, self.C, self.transposed)
         products_at(*map(read_only, arrays), y)
@@ -282,12 +285,12 @@ class SparseFit(Fit):
         return x, floored
 
     @cached_property
-    def _negative(self) -> Any:
-        """∇⁻, which is zero where data are."""
+    def _negative(self) -> Array:
+        """∇⁻ at the nonzeros; it is zero where data are."""
         positive, values = self.loss.entry_split(*self._entries)
         if self.loss.zero_slope is not None:  # what ∇⁺ is beyond its value at zeros belongs here
             values = values - (positive - positive.dtype.type(self.loss.zero_slope))
-        return sparse.csr_array((values, self.X.indices, self.X.indptr), shape=self.X.shape)
+        return values
 
     def values(self) -> Array:
         """What the nonzeros cost beyond zeros, and what all F entries would cost as zeros."""
@@ -304,7 +307,8 @@ class SparseFit(Fit):
 
     def code_slopes(self) -> Pair:
         """Row sums or the Gram matrix for all features; the nonzeros by a sparse product."""
-        negative = self._negative @ self.transposed
+        places = (self._negative, self.X.indices, self.X.indptr)
+        negative = sparse.csr_array(places, shape=self.X.shape) @ self.transposed
         if self.loss.zero_slope is None:
             return self.C @ self.gram(), negative
         return self._apart((self.loss.zero_slope * self.row_sums)[None], negative)
@@ -312,7 +316,7 @@ class SparseFit(Fit):
     def dictionary_slopes(self, C: Array) -> Pair:
         """Code sums or CᵀC for all features; the nonzeros by a sparse product."""
         sums = np.zeros((self.X.shape[1], C.shape[1]))  # float64, whatever the data are
-        self._add_rows(self._negative.data, C, sums)
+        self._add_rows(self._negative, C, sums)
         negative = sums.T
         if self.loss.zero_slope is None:
             return (C.T @ self.C) @ self.D, negative
@@ -358,7 +362,7 @@ class SparseFit(Fit):
 
         The second one can be, where zeros weigh less than other entries.
         """
-        if self._negative.data.min(initial=0) >= 0:
+        if self._negative.min(initial=0) >= 0:
             return positive, negative
         excess = np.minimum(negative, 0)
         return positive - excess, negative - excess

@@ -47,6 +47,8 @@ class Encoding:
         `CodingProblem.certificate` of every row; NaN where it was not asked for.
     outliers : array of shape (n, F) or None
         Those that the solver ended with, if they are not the best ones for its codes.
+    products : array of shape (nnz,) or None
+        ``C D`` at the nonzeros of sparse rows, if the solver has it at hand.
     """
 
     codes: Array
@@ -54,6 +56,7 @@ class Encoding:
     n_iter: NDArray[np.int32]
     certificate: Array
     outliers: Array | None = None
+    products: Array | None = None
 
     @classmethod
     def certified(

@@ -128,13 +128,22 @@ class CodingProblem:
         return sums
 
     def fit(
-        self, X: Any, C: Array, weight: Array | None = None, outliers: Array | None = None
+        self,
+        X: Any,
+        C: Array,
+        weight: Array | None = None,
+        outliers: Array | None = None,
+        products: Array | None = None,
     ) -> DenseFit | SparseFit:
-        """What the loss says of some codes, with the best outliers or with given ones."""
+        """What the loss says of some codes, with the best outliers or with given ones.
+
+        ``products`` are ``C D`` at the nonzeros of sparse rows, if they are known.
+        """
         if not is_sparse(X):
             return DenseFit(self.loss, X, C, self.D, weight, outliers)
         loss: Any = self.loss  # one that stays sparse is a sum over entries
-        return SparseFit(loss, X, C, self.D, self.transposed, self.row_sums, lambda: self.gram)
+        given = (loss, X, C, self.D, self.transposed, self.row_sums, lambda: self.gram)
+        return SparseFit(*given, products=products)
 
     def objective(self, X: Any, C: Array, weight: Array | None = None) -> Array:
         """``loss(x, cD) + φ(c)`` of every row."""

@@ -11,7 +11,7 @@ from thresher.kernels.bundles import Limits, Outcome, SparseRows, read_only
 from thresher.kernels.sparse_power import PowerProblem, encode_rows, rough_rows
 from thresher.linalg import Array
 
-_ROUGH_STEPS = 8  # EM steps before Newton's; by judgement
+_ROUGH_STEPS = 12  # EM steps before Newton's; 8 to 16 take the same time on news
 
 
 @dataclass(frozen=True)
@@ -74,10 +74,12 @@ class RoughSparsePower(SparsePower):
         """Codes to learn from."""
         n, dtype = X.shape[0], problem.D.dtype
         C = np.zeros((n, len(problem.D)), dtype=dtype)
-        rough_rows(SparseRows.of(X), _power(problem), self.steps, C)
+        products = np.empty(X.nnz, dtype=dtype)
+        rough_rows(SparseRows.of(X), _power(problem), self.steps, C, products)
         status = np.full(n, Status.MAX_ITER, dtype=np.int8)
         n_iter = np.full(n, self.steps, dtype=np.int32)
-        return Encoding(C, status, n_iter, np.full(n, np.nan, dtype=dtype))
+        unknown = np.full(n, np.nan, dtype=dtype)
+        return Encoding(C, status, n_iter, unknown, products=products)
 
 
 def _power(problem: CodingProblem) -> PowerProblem:

@@ -129,9 +129,10 @@ class OnlineMethod(MethodParts):
             X, weight, _ = self.load(batch, rows, state.D.dtype)
             sample_weight = None if batch.sample_weight is None else batch.sample_weight[rows]
             encoding = self.encoder.encode(problem, X, weight)
-            codes, outliers, first = encoding.codes, encoding.outliers, rows.start == 0
+            codes, first = encoding.codes, rows.start == 0
+            more = (encoding.outliers, encoding.products)
             summary = self.summarise(
-                problem, X, weight, sample_weight, codes, threshold, first, outliers
+                problem, X, weight, sample_weight, codes, threshold, first, *more
             )
             if not measured:
                 return summary
@@ -154,12 +155,14 @@ class OnlineMethod(MethodParts):
         threshold: float = 1.0,
         first: bool = False,
         outliers: Array | None = None,
+        products: Array | None = None,
     ) -> Summary:
         """Statistics of a coded block; ``first`` asks for the certificate of rows, and energies.
 
-        ``outliers`` are those of the encoder, if they are not the best ones for its codes.
+        ``outliers`` are those of the encoder, if they are not the best ones for its codes,
+        ``products`` its predictions at the nonzeros of sparse rows.
         """
-        fit = problem.fit(X, C, weight, outliers)
+        fit = problem.fit(X, C, weight, outliers, products)
         loss = fit.values() + problem.regulariser.value(C)
         if sample_weight is not None:
             loss = loss * sample_weight

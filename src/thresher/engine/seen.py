@@ -53,9 +53,12 @@ class SeenRange:
             rows = np.repeat(np.arange(n), np.diff(X.indptr))
             counts, weighs = (entry_weight > 0).sum(axis=0), entry_weight[rows, columns] > 0
         seen = weighs & ~np.isnan(values)
-        np.minimum.at(low, columns[seen], values[seen])
-        np.maximum.at(high, columns[seen], values[seen])
-        zeros = np.bincount(columns[weighs], minlength=F) < counts
+        if not seen.all():
+            columns, values = columns[seen], values[seen]
+        np.maximum.at(high, columns, values)
+        zeros = np.bincount(X.indices if weighs.all() else X.indices[weighs], minlength=F) < counts
+        if not zeros.all() or values.min(initial=0) < 0:  # else the zeros are the smallest
+            np.minimum.at(low, columns, values)
         low[zeros], high[zeros] = np.minimum(low[zeros], 0), np.maximum(high[zeros], 0)
         return cls(low, high)
 

@@ -59,6 +59,9 @@ def needs_double(batch: Batch, unit: float) -> bool:
     X: Any = batch.X
     least = range_of_powers(np.dtype(np.float32))[0] * unit
     if hasattr(X, "indptr"):
+        sizes = np.abs(X.data)
+        if sizes.size == 0 or sizes.min() >= least:
+            return False
         largest = abs(X).max(axis=1).toarray()
     else:
         largest = np.fmax.reduce(np.abs(X), axis=1)  # which looks past the gaps

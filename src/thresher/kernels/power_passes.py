@@ -61,25 +61,46 @@ def powers(x, y, alpha, w):  # type: ignore[no-untyped-def]
 
 
 @helper
-def scores(B, w, rho):  # type: ignore[no-untyped-def]
-    """``ρ_k = B_k · w``, four atoms at a time."""
-    K = B.shape[0]
-    fours = K - K % 4
-    for k in range(0, fours, 4):
-        b0, b1, b2, b3 = B[k], B[k + 1], B[k + 2], B[k + 3]
+def scores(B, w, atoms, n, rho):  # type: ignore[no-untyped-def]
+    """``ρ_k = B_k · w`` of n atoms, four at a time."""
+    fours = n - n % 4
+    for i in range(0, fours, 4):
+        k0, k1, k2, k3 = atoms[i], atoms[i + 1], atoms[i + 2], atoms[i + 3]
+        b0, b1, b2, b3 = B[k0], B[k1], B[k2], B[k3]
         s0 = s1 = s2 = s3 = w.dtype.type(0)
         for f in range(w.size):
             s0 += b0[f] * w[f]
             s1 += b1[f] * w[f]
             s2 += b2[f] * w[f]
             s3 += b3[f] * w[f]
-        rho[k], rho[k + 1], rho[k + 2], rho[k + 3] = s0, s1, s2, s3
-    for k in range(fours, K):
-        b0 = B[k]
+        rho[k0], rho[k1], rho[k2], rho[k3] = s0, s1, s2, s3
+    for i in range(fours, n):
+        b0 = B[atoms[i]]
         s0 = w.dtype.type(0)
         for f in range(w.size):
             s0 += b0[f] * w[f]
-        rho[k] = s0
+        rho[atoms[i]] = s0
+
+
+@helper
+def prune(B, h, rho, alpha, ridge, atoms, n, z):  # type: ignore[no-untyped-def]
+    """Set to zero what a Newton step of its own would take there; how many of n atoms are left.
+
+    A guess: atoms that are missed have ``ρ > 1`` later on, and come back.
+    """
+    zero, one = h.dtype.type(0), h.dtype.type(1)
+    left = np.int64(0)
+    for i in range(n):
+        k = atoms[i]
+        b, bend = B[k], alpha * ridge[k]
+        for f in range(h.size):
+            bend += h[f] * b[f] * b[f]
+        if one - rho[k] + alpha * ridge[k] * z[k] < bend * z[k]:
+            atoms[left] = k
+            left += 1
+        else:
+            z[k] = zero
+    return left
 
 
 @helper

@@ -9,6 +9,7 @@ import numpy as np
 from thresher.kernels.compiling import kernel
 
 _TILE = 256  # features at a time, so that sums over atoms and the transposed batch stay in a cache
+_APART = 8  # more between two rows of a tile: at powers of two they would share a few places there
 
 
 @kernel
@@ -20,7 +21,7 @@ def add_batch(past, negative, D, least, N, columns, added):  # type: ignore[no-u
     """
     K, F = D.shape
     rows = np.zeros(K)
-    tile = np.empty((K, _TILE))
+    tile = np.empty((K, _TILE + _APART))
     for start in range(0, F, _TILE):
         width = min(_TILE, F - start)
         for f in range(width):

@@ -37,6 +37,7 @@ from thresher.kernels.power_passes import (
     hessian,
     powers,
     predict,
+    prune,
     scores,
     search,
 )
@@ -58,9 +59,10 @@ def encode_rows(rows, problem, n_rough, C, limits, outcome):  # type: ignore[no-
     """Codes C of every row to a relative duality gap of at most ``tol``, or ``max_iter`` steps.
 
     Rows of C with a positive entry are starts, the others start evenly; ``n_rough`` expectation
-    steps go first, the rest are Newton steps on the free set ``{z > 0 or ρ > 1}``, with an
-    expectation step where rounding spoils one. A row has converged where its certificate is at
-    most ``tol``; it contains what rounding may hide, so that float32 cannot go much below 5e-7.
+    steps go first, halfway and at their end without the atoms that will be zero. The rest are
+    Newton steps on the free set ``{z > 0 or ρ > 1}``, with an expectation step where rounding
+    spoils one. A row has converged where its certificate is at most ``tol``; it contains what
+    rounding may hide, so that float32 cannot go much below 5e-7.
     """
     indptr, indices, data = rows
     Dt, s, alpha, l2 = problem
@@ -78,7 +80,7 @@ def encode_rows(rows, problem, n_rough, C, limits, outcome):  # type: ignore[no-
     all_x, all_y, all_w = np.empty(widest, T), np.empty(widest, T), np.empty(widest, T)
     all_q, all_h = np.empty(widest, T), np.empty(widest, T)
     H, R = np.empty((K, K), T), np.empty((K, K), T)
-    free, places = np.empty(K, np.int64), np.empty(K, np.int64)
+    free, places, every = np.empty(K, np.int64), np.empty(K, np.int64), np.arange(K)
     z, rho, inverse, ridge = np.empty(K, T), np.empty(K, T), np.empty(K, T), np.empty(K, T)
     g, a, d, ahead = np.empty(K, T), np.empty(K, T), np.empty(K, T), np.empty(K, T)
     for k in range(K):
@@ -110,27 +112,34 @@ def encode_rows(rows, problem, n_rough, C, limits, outcome):  # type: ignore[no-
             if not inverse[k] > zero:
                 z[k] = zero
         iteration = 0
+        n = np.int64(0)
         while True:
-            n = np.int64(0)
-            for k in range(K):
-                if z[k] > zero:
-                    free[n], a[n] = k, z[k]
-                    n += 1
+            exact = iteration >= n_rough or (iteration == 0 and warm > zero)
+            if exact or iteration == 0:
+                n = np.int64(0)
+                for k in range(K):
+                    if z[k] > zero:
+                        free[n] = k
+                        n += 1
+            for i in range(n):
+                a[i] = z[free[i]]
             predict(a, free, n, B, floor, y)
             powers(x, y, alpha, w)
-            scores(B, w, rho)
-            if iteration >= n_rough or warm > zero:
+            if exact:
+                scores(B, w, every, K, rho)
                 gap, doubt = duality_gap(z, rho, y, w, floor, n_words, alpha, ridge, l2, rounding)
                 certificate[row] = (abs(gap) + doubt) / total
                 if certificate[row] <= tol or abs(gap) <= doubt or iteration >= max_iter:
                     break
+            else:
+                scores(B, w, free, n, rho)
             iteration += 1
             if iteration <= n_rough:
+                if iteration == n_rough // 2 or iteration == n_rough:
+                    for f in range(width):
+                        h[f] = alpha * w[f] / y[f]
+                    n = prune(B, h, rho, alpha, ridge, free, n, z)
                 expectation(z, rho, alpha, ridge, l2, total, iteration < n_rough)
-                if iteration == n_rough:  # what shrinks and is small will be zero
-                    for k in range(K):
-                        if rho[k] < T.type(0.9) and z[k] < T.type(0.1) * total / T.type(K):
-                            z[k] = zero
                 continue
             # The model's minimiser on the free set.
             n = np.int64(0)
@@ -167,10 +176,11 @@ def encode_rows(rows, problem, n_rough, C, limits, outcome):  # type: ignore[no-
 
 
 @kernel
-def rough_rows(rows, problem, n_steps, C):  # type: ignore[no-untyped-def]
+def rough_rows(rows, problem, n_steps, C, products):  # type: ignore[no-untyped-def]
     """A few expectation steps for every row, from even codes: good enough to learn from.
 
-    All but the first and the last go half as far again.
+    All but the first and the last go half as far again. ``products`` are ``C D`` at the nonzeros,
+    which sums over the block need next.
     """
     indptr, indices, data = rows
     Dt, s, alpha, l2 = problem
@@ -199,7 +209,7 @@ def rough_rows(rows, problem, n_steps, C):  # type: ignore[no-untyped-def]
         x, y, w = all_x[:width], all_y[:width], all_w[:width]
         total, peak = gather(indices[begin:end], data[begin:end], Dt, inverse, B, x)
         if not x.sum() > zero:
-            c[:] = zero
+            c[:], products[begin:end] = zero, zero
             continue
         floor = peak * T.type(FLOOR)
         for k in range(K):
@@ -207,7 +217,9 @@ def rough_rows(rows, problem, n_steps, C):  # type: ignore[no-untyped-def]
         for step in range(n_steps):
             predict(z, every, K, B, floor, y)
             powers(x, y, alpha, w)
-            scores(B, w, rho)
+            scores(B, w, every, K, rho)
             expectation(z, rho, alpha, ridge, l2, total, 0 < step < n_steps - 1)
+        predict(z, every, K, B, zero, y)
+        products[begin:end] = y[: end - begin]
         for k in range(K):
             c[k] = z[k] * inverse[k]

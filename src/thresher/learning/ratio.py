@@ -26,7 +26,7 @@ from thresher.kernels.bundles import read_only
 from thresher.kernels.floors import TINY
 from thresher.kernels.ratio import add_batch, measure_atoms, write_atoms
 from thresher.learning.statistics import Statistics
-from thresher.linalg import Array
+from thresher.linalg import Array, squared_lengths
 from thresher.losses import Loss
 from thresher.penalties import Constrained, Form
 from thresher.sets import Budget
@@ -376,5 +376,5 @@ def _raise_least(D: Array) -> None:
 
 def _least(D: Array) -> Array:
     """The least entry of every atom, shape (K,)."""
-    least: Array = LEAST_ENTRY * np.sqrt(np.einsum("kf,kf->k", D, D)).astype(np.float64)
+    least: Array = LEAST_ENTRY * np.sqrt(squared_lengths(D)).astype(np.float64)
     return least

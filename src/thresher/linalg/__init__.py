@@ -7,6 +7,7 @@ from thresher.linalg.arrays import (
     length,
     range_of_powers,
     row_lengths,
+    squared_lengths,
 )
 from thresher.linalg.blocks import (
     block_slices,
@@ -45,6 +46,7 @@ __all__ = [
     "row_lengths",
     "rows_per_block",
     "sparse_block_slices",
+    "squared_lengths",
     "thinned",
     "turned_by_whole_givens",
     "without_traces",

@@ -16,8 +16,12 @@ def has_gram(D: Array) -> bool:
     largest = float(np.finfo(D.dtype).max)
     if np.vdot(D, D) < largest / 2:  # then none of them is larger; the usual case, in one reading
         return True
-    squares = np.einsum("kf,kf->k", D, D, dtype=np.float64, casting="unsafe")
-    return bool(squares.max(initial=0.0) <= largest)
+    return bool(squared_lengths(D).max(initial=0.0) <= largest)
+
+
+def squared_lengths(D: Array) -> Array:
+    """``Σ_f D_kf²``, shape (K,), at the speed of products; infinite where it overflows."""
+    return np.array([np.dot(atom, atom) for atom in D], dtype=D.dtype)
 
 
 def is_finite(V: Array) -> bool:

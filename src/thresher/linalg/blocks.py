@@ -49,15 +49,16 @@ def load_sparse_block(X: Any, rows: slice, dtype: np.dtype[Any], unit: float = 1
 
     Entries are divided by ``unit``, a power of two.
     """
-    whole = rows.start == 0 and rows.stop == X.shape[0]  # the user's own memory, then
-    part = sparse.csr_array(X if whole else X[rows], dtype=dtype, copy=whole)
-    if unit != 1:
-        part.data = part.data * dtype.type(1 / unit)
-    part.sum_duplicates()
-    part.eliminate_zeros()
+    begin, end = X.indptr[rows.start], X.indptr[rows.stop]
+    data = np.multiply(X.data[begin:end], dtype.type(1 / unit), dtype=dtype, casting="unsafe")
     # A block is never so large; one type of index, so that kernels are compiled once.
-    part.indices = part.indices.astype(np.int32, copy=False)
-    part.indptr = part.indptr.astype(np.int32, copy=False)
+    indices = X.indices[begin:end].astype(np.int32, copy=False)
+    indptr = (X.indptr[rows.start : rows.stop + 1] - begin).astype(np.int32, copy=False)
+    part = sparse.csr_array((data, indices, indptr), shape=(rows.stop - rows.start, X.shape[1]))
+    if not part.has_canonical_format or not data.all():
+        part = part.copy()  # these places may be the user's own memory
+        part.sum_duplicates()
+        part.eliminate_zeros()
     return part
 
 
@@ -117,6 +118,7 @@ def without_traces(block: Any) -> Any:
     if hasattr(block, "indptr"):
         if block.data.min(initial=least) < least:
             largest = abs(block).max(axis=1).toarray().ravel()
+            block = block.copy()  # its places may be the user's own memory
             block.data[np.repeat(largest < least, np.diff(block.indptr))] = 0
             block.eliminate_zeros()
         return block
