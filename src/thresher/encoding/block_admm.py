@@ -178,7 +178,9 @@ class BlockADMM(RowSolver):
             Samples.of(X, weight),
             *self._constants(problem),
             kernels.Rounds(
-                *(state[name] for name in ("H", "C", "P")),
+                state["H"],
+                state["C"],
+                state["P"],
                 kernels.Splitting(state["V"], state["Q"], state["rho"]),
                 state["stage"],
             ),

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache, cached_property
 from itertools import chain, islice
+from threading import Lock
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -28,6 +29,32 @@ def _blas() -> list[Any]:
     return list(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
+_open: set[int] = set()  # the pools that are open
+_before: dict[Any, int] = {}  # libraries that are limited, and how many threads they had
+_lock = Lock()
+
+
+def _limit(pool: Any) -> None:
+    """One thread for each product, while any pool is open."""
+    with _lock:
+        _open.add(id(pool))
+        for library in _blas():  # asking is nearly free, beside even a small step
+            threads = library.num_threads
+            if threads not in (None, 1):
+                _before.setdefault(library, threads)
+                library.set_num_threads(1)
+
+
+def _release(pool: Any) -> None:
+    """The last one to leave gives the threads back: models may learn side by side."""
+    with _lock:
+        _open.discard(id(pool))
+        if not _open:
+            for library, threads in _before.items():
+                library.set_num_threads(threads)
+            _before.clear()
+
+
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -38,14 +65,9 @@ class Pool:
     def __init__(self, n_jobs: int | None = None) -> None:
         self._given = n_jobs
         self._executor: ThreadPoolExecutor | None = None
-        self._limited: list[tuple[Any, int]] = []
 
     def __enter__(self) -> "Pool":
-        # Asking is nearly free, and of a step on few samples nothing else may be left.
-        threads = [(library, library.num_threads) for library in _blas()]
-        self._limited = [(library, now) for library, now in threads if now not in (None, 1)]
-        for library, _ in self._limited:
-            library.set_num_threads(1)
+        _limit(self)
         return self
 
     @cached_property
@@ -70,18 +92,29 @@ class Pool:
         if self._executor is not None:
             self._executor.shutdown(cancel_futures=True)
             self._executor = None
-        for library, before in self._limited:
-            library.set_num_threads(before)
+        _release(self)
 
     def map(self, work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-        """Do the work on every item; a single item runs in this thread."""
+        """Do the work on every item, in order of their places; this thread takes part."""
         items = list(items)
-        if len(items) < 2 or self.n_jobs < 2:
+        helpers = min(len(items), self.n_jobs) - 1 if len(items) > 1 else 0
+        if helpers < 1:
             return [work(item) for item in items]
-        # This thread takes part too: the last item runs here while the others run in the pool.
-        futures = [self._threads.submit(work, item) for item in items[:-1]]
-        last = work(items[-1])
-        return [future.result() for future in futures] + [last]
+        left, results = deque(range(len(items))), dict[int, Result]()
+
+        def take() -> None:
+            try:
+                while (place := _next_of(left)) is not None:
+                    results[place] = work(items[place])
+            except BaseException:
+                left.clear()  # nobody begins anything more
+                raise
+
+        others = [self._threads.submit(take) for _ in range(helpers)]
+        take()
+        for other in others:
+            other.result()
+        return [results[place] for place in range(len(items))]
 
     def stream(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """Yield results in order, a few ahead of the reader; an interrupt loses nothing."""
@@ -97,3 +130,11 @@ class Pool:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
+
+
+def _next_of(left: deque[int]) -> int | None:
+    """The next of what is left, for one thread alone."""
+    try:
+        return left.popleft()
+    except IndexError:
+        return None
