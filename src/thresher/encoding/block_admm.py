@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from thresher.encoding.iterate import Block, RowSolver, State, Stop
 from thresher.encoding.problem import CodingProblem
 from thresher.kernels import block_admm as kernels
-from thresher.kernels.bundles import Atoms, CodePenalty, EntryPenalty, Samples, ShiftedInverse
+from thresher.kernels.bundles import Atoms, EntryPenalty, Samples, ShiftedInverse
+from thresher.kernels.region import Region
 from thresher.linalg import Array
 
 ROUNDS_WITH_GAPS = 10
@@ -83,16 +84,17 @@ class BlockADMM(RowSolver):
     # ------------------------------------------------------------------- details
 
     def _matrices(self, problem: CodingProblem) -> tuple[Array, Array]:
-        """``(D Dᵀ + s)⁻¹`` and s: one number per atom, or one for all if a set couples them."""
+        """``(D Dᵀ + s)⁻¹`` and s: one number per atom, all the same if a set couples them."""
 
         def make() -> tuple[Array, Array]:
             gram = problem.gram.astype(np.float64)
             lengths = np.diag(gram).copy()
             lengths[lengths <= 0] = lengths.max() if lengths.max() > 0 else 1.0
-            if _compiled_codes(problem):
-                shift = self.relative_shift * lengths
-            else:
-                shift = np.array([self.relative_shift * lengths.mean()])
+            shift = self.relative_shift * lengths
+            if not _compiled_codes(problem):
+                shift = np.array([shift.mean()])
+            elif not problem.regulariser.form.is_box:
+                shift[:] = shift.mean()
             inverse = np.linalg.inv(gram + np.diag(np.broadcast_to(shift, lengths.shape)))
             return inverse.astype(problem.D.dtype), shift.astype(problem.D.dtype)
 
@@ -105,13 +107,13 @@ class BlockADMM(RowSolver):
         H, rho, a = state["H"], state["rho"], self.relaxation
         C = np.empty_like(B)
         if _compiled_codes(problem):
-            kernels.nonnegative_codes(
+            kernels.codes_in_region(
                 B,
                 H,
                 C,
                 np.empty_like(B),
                 ShiftedInverse.of(inverse, shift),
-                CodePenalty.of(H.dtype, problem.regulariser.form),
+                Region.of(H.dtype, problem.regulariser.form),
                 rho,
                 H.dtype.type(a),
                 times,
@@ -160,7 +162,7 @@ class BlockADMM(RowSolver):
         state["V"], state["Q"] = V, 2 * nearest - V
 
     def _compiled_rounds(self, block: Block, state: State, times: int) -> None:
-        """The same for separable envelopes and nonnegative codes, in one compiled loop."""
+        """The same for separable envelopes and sets in numbers, in one compiled loop."""
         problem, X, weight = block.problem, block.X, block.weight
         constants = problem.loss.entry_constants
         assert constants is not None  # else the rounds are not compiled
@@ -171,7 +173,7 @@ class BlockADMM(RowSolver):
             state["H"],
             kernels.Splitting(state["V"], state["Q"], state["rho"]),
             X.dtype.type(self.relaxation),
-            CodePenalty.of(X.dtype, problem.regulariser.form),
+            Region.of(X.dtype, problem.regulariser.form),
             EntryPenalty.of(X.dtype, constants),
             self.inner,
             times,
@@ -206,7 +208,7 @@ class Rough(Stop):
 
 
 def _compiled_codes(problem: CodingProblem) -> bool:
-    return problem.regulariser.form.lacks_plain_codes is None
+    return problem.regulariser.form.lacks_numbers is None
 
 
 def mean_weight(block: Block) -> Array:

@@ -11,6 +11,7 @@ from numba import njit
 
 from thresher.kernels.compiling import helper, kernel
 from thresher.kernels.envelope import outlier
+from thresher.kernels.region import priced
 
 
 class Splitting(NamedTuple):
@@ -99,7 +100,7 @@ def code_steps(B, H, C, room, solution, penalty, rho, relaxation, times):  # typ
     H is the state: p = prox(h) is feasible and ``w = h − p`` the dual. C gets the last c.
     """
     inverse, shift = solution
-    l1, l2 = penalty
+    l1, l2 = penalty.l1, penalty.l2
     zero, one = H.dtype.type(0), H.dtype.type(1)
     a = relaxation
     plain = l1 == zero and l2 == zero
@@ -126,25 +127,46 @@ def code_steps(B, H, C, room, solution, penalty, rho, relaxation, times):  # typ
                     h[k] += a * (c[k] - max(h[k] - l1 * step, zero) / (one + l2 * step))
 
 
+@helper
+def region_steps(B, H, C, room, solution, region, rho, relaxation, times):  # type: ignore[no-untyped-def]
+    """`code_steps` in any region."""
+    inverse, shift = solution
+    if region.plain:
+        code_steps(B, H, C, room, solution, region, rho, relaxation, times)
+        return
+    P = np.empty_like(H)
+    for _ in range(times):
+        for i in range(H.shape[0]):
+            b, h, s, p = B[i], H[i], room[i], P[i]
+            priced(h, shift, rho[i, 0], region, p)
+            for k in range(h.size):
+                s[k] = b[k] + shift[k] * (p[k] + p[k] - h[k])
+        np.dot(room, inverse, C)
+        for i in range(H.shape[0]):
+            h, c, p = H[i], C[i], P[i]
+            for k in range(h.size):
+                h[k] += relaxation * (c[k] - p[k])
+
+
 @kernel
-def nonnegative_codes(B, H, C, room, solution, penalty, rho, relaxation, times):  # type: ignore[no-untyped-def]
-    """`code_steps`, for Python."""
-    code_steps(B, H, C, room, solution, penalty, rho, relaxation, times)
+def codes_in_region(B, H, C, room, solution, region, rho, relaxation, times):  # type: ignore[no-untyped-def]
+    """`region_steps`, for Python."""
+    region_steps(B, H, C, room, solution, region, rho, relaxation, times)
 
 
 @kernel
 def rounds(  # type: ignore[no-untyped-def]
-    samples, atoms, solution, H, splitting, relaxation, penalty, outliers, inner, times
+    samples, atoms, solution, H, splitting, relaxation, region, outliers, inner, times
 ):
     """Whole rounds of the block encoder without coming back to the interpreter.
 
-    ``outliers`` is the penalty of the envelope, ``penalty`` that of the codes, ``inner`` the number
-    of `code_steps` in a round.
+    ``outliers`` is the penalty of the envelope, ``region`` set and price of the codes, and
+    ``inner`` the number of `region_steps` in a round.
     """
     Q, rho = splitting.Q, splitting.rho
     B, C, room = np.empty_like(H), np.empty_like(H), np.empty_like(H)
     for _ in range(times):
         np.dot(Q, atoms.Dt, B)
-        code_steps(B, H, C, room, solution, penalty, rho, relaxation, inner)
+        region_steps(B, H, C, room, solution, region, rho, relaxation, inner)
         np.dot(C, atoms.D, Q)
         _split(samples, splitting, relaxation, outliers)
