@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,13 +16,20 @@ from thresher.kernels.bundles import EntryPenalty, Samples
 from thresher.kernels.lad_smoothed import _pull
 from thresher.kernels.power_passes import expectation
 from thresher.kernels.ratio import add_batch, measure_atoms, write_atoms
+from thresher.kernels.region import Region, project
 from thresher.kernels.sparse_rows import add_rows, floor_rows
 from thresher.kernels.split_residual import split_residual
 from thresher.kernels.weighted_median import weighted_select
 from thresher.losses import Envelope, Huber
 from thresher.losses.base import Loss
 from thresher.penalties import Constrained, ElasticNet
-from thresher.sets import NonnegativeL2Ball
+from thresher.sets import (
+    Box,
+    NonnegativeElasticNetBall,
+    NonnegativeL1Ball,
+    NonnegativeL2Ball,
+    Simplex,
+)
 
 PRECISION = {np.float32: 2e-5, np.float64: 1e-12}
 LOSSES = [
@@ -121,6 +129,42 @@ def test_sums_do_not_depend_on_where_the_empty_weights_lie(name, dtype):
     before, V = room[:0].reshape(0, 0), room[8 : 8 + X.size].reshape(X.shape)
     far = sums(np.empty((0, 0), dtype), np.empty_like(X))
     np.testing.assert_array_equal(sums(before, V), far)
+
+
+class _BySet(Constrained):
+    """A regulariser of which no numbers are known: what is not compiled."""
+
+    @property
+    def form(self):
+        return replace(super().form, by_numbers=False)
+
+
+REGIONS = (
+    Simplex(2),
+    NonnegativeL1Ball(0.5),
+    NonnegativeL2Ball(0.4),
+    NonnegativeElasticNetBall(0.7, 3),
+    Box(0.1, 0.3),
+)
+
+
+@pytest.mark.parametrize("region", REGIONS, ids=str)
+def test_steps_in_a_region(region):
+    D, X = _block(np.float64)
+    V = np.random.default_rng(2).normal(0.2, 1, (40, 6))
+    V[0], V[1, 1:], V[2] = 0, -1, 0.05
+    for v, expected in zip(V, region.project(V), strict=True):
+        project(v, Region.of(v.dtype, Constrained(region=region).form))
+        np.testing.assert_allclose(v, expected, atol=1e-12)
+    penalty = ElasticNet(0.05, 0.1)
+    codes, shift = [], 0.5 * np.ones(5)
+    for regulariser in (Constrained(penalty, region), _BySet(penalty, region)):
+        problem, state = CodingProblem(D, Huber(0.2), regulariser), {}
+        state["H"], state["rho"] = np.zeros((7, 5)), np.full((7, 1), 0.3)
+        solver = BlockADMM()
+        problem.remember(solver, lambda: (np.linalg.inv(D @ D.T + np.diag(shift)), shift))
+        codes.append(solver._inner(problem, X @ D.T, state, 5))
+    np.testing.assert_allclose(*codes, atol=1e-12)
 
 
 @pytest.mark.parametrize("K", [1, 4, 6, 11])

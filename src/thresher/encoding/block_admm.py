@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from thresher.encoding.iterate import Block, RowSolver, State, Stop
 from thresher.encoding.problem import CodingProblem
 from thresher.kernels import block_admm as kernels
-from thresher.kernels.bundles import Atoms, CodePenalty, EntryPenalty, Samples, ShiftedInverse
+from thresher.kernels.bundles import Atoms, EntryPenalty, Samples, ShiftedInverse
+from thresher.kernels.region import Region
 from thresher.linalg import Array
 
 ROUNDS_WITH_GAPS = 10
@@ -87,17 +88,18 @@ class BlockADMM(RowSolver):
     # ------------------------------------------------------------------- details
 
     def _matrices(self, problem: CodingProblem) -> tuple[Array, Array]:
-        """``(D Dᵀ + s)⁻¹`` and s: one number per atom, or one for all if a set couples them."""
+        """``(D Dᵀ + s)⁻¹`` and s: one number per atom, all the same if a set couples them."""
 
         def make() -> tuple[Array, Array]:
             gram = problem.gram.astype(np.float64)
             lengths = gram.diagonal().copy()
             if lengths.min() <= 0:
                 lengths[lengths <= 0] = lengths.max() if lengths.max() > 0 else 1.0
-            if _compiled_codes(problem):
-                shift = self.relative_shift * lengths
-            else:
-                shift = np.array([self.relative_shift * lengths.mean()])
+            shift = self.relative_shift * lengths
+            if not _compiled_codes(problem):
+                shift = np.array([shift.mean()])
+            elif not problem.regulariser.form.is_box:
+                shift[:] = shift.mean()
             gram.flat[:: len(gram) + 1] += shift
             inverse, dtype = np.linalg.inv(gram), problem.D.dtype
             return inverse.astype(dtype, copy=False), shift.astype(dtype, copy=False)
@@ -111,13 +113,13 @@ class BlockADMM(RowSolver):
         H, rho, a = state["H"], state["rho"], self.relaxation
         C = np.empty_like(B)
         if _compiled_codes(problem):
-            kernels.nonnegative_codes(
+            kernels.codes_in_region(
                 B,
                 H,
                 C,
                 np.empty_like(B),
                 ShiftedInverse.of(inverse, shift),
-                CodePenalty.of(H.dtype, problem.regulariser.form),
+                Region.of(H.dtype, problem.regulariser.form),
                 rho,
                 H.dtype.type(a),
                 times,
@@ -166,7 +168,7 @@ class BlockADMM(RowSolver):
         state["V"], state["Q"] = V, 2 * nearest - V
 
     def _compiled_rounds(self, block: Block, state: State, times: int) -> None:
-        """The same for separable envelopes and nonnegative codes, in one compiled loop."""
+        """The same for separable envelopes and sets in numbers, in one compiled loop."""
         problem, X, weight = block.problem, block.X, block.weight
         if "P" not in state:
             for name in ("C", "P"):
@@ -196,7 +198,7 @@ class BlockADMM(RowSolver):
             return (
                 Atoms.of(problem.D, problem.transposed),
                 ShiftedInverse.of(*self._matrices(problem)),
-                CodePenalty.of(dtype, problem.regulariser.form),
+                Region.of(dtype, problem.regulariser.form),
                 EntryPenalty.of(dtype, constants),
                 kernels.Settings(
                     dtype.type(self.relaxation),
@@ -242,7 +244,7 @@ def _compiled(problem: CodingProblem) -> bool:
 
 
 def _compiled_codes(problem: CodingProblem) -> bool:
-    return problem.regulariser.form.lacks_plain_codes is None
+    return problem.regulariser.form.lacks_numbers is None
 
 
 def mean_weight(block: Block) -> Array:

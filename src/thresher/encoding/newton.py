@@ -1,4 +1,4 @@
-"""Exact nonnegative codes by an active-set Newton method, from any start: the finish."""
+"""Exact codes by an active-set Newton method, from any start: the finish."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -8,15 +8,9 @@ import numpy as np
 from thresher.encoding.block_admm import BlockADMM
 from thresher.encoding.iterate import Encoder, Encoding, Never
 from thresher.encoding.problem import DENSE, CodingProblem, Rows
-from thresher.kernels.bundles import (
-    CodePenalty,
-    EntryPenalty,
-    Limits,
-    Outcome,
-    Samples,
-    read_only,
-)
+from thresher.kernels.bundles import EntryPenalty, Limits, Outcome, Samples, read_only
 from thresher.kernels.newton import CurvedAtoms, newton_rows
+from thresher.kernels.region import Region
 from thresher.linalg import Array
 
 # Where there are this many features for each atom, codes of a subsample of the features are an
@@ -24,6 +18,9 @@ from thresher.linalg import Array
 _FEATURES_PER_ATOM = 512
 _KEPT_FEATURES_PER_ATOM = 64
 _START = Encoder(BlockADMM(), Never(), 5, certify=False)
+# Where a set holds codes back, residuals are large and five rounds may be far: twenty cost a fifth
+# more where that is not so, and save half where it is (docs/encoders.md).
+_START_IN_BOUNDS = Encoder(BlockADMM(), Never(), 20, certify=False)
 
 
 @dataclass(frozen=True)
@@ -38,10 +35,10 @@ class Newton:
     max_iter: int = 100
 
     def requires(self, problem: CodingProblem, rows: Rows) -> str | None:
-        """Squares with outliers set aside entry by entry, and nonnegative codes."""
+        """Squares with outliers set aside entry by entry, and a set that steps can be kept in."""
         if problem.loss.entry_constants is None:
             return "squares, or squares with outliers set aside entry by entry"
-        return problem.regulariser.form.lacks_plain_codes
+        return problem.regulariser.form.lacks_numbers
 
     def prepare(self, problem: CodingProblem, rows: Rows = DENSE) -> None:
         """Compute once what the blocks share."""
@@ -56,21 +53,22 @@ class Newton:
         start: Array | None = None,
     ) -> Encoding:
         """Exact codes of the rows of a block."""
+        first = _START if problem.regulariser.form.is_orthant else _START_IN_BOUNDS
         if start is None and _is_wide(problem):
             stride = _stride(problem)
             x = np.ascontiguousarray(X[:, ::stride])
             w = None if weight is None else np.ascontiguousarray(weight[:, ::stride])
             coarse = _coarse(problem)
-            rough = _START.encode(coarse, x, w).codes
+            rough = first.encode(coarse, x, w).codes
             start = Newton(1e-3, 20).finish(coarse, x, w, rough).codes
         elif start is None:
-            start = _START.encode(problem, X, weight).codes
+            start = first.encode(problem, X, weight).codes
         return self.finish(problem, X, weight, start)
 
     def finish(
         self, problem: CodingProblem, X: Array, weight: Array | None, codes: Array
     ) -> Encoding:
-        """Codes whose certificate is at most ``tol``, from nonnegative ``codes``."""
+        """Codes whose certificate is at most ``tol``, from feasible ``codes``."""
         number = X.dtype.type
         form, constants = problem.regulariser.form, problem.loss.entry_constants
         assert constants is not None
@@ -85,7 +83,7 @@ class Newton:
             Samples.of(X, weight),
             atoms,
             read_only(problem.gradient_scale(X, weight)),
-            CodePenalty.of(X.dtype, form),
+            Region.of(X.dtype, form),
             EntryPenalty.of(X.dtype, constants),
             C,
             Limits(self.tol, self.max_iter),

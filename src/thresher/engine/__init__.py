@@ -12,7 +12,9 @@ from thresher.engine.callbacks import (
 )
 from thresher.engine.dictionary_first import DictionaryFirst
 from thresher.engine.explained import Energies, UnexplainedWarning
+from thresher.engine.extrapolation import Extrapolation
 from thresher.engine.history import History, HistoryRow
+from thresher.engine.left_out import LeftOut
 from thresher.engine.method import OnlineMethod
 from thresher.engine.noise import residual_sizes
 from thresher.engine.orthogonal import OrthogonalMethod
@@ -37,8 +39,10 @@ __all__ = [
     "DictionaryFirst",
     "Energies",
     "ExactAlternation",
+    "Extrapolation",
     "History",
     "HistoryRow",
+    "LeftOut",
     "Method",
     "OnlineMethod",
     "OrthogonalMethod",

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.encoding import BlockEncoder, CodingProblem
+from thresher.engine.extrapolation import Extrapolation
 from thresher.engine.method import OnlineMethod
 from thresher.engine.pool import Pool
 from thresher.learning import Learner
@@ -81,7 +82,7 @@ class ExactAlternation:
     """Codes by an encoder, warm-started and never worsened; dictionary by a learner's step.
 
     With one multiplicative update for each half it is that of Lee and Seung and its kin; with an
-    exact encoder it is ``auto``. The objective never rises.
+    exact encoder and an ``extrapolation`` it is ``auto``. The objective never rises.
     """
 
     problem: BatchProblem
@@ -89,6 +90,7 @@ class ExactAlternation:
     C: Array
     encoder: BlockEncoder
     pool: Pool
+    extrapolation: Extrapolation | None = None
     cold: bool = False
     """Whether ``C`` is only room for codes, and the first round starts without any."""
 
@@ -99,6 +101,28 @@ class ExactAlternation:
             self._evaluate()
 
     def improve_codes(self) -> None:
+        """Codes of the dictionary, or of the one ahead of it."""
+        if not self._goes_ahead():
+            self._code()
+
+    def _goes_ahead(self) -> bool:
+        """Try the dictionary that the last rounds lead to; it stays if the objective falls."""
+        ahead = None if self.extrapolation is None else self.extrapolation.ahead()
+        if self.extrapolation is None or ahead is None:
+            return False
+        D, C, losses, last = self.D, self.C, self.losses, self.objective()
+        ahead = self.problem.method.dictionary_regulariser.region.project(ahead)
+        self.D = np.where(self.problem.free(len(D))[:, None], ahead, D)
+        self.C = C.copy()
+        self._evaluate()
+        self._code()
+        if self.objective() < last:
+            return True
+        self.D, self.C, self.losses = D, C, losses
+        self.extrapolation.forget()
+        return False
+
+    def _code(self) -> None:
         """Code every block from its last codes; a row that got worse keeps them."""
         coding = self.problem.coding(self.D)
         self.encoder.prepare(coding, self.problem.method.rows(self.problem.batch))
@@ -122,6 +146,8 @@ class ExactAlternation:
         for _ in range(_TRIALS):
             self._move(learner, sums)
             if self.objective() <= last:
+                if self.extrapolation is not None:
+                    self.extrapolation.add(D, self.D)
                 return
             self.D, self.C, self.losses = D, C, losses
             learner = learner.cautious()

@@ -16,7 +16,9 @@ from thresher.engine import (
     Callback,
     Energies,
     ExactAlternation,
+    Extrapolation,
     HistoryRow,
+    LeftOut,
     OnlineMethod,
     Pool,
     Position,
@@ -188,7 +190,10 @@ class BatchModel(GrowingModel):
     ) -> Alternation:
         problem, D, codes = self._problem_and_start(method, batch, codes)
         room = np.zeros((batch.n_samples, len(D)), dtype=D.dtype) if codes is None else codes
-        return ExactAlternation(problem, D, room, method.encoder, pool, cold=codes is None)
+        # Bounded codes hold atoms where they are, and rounds creep (docs/choices.md).
+        creeps = not method.code_regulariser.region.cone and not self._solver().published
+        further = Extrapolation() if creeps else None
+        return ExactAlternation(problem, D, room, method.encoder, pool, further, codes is None)
 
     def _problem_and_start(
         self, method: OnlineMethod, batch: Batch, codes: Array | None
@@ -212,26 +217,40 @@ class BatchModel(GrowingModel):
         rounds: int,
         ask: Callable[[Step], bool],
     ) -> tuple[Array, bool]:
-        """Alternate, the model whole after each round; the codes, and if a callback stopped."""
-        work = self._alternation(method, batch, pool, codes)
+        """Alternate, the model whole after each round; the codes, and if a callback stopped.
+
+        Where entries are missing, what fits the noise only ends it, and is undone.
+        """
+        work, left_out = self._alternation(method, batch, pool, codes), None
+        if isinstance(work, ExactAlternation) and not self._solver().published:
+            left_out = LeftOut.of(work.problem, self._state.seed)
+            if left_out is not None and codes is not None:  # what further rounds have to beat
+                left_out.overfits(work.problem.coding(work.D), codes)
         already, started = self._seconds, time.perf_counter()
         label = f"{type(self).__name__}: rounds"
-        stopped = False
+        stopped, overfits = False, False
         with ProgressBar(label, rounds, self.verbose > 0) as bar:
 
             def report(number: int, after_codes: float, objective: float) -> bool:
                 self._seconds = already + time.perf_counter() - started
                 row = self._record(work, batch, objective)
                 bar.update(number, f"objective {row.loss:.4g}")
-                nonlocal stopped
+                nonlocal stopped, overfits
                 stopped = ask(Step(row, self.components_, self))
-                return stopped
+                if left_out is not None and not stopped:
+                    overfits = left_out.overfits(method.problem(self._state), work.C)
+                return stopped or overfits
 
             done = alternate(work, report, rounds, self.tol, self._small_change(work))
         reason = "the objective has settled" if done < rounds else "no more rounds are allowed"
         reason = "a callback said stop" if stopped else reason
+        reason = "it began to fit the noise of entries, which is undone" if overfits else reason
         _log.info("%s: ends after %d rounds: %s", type(self).__name__, done, reason)
-        return work.C, stopped
+        if not overfits or left_out is None or left_out.best is None:
+            return work.C, stopped
+        _, D, codes = left_out.best
+        self._adopt(replace(self._state, D=D, average=D), self._position)
+        return codes, stopped
 
     def _small_change(self, work: Alternation) -> float | None:
         """The change of the objective that ends a fit; None is ``tol`` of it."""

@@ -11,6 +11,7 @@ from numba import njit
 
 from thresher.kernels.compiling import helper, kernel
 from thresher.kernels.envelope import outlier
+from thresher.kernels.region import priced
 
 
 class Splitting(NamedTuple):
@@ -128,7 +129,7 @@ def code_steps(B, H, C, room, solution, penalty, rho, relaxation, times):  # typ
     H is the state: p = prox(h) is feasible and ``w = h − p`` the dual. C gets the last c.
     """
     inverse, shift = solution
-    l1, l2 = penalty
+    l1, l2 = penalty.l1, penalty.l2
     zero, one = H.dtype.type(0), H.dtype.type(1)
     a = relaxation
     plain = l1 == zero and l2 == zero
@@ -155,10 +156,31 @@ def code_steps(B, H, C, room, solution, penalty, rho, relaxation, times):  # typ
                     h[k] += a * (c[k] - max(h[k] - l1 * step, zero) / (one + l2 * step))
 
 
+@helper
+def region_steps(B, H, C, room, solution, region, rho, relaxation, times):  # type: ignore[no-untyped-def]
+    """`code_steps` in any region."""
+    inverse, shift = solution
+    if region.plain:
+        code_steps(B, H, C, room, solution, region, rho, relaxation, times)
+        return
+    P = np.empty_like(H)
+    for _ in range(times):
+        for i in range(H.shape[0]):
+            b, h, s, p = B[i], H[i], room[i], P[i]
+            priced(h, shift, rho[i, 0], region, p)
+            for k in range(h.size):
+                s[k] = b[k] + shift[k] * (p[k] + p[k] - h[k])
+        np.dot(room, inverse, C)
+        for i in range(H.shape[0]):
+            h, c, p = H[i], C[i], P[i]
+            for k in range(h.size):
+                h[k] += relaxation * (c[k] - p[k])
+
+
 @kernel
-def nonnegative_codes(B, H, C, room, solution, penalty, rho, relaxation, times):  # type: ignore[no-untyped-def]
-    """`code_steps`, for Python."""
-    code_steps(B, H, C, room, solution, penalty, rho, relaxation, times)
+def codes_in_region(B, H, C, room, solution, region, rho, relaxation, times):  # type: ignore[no-untyped-def]
+    """`region_steps`, for Python."""
+    region_steps(B, H, C, room, solution, region, rho, relaxation, times)
 
 
 @helper
@@ -177,21 +199,18 @@ def _observed(samples, out):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _feasible(H, solution, penalty, rho, P):  # type: ignore[no-untyped-def]
+def _feasible(H, solution, region, rho, P):  # type: ignore[no-untyped-def]
     """The codes that a state stands for: ``p = prox(h)``."""
-    shift, zero, one = solution.shift, H.dtype.type(0), H.dtype.type(1)
     for i in range(H.shape[0]):
-        for k in range(H.shape[1]):
-            step = one / (rho[i, 0] * shift[k])
-            P[i, k] = max(H[i, k] - penalty.l1 * step, zero) / (one + penalty.l2 * step)
+        priced(H[i], solution.shift, rho[i, 0], region, P[i])
 
 
 @kernel
-def rounds(samples, atoms, solution, penalty, outliers, settings, state, times):  # type: ignore[no-untyped-def]
+def rounds(samples, atoms, solution, region, outliers, settings, state, times):  # type: ignore[no-untyped-def]
     """Whole rounds of the block encoder without coming back to the interpreter, from the start on.
 
-    ``outliers`` is the penalty of the envelope, ``penalty`` that of the codes. A round ends with
-    its codes: the prediction from which the next one goes on is made when there is a next one.
+    ``outliers`` is the penalty of the envelope, ``region`` set and price of the codes. A round ends
+    with its codes: the prediction from which the next one goes on is made when there is a next one.
     P gets the feasible codes.
     """
     H, C, P, splitting, stage = state
@@ -207,8 +226,8 @@ def rounds(samples, atoms, solution, penalty, outliers, settings, state, times):
                 np.dot(Q, atoms.Dt, B)
             else:
                 np.dot(samples.X, atoms.Dt, B)
-            code_steps(B, H, C, room, solution, penalty, rho, a, settings.start_steps)
-        _feasible(H, solution, penalty, rho, P)
+            region_steps(B, H, C, room, solution, region, rho, a, settings.start_steps)
+        _feasible(H, solution, region, rho, P)
         np.dot(P, atoms.D, Q)
         _begin(samples, settings.largest_rho, outliers, splitting)
     for _ in range(times):
@@ -216,6 +235,6 @@ def rounds(samples, atoms, solution, penalty, outliers, settings, state, times):
             np.dot(C, atoms.D, Q)
             _split(samples, splitting, a, outliers)
         np.dot(Q, atoms.Dt, B)
-        code_steps(B, H, C, room, solution, penalty, rho, a, settings.inner)
+        region_steps(B, H, C, room, solution, region, rho, a, settings.inner)
         stage[:] = GOING
-    _feasible(H, solution, penalty, rho, P)
+    _feasible(H, solution, region, rho, P)

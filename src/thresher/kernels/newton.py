@@ -1,8 +1,9 @@
-"""Exact nonnegative codes under a separable envelope: an active-set Newton method, row by row.
+"""Exact codes under a separable envelope: an active-set Newton method, row by row.
 
-For every row x, ``min over c ≥ 0 of Σ_f w_f env(x_f − (cD)_f) + l1 Σc + l2/2 ‖c‖²``. A step takes
-the free set ``{c > 0 or g < 0}`` and the Hessian ``D diag(h) Dᵀ`` on it, walks to the minimiser of
-that model, leaving out each bound that blocks the way, then searches the true objective along the
+For every row x, ``min over c in a set of Σ_f w_f env(x_f − (cD)_f) + l1 Σc + l2/2 ‖c‖²``, the set
+being a box, the simplex or the nonnegative part of a ball. A step takes the codes that are free,
+for ``c ≥ 0`` those with ``c > 0 or g < 0``, and the Hessian ``D diag(h) Dᵀ`` on them, walks to the
+minimiser of that model in the set (`region_step`), then searches the true objective along the
 result, exactly, so that it never rises. With the right free set and the right inliers one step
 lands on the optimum. The projection of a Newton step would not be safe.
 
@@ -13,11 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thresher.kernels.cholesky import drop, factorise, solve
 from thresher.kernels.compiling import helper, kernel
 from thresher.kernels.envelope import outlier
 from thresher.kernels.floors import TINY_FLOAT32
 from thresher.kernels.products import add_gram, combine
+from thresher.kernels.region import project
+from thresher.kernels.region_step import StepRoom, region_step
 
 
 class CurvedAtoms(NamedTuple):
@@ -27,16 +29,6 @@ class CurvedAtoms(NamedTuple):
     G: Any  # (K, K), D Dᵀ
     L: Any  # the largest curvature of the loss in a code, at least
     ridge: Any  # what singular Hessians get, absolute
-
-
-class _Model(NamedTuple):
-    """The quadratic model of a row, over the atoms that its Hessian covers."""
-
-    H: Any  # (K, K), the leading part
-    covered: Any  # (K), these atoms
-    place: Any  # (K), where an atom stands among them, or −1
-    R: Any  # (K, K), room for the factor of the free part
-    z: Any  # (K), room for a step of the free atoms
 
 
 @helper
@@ -79,57 +71,6 @@ def _curvatures(e, w, outliers, flat, h):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _model_step(model, n_covered, free, n, g, c, ridge, d):  # type: ignore[no-untyped-def]
-    """``d = argmin g·d + ½ d(H + ridge)dᵀ`` over ``c + d ≥ 0``, d zero outside ``free[:n]``.
-
-    A primal active set that only drops: walk to the minimiser, stop at the first bound, drop what
-    blocks, go on.
-    """
-    H, covered, place, R, z = model
-    zero, one = H.dtype.type(0), H.dtype.type(1)
-    for i in range(n):
-        row = H[place[free[i]]]
-        for j in range(n):
-            R[i, j] = row[place[free[j]]]
-        R[i, i] = max(R[i, i], zero) + ridge
-    factorise(R, n, ridge)
-    d[:] = 0
-    moved = False
-    while n > 0:
-        for i in range(n):
-            z[i] = -g[free[i]]
-            if moved:
-                row = H[place[free[i]]]
-                pull = ridge * d[free[i]]
-                for j in range(n_covered):
-                    pull += row[j] * d[covered[j]]
-                z[i] -= pull
-        solve(R, n, z)
-        step = one
-        for i in range(n):
-            k = free[i]
-            if c[k] + d[k] + step * z[i] < zero:
-                step = -(c[k] + d[k]) / z[i]
-        for i in range(n):
-            d[free[i]] += step * z[i]
-        if step >= one:
-            break
-        moved = moved or step > zero
-        dropped = 0
-        for i in range(n - 1, -1, -1):
-            k = free[i]
-            if z[i] < zero and c[k] + d[k] <= -1e-6 * step * z[i]:
-                d[k] = -c[k]
-                drop(R, n, i)
-                n -= 1
-                for j in range(i, n):
-                    free[j] = free[j + 1]
-                dropped += 1
-        if dropped == 0:
-            break
-
-
-@helper
 def _search(e, q, w, descent, linear, quadratic, outliers, flat):  # type: ignore[no-untyped-def]
     """Length t ≤ 1 of the step along q: the largest at which the objective still falls.
 
@@ -161,11 +102,11 @@ def _search(e, q, w, descent, linear, quadratic, outliers, flat):  # type: ignor
 
 
 @kernel
-def newton_rows(samples, atoms, scale, penalty, outliers, C, limits, outcome):  # type: ignore[no-untyped-def]
+def newton_rows(samples, atoms, scale, region, outliers, C, limits, outcome):  # type: ignore[no-untyped-def]
     """Improve the codes C in place until every row's certificate is at most ``tol``.
 
-    The certificate is ``L·‖c − [c − g/L]₊‖ / scale`` of every row; ``outliers`` is the penalty of
-    the envelope, ``penalty`` that of the codes.
+    The certificate is ``L·‖c − Π(c − g/L)‖ / scale`` of every row, Π the projection on the region
+    of the codes; ``outliers`` is the penalty of the envelope.
     """
     X, weight = samples
     D, G, L, ridge = atoms
@@ -180,19 +121,24 @@ def newton_rows(samples, atoms, scale, penalty, outliers, C, limits, outcome):  
     h, h_new = np.empty(F, T), np.empty(F, T)
     features, changes = np.empty(F, np.uint32), np.empty(F, T)
     left, right = np.empty((K, F), T), np.empty((K, F), T)
-    H, R = np.empty((K, K), T), np.empty((K, K), T)
+    H, own, R = np.empty((K, K), T), np.empty((K, K), T), np.empty((K, K), T)
     covered, place, free = np.empty(K, np.int64), np.empty(K, np.int64), np.empty(K, np.int64)
-    d, z, a, g = np.empty(K, T), np.empty(K, T), np.empty(K, T), np.empty(K, T)
-    ones, model = np.ones(F, T), _Model(H, covered, place, R, z)
+    z, a, g = np.empty(K, T), np.empty(K, T), np.empty(K, T)
+    start, slope, moved, y = np.empty(K, T), np.empty(K, T), np.empty(K, T), np.empty(K, T)
+    ones, room = np.ones(F, T), StepRoom(own, R, np.empty(K, np.int64), z, y)
+    l1, l2, lower, upper = region.l1, region.l2, region.lower, region.upper
+    limited = region.gamma1 > zero or region.gamma2 > zero
     for row in range(n_rows):
         c = C[row]
         w = weight[row] if weight.shape[0] > 0 else ones
         unit = max(scale[row], T.type(TINY_FLOAT32))
         n = np.int64(0)
         for k in range(K):
-            if G[k, k] <= zero:  # an empty atom
+            if G[k, k] <= zero and not region.tight:  # an empty atom
                 c[k] = zero
-            if c[k] > zero:
+        project(c, region)
+        for k in range(K):
+            if c[k] != zero:
                 free[n], a[n] = k, c[k]
                 n += 1
         combine(a, free, n, D, e)
@@ -205,8 +151,11 @@ def newton_rows(samples, atoms, scale, penalty, outliers, C, limits, outcome):  
             g = np.dot(D, psi)
             residual = 0.0
             for k in range(K):
-                g[k] = penalty.l1 + penalty.l2 * c[k] - g[k]
-                part = c[k] - max(c[k] - g[k] / L, zero)
+                g[k] = l1 + l2 * c[k] - g[k]
+                moved[k] = c[k] - g[k] / L
+            project(moved, region)
+            for k in range(K):
+                part = c[k] - moved[k]
                 residual += part * part
             certificate[row] = np.sqrt(residual) * L / unit
             if certificate[row] <= tol or iteration == max_iter:
@@ -215,8 +164,9 @@ def newton_rows(samples, atoms, scale, penalty, outliers, C, limits, outcome):  
             # The free set, and whether the Hessian at hand covers it.
             n, all_covered = np.int64(0), bool(n_covered > 0)
             for k in range(K):
-                if (c[k] > zero or g[k] < zero) and G[k, k] > zero:
-                    free[n] = k
+                held = moved[k] == c[k] and (c[k] <= lower or c[k] >= upper)
+                if not held and (G[k, k] > zero or region.tight):
+                    free[n], slope[n], start[n] = k, g[k], c[k]
                     n += 1
                     if n_covered > 0 and place[k] < 0:
                         all_covered = False
@@ -250,30 +200,43 @@ def newton_rows(samples, atoms, scale, penalty, outliers, C, limits, outcome):  
             h[:] = h_new
             if m > 0:
                 add_gram(D, covered, n_covered, features, changes, m, left, right, H)
-            _model_step(model, n_covered, free, n, g, c, ridge + penalty.l2, d)
+            for i in range(n):
+                row_of = H[place[free[i]]]
+                for j in range(n):
+                    own[i, j] = row_of[place[free[j]]]
+                own[i, i] = max(own[i, i], zero) + ridge + l2
+            region_step(n, slope, start, ridge + l2, region, room, a)
             descent = 0.0
-            for k in range(K):
-                descent += g[k] * d[k]
-            if not descent < 0:  # rounding won: a projected, scaled gradient step instead
-                descent = 0.0
+            for i in range(n):
+                descent += slope[i] * a[i]
+            if not descent < 0:  # rounding won: a projected gradient step instead
+                n, descent = np.int64(0), 0.0
                 for k in range(K):
-                    d[k] = -min(g[k] / G[k, k], c[k]) if G[k, k] > zero else zero
-                    descent += g[k] * d[k]
+                    if not limited and G[k, k] > zero:  # every code can have a step of its own
+                        moved[k] = min(max(c[k] - g[k] / G[k, k], lower), upper)
+                    if moved[k] != c[k]:
+                        free[n], a[n] = k, moved[k] - c[k]
+                        descent += g[k] * a[n]
+                        n += 1
                 if not descent < 0:
                     break
-            n, linear, quadratic = np.int64(0), zero, zero
-            for k in range(K):
-                if d[k] != zero:
-                    free[n], a[n] = k, d[k]
-                    n += 1
-                    linear += d[k] * (penalty.l1 + penalty.l2 * c[k])
-                    quadratic += penalty.l2 * d[k] * d[k]
+            linear, quadratic = zero, zero
+            for i in range(n):
+                linear += a[i] * (l1 + l2 * c[free[i]])
+                quadratic += l2 * a[i] * a[i]
             combine(a, free, n, D, q)
             t = _search(e, q, w, descent, linear, quadratic, outliers, flat)
             if t == zero:
                 break
             for i in range(n):
-                c[free[i]] = max(c[free[i]] + t * a[i], zero)
+                k = free[i]
+                at = min(max(c[k] + t * a[i], lower), upper)
+                if t == one:  # rounding could miss a bound
+                    at = upper if a[i] == upper - c[k] else at
+                    at = lower if a[i] == lower - c[k] else at
+                c[k] = at
+            if limited:  # what rounding has added
+                project(c, region)
             for f in range(F):
                 e[f] -= t * q[f]
         n_iter[row] = iteration

@@ -104,3 +104,14 @@ class Form:
         if self.is_orthant and self.elastic:
             return None
         return "codes that are nonnegative, not bounded otherwise, under an elastic net at most"
+
+    @property
+    def lacks_numbers(self) -> str | None:
+        """What is missing for a set and a price that kernels know: all in numbers, and smooth."""
+        smooth = self.elastic and (self.nonnegative or self.l1 == 0)
+        if smooth and (self.is_box or self.is_ball):
+            return None
+        return (
+            "codes in a box, in the simplex or in the nonnegative part of a ball, under an elastic "
+            "net at most, and without ℓ1 where codes may be negative"
+        )

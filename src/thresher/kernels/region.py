@@ -1,0 +1,86 @@
+"""Sets that codes are kept in, row by row: bounds of every entry, or a budget for all of them.
+
+The budget of a row is ``γ₁Σc + γ₂/2 Σc² ≤ 1`` for nonnegative entries, and it is spent to the last
+where it is ``tight``; without one both γ are zero. The simplex and the balls are such sets.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from thresher.kernels.compiling import helper
+
+
+class Region(NamedTuple):
+    """The set of the codes, and their price ``l1 Σ|c| + l2/2 ‖c‖²``."""
+
+    tight: Any  # flags
+    plain: Any  # whether codes are nonnegative, and free otherwise
+    l1: Any  # numbers of the type of the codes
+    l2: Any
+    lower: Any  # may be −∞
+    upper: Any  # may be ∞
+    gamma1: Any
+    gamma2: Any
+    rounding: Any  # what counts as equal, relatively
+
+    @classmethod
+    def of(cls, dtype: np.dtype[Any], form: Any) -> "Region":
+        """That of a regulariser in numbers."""
+        budget = form.budget
+        gammas = (0.0, 0.0) if budget is None else (budget.gamma1, budget.gamma2)
+        numbers = (form.l1, form.l2, form.lower, form.upper, *gammas, 4 * np.finfo(dtype).eps)
+        tight = budget is not None and bool(budget.tight)
+        return cls(tight, bool(form.is_orthant), *map(dtype.type, numbers))
+
+
+@helper
+def project(v, region):  # type: ignore[no-untyped-def]
+    """The member of the set that is nearest to v, in place.
+
+    Within a budget it is ``[v − μγ₁]₊/(1 + μγ₂)``, and j entries that stay positive, with sums S₁
+    and S₂ of values and squares, ask for the μ with ::
+
+        (γ₂² + jγ₁²γ₂/2) μ² + (2γ₂ + jγ₁²) μ + 1 − γ₁S₁ − γ₂S₂/2 = 0.
+
+    Entries that it makes vanish drop out, until none does. That only raises μ, as such entries
+    spend less than nothing.
+    """
+    zero, one = v.dtype.type(0), v.dtype.type(1)
+    g1, g2 = region.gamma1, region.gamma2
+    if g1 == zero and g2 == zero:
+        for k in range(v.size):
+            v[k] = min(max(v[k], region.lower), region.upper)
+        return
+    mu, theta, count = zero, -one / zero if region.tight else zero, v.size + 1
+    while True:
+        left, sums, squares = 0, 0.0, 0.0
+        for k in range(v.size):
+            if v[k] > theta:
+                left += 1
+                sums += v[k]
+                squares += v[k] * v[k]
+        c = 1.0 - g1 * sums - g2 * squares / 2
+        inside = mu == zero and c >= 0 and not region.tight
+        if inside or left >= count or left == 0:
+            break
+        a, b = g2 * g2 + left * g1 * g1 * g2 / 2, 2 * g2 + left * g1 * g1
+        mu = v.dtype.type(-2 * c / (b + np.sqrt(max(b * b - 4 * a * c, 0.0))))
+        theta, count = mu * g1, left
+    shrink = one / (one + mu * g2)
+    for k in range(v.size):
+        v[k] = max(v[k] - mu * g1, zero) * shrink
+
+
+@helper
+def priced(h, shift, rho, region, p):  # type: ignore[no-untyped-def]
+    """The proximal map of price and set, ``p = Π(soft(h, t·l1)/(1 + t·l2))``, ``t = 1/(ρ·shift)``.
+
+    Where all is spent, a price of sums is the same for all members.
+    """
+    l1 = h.dtype.type(0) if region.tight else region.l1
+    for k in range(h.size):
+        step = h.dtype.type(1) / (rho * shift[k])
+        bound = step * l1
+        p[k] = (h[k] - min(max(h[k], -bound), bound)) / (h.dtype.type(1) + step * region.l2)
+    project(p, region)

@@ -1,0 +1,128 @@
+"""The step of a Newton method on a set of codes: an active set on the quadratic model."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from thresher.kernels.cholesky import drop, factorise, solve
+from thresher.kernels.compiling import helper
+
+_SHIFTS = 40  # at most, of a Hessian in one step; three or four are usual
+
+
+class StepRoom(NamedTuple):
+    """Room for `region_step` of up to K variables."""
+
+    H: Any  # (K, K), the Hessian of the free variables: the caller fills it
+    R: Any  # (K, K)
+    places: Any  # (K), whole numbers
+    z: Any  # (K)
+    y: Any  # (K)
+
+
+@helper
+def region_step(n, g, start, floor, region, room, d):  # type: ignore[no-untyped-def]
+    """``d = argmin g·d + ½ d H dᵀ`` over ``start + d`` in the region, in the n free variables.
+
+    A primal active set that only drops: walk to the minimiser, stop at the first bound, drop what
+    blocks, go on. ``floor`` bounds the pivots of H from below.
+
+    The minimiser is that within the budget, if there is one. Where only sums count, it lies along
+    ``H⁻¹1`` from the free one. Otherwise the budget is a ball around ``−γ₁/γ₂``: with
+    ``q = start + d + z + γ₁/γ₂`` the minimiser has ``‖q‖ = ρ`` and solves for z with ``H + τ``, and
+    τ comes from Newton's method on ``1/‖q‖``, which is nearly linear in it.
+    """
+    H, R, places, z, y = room
+    T = H.dtype.type
+    zero, one = T(0), T(1)
+    lower, upper, g1, g2 = region.lower, region.upper, region.gamma1, region.gamma2
+    curved, limited = g2 > zero, g1 > zero or g2 > zero
+    centre = g1 / g2 if curved else zero
+    for i in range(n):
+        places[i] = i
+        d[i] = zero
+    left, shifts = n, 0
+    tau, square = zero, zero
+    if curved:  # at the surface slope and τ(start + γ₁/γ₂) cancel, nearly
+        for i in range(n):
+            q = start[i] + centre
+            tau -= g[i] * q
+            square += q * q
+        rho = T(2) / g2 + n * centre * centre
+        tau = max(tau / square, zero) if square >= rho * (one - T(1e-3)) else zero
+    moved, stale = False, True
+    while left > 0:
+        if stale:
+            for i in range(left):
+                row = H[places[i]]
+                for j in range(i, left):
+                    R[i, j] = row[places[j]]
+                R[i, i] += tau
+            factorise(R, left, floor)
+            stale = False
+        for i in range(left):
+            p = places[i]
+            pull = g[p] + tau * (start[p] + d[p] + centre)
+            if moved:
+                row = H[p]
+                for j in range(n):
+                    pull += row[j] * d[j]
+            z[i] = -pull
+        solve(R, left, z)
+        if limited:
+            total, square = zero, zero
+            for i in range(left):
+                q = start[places[i]] + d[places[i]] + z[i] + centre
+                total += q
+                square += q * q
+                y[i] = q if curved else one
+            rho = np.sqrt(T(2) / g2 + left * centre * centre) if curved else one / g1
+            length = np.sqrt(square) if curved else total
+            over = length - rho
+            spare = region.rounding * rho
+            if over > spare or region.tight or (tau > zero and over < -spare):
+                solve(R, left, y)
+                along = zero
+                for i in range(left):
+                    q = start[places[i]] + d[places[i]] + z[i] + centre
+                    along += y[i] * (q if curved else one)
+                if not curved:
+                    for _ in range(2):  # the second time for what rounding left of the first
+                        total = -rho
+                        for i in range(left):
+                            total += start[places[i]] + d[places[i]] + z[i]
+                        for i in range(left):
+                            z[i] -= y[i] * (total / along)
+                elif shifts < _SHIFTS:
+                    tau = max(tau + over / rho * square / along, zero)
+                    shifts += 1
+                    stale = True
+                    continue
+        length = one
+        for i in range(left):
+            p = places[i]
+            at, step = start[p] + d[p], z[i]
+            if at + length * step < lower:
+                length = (lower - at) / step
+            elif at + length * step > upper:
+                length = (upper - at) / step
+        length = max(length, zero)
+        for i in range(left):
+            d[places[i]] += length * z[i]
+        if length >= one:
+            break
+        moved = moved or length > zero
+        dropped = 0
+        for i in range(left - 1, -1, -1):
+            p = places[i]
+            at, near = start[p] + d[p], T(1e-6) * length * abs(z[i])
+            low = z[i] < zero and at - lower <= near
+            if low or (z[i] > zero and upper - at <= near):
+                d[p] = (lower if low else upper) - start[p]
+                drop(R, left, i)
+                left -= 1
+                for j in range(i, left):
+                    places[j] = places[j + 1]
+                dropped += 1
+        if dropped == 0:
+            break
