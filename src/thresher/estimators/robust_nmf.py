@@ -33,7 +33,8 @@ class RobustNMF(RobustModel, BatchModel):
         Bound on the rounds of the alternation and on the iterations of a code in `transform`.
     tol : float
         Relative improvement of the objective in a round at which `fit` ends (0: it never does),
-        and the certificate that codes of `transform` meet.
+        and the certificate that codes of `transform` meet. Where entries are missing, `fit` also
+        ends when further rounds would fit the noise of single entries (docs/choices.md).
 
     All other parameters are those of `OnlineRobustNMF`.
 
