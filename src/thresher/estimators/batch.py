@@ -222,7 +222,7 @@ class BatchModel(GrowingModel):
         Where entries are missing, what fits the noise only ends it, and is undone.
         """
         work, left_out = self._alternation(method, batch, pool, codes), None
-        if isinstance(work, ExactAlternation) and not self._solver().published:
+        if isinstance(work, ExactAlternation) and self.tol > 0 and not self._solver().published:
             left_out = LeftOut.of(work.problem, self._state.seed)
             if left_out is not None and codes is not None:  # what further rounds have to beat
                 left_out.overfits(work.problem.coding(work.D), codes)
