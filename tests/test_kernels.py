@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from thresher.encoding import Block, BlockADMM, CodingProblem
-from thresher.kernels import cholesky, compiling
+from thresher.kernels import cholesky, compiling, machine_code
 from thresher.kernels.block_admm import Splitting, begin
 from thresher.kernels.block_descent import sweeps_ball
 from thresher.kernels.bundles import EntryPenalty, Samples
@@ -332,6 +332,7 @@ def rest(pair):
 def test_kernels_on_disk_follow_the_fields_of_their_bundles(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.setattr(machine_code, "folder", lambda: tmp_path / "machine_code")
     (tmp_path / "kernel_on_disk.py").write_text(KERNEL)
     found = []
     versions = [("Pair", "whole", "part"), ("Pair", "whole", "part"), ("Pair", "part", "whole")]

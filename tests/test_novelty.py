@@ -156,6 +156,12 @@ def test_counts_agree_with_scikit_learn():
 
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
+def test_counts_that_are_weighed_stay_as_they_are():
+    counts = sparse.csr_array(([1.0, 0.0, 2.0], [0, 1, 1], [0, 2, 3]), shape=(2, 2))
+    GrowingWords().weights(counts)
+    assert counts.data.tolist() == [1, 0, 2]  # the stored zero, too
+
+
 def test_rare_words_leave_and_everything_follows(model):
     documents, _ = texts(list(TOPICS), 120)
     oddities = [f"{text} oddity{number}abc" for number, text in enumerate(documents)]

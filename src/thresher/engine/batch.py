@@ -166,9 +166,7 @@ class ExactAlternation:
         method, free = self.problem.method, self.problem.free(len(self.D))
         nothing = learner.empty(*self.D.shape)
         D, _, gain = learner.learn(nothing, sums, self.D, method.dictionary_regulariser, free)
-        self.D = D
-        if (gain != 1).any():
-            self.C = self.C * gain
+        self.D, self.C = D, self.C * gain
         self._evaluate()
 
     def objective(self) -> float:
