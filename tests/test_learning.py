@@ -20,12 +20,13 @@ from thresher.learning import (
     QuadraticStatistics,
     RangeWeight,
     RatioLearner,
+    diagonal,
     initial_atoms,
 )
 from thresher.learning.outlier_weight import weighted_quantile
 from thresher.losses import Huber, KullbackLeibler
-from thresher.penalties import Constrained, ElasticNet
-from thresher.sets import NonnegativeL1Ball, NonnegativeL2Ball, NonnegativeOrthant
+from thresher.penalties import L1, Constrained, ElasticNet
+from thresher.sets import Box, NonnegativeL1Ball, NonnegativeL2Ball, NonnegativeOrthant
 
 K, F = 4, 6
 STEPS = {
@@ -242,3 +243,16 @@ def test_dense_samples_with_gaps_take_the_general_kl_step():
     moved, _, _ = learner.learn(learner.empty(3, 9), sums, D, codes, np.ones(3, bool))
     expected = D * (C.T @ (weight * X / (C @ D))) / (C.T @ weight)  # Lee and Seung
     np.testing.assert_allclose(moved, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("l1", [0.0, 0.3])
+def test_separable_quadratics_have_their_minimum_entry_by_entry(l1):
+    """On the orthant it is ``[B − l1]₊/H``, whatever the curvatures of an atom are."""
+    rng = np.random.default_rng(0)
+    H, B, D = rng.uniform(0.1, 5, (3, 7)), rng.normal(1, 1, (3, 7)), rng.random((3, 7))
+    regulariser = Constrained(L1(l1)) if l1 else Constrained()
+    found = diagonal._minimiser(diagonal.DiagonalStatistics(2 * H, 2 * B, 2.0), D, regulariser)
+    np.testing.assert_allclose(found, np.maximum(B - l1, 0) / H)
+    box = Constrained(L1(l1), Box(0, 0.2)) if l1 else Constrained(region=Box(0, 0.2))
+    found = diagonal._minimiser(diagonal.DiagonalStatistics(2 * H, 2 * B, 2.0), D, box)
+    assert found.max() <= 0.2

@@ -329,6 +329,14 @@ def test_box_gap_is_a_bound_that_closes():
         assert (box_gap(loss, moved, mu, 0.3) >= above - 1e-8).all()
 
 
+def test_box_gap_counts_the_price_of_codes():
+    """With the dual 0 the bound is 0, and the gap the whole objective."""
+    X, A, V = data(np.random.default_rng(0), n=5)
+    loss = SmoothedLoss(X, None, A, 1e-3)
+    objective = np.abs(loss.residual(V)).sum(axis=1) + 0.2 * V.sum(axis=1)
+    np.testing.assert_allclose(box_gap(loss, V, np.zeros_like(X), 0.3, l1=0.2), objective)
+
+
 def test_columns_without_atoms_have_a_dual():
     """Errata C.1: their U is the sign of −x, so that the gap does not keep |x|."""
     X, A = np.array([[2.0, 1.0]]), np.array([[1.0, 0.0]])

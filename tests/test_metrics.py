@@ -294,6 +294,7 @@ class TestTopicCoherence:
             (7 * weights, sparse.csc_matrix(counts > 0)),
             (weights.tolist(), 0.1 * counts),
             (words, counts),
+            ((line for line in words), counts),
             (np.array(words), counts),
         ):
             found = topic_coherence(topics, X, 4, vocabulary=vocabulary)

@@ -19,7 +19,7 @@ from sklearn.metrics import roc_auc_score
 from thresher import NovelDocumentDetector, OnlineNMF, OnlineOrthogonalDictionary, load, save
 from thresher.solvers import batch_impl, online
 from thresher.tasks.novelty.alarm import Alarm
-from thresher.tasks.novelty.directions import Directions, _joined, unit_rows
+from thresher.tasks.novelty.directions import Directions, _joined, _spread, unit_rows
 from thresher.tasks.novelty.emerging import emerging_topics
 from thresher.tasks.novelty.growing_words import GrowingWords
 from thresher.tasks.novelty.steps import document_steps
@@ -155,13 +155,18 @@ def test_counts_agree_with_scikit_learn():
     np.testing.assert_array_equal(counts.toarray(), theirs.transform(documents).toarray()[:, order])
 
 
-@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_of_copies_one_is_enough():
+    rows = sparse.csr_array(np.ones((4, 1)) * [[0.6, 0.8]])
+    assert len(_spread(rows, 3, np.random.default_rng(0))) == 1
+
+
 def test_counts_that_are_weighed_stay_as_they_are():
     counts = sparse.csr_array(([1.0, 0.0, 2.0], [0, 1, 1], [0, 2, 3]), shape=(2, 2))
     GrowingWords().weights(counts)
     assert counts.data.tolist() == [1, 0, 2]  # the stored zero, too
 
 
+@pytest.mark.parametrize("model", MODELS, ids=str)
 def test_rare_words_leave_and_everything_follows(model):
     documents, _ = texts(list(TOPICS), 120)
     oddities = [f"{text} oddity{number}abc" for number, text in enumerate(documents)]

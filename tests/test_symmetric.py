@@ -274,3 +274,13 @@ def test_bad_input_changes_nothing(X, parameters, message):
 
 def test_docstring():
     assert doctest.testmod(thresher.estimators.symmetric).failed == 0
+
+
+def test_callbacks_see_the_embedding():
+    X = np.random.default_rng(0).random((12, 12))
+    seen = []
+    model = SymmetricManhattanNMF(
+        2, random_state=0, verbose=0, max_iter=3, callbacks=[lambda step: seen.append(step)]
+    ).fit(X + X.T)
+    assert seen
+    np.testing.assert_array_equal(seen[-1].dictionary, model.components_)
