@@ -5,6 +5,7 @@ Imports and compiling are not the case's fault: the parent's clock does not coun
 
 import contextlib
 import importlib
+import os
 import resource
 import time
 import traceback
@@ -18,6 +19,8 @@ from numba.core import event
 from sklearn.exceptions import ConvergenceWarning
 
 MEMORY_LIMIT = 1 << 30
+# Arrow's own allocator, which data frames use, asks for a gigabyte beforehand.
+os.environ["ARROW_DEFAULT_MEMORY_POOL"] = "system"
 _STATUS = Path("/proc/self/status")
 
 
