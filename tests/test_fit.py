@@ -5,9 +5,11 @@ import pytest
 from scipy import sparse
 
 from thresher.encoding import CodingProblem, DenseFit
+from thresher.learning.surrogate import BatchSums
 from thresher.losses import (
     AlphaDivergence,
     Hellinger,
+    Huber,
     KullbackLeibler,
     L1Distance,
     SmoothedL1,
@@ -115,3 +117,24 @@ def test_entries_that_are_met_have_the_curvature_of_an_inlier():
     seen[:3, 7] = 0
     gaps = DenseFit(SquaredL2(), X, C, D, seen).curvatures(energy)
     assert gaps[7] == pytest.approx(energy[3:].sum())
+
+
+@pytest.mark.parametrize("loss", [Huber(0.3), Huber(0.3, 0.5, True), SquaredL2()], ids=str)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_sums_at_once_are_the_sums(loss, weighted, dtype):
+    """Against the same sums where entries have weights, all one, which are not compiled."""
+    X, D, C = _samples(dtype)
+    X[0] = C[0] @ D  # residuals of zero
+    weights = np.random.default_rng(1).random(12).astype(dtype) if weighted else None
+    fit = CodingProblem(D, loss).fit(X, C)
+    ones = np.ones_like(X)
+    general = BatchSums.of(CodingProblem(D, loss).fit(X, C, ones), weights, ones)
+    quick = BatchSums.of(fit, weights, None)
+    close = {"rtol": 1e-10 if dtype == np.float64 else 1e-4, "atol": 1e-12}
+    for part in ("A", "gradient", "weight", "curvature", "inlier", "energy"):
+        found, expected = getattr(quick, part), getattr(general, part)
+        close["atol"] = (1e-12 if dtype == np.float64 else 1e-5) * np.abs(expected).max()
+        np.testing.assert_allclose(found, expected, err_msg=part, **close)
+    np.testing.assert_allclose(fit.values(), loss.value(X, C @ D), rtol=close["rtol"], atol=1e-5)
+    assert "prediction" not in vars(fit)  # it was one call

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from thresher.kernels.bundles import read_only
+from thresher.kernels.block_sums import BlockSums, block_sums
+from thresher.kernels.bundles import EntryPenalty, read_only
 from thresher.kernels.envelope import mean_curvature
 from thresher.kernels.floors import FLOOR
 from thresher.kernels.sparse_rows import add_rows, floor_rows, products_at
@@ -86,6 +87,13 @@ class Fit(ABC):
     def dictionary_curvature(self, C: Array) -> Array:
         """``Σ_n C_nk |∇|/|x − y|`` for each atom and feature: what `learning.diagonal` needs."""
 
+    def sums_at_once(self, weights: Array | None) -> tuple[Array, Array, Array, Array] | None:
+        """``Σ wcᵀc``, ``Σ wcᵀ∇``, ``Σ w‖c‖²|∇|/|x − y|`` by feature, and ``‖c‖²`` of every row.
+
+        None where they are not compiled; ``weights`` are those of the rows.
+        """
+        return None
+
     @abstractmethod
     def residuals(self, limit: int) -> tuple[Array, Any, Array]:
         """``|x − y|`` of at most ``limit`` entries that were seen, the row and the weight of each.
@@ -139,6 +147,20 @@ class DenseFit(Fit):
     @cached_property
     def _split(self) -> Pair:
         return self.loss.split(self.X, self.prediction, self.weight)
+
+    def sums_at_once(self, weights: Array | None) -> tuple[Array, Array, Array, Array] | None:
+        """In one call, without the interpreter: so that threads do not wait for each other."""
+        constants = self.loss.entry_constants
+        plain = self.weight is None and self.outliers is None and not self.loss.knows_bend
+        if constants is None or not plain:
+            return None
+        X, dtype = self.X, self.X.dtype
+        ones = np.ones(len(X), dtype) if weights is None else weights.astype(dtype, copy=False)
+        sums = BlockSums.like(X, len(self.D))
+        outliers = EntryPenalty.of(dtype, constants)
+        block_sums(*map(read_only, (X, self.C, self.D, ones)), outliers, sums)
+        self.__dict__["_value_and_gradient"] = sums.values, sums.gradient
+        return sums.A, sums.B, sums.curvature, sums.squares
 
     @property
     def gradient(self) -> Array:

@@ -163,6 +163,10 @@ class OnlineMethod(MethodParts):
         ``products`` its predictions at the nonzeros of sparse rows.
         """
         fit = problem.fit(X, C, weight, outliers, products)
+        learned = fit
+        if self.dictionary_loss is not None:
+            learned = replace(problem, loss=self.dictionary_loss(threshold)).fit(X, C, weight)
+        sums = self.learner.summarise(learned, sample_weight)  # before what it may find on the way
         loss = fit.values() + problem.regulariser.value(C)
         if sample_weight is not None:
             loss = loss * sample_weight
@@ -173,9 +177,6 @@ class OnlineMethod(MethodParts):
             mask = None if weight is None else weight[some]
             certificate = float(np.maximum.reduce(problem.certificate(X[some], C[some], mask)))
             energies = partial(Energies.of, fit, sample_weight)
-        if self.dictionary_loss is not None:
-            fit = replace(problem, loss=self.dictionary_loss(threshold)).fit(X, C, weight)
-        sums = self.learner.summarise(fit, sample_weight)
         nothing: Array = np.empty(0)
         total = float(np.add.reduce(loss, None, np.float64))
         return Summary(sums, total, certificate, nothing, nothing, energies)

@@ -80,6 +80,8 @@ class BatchSums:
     @classmethod
     def of(cls, fit: Fit, sample_weight: Array | None, entry_weight: Array | None) -> "BatchSums":
         """Sum up a coded block."""
+        if (at_once := fit.sums_at_once(sample_weight)) is not None:
+            return cls._from(*at_once, sample_weight)
         C, kappa = fit.C, fit.row_curvatures()
         energy = np.einsum("nk,nk->n", C, C)
         # A copy, since the product of a matrix with itself is rounded in another way.
@@ -107,6 +109,18 @@ class BatchSums:
             inlier,
             energy_in_all,
         )
+
+    @classmethod
+    def _from(
+        cls, A: Array, gradient: Array, curvature: Array, squares: Array, weight: Array | None
+    ) -> "BatchSums":
+        """From what was summed up at once, where the curvature of an inlier is one."""
+        energies = squares if weight is None else squares * weight
+        energy = float(np.add.reduce(energies, None, np.float64))
+        total = float(len(squares)) if weight is None else float(weight.sum(dtype=np.float64))
+        double = (part.astype(np.float64, copy=False) for part in (A, gradient, curvature))
+        A, gradient, curvature = double
+        return cls(A, gradient, total, curvature, np.full(len(curvature), energy), energy)
 
     def __add__(self, other: "BatchSums") -> "BatchSums":
         """Merge two sums."""
