@@ -54,3 +54,10 @@ def test_every_constant_has_a_rule(kind, field):
 def test_rules_draw_their_line(rule, good, bad):
     assert all(rule.holds(value) for value in good)
     assert not any(rule.holds(value) for value in bad)
+
+
+@pytest.mark.parametrize("kind", PUBLISHED.values(), ids=PUBLISHED)
+def test_every_published_solver_names_its_paper(kind):
+    made = kind().made()
+    if hasattr(made, "description"):  # modes of the detector have none
+        assert re.search("paper [A-E]|Guan|Lef|Wang|AODL|multiplicative", made.description)

@@ -14,7 +14,7 @@ from thresher.kernels.block_admm import Splitting, begin
 from thresher.kernels.block_descent import sweeps_ball
 from thresher.kernels.bundles import EntryPenalty, Samples
 from thresher.kernels.lad_smoothed import _pull
-from thresher.kernels.power_passes import expectation
+from thresher.kernels.power_passes import _slope, expectation
 from thresher.kernels.ratio import add_batch, measure_atoms, write_atoms
 from thresher.kernels.region import Region, project
 from thresher.kernels.sparse_rows import add_rows, floor_rows
@@ -302,6 +302,28 @@ def test_steps_that_go_further_keep_the_mass(alpha):
     expectation(further, rho, alpha, ridge, 0.0, z.sum(), True)
     far = z * (plain / z) ** 1.5
     np.testing.assert_allclose(further, far * plain.sum() / far.sum())
+
+
+@pytest.mark.parametrize("alpha", [1.0, 0.5, 2.0])
+def test_slopes_along_a_step(alpha):
+    """``Σ q w`` is the slope of the loss without its mass, ``Σ q² w/y`` over α its curvature."""
+    rng = np.random.default_rng(0)
+    x, y, q = rng.random(9), rng.uniform(1, 2, 9), rng.normal(0, 0.1, 9)
+
+    def loss(t):  # what falls with the prediction; its slope is −Σ q (x/y)^α
+        y_t = y + t * q
+        return (
+            -(x * np.log(y_t)).sum()
+            if alpha == 1
+            else (x**alpha * y_t ** (1 - alpha) / (alpha - 1)).sum()
+        )
+
+    first, second = _slope(x, y, q, 0.3, 1e-30, alpha, 9)
+    h = 1e-5
+    assert first == pytest.approx(-(loss(0.3 + h) - loss(0.3 - h)) / (2 * h), rel=1e-6)
+    h = 1e-3
+    bend = (loss(0.3 + h) - 2 * loss(0.3) + loss(0.3 - h)) / h**2
+    assert alpha * second == pytest.approx(bend, rel=1e-3)
 
 
 def test_what_was_compiled_is_kept():

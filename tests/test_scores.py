@@ -18,6 +18,7 @@ from thresher import (
     RobustNMF,
 )
 from thresher.datasets import make_orthogonal_stream
+from thresher.encoding.newton import Newton
 from thresher.estimators.scoring import hidden_entries, without_entries
 from thresher.penalties import ElasticNet
 from thresher.testing.data import planted
@@ -290,3 +291,15 @@ def test_what_cannot_be_scored_is_said():
         model.score_entries(alone, share=0.9)
     with pytest.raises(ValueError, match="random_state"):
         model.score_entries(X, random_state="seed")
+
+
+def test_a_coding_problem_needs_a_model_that_has_learned():
+    with pytest.raises(NotFittedError):
+        OnlineRobustNMF(2).problem()
+
+
+def test_codes_end_after_max_iter():
+    X = np.random.default_rng(0).random((40, 30))
+    model = OnlineRobustNMF(6, random_state=0, verbose=0).fit(X)
+    encoding = Newton(tol=1e-12, max_iter=1).encode(model.problem(), X)
+    assert encoding.n_iter.max() == 1
