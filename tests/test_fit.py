@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from thresher.encoding import CodingProblem, DenseFit
+from thresher.encoding import CodingProblem, DenseFit, RoughEncoder
 from thresher.learning.surrogate import BatchSums
+from thresher.linalg import load_sparse_block, without_traces
 from thresher.losses import (
     AlphaDivergence,
     Hellinger,
@@ -138,3 +139,31 @@ def test_sums_at_once_are_the_sums(loss, weighted, dtype):
         np.testing.assert_allclose(found, expected, err_msg=part, **close)
     np.testing.assert_allclose(fit.values(), loss.value(X, C @ D), rtol=close["rtol"], atol=1e-5)
     assert "prediction" not in vars(fit)  # it was one call
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_coder_hands_on_its_predictions(dtype):
+    """Of all rows, empty ones and those of unknown words too."""
+    X, D, _ = _samples(dtype)
+    X[6] = 0
+    X[6, 7] = 1.0  # nothing else than a word that no atom knows
+    rows, problem = sparse.csr_array(X), CodingProblem(D, KullbackLeibler())
+    found = RoughEncoder().encode(problem, rows)
+    wanted = (found.codes @ D)[rows.nonzero()]
+    np.testing.assert_allclose(found.products, wanted, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("rows", [slice(0, 4), slice(1, 3)])
+def test_blocks_are_cleared_of_zeros_and_duplicates_but_not_in_the_users_memory(index, rows):
+    data = np.array([1.0, 2, 0, 3, 4, 1e-300, 5], dtype=np.float32)
+    indices, indptr = np.array([2, 2, 0, 1, 0, 1, 3], index), np.array([0, 3, 3, 6, 7], index)
+    X = sparse.csr_array((data, indices, indptr), shape=(4, 5))
+    before = [values.copy() for values in (data, indices, indptr)]
+    block = without_traces(load_sparse_block(X, rows, np.dtype(np.float32), 2.0))
+    np.testing.assert_array_equal(block.toarray(), X.toarray()[rows] / 2)
+    assert block.has_canonical_format
+    assert block.data.all()
+    assert block.indices.dtype == np.int32
+    for now, then in zip((X.data, X.indices, X.indptr), before, strict=True):
+        np.testing.assert_array_equal(now, then)

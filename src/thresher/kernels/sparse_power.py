@@ -125,14 +125,13 @@ def encode_rows(rows, problem, n_rough, C, limits, outcome):  # type: ignore[no-
                 a[i] = z[free[i]]
             predict(a, free, n, B, floor, y)
             powers(x, y, alpha, w)
+            chosen, count = (every, K) if exact else (free, n)
+            scores(B, w, chosen, count, rho)
             if exact:
-                scores(B, w, every, K, rho)
                 gap, doubt = duality_gap(z, rho, y, w, floor, n_words, alpha, ridge, l2, rounding)
                 certificate[row] = (abs(gap) + doubt) / total
                 if certificate[row] <= tol or abs(gap) <= doubt or iteration >= max_iter:
                     break
-            else:
-                scores(B, w, free, n, rho)
             iteration += 1
             if iteration <= n_rough:
                 if iteration == n_rough // 2 or iteration == n_rough:
@@ -209,17 +208,21 @@ def rough_rows(rows, problem, n_steps, C, products):  # type: ignore[no-untyped-
         x, y, w = all_x[:width], all_y[:width], all_w[:width]
         total, peak = gather(indices[begin:end], data[begin:end], Dt, inverse, B, x)
         if not x.sum() > zero:
-            c[:], products[begin:end] = zero, zero
+            c[:] = zero
+            for j in range(begin, end):
+                products[j] = zero
             continue
         floor = peak * T.type(FLOOR)
         for k in range(K):
             z[k] = total / T.type(n) if inverse[k] > zero else zero
-        for step in range(n_steps):
-            predict(z, every, K, B, floor, y)
+        for step in range(n_steps + 1):
+            predict(z, every, K, B, floor if step < n_steps else zero, y)
+            if step == n_steps:
+                break
             powers(x, y, alpha, w)
             scores(B, w, every, K, rho)
             expectation(z, rho, alpha, ridge, l2, total, 0 < step < n_steps - 1)
-        predict(z, every, K, B, zero, y)
-        products[begin:end] = y[: end - begin]
+        for j in range(begin, end):
+            products[j] = y[j - begin]
         for k in range(K):
             c[k] = z[k] * inverse[k]
