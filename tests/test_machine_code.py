@@ -97,5 +97,8 @@ def test_a_line_says_so_if_compiling_takes_long(monkeypatch, capfd):
 def test_quick_compilations_are_silent(capfd):
     notice = machine_code._Notice()
     notice.begin()
+    timer = notice._timer
     notice.end()
+    assert timer is not None
+    assert timer.finished.is_set()  # it will not speak up later
     assert capfd.readouterr().err == ""

@@ -26,10 +26,10 @@ from thresher.manhattan import (
     nearest_neighbours,
     similarities,
 )
-from thresher.manhattan.factor_admm import FactorADMM
+from thresher.manhattan.factor_admm import FactorADMM, _is_known
 from thresher.manhattan.nesterov import _Block
 from thresher.penalties import Constrained, ElasticNet, GroupNorm
-from thresher.sets import Box, GroupBall, Simplex
+from thresher.sets import Box, GroupBall, NonnegativeL2Ball, Simplex
 from thresher.solvers import MANHATTAN_SOLVERS, named_solver
 from thresher.streams import Batch
 from thresher.testing.data import planted
@@ -327,6 +327,21 @@ def test_box_gap_is_a_bound_that_closes():
     for _ in range(20):  # any dual gives a bound
         mu = rng.uniform(-1, 1, X.shape)
         assert (box_gap(loss, moved, mu, 0.3) >= above - 1e-8).all()
+
+
+def test_both_factors_move_together_where_atoms_are_in_balls_not_codes():
+    X, ball = np.ones((4, 5)), Constrained(region=NonnegativeL2Ball())
+    assert _is_known(half_of(X, ball, transposed=True))
+    assert not _is_known(half_of(X, ball))
+
+
+def test_the_published_step_is_that_of_the_paper():
+    X, A, _ = data(np.random.default_rng(0), n=5)
+    weight = np.random.default_rng(1).random(X.shape)
+    loss = SmoothedLoss(X, weight, A, 0.1, square=0.5)
+    norm = np.linalg.norm((A * weight.max(axis=0)) @ A.T, 2)
+    expected = (weight @ np.linalg.norm(A, axis=0) / 0.1 + 0.5 * norm)[:, None]
+    np.testing.assert_allclose(loss.published_lipschitz, expected)
 
 
 def test_box_gap_counts_the_price_of_codes():
