@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from interrupting import Interrupt
 from saved import BATCH, QUIET, STREAM, samples
 from thresher import (
     BatchNMF,
@@ -27,18 +28,6 @@ from thresher.streams.fingerprint import fingerprint
 X = samples(64)
 WEIGHT = np.random.default_rng(1).integers(1, 5, 64).astype(float)
 ENTRY = np.random.default_rng(2).random(X.shape)
-
-
-class Interrupt:
-    """Presses Ctrl-C after some steps."""
-
-    def __init__(self, after):
-        self.left = after
-
-    def __call__(self, step):
-        self.left -= 1
-        if self.left == 0:
-            raise KeyboardInterrupt
 
 
 def interrupted(model, X=X, after=5, **weights):

@@ -23,6 +23,7 @@ from PIL import Image
 from scipy import sparse
 
 import thresher
+from interrupting import Interrupt
 from thresher import NovelDocumentDetector, OnlineOrthogonalDictionary, OnlineRobustNMF, TopicModel
 from thresher.streams import rows_per_batch
 from thresher.streams.background import read_ahead
@@ -115,16 +116,6 @@ def rows(source, pass_index=0, skip=0):
 def model(**given):
     given = {"batch_size": 32, "random_state": 0, "verbose": 0, "n_jobs": 1, "tol": 0.0, **given}
     return OnlineRobustNMF(3, **given)
-
-
-class Interrupt:
-    def __init__(self, after):
-        self.left = after
-
-    def __call__(self, step):
-        self.left -= 1
-        if self.left == 0:
-            raise KeyboardInterrupt
 
 
 def test_a_source_gives_what_is_in_the_file_as_often_as_it_is_read(kind):

@@ -88,10 +88,7 @@ class Fit(ABC):
         """``Σ_n C_nk |∇|/|x − y|`` for each atom and feature: what `learning.diagonal` needs."""
 
     def sums_at_once(self, weights: Array | None) -> tuple[Array, Array, Array, Array] | None:
-        """``Σ wcᵀc``, ``Σ wcᵀ∇``, ``Σ w‖c‖²|∇|/|x − y|`` by feature, and ``‖c‖²`` of every row.
-
-        None where they are not compiled; ``weights`` are those of the rows.
-        """
+        """``Σ wcᵀc``, ``Σ wcᵀ∇``, ``Σ w‖c‖²|∇|/|x − y|``, ‖c‖² of rows; None if not compiled."""
         return None
 
     @abstractmethod
@@ -156,8 +153,7 @@ class DenseFit(Fit):
             return None
         X, dtype = self.X, self.X.dtype
         ones = np.ones(len(X), dtype) if weights is None else weights.astype(dtype, copy=False)
-        sums = BlockSums.like(X, len(self.D))
-        outliers = EntryPenalty.of(dtype, constants)
+        outliers, sums = EntryPenalty.of(dtype, constants), BlockSums.like(X, len(self.D))
         block_sums(*map(read_only, (X, self.C, self.D, ones)), outliers, sums)
         self.__dict__["_value_and_gradient"] = sums.values, sums.gradient
         return sums.A, sums.B, sums.curvature, sums.squares

@@ -24,10 +24,8 @@ class told_in_words:  # noqa: N801 - reads as the function that it could be
 
         @wraps(function)
         def told(*args: Given.args, **kwargs: Given.kwargs) -> Result:
-            try:
+            with self:
                 return function(*args, **kwargs)
-            except np.linalg.LinAlgError as error:
-                raise ValueError(OVERFLOW) from error
 
         return told
 
