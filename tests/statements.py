@@ -236,7 +236,8 @@ def _(loss: AlphaDivergence, X: Any, Y: Any, W: Any) -> Any:
     if α == 1:
         return entries(cp.kl_div(X, Y), W)
     x = X if α > 0 else X + floor
-    powers = cp.multiply(np.asarray(x, dtype=float) ** α, cp.power(Y, 1 - α))
+    safe = Y + (x == 0)  # nought times a power of nought is nought
+    powers = cp.multiply(np.asarray(x, dtype=float) ** α, cp.power(safe, 1 - α))
     return entries((powers - α * x - (1 - α) * Y) / (α * (α - 1)), W)
 
 

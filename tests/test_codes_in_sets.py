@@ -6,7 +6,7 @@ import pytest
 
 from parts import solve
 from thresher.encoding import AutoEncoder, CodingProblem, Newton
-from thresher.losses import Huber
+from thresher.losses import BetaDivergence, Huber
 from thresher.penalties import Constrained, ElasticNet, Tikhonov
 from thresher.sets import (
     Box,
@@ -90,3 +90,37 @@ def test_a_set_that_does_not_hold_codes_back_changes_nothing():
     for region in (NonnegativeL1Ball(50), NonnegativeL2Ball(50), Box(0, 50)):
         other = CodingProblem(problem.D, problem.loss, Constrained(region=region))
         np.testing.assert_allclose(AutoEncoder(1e-12).encode(other, X).codes, codes, atol=1e-9)
+
+
+BOUNDED = {
+    "box": Box(0.0, 2.0),
+    "simplex": Simplex(1.5),
+    "l1 ball": NonnegativeL1Ball(1.5),
+    "wide l1 ball": NonnegativeL1Ball(40.0),
+}
+
+
+@pytest.mark.parametrize("region", ["simplex", "l1 ball", "wide l1 ball"])
+def test_certificates_in_a_set_bound_what_can_be_gained(region):
+    """Under KL they are a duality gap, in units of what the codes cost; at the optimum zero."""
+    rng = np.random.default_rng(2)
+    D, X = dictionary_and_data(3)
+    problem = CodingProblem(D, BetaDivergence(1.0), Constrained(ElasticNet(), BOUNDED[region]))
+    best = AutoEncoder(1e-9, 20_000).encode(problem, X)
+    assert best.certificate.max() <= 1e-9
+    for size in (1e-3, 0.3):
+        codes = BOUNDED[region].project(best.codes * rng.uniform(1 - size, 1 + size, (20, K)))
+        gained = problem.objective(X, codes) - problem.objective(X, best.codes)
+        spent = (codes * D.sum(axis=1)).sum(axis=1)
+        assert np.all(gained <= problem.certificate(X, codes) * spent * (1 + 1e-9))
+
+
+@pytest.mark.parametrize("region", BOUNDED)
+def test_a_steep_slope_does_not_hide_the_others(region):
+    """Itakura–Saito has slopes of 1e7 where a sample is zero; the other code is 10 % off."""
+    X = np.array([[0.0, 1.5]])
+    problem = CodingProblem(
+        np.eye(2), BetaDivergence(0.0), Constrained(ElasticNet(), BOUNDED[region])
+    )
+    assert problem.certificate(X, np.array([[1e-7, 1.35]]))[0] > 0.05
+    assert problem.certificate(X, np.array([[0.0, 1.5]]))[0] < 1e-6

@@ -6,6 +6,7 @@ from pathlib import Path
 import cvxpy as cp
 import numpy as np
 import pytest
+from scipy import sparse
 
 from parts import solve
 from thresher.encoding import (
@@ -23,7 +24,9 @@ from thresher.encoding import (
     SmallChange,
     Status,
 )
+from thresher.encoding.sparse_power import SparsePower
 from thresher.losses import (
+    AlphaDivergence,
     Envelope,
     Huber,
     ItakuraSaito,
@@ -337,3 +340,25 @@ def test_the_page_tells_the_order_in_which_methods_are_tried():
     told = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
     tried = [type(candidate.make(1e-4, 100)).__name__ for candidate in EXACT]
     assert told[: len(tried)] == tried
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("alpha", [1.0, 0.5])
+def test_certificates_of_sparse_rows_are_what_their_codes_ended_by(alpha, dtype):
+    """The duality gap, of codes of whatever origin: it bounds what is left to gain."""
+    rng = np.random.default_rng(7)
+    D = rng.gamma(0.3, size=(5, 40)).astype(dtype)
+    X = sparse.csr_array(rng.poisson(rng.gamma(0.5, size=(30, 5)) @ D).astype(dtype))
+    problem = CodingProblem(D, AlphaDivergence(alpha))
+    words = X.sum(axis=1)
+    best = SparsePower(1e-6).encode(problem, X)
+    again = problem.certificate(X, best.codes)
+    np.testing.assert_allclose(again, best.certificate, atol=1e-6)
+    off = (best.codes * rng.uniform(0.9, 1.1, best.codes.shape)).astype(dtype)
+    gained = problem.objective(X, off) - problem.objective(X, best.codes)
+    told = problem.certificate(X, off)
+    assert np.all(gained[words > 0] <= told[words > 0] * words[words > 0] * 1.001 + 1e-5)
+    assert np.all(told[gained > 0.01] > 1e-4)
+    # Without codes there is no dual point: all is left to gain, or nothing.
+    nothing = np.zeros_like(off)
+    assert np.all((problem.certificate(X, nothing) > 1) == (words > 0))

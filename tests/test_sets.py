@@ -57,6 +57,28 @@ def test_dtype_stays_and_input_is_not_written(name):
     assert not np.shares_memory(region.project(V), V)
 
 
+@pytest.mark.parametrize("scale", [1.0, 1e4, 1e8, 1e17])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", [*SETS, *MATRIX_SETS])
+def test_what_is_far_away_is_projected_into_the_set(name, dtype, scale):
+    """Sums of entries far larger than the radius must not lose it."""
+    region, constraints = (SETS | MATRIX_SETS)[name]
+    V = (scale * np.random.default_rng(0).normal(size=(WIDTH, WIDTH))).astype(dtype)
+    P = region.project(V).astype(np.float64)
+    rounding = (1e-6 if dtype is np.float32 else 1e-14) * max(1.0, np.abs(P).max())
+    far = [float(np.max(each.violation())) for each in constraints(cp.Constant(P))]
+    assert max(far, default=0.0) <= rounding
+
+
+@pytest.mark.parametrize("scale", [1e3, 1e6])
+def test_what_is_far_away_is_projected_to_the_nearest_member(scale):
+    """Shares depend on differences alone, however large the entries are."""
+    V = np.array([[0.25, -0.5, 0.125, 0.0]], dtype=np.float32)
+    far = V + np.float32(scale)  # the sums are exact
+    for region in (Simplex(), NonnegativeElasticNetBall(1.0, 0.0)):
+        np.testing.assert_allclose(region.project(far), Simplex().project(V), atol=1e-6)
+
+
 @pytest.mark.parametrize("scale", [0.05, 1.0, 20.0])
 @pytest.mark.parametrize("name", MATRIX_SETS)
 def test_projection_of_a_matrix_is_the_nearest_member(name, scale):

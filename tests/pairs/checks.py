@@ -235,15 +235,19 @@ def _slope(fitted: Fitted, C: Any) -> float:
 
     The slope of the loss is linear in the direction, the price is what it is.
     """
-    step = 1e-6 * max(1.0, float(np.abs(C).max()))
+    # Small beside the least prediction of a row, too: some losses bend sharply near zero.
+    Y = np.abs(C @ fitted.D) + statements.floors(fitted.trial.data.numbers, fitted.trial.data.W)
+    most = 1e-3 * Y.min(axis=1) / max(float(np.abs(fitted.D).max()), 1e-9)
+    step = np.minimum(1e-6 * max(1.0, float(np.abs(C).max())), most)
+    least = 0.0 if fitted.code_set.nonnegative else -np.inf
     G = np.zeros_like(C)
     for k in range(C.shape[1]):
         moved = np.zeros_like(C)
         moved[:, k] = step
+        back = np.maximum(C - moved, least)
         ahead = statements.value(*fitted.losses(cp.Constant((C + moved) @ fitted.D)))
-        behind = statements.value(*fitted.losses(cp.Constant(np.maximum(C - moved, 0) @ fitted.D)))
-        reached = C[:, k] - np.maximum(C - moved, 0)[:, k]
-        G[:, k] = (ahead - behind) / (step + reached)
+        behind = statements.value(*fitted.losses(cp.Constant(back @ fitted.D)))
+        G[:, k] = (ahead - behind) / (step + (C - back)[:, k])
     reach = 1e-2 * max(1.0, float(np.abs(C).max()))
     variable = cp.Variable(C.shape)
     gain = cp.sum(cp.multiply(G, variable - C)) + cp.sum(fitted.prices(variable))

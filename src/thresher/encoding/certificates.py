@@ -3,6 +3,7 @@
 Which certificate a problem has follows from what its loss declares:
 
 - the ℓ1 distance, whose slopes jump, has the duality gap, wherever `LeastAbsolute` applies;
+- sparse rows under KL and its kin have theirs, wherever `SparsePower` applies;
 - losses of bounded curvature have the proximal gradient residual;
 - other smooth losses have the balance of the two parts of their slope;
 - for other losses with kinks it is not known: NaN.
@@ -16,18 +17,25 @@ import numpy as np
 
 from thresher.encoding.least_absolute import LeastAbsolute, duality_gap
 from thresher.encoding.problem import CodingProblem, Rows
+from thresher.encoding.sparse_power import SparsePower, duality_gaps
 from thresher.kernels.bundles import Atoms, CodePenalty, EntryPenalty, Samples, read_only
 from thresher.kernels.envelope import ROUNDING, code_residuals
 from thresher.kernels.floors import TINY_FLOAT32
 from thresher.linalg import Array, is_sparse, row_lengths
+from thresher.sets import Budget
 
-_EXACT = LeastAbsolute()
+_EXACT, _POWER = LeastAbsolute(), SparsePower()
 
 
 def certificate(problem: CodingProblem, X: Any, C: Array, weight: Array | None = None) -> Array:
     """Of every row, shape (n,)."""
     if _EXACT.requires(problem, Rows.of(X, weight)) is None:
         return duality_gap(problem, X, C, weight)
+    if _POWER.requires(problem, Rows.of(X, weight)) is None:
+        gaps, none = duality_gaps(problem, X, C)
+        if none.any():
+            gaps[none] = balance(problem, X[none], C[none])
+        return gaps
     if not problem.loss.smooth:
         return np.full(len(C), np.nan, dtype=C.dtype)
     if np.isfinite(problem.loss.curvature):
@@ -82,18 +90,71 @@ def balance(problem: CodingProblem, X: Any, C: Array, weight: Array | None = Non
 
     For nonnegative codes it is ``|Σ cN/Σ cP − 1| + max_k [N_k/P_k − 1]₊``, which for KL bounds how
     far the loss lies above its minimum, relative to ``Σ x``: it is the linearised duality gap.
+    Codes in a box, or whose sum is limited, have that gap too, over their set. One step length for
+    all codes of a row would not do: beside one slope that is steep, others would seem to vanish.
     """
     positive, negative = problem.fit(X, C, weight).code_slopes()
     form = problem.regulariser.form
-    if form.lacks_plain_codes is None:
+    if form.elastic and form.nonnegative:
         number = C.dtype.type
-        return _balance(C, positive + number(form.l1) + number(form.l2) * C, negative)
+        price = number(form.l1) + number(form.l2) * C
+        if form.is_orthant:
+            return _balance(C, positive + price, negative)
+        if form.is_box:
+            return _gap_in_box(C, positive + price, negative, form.lower, form.upper)
+        if form.is_ball and form.budget is not None and form.budget.gamma2 == 0:
+            return _gap_of_sums(C, positive + price, negative, form.budget)
     # Any positive number serves as L; this one has the right unit and size.
     size = np.maximum(np.linalg.norm(negative, axis=1, keepdims=True), TINY_FLOAT32)
     L = size / np.maximum(np.linalg.norm(C, axis=1, keepdims=True), TINY_FLOAT32)
     moved = problem.regulariser.prox(C - (positive - negative) / L, 1 / L)
     length: Array = np.linalg.norm(C - moved, axis=1) * (L / size)[:, 0]
     return length
+
+
+def _gap_in_box(C: Array, positive: Array, negative: Array, lower: float, upper: float) -> Array:
+    """What can be gained at first order, of what the codes cost, ``s = Σ cP``.
+
+    Codes whose slope is positive may fall to the lower bound; of the others, one may rise to the
+    upper bound, or by what costs as much as all codes should.
+    """
+    number, slope = C.dtype.type, positive - negative
+    spent = (C * positive).sum(axis=1)
+    fall = ((C - number(lower)) * np.maximum(slope, 0)).sum(axis=1)
+    reach = _reach(C, positive, negative)
+    rise = np.minimum(number(upper) - C, reach) * np.maximum(-slope, 0)
+    return _of_spent(fall + rise.max(axis=1, initial=0), spent, slope)
+
+
+def _gap_of_sums(C: Array, positive: Array, negative: Array, budget: Budget) -> Array:
+    """The same for codes whose sum is at most, or just, the radius: all of it may go to one code.
+
+    If less than the radius is in use, one code may have as much as is, or as costs as much as all
+    codes should: no more than that is in the best codes under KL, so it bounds what they gain.
+    """
+    slope, total = positive - negative, C.sum(axis=1, keepdims=True)
+    spent = (C * positive).sum(axis=1)
+    radius = C.dtype.type(budget.radius)
+    most: Array = np.minimum(radius, np.maximum(total, _reach(C, positive, negative)))
+    best = radius * slope.min(axis=1) if budget.tight else (most * np.minimum(slope, 0)).min(axis=1)
+    gap = np.maximum((C * slope).sum(axis=1) - best, 0)
+    return _of_spent(gap, spent, slope)
+
+
+def _reach(C: Array, positive: Array, negative: Array) -> Array:
+    """How large every code may become at the price of all: ``max(Σ cP, Σ cN)/P_k``."""
+    price = np.maximum((C * positive).sum(axis=1), (C * negative).sum(axis=1))
+    safe = np.where(positive > 0, positive, np.finfo(positive.dtype).tiny)
+    with np.errstate(over="ignore"):
+        reach: Array = price[:, None] / safe
+    return reach
+
+
+def _of_spent(gap: Array, spent: Array, slope: Array) -> Array:
+    """A gap as a share; without codes it is all, or nothing if none is wanted."""
+    without = np.where((slope < 0).any(axis=1), np.inf, 0).astype(gap.dtype)
+    share: Array = np.divide(gap, spent, out=without, where=spent > 0)
+    return share
 
 
 def _balance(C: Array, positive: Array, negative: Array) -> Array:

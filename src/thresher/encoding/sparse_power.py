@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from thresher.encoding.iterate import Encoding, Status
 from thresher.encoding.problem import DENSE, CodingProblem, Rows
@@ -56,6 +57,20 @@ class SparsePower:
             Outcome(certificate, n_iter),
         )
         return Encoding.certified(C, n_iter, certificate, self.tol)
+
+
+def duality_gaps(problem: CodingProblem, X: Any, C: Array) -> tuple[Array, NDArray[np.bool_]]:
+    """The certificate of given codes, as `SparsePower` ends by it, and the rows that have none.
+
+    None have rows without codes, and rows that want none: a dual point is made from codes.
+    """
+    dtype = problem.D.dtype
+    codes = C.astype(dtype)
+    gaps, n_iter = np.zeros(len(C), dtype=dtype), np.zeros(len(C), dtype=np.int32)
+    limits, outcome = Limits(dtype.type(0), 0), Outcome(gaps, n_iter)
+    encode_rows(SparseRows.of(X), _power(problem), 0, codes, limits, outcome)
+    none = (C.max(axis=1) <= 0) | (codes.max(axis=1) <= 0)
+    return gaps, none
 
 
 @dataclass(frozen=True)

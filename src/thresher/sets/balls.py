@@ -148,10 +148,14 @@ class NonnegativeElasticNetBall(ConvexSet):
         return size
 
     def project(self, V: Array) -> Array:
-        """Find μ of every row outside in closed form, then shrink."""
+        """Find μ of every row outside in closed form, then shrink; without γ₂, a simplex."""
         P = np.maximum(V, 0)
         outside = self.gauge(P) > 1
-        if outside.any():
+        if not outside.any():
+            return P
+        if self.gamma2 == 0:
+            P[outside] = project_rows_on_simplex(P[outside], 1 / self.gamma1)
+        else:
             mu = self._multiplier(P[outside])[:, None]
             P[outside] = np.maximum(P[outside] - mu * self.gamma1, 0) / (1 + mu * self.gamma2)
         return P
@@ -174,6 +178,6 @@ class NonnegativeElasticNetBall(ConvexSet):
             last = np.full(P.shape[0], P.shape[1] - 1)
         c_last = np.take_along_axis(c, last[:, None], axis=1)[:, 0]
         a_last, b_last = a[last], b[last]
-        root = -2 * c_last / (b_last + np.sqrt(np.maximum(b_last**2 - 4 * a_last * c_last, 0)))
-        mu: Array = root.astype(P.dtype)
-        return mu
+        mu: Array
+        mu = -2 * c_last / (b_last + np.sqrt(np.maximum(b_last**2 - 4 * a_last * c_last, 0)))
+        return mu  # in double: rounded to single, it would move large rows out of the ball

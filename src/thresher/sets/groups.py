@@ -138,9 +138,13 @@ class GroupBall(ConvexSet):
             best = levels.argmax(axis=1)
             level = levels[np.arange(len(M)), best]
             alive = level > 0
+            if not alive.any():  # entries so large that the radius is lost in their rounding
+                break
             excess = float(level[alive].sum()) - self.radius
             step = excess / float((1 / counts[best[alive]]).sum())
             removed += step
             if step <= 1e-15 * removed:
                 break
-        return np.minimum(M, largest_after(exact, removed).astype(M.dtype))
+        cut = largest_after(exact, removed)
+        cut *= min(1.0, self.radius / max(float(cut.sum()), self.radius))  # rounding aside
+        return np.minimum(M, cut.astype(M.dtype))

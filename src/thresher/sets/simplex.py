@@ -14,7 +14,11 @@ def project_rows_on_simplex(V: Array, radius: float) -> Array:
     The projection is ``[v − θ]₊``. With the entries in falling order, entry j stays positive if
     and only if it exceeds the threshold ``(Σ_{i≤j} v_i − radius)/j`` that the first j entries ask
     for; θ is the threshold of the last such j.
+
+    Adding a number to a row changes nothing, so its largest entry is taken off first: sums of
+    entries far larger than the radius would lose it in rounding.
     """
+    V = V - V.max(axis=1, keepdims=True)
     falling = -np.sort(-V, axis=1)
     counts = np.arange(1, V.shape[1] + 1, dtype=V.dtype)
     thresholds = (np.cumsum(falling, axis=1) - radius) / counts
