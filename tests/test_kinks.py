@@ -77,3 +77,13 @@ def test_rounded_kinks_come_close_and_have_the_right_slope(loss):
         np.testing.assert_allclose(positive - negative, rounded.gradient(X, Y), atol=1e-12)
         assert (positive >= 0).all()
         assert (negative >= -1e-12).all()
+
+
+def test_sparse_rows_under_kinks_and_a_curved_price_are_coded_exactly():
+    """No method codes them on their nonzeros: they are expanded, and not left where they start."""
+    rng = np.random.default_rng(1)
+    X = rng.poisson(rng.gamma(0.5, size=(60, 3)) @ rng.gamma(0.4, size=(3, 12)) * 4.0) * 1.0
+    model = ManhattanNMF(3, code_penalty=ElasticNet(0.05, 0.1), random_state=0, verbose=0)
+    model.fit(sparse.csr_array(X))
+    of_sparse, of_dense = (model.objective_samples(rows) for rows in (sparse.csr_array(X), X))
+    np.testing.assert_allclose(of_sparse, of_dense, rtol=1e-6)

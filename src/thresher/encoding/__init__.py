@@ -1,6 +1,6 @@
 """Codes given a dictionary: one file per method."""
 
-from thresher.encoding.auto import EXACT, ROUGH, AutoEncoder, RoughEncoder
+from thresher.encoding.auto import EXACT, ROUGH, AutoEncoder, RoughEncoder, can_stay_sparse
 from thresher.encoding.block_admm import ROUNDS_WITH_GAPS, BlockADMM, Rough
 from thresher.encoding.block_newton import BlockNewton
 from thresher.encoding.fit import DenseFit, Fit, SparseFit
@@ -61,6 +61,7 @@ __all__ = [
     "SmallChange",
     "SparseFit",
     "Status",
+    "can_stay_sparse",
     "duality_gap",
     "published_rule",
 ]

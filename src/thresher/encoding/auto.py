@@ -18,6 +18,8 @@ from thresher.encoding.settled_blocks import SettledBlocks
 from thresher.encoding.sparse_power import RoughSparsePower, SparsePower
 from thresher.encoding.two_stages import BlocksThenNewton, UpdatesThenNewton
 from thresher.linalg import Array
+from thresher.losses import Loss
+from thresher.penalties import Constrained
 
 _ROUGH_DESCENT = 20  # steps: as many as updates
 _STEPS_PER_ITERATION = 20  # a simplex step is that much cheaper than a round
@@ -89,6 +91,15 @@ ROUGH = (
         "on sets that tie codes together, such a loss has its slope and nothing else",
     ),
 )
+
+
+def can_stay_sparse(loss: Loss, codes: Constrained) -> bool:
+    """Whether rows of such a problem have an exact method on their nonzeros alone.
+
+    Kinks under a curved penalty have none: these rows are expanded, block by block.
+    """
+    plain = codes.form.lacks_plain_codes is None
+    return plain and (loss.smooth or codes.form.l2 == 0)
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,8 @@ class ProjectedSubgradient(RowSolver):
             delta = delta * block.objective(zero)
         state = {"C": C, "value": value, "best": C, "best_value": value}
         state |= {"step": step, "delta": delta, "objective": value}
+        # Where a loss is flat, every step is accepted; beyond this they only lose digits.
+        state["longest"] = step / np.finfo(step.dtype).eps
         if self.rule_for(problem.loss) == "polyak":
             state["bests"] = np.full((len(C), self.patience + 1), np.inf, dtype=value.dtype)
             state["bests"][:, -1] = value
@@ -104,7 +106,8 @@ class ProjectedSubgradient(RowSolver):
     def _armijo(self, block: Block, state: State) -> None:
         problem, C = block.problem, state["C"]
         gradient = problem.gradient(block.X, C, block.weight)
-        step = np.ones_like(state["step"]) if self.as_printed else state["step"] / self.cut
+        longer = np.minimum(state["step"] / self.cut, state["longest"])
+        step = np.ones_like(longer) if self.as_printed else longer
         moved, left = C.copy(), np.ones(len(C), dtype=bool)
         for n in range(self.cuts + 1):
             with np.errstate(over="ignore", invalid="ignore"):  # too far: that is no fall

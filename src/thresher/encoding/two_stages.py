@@ -55,7 +55,9 @@ class UpdatesThenNewton:
     max_iter: int = 1000
 
     def requires(self, problem: CodingProblem, rows: Rows) -> str | None:
-        """What the updates require."""
+        """What the updates require; at kinks they stand still far from the optimum."""
+        if not problem.loss.smooth:
+            return "a loss without kinks"
         return MultiplicativeUpdates().requires(problem, rows)
 
     def prepare(self, problem: CodingProblem, rows: Rows = DENSE) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from thresher.encoding import AutoEncoder, BlockEncoder
+from thresher.encoding import AutoEncoder, BlockEncoder, can_stay_sparse
 from thresher.engine import OnlineMethod
 from thresher.estimators.base import DictionaryModel
 from thresher.estimators.divergence_plan import quadratic_learner, ratio_learner, refuse_learner
@@ -51,10 +51,8 @@ class DivergenceModel(DictionaryModel):
         if solver.multiplicative:
             learner = ratio_learner(loss, codes, exponent=solver.exponent)
             refuse_learner(learner, loss, atoms)
-        plain = codes.form.lacks_plain_codes is None
-        # Sparse rows have no encoder for kinks under a curved penalty; and there multiplicative
-        # updates weigh every entry by its residual, zeros too.
-        kinks = not loss.smooth and (codes.form.l2 != 0 or solver.multiplicative)
+        # At kinks multiplicative updates weigh every entry by its residual, zeros too.
+        kinks = not loss.smooth and solver.multiplicative
         return OnlineMethod(
             encoder=solver.encoder,
             loss=divergence.loss,
@@ -65,7 +63,7 @@ class DivergenceModel(DictionaryModel):
             dictionary_regulariser=atoms,
             forgetting=forgetting,
             frozen=frozen_mask(self.frozen_atoms, n_components, atoms.region),
-            keep_sparse=solver.sparse and plain and not kinks,
+            keep_sparse=solver.sparse and can_stay_sparse(loss, codes) and not kinks,
             revive=not solver.published,
             own_unit=solver.published,
         )

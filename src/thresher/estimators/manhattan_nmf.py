@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from thresher.encoding import AutoEncoder, BlockEncoder
+from thresher.encoding import AutoEncoder, BlockEncoder, can_stay_sparse
 from thresher.engine import Alternation, BatchProblem, Callback, Candidate, OnlineMethod, Plan, Pool
 from thresher.estimators.batch import BatchModel
 from thresher.estimators.registry import frozen_mask, named_atoms, named_graph, named_regulariser
@@ -158,7 +158,6 @@ class ManhattanNMF(BatchModel):
         atoms = named_atoms(self.dictionary_set, self.dictionary_penalty, codes, published)
         # (33) bounds no dictionary; whoever asks for the paper's solver gets the paper's problem.
         _check_scale(codes, atoms, self.graph is not None and not solver.published)
-        plain = codes.form.lacks_plain_codes is None
         method = OnlineMethod(
             encoder=self._exact_encoder(),
             loss=lambda _: loss,
@@ -166,7 +165,7 @@ class ManhattanNMF(BatchModel):
             code_regulariser=codes,
             dictionary_regulariser=atoms,
             frozen=frozen_mask(self.frozen_atoms, n_components, atoms.region),
-            keep_sparse=plain and self.square_weight == 0,
+            keep_sparse=can_stay_sparse(loss, codes) and self.square_weight == 0,
             own_unit=solver.published,
         )
         name = name_of(self.solver) if solver.published else "factors"
