@@ -278,7 +278,10 @@ def solve(objective: Any, constraints: Any = ()) -> float:
     problem = cp.Problem(cp.Minimize(objective), list(constraints))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # "may be inaccurate": the comparison will tell
-        problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
+        try:
+            problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
+        except cp.SolverError:  # steep powers are beyond its last digits
+            problem.solve(solver=cp.SCS, eps=1e-8, max_iters=100_000)
     assert problem.status in {"optimal", "optimal_inaccurate"}, problem.status
     return float(problem.value)
 
