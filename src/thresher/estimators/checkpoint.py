@@ -2,6 +2,7 @@
 
 import logging
 import time
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,10 @@ class Checkpoint:
     For an online model ``thresher.load(path).resume(X)`` then gives the same bits as the
     uninterrupted run. A model that cannot be saved, and a path that cannot be written to, are
     refused before the run.
+
+    In the middle of a run, a full disk or a folder that was closed is no reason to lose hours: a
+    warning tells of it, once, the last complete checkpoint stays, learning goes on, the next
+    checkpoint is tried when it is due, and another warning tells when they are written again.
     """
 
     path: str | Path
@@ -28,6 +33,7 @@ class Checkpoint:
     samples: int | None = None
     _last_time: float = field(default_factory=time.monotonic, init=False, repr=False)
     _last_samples: int = field(default=0, init=False, repr=False)
+    _fails: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.seconds is None and self.samples is None:
@@ -37,7 +43,7 @@ class Checkpoint:
         """A fit begins, or goes on after so many samples."""
         check_savable(model)
         checked_target(self.path)
-        self._last_time, self._last_samples = time.monotonic(), n_seen
+        self._last_time, self._last_samples, self._fails = time.monotonic(), n_seen, False
 
     def __call__(self, step: Step) -> None:
         """Save if it is time."""
@@ -45,6 +51,28 @@ class Checkpoint:
         late = self.seconds is not None and now - self._last_time >= self.seconds
         far = self.samples is not None and step.row.samples - self._last_samples >= self.samples
         if late or far:
-            save(step.model, self.path)
-            _log.info("Checkpoint after %d samples: %s", step.row.samples, self.path)
             self._last_time, self._last_samples = now, step.row.samples
+            self._save(step)
+
+    def _save(self, step: Step) -> None:
+        n_seen, failed = step.row.samples, self._fails
+        try:
+            save(step.model, self.path)
+        except OSError as error:
+            self._fails = True
+            if not failed:
+                _tell(
+                    f"No checkpoint could be written after {n_seen} samples: {error}. Learning "
+                    "goes on, and the last complete checkpoint stays. Make room, or open the "
+                    "folder; the next checkpoint is tried when it is due."
+                )
+            return
+        self._fails = False
+        _log.info("Checkpoint after %d samples: %s", n_seen, self.path)
+        if failed:
+            _tell(f"Checkpoints are written again, the first after {n_seen} samples: {self.path}")
+
+
+def _tell(sentence: str) -> None:
+    _log.warning(sentence)
+    warnings.warn(sentence, UserWarning, stacklevel=4)

@@ -44,14 +44,14 @@ def checked_target(path: str | Path) -> os.stat_result | None:
         raise FileNotFoundError(
             errno.ENOENT, "There is no such folder to write to; make it first", str(folder)
         )
-    if not target.exists():
-        return None
-    old = target.stat()
-    if not stat.S_ISREG(old.st_mode):
+    old = target.stat() if target.exists() else None
+    if old is not None and not stat.S_ISREG(old.st_mode):
         kind = "folder" if stat.S_ISDIR(old.st_mode) else "device or pipe"
         raise ValueError(f"{path} is a {kind}, and only files are written to; give another name.")
-    if not os.access(target, os.W_OK):
+    if old is not None and not os.access(target, os.W_OK):
         raise PermissionError(errno.EACCES, "This file may not be changed", str(target))
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(errno.EACCES, "This folder may not be written to", str(folder))
     return old
 
 

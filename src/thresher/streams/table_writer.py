@@ -51,7 +51,8 @@ class TableWriter(Writer):
         kind = self.path.suffix.lower()
         if kind == ".parquet":
             parquet = needed("pyarrow.parquet", "files", "Writing parquet files")
-            return parquet.ParquetWriter(self.part, schema)
+            # Results hardly repeat: dictionaries of them take longer to make, and are larger.
+            return parquet.ParquetWriter(self.part, schema, use_dictionary=False)
         if kind == ".csv":
             return needed("pyarrow.csv", "files", "Writing csv files").CSVWriter(self.part, schema)
         return self._arrow.ipc.new_file(str(self.part), schema)
