@@ -255,7 +255,10 @@ class DictionaryModel(
         return C
 
     def inverse_transform(self, C: Any) -> Any:
-        """Samples that codes stand for: ``C @ components_``, as `set_output` wants them."""
+        """Samples that codes stand for: ``C @ components_``.
+
+        As `set_output` wants them; without it a frame if the codes are one.
+        """
         self._check_is_fitted()
         refuse_mask("C", C)
         codes = as_matrix(C, self, dtype=[np.float64, np.float32])
@@ -365,14 +368,17 @@ class DictionaryModel(
         return np.asarray(-self.score_samples(X) > self.threshold_)
 
     def impute(self, X: Any, bounds: Any = "seen", *, write: Any = None) -> Any:
-        """A copy of the samples with missing entries (NaN) filled, as `set_output` wants it.
+        """A copy of the samples with missing entries (NaN, null) filled.
+
+        As `set_output` wants it; without it a frame of the library that the samples came in, with
+        their names and index, or an array.
 
         Gaps of which nothing is known stay NaN, and one warning tells how many: those of samples
         without any entry, and of features that were never seen in learning.
 
         Parameters
         ----------
-        X : array-like of shape (n, F), or a source (`thresher.open`)
+        X : array-like or data frame of shape (n, F), or a source (`thresher.open`)
         bounds : "seen", None, or pair of floats or of arrays of shape (F,)
             What is filled in lies between them: the range of each feature in the samples that the
             model learned from, no bounds, or your own.

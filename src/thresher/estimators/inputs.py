@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_array
 
+from thresher.estimators.frames import is_frame, numbers_of, refuse_lazy
 from thresher.streams import Source
 
 # float32 and float16, whole numbers of one and two bytes, and flags; to ask for names takes long.
@@ -50,6 +51,9 @@ def as_matrix(X: Any, estimator: Any, **checks: Any) -> Any:
         )
     if isinstance(X, str | Path):
         raise TypeError(f"{name} takes samples, not a path; give thresher.open({str(X)!r}).")
+    refuse_lazy(X, name)
+    if is_frame(X):
+        X = numbers_of(X, name)
     if isinstance(X, list | tuple):
         X = _from_lists(X, name)
     _check_dimensions(X, name)

@@ -115,7 +115,7 @@ class RobustModel(DictionaryModel):
 
         Parameters
         ----------
-        X : array-like of shape (n, F), or a source (`thresher.open`)
+        X : array-like or data frame of shape (n, F), or a source (`thresher.open`)
             From a source, or any iterable of arrays, batches are separated as they come.
         low_rank, outliers : arrays of shape (n, F), optional
             Where to write, such as memory maps for results that do not fit in memory.
@@ -126,7 +126,8 @@ class RobustModel(DictionaryModel):
         Returns
         -------
         Separation, or an iterable of them
-            ``low_rank``, ``outliers`` and ``codes``, as `set_output` wants them; of a source, one
+            ``low_rank``, ``outliers`` and ``codes``, as `set_output` wants them; without it
+            ``low_rank`` and ``outliers`` of a data frame are frames of its kind. Of a source, one
             for each batch. An outlier of a missing entry is zero. With ``write``, the paths.
         """
         check_is_fitted(self, "components_")

@@ -57,7 +57,7 @@ def check_output_as_frame(estimator: Any) -> None:
 
 
 def check_frames_keep_index_and_names(estimator: Any) -> None:
-    """With ``set_output``, `impute` and `inverse_transform` give frames like those that came in."""
+    """`impute` gives frames like those that came in; with ``set_output``, decoding does too."""
     import pandas as pd
 
     X = planted(80)
