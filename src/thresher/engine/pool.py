@@ -3,6 +3,10 @@
 Matrix products and compiled loops release the GIL, so threads suffice. Left alone, each product
 would start threads of its own and the pool would drown in them; BLAS is limited once, while the
 pool is open, not for every batch.
+
+Models that run side by side share the cores: in processes of joblib, as many as these leave to each
+(``OMP_NUM_THREADS``, which joblib sets for its workers, and limits of threadpoolctl are heard); in
+threads of one process, as many as there are cores for every thread that has a pool open.
 """
 
 import os
@@ -11,10 +15,11 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache, cached_property
 from itertools import chain, islice
-from threading import Lock
+from threading import Lock, get_ident
 from types import TracebackType
 from typing import Any, TypeVar
 
+from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from threadpoolctl import ThreadpoolController
 
 Item = TypeVar("Item")
@@ -29,7 +34,7 @@ def _blas() -> list[Any]:
     return list(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
-_open: set[int] = set()  # the pools that are open
+_open: dict[int, int] = {}  # the pools that are open, and the threads that opened them
 _before: dict[Any, int] = {}  # libraries that are limited, and how many threads they had
 _lock = Lock()
 
@@ -37,7 +42,7 @@ _lock = Lock()
 def _limit(pool: Any) -> None:
     """One thread for each product, while any pool is open."""
     with _lock:
-        _open.add(id(pool))
+        _open[id(pool)] = get_ident()
         for library in _blas():  # asking is nearly free, beside even a small step
             threads = library.num_threads
             if threads not in (None, 1):
@@ -48,7 +53,7 @@ def _limit(pool: Any) -> None:
 def _release(pool: Any) -> None:
     """The last one to leave gives the threads back: models may learn side by side."""
     with _lock:
-        _open.discard(id(pool))
+        _open.pop(id(pool), None)
         if not _open:
             for library, threads in _before.items():
                 library.set_num_threads(threads)
@@ -56,11 +61,17 @@ def _release(pool: Any) -> None:
 
 
 def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Cores that this process may use, by its affinity, its quota, and what others leave to it."""
+    has_affinity = hasattr(os, "sched_getaffinity")
+    cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+    return min(cores, int(_openmp_effective_n_threads(only_physical_cores=False)))
 
 
 class Pool:
-    """A pool of ``n_jobs`` threads (None or −1: one for each core), used as a context."""
+    """A pool of ``n_jobs`` threads, used as a context.
+
+    None or −1: one for each core, or this model's share if others learn beside it.
+    """
 
     def __init__(self, n_jobs: int | None = None) -> None:
         self._given = n_jobs
@@ -71,10 +82,18 @@ class Pool:
         return self
 
     @cached_property
-    def n_jobs(self) -> int:
-        """How many threads there may be."""
+    def _most(self) -> int:
         given = self._given
         return _cores() if given is None or given < 0 else max(1, given)
+
+    @property
+    def n_jobs(self) -> int:
+        """How many threads there may be now; others may come and go."""
+        if self._given is not None and self._given > 0:
+            return self._most
+        with _lock:
+            side_by_side = len(set(_open.values()))  # of a pool in another, one is waiting
+        return max(1, self._most // max(1, side_by_side))
 
     @property
     def _threads(self) -> ThreadPoolExecutor:
@@ -120,13 +139,14 @@ class Pool:
         """Yield results in order, a few ahead of the reader; an interrupt loses nothing."""
         items = iter(items)
         first = list(islice(items, 2))
-        if len(first) < 2 or self.n_jobs < 2:
+        n_jobs = self.n_jobs if len(first) > 1 else 1
+        if n_jobs < 2:
             yield from map(work, chain(first, items))
             return
         waiting: deque[Future[Result]] = deque()
         for item in chain(first, items):
             waiting.append(self._threads.submit(work, item))
-            if len(waiting) > 2 * self.n_jobs:
+            if len(waiting) > 2 * n_jobs:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
