@@ -428,7 +428,19 @@ def test_texts_in_json_lines_reach_the_tasks(tmp_path):
     given = {"batch_size": 64, "warm_up": 80, "random_state": 0, "verbose": 0}
     one, two = (TopicModel(2, **given).fit(of) for of in (source, iter(texts)))
     np.testing.assert_array_equal(one.components_, two.components_)
-    np.testing.assert_array_equal(one.transform(source), one.transform(texts))
+    shares, found = one.transform(texts), one.transform(source)
+    for _ in range(2):  # read and computed again
+        assert [len(each) for each in found] == [50, 50, 50, 10]
+        np.testing.assert_array_equal(np.concatenate(list(found)), shares)
+    for documents in (source, texts, iter(texts)):
+        written = one.transform(documents, write=tmp_path / "shares.parquet")
+        np.testing.assert_array_equal(thresher.open(written).load(), shares)
+    assert thresher.open(written).names == list(one.get_feature_names_out())
+    framed = next(iter(one.set_output(transform="pandas").transform(source)))
+    assert list(framed.columns) == list(one.get_feature_names_out())
+    assert one.document_topics(iter(texts)) == one.document_topics(texts)
+    with pytest.raises(ValueError, match="only once"):
+        one.fit_transform(iter(texts))
     steps = [step.documents for step in document_steps(source, 60)]
     assert [len(step) for step in steps] == [60, 60, 40]
     assert steps == [step.documents for step in document_steps(path, 60)]

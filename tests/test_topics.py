@@ -297,7 +297,7 @@ def test_wrong_documents_and_parameters_are_explained(options, documents, messag
 )
 def test_wrong_documents_are_explained_after_learning(fitted, documents, message):
     with pytest.raises(ValueError, match=message):
-        fitted.transform(documents)
+        list(fitted.transform(documents))  # streams are read when they are asked for
 
 
 def test_other_wrong_calls_are_explained(fitted, texts, tmp_path):
@@ -351,7 +351,9 @@ def test_a_generator_is_learned_from_once_and_like_its_batches(stream_of_texts):
     blocks = (counts[i : i + 75] for i in range(0, 2000, 75))
     of_counts = model(batch_size=50, warm_up=100, vocabulary=streamed._counter.words).fit(blocks)
     np.testing.assert_allclose(of_counts.components_, streamed.components_)
-    np.testing.assert_allclose(streamed.transform(iter(texts)), streamed.transform(texts))
+    shares = list(streamed.transform(iter(texts)))  # batch by batch
+    assert [len(each) for each in shares] == [50] * 40
+    np.testing.assert_allclose(np.concatenate(shares), streamed.transform(texts))
 
 
 def test_partial_fit_keeps_the_vocabulary_and_counts_on(stream_of_texts):

@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.utils.validation import _check_feature_names_in
 
 from thresher.streams import Source, as_source, is_stream
+from thresher.streams.reader import TWICE
 from thresher.streams.writing import About, write_results
 
 _NAMES_AGREE: ContextVar[bool] = ContextVar("names_agree", default=False)
@@ -62,6 +63,8 @@ class ReadsSources:
         """Learn, then code the same samples; of a source, as `transform` gives them."""
         model: Any = self
         if is_stream(X):
+            if isinstance(X, Iterator) or getattr(getattr(X, "reader", None), "once", False):
+                raise ValueError(TWICE)  # the second time it would be empty
             return model.fit(X, y, **fit_params).transform(X)
         return super().fit_transform(X, y, **fit_params)  # type: ignore[misc]
 

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from thresher.estimators.inputs import unmasked
+from thresher.streams import Source, is_stream
 from thresher.streams.pieces import cut, length
 
 
@@ -31,6 +32,17 @@ def batches_of_stream(documents: Iterable[Any], size: int, first_size: int) -> I
         Documents in a batch, and in the first one.
     """
     return cut(_parts_of_stream(documents), size, first_size)
+
+
+def stream_of(documents: Any, size: int) -> Any:
+    """Any documents as a stream of batches, which can be read as often as they can."""
+    if isinstance(documents, Source):
+        return documents
+    if not is_stream(documents):
+        return lambda: batches_of(documents if is_table(documents) else as_texts(documents), size)
+    if isinstance(documents, Iterator):
+        return batches_of_stream(documents, size, size)
+    return lambda: batches_of_stream(documents, size, size)
 
 
 def batches_of(documents: Any, size: int) -> Iterator[Any]:

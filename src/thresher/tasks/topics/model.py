@@ -13,19 +13,20 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from thresher.estimators import OnlineNMF
+from thresher.estimators.by_batch import ReadsSources
 from thresher.estimators.parameters import KeepsParameters, check_parameters, require_positive
 from thresher.linalg import Array
 from thresher.metrics import TopicCoherence, topic_coherence
 from thresher.persistence import Contents
 from thresher.streams import is_stream
-from thresher.tasks.text.documents import batches_of, batches_of_stream
+from thresher.tasks.text.documents import batches_of, batches_of_stream, stream_of
 from thresher.tasks.text.tfidf import TfIdf
 from thresher.tasks.text.words import WordCounter, learn_words
 from thresher.tasks.topics.file import pack_topics, unpack_topics
+from thresher.tasks.topics.names import MOST_WORDS, topic_names
 from thresher.tasks.topics.weights import atoms_of, first_weights, weighted
 
-# Starts are measured in docs/topics.md; the others are by judgement.
-_WORDS_IN_NAME = 3
+# Starts are measured in docs/topics.md, batches are by judgement.
 _LEAST_BATCHES, _SMALLEST_BATCH = 16, 64
 _STARTS_FOR_SHORT_LISTS = 4
 
@@ -38,7 +39,7 @@ class Topic(NamedTuple):
     weights: list[float]
 
 
-class TopicModel(KeepsParameters, TransformerMixin, BaseEstimator):
+class TopicModel(ReadsSources, KeepsParameters, TransformerMixin, BaseEstimator):
     r"""Find the topics of documents, from a list, a table of counts, or a stream without end.
 
     Documents become tf-idf weights :math:`x`, which are nonnegative mixtures of topics,
@@ -217,30 +218,36 @@ class TopicModel(KeepsParameters, TransformerMixin, BaseEstimator):
             tops.append([str(word) for word in self.words_[order[row[order] > 0]]])
         return tops
 
-    def transform(self, documents: Any) -> Array:
+    def transform(self, documents: Any, *, write: Any = None) -> Any:
         """Share of each topic in each document.
 
         Parameters
         ----------
-        documents : sequence of str, table of counts, or iterator
+        documents : sequence of str, table of counts, source or iterator
             As for `fit`.
+        write : path or array, optional
+            Where to put the shares, batch by batch, as in `OnlineNMF.transform`.
 
         Returns
         -------
         shares : array of shape (n, K)
-            Rows sum to one. A document without a known word has equal shares of all topics.
+            Rows sum to one. A document without a known word has equal shares of all topics. Of a
+            stream, an iterable of such arrays; with ``write``, what was written to.
         """
-        return self._shares_of(documents)
-
-    def _shares_of(self, documents: Any) -> Array:
-        """What `transform` gives, as an array, whatever `set_output` says."""
         check_is_fitted(self, "components_")
         self._check_goes_on()
-        if is_stream(documents):
-            batches = batches_of_stream(documents, self.batch_size, self.batch_size)
-            blocks = [self._shares(batch) for batch in batches]
-            return np.concatenate(blocks) if blocks else np.empty((0, len(self.components_)))
+        if write is not None or is_stream(documents):
+            return self._by_batch("transform", stream_of(documents, self.batch_size), write)
         return self._shares(documents)
+
+    def _shares_of(self, documents: Any) -> Array:
+        """What `transform` gives, as one array, whatever `set_output` says."""
+        check_is_fitted(self, "components_")
+        self._check_goes_on()
+        if not is_stream(documents):
+            return self._shares(documents)
+        blocks = [np.asarray(each) for each in self.transform(documents)]
+        return np.concatenate(blocks) if blocks else np.empty((0, len(self.components_)))
 
     def document_topics(self, documents: Any, n: int = 3) -> list[list[tuple[str, float]]]:
         """Names and shares of the largest topics of each document, largest first."""
@@ -388,13 +395,4 @@ class TopicModel(KeepsParameters, TransformerMixin, BaseEstimator):
         return unpack_topics(contents)
 
     def _names(self) -> list[str]:
-        """Each topic by its first words; as many more as it takes to tell two topics apart."""
-        tops = self.top_words(4 * _WORDS_IN_NAME)
-        names: list[str] = []
-        for number, words in enumerate(tops):
-            length = _WORDS_IN_NAME
-            while length < len(words) and ", ".join(words[:length]) in names:
-                length += 1
-            name = ", ".join(words[:length]) or "no words"
-            names.append(f"{name} ({number + 1})" if name in names else name)
-        return names
+        return topic_names(self.top_words(MOST_WORDS))
