@@ -24,23 +24,23 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from killed_run import opened, run, run_killed
 
 SAMPLES_BETWEEN = 640  # ten steps
-SECONDS = 0.5  # after the first checkpoint of a start, within which it is killed
+SECONDS = 0.3  # after the first checkpoint of a start, within which it is killed
 
 
 def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--passes", type=int, default=3000)
+    parser.add_argument("--passes", type=int, default=1000)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         np.save(folder / "samples.npy", planted(600))
         with clock() as alone:
             run(opened(folder / "samples.npy"), folder / "whole", SAMPLES_BETWEEN, given.passes)
-        arguments = [folder / "samples.npy", folder / "killed", SAMPLES_BETWEEN, given.passes]
+        settings = (SAMPLES_BETWEEN, given.passes, given.kills, SECONDS, given.seed)
         with clock() as spent:
-            begun = run_killed(arguments, given.kills, SECONDS, given.seed)
+            begun = run_killed(folder / "samples.npy", folder / "killed", *settings)
         killed, whole = (thresher.load(folder / name) for name in ("killed", "whole"))
     columns = [c for c in range(whole.history_.to_array().shape[1]) if c != 1]  # not the seconds
     same = {

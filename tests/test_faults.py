@@ -136,7 +136,9 @@ def test_kills_at_any_time_leave_the_bits_of_a_run_without_any(tmp_path):
     """Two of them here; `benchmarks/kills.py` has fifty."""
     samples = tmp_path / "samples.npy"
     np.save(samples, X)
-    begun = run_killed([samples, tmp_path / "killed", 2048, 100], n_kills=2, seconds=0.1, seed=1)
+    begun = run_killed(
+        samples, tmp_path / "killed", 2048, n_passes=100, n_kills=2, seconds=0.1, seed=1
+    )
     assert begun[0] == 0 < begun[1] < begun[2]
     run(opened(samples), tmp_path / "whole", samples=1 << 60, n_passes=100)
     killed, whole = (thresher.load(tmp_path / name) for name in ("killed", "whole"))
