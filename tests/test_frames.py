@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 import sklearn
 
+from pages import run_page
 from thresher import (
     ManhattanNMF,
     NovelDocumentDetector,
@@ -246,3 +247,10 @@ def test_the_global_setting_counts_and_disturbs_nobody():
         assert isinstance(model.impute(X), pd.DataFrame)
         assert isinstance(model.separate(X).codes, pd.DataFrame)
         assert detector.explain("fox hen fish owl") == why
+
+
+def test_the_page_on_frames_runs():
+    (page,) = run_page("frames.md")
+    assert page["roads"]["road 0"].null_count() > 0
+    assert page["filled"].null_count().sum_horizontal().item() == 0
+    assert page["glitches"].columns == page["roads"].columns

@@ -8,6 +8,7 @@ import pytest
 from river import anomaly, checks, datasets, preprocessing
 
 import thresher
+from pages import run_page
 from thresher import OnlineNMF, OnlineOrthogonalDictionary, OnlineRobustNMF, RobustNMF
 from thresher.river import RiverAnomalyDetector, RiverTransformer
 from thresher.testing.data import planted
@@ -143,3 +144,10 @@ def test_anomalies_score_higher_in_a_pipeline_and_a_filter():
         keeps.learn_one(x)
     told = np.array(flagged[200:])
     assert told[told[:, 1], 0].mean() > 5 * told[~told[:, 1], 0].mean()
+
+
+def test_the_page_on_river_runs():
+    (page,) = run_page("river.md")
+    normal = {f"sensor {j}": value for j, value in enumerate([1.0, 1.0, 1.0] @ page["parts"])}
+    odd = normal | {"sensor 3": 40.0}
+    assert page["detector"].score_one(odd) > 10 * page["detector"].score_one(normal)

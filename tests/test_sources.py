@@ -4,12 +4,10 @@ import gzip
 import io
 import json
 import pickle
-import re
 import sys
 import threading
 import tracemalloc
 from contextlib import suppress
-from pathlib import Path
 
 import av
 import numpy as np
@@ -24,6 +22,7 @@ from scipy import sparse
 
 import thresher
 from interrupting import Interrupt
+from pages import run_page
 from thresher import NovelDocumentDetector, OnlineOrthogonalDictionary, OnlineRobustNMF, TopicModel
 from thresher.streams import rows_per_batch
 from thresher.streams.background import read_ahead
@@ -547,9 +546,5 @@ def test_verbs_say_what_they_need(tmp_path, monkeypatch):
 
 def test_the_page_on_sources_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    page = (Path(__file__).parents[1] / "docs" / "sources.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    assert len(blocks) == 2
-    for block in blocks:
-        exec(compile(block, "docs/sources.md", "exec"), {})
+    assert len(run_page("sources.md")) == 2
     assert np.load("codes.npy").shape == (20_000, 4)

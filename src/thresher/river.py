@@ -157,9 +157,9 @@ class RiverTransformer(_Adapter, base.Transformer):
         An online model such as ``OnlineRobustNMF(4)``. It stays as it is; `model_` is the copy
         that learns. One that is fitted to names goes on from there.
     batch_size
-        Samples that the model learns from at a time. Until a batch is whole, codes are those of
-        the model before it. Every batch takes one step, which for one sample costs nearly as much
-        as for 32 (docs/river.md).
+        Samples that the model learns from at a time, in one step. Until a batch is whole, codes
+        are those of the model before it. Batches of one cost ten to twenty times as much as
+        batches of 32 (docs/river.md).
     missing
         What a feature is that a sample does not have: NaN, a gap that the codes are found
         without, or 0 for counts of words and the like.
@@ -175,9 +175,9 @@ class RiverAnomalyDetector(_Adapter, base.AnomalyDetector):
         An online model such as ``OnlineRobustNMF(4)``. It stays as it is; `model_` is the copy
         that learns. One that is fitted to names goes on from there.
     batch_size
-        Samples that the model learns from at a time. Until a batch is whole, scores are those of
-        the model before it. Every batch takes one step, which for one sample costs nearly as much
-        as for 32 (docs/river.md).
+        Samples that the model learns from at a time, in one step. Until a batch is whole, scores
+        are those of the model before it. Batches of one cost ten to twenty times as much as
+        batches of 32 (docs/river.md).
     missing
         What a feature is that a sample does not have: NaN, a gap that adds nothing to the score,
         or 0 for counts of words and the like.
