@@ -58,8 +58,9 @@ def test_a_grid_search_has_no_more_threads_than_cores(n_jobs, tmp_path):
     )
     search.fit(X)
     most = count.found()
-    if n_jobs == 1:  # alone, a model takes all
-        assert most == {str(os.getpid()): CORES}
+    if n_jobs == 1:  # alone, a model takes what there is, as far as it has blocks of rows for it
+        assert list(most) == [str(os.getpid())]
+        assert min(2, CORES) <= most[str(os.getpid())] <= CORES
     else:
         assert str(os.getpid()) not in most
         assert sum(most.values()) <= max(CORES, n_jobs)

@@ -169,18 +169,8 @@ class RiverTransformer(_Adapter, base.Transformer):
 class RiverAnomalyDetector(_Adapter, base.AnomalyDetector):
     """Anomaly scores for river: what the dictionary does not explain; higher is more anomalous.
 
-    Parameters
-    ----------
-    model
-        An online model such as ``OnlineRobustNMF(4)``. It stays as it is; `model_` is the copy
-        that learns. One that is fitted to names goes on from there.
-    batch_size
-        Samples that the model learns from at a time, in one step. Until a batch is whole, scores
-        are those of the model before it. Batches of one cost ten to twenty times as much as
-        batches of 32 (docs/river.md).
-    missing
-        What a feature is that a sample does not have: NaN, a gap that adds nothing to the score,
-        or 0 for counts of words and the like.
+    Its parameters are those of `RiverTransformer`. A feature that is missing adds nothing to the
+    score.
     """
 
 
