@@ -29,7 +29,8 @@ Stream = list[tuple[dict[str, float], int]]
 
 def adapter(batch_size: int) -> Callable[[], Any]:
     def make() -> Any:
-        return RiverAnomalyDetector(OnlineRobustNMF(4, random_state=0, verbose=0), batch_size)
+        model = OnlineRobustNMF(4, batch_size=batch_size, random_state=0, verbose=0)
+        return RiverAnomalyDetector(model)
 
     return make
 

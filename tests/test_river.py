@@ -18,7 +18,7 @@ NAMES = [f"f{j:02}" for j in range(X.shape[1])]
 
 
 def ready(kind=OnlineRobustNMF, **given):
-    return kind(3, random_state=0, verbose=0, **given)
+    return kind(3, **{"batch_size": 32, "random_state": 0, "verbose": 0, **given})
 
 
 def dicts(rows=X, names=NAMES):
@@ -84,7 +84,7 @@ def test_features_come_and_go_as_gaps_and_growth():
 def test_absent_words_may_be_zeros():
     counts = np.random.default_rng(0).poisson(0.5, size=(64, 12)).astype(float)
     plain = ready(OnlineNMF, divergence="kl").partial_fit(counts)
-    adapter = RiverTransformer(ready(OnlineNMF, divergence="kl"), batch_size=64, missing=0.0)
+    adapter = RiverTransformer(ready(OnlineNMF, divergence="kl", batch_size=64), missing=0.0)
     learned(adapter, [{n: v for n, v in x.items() if v} for x in dicts(counts, NAMES[:12])])
     np.testing.assert_array_equal(adapter.model_.components_, plain.components_)
 
@@ -117,7 +117,9 @@ def test_what_the_model_cannot_take_is_refused_and_changes_nothing():
         RiverTransformer(RobustNMF())
     with pytest.raises(ValueError, match="samples without names"):
         RiverTransformer(ready().partial_fit(X))
-    orthogonal = RiverTransformer(OnlineOrthogonalDictionary(random_state=0, verbose=0), 8)
+    orthogonal = RiverTransformer(
+        OnlineOrthogonalDictionary(batch_size=8, random_state=0, verbose=0)
+    )
     learned(orthogonal, dicts()[:8])
     atoms = orthogonal.model_.components_
     with pytest.raises(ValueError, match=r"'new' was not among .* takes no new ones"):

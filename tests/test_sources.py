@@ -78,6 +78,7 @@ def parts(folder):
 FLAT = FRAMES.reshape(N, -1)
 KINDS = {
     "npy": ("x.npy", lambda p: np.save(p, X), X),
+    "mapped": ("m.npy", lambda p: np.save(p, X), X),
     "frames": ("v.npy", lambda p: np.save(p, FRAMES), FLAT),
     "fortran": ("f.npy", lambda p: np.save(p, np.asfortranarray(X)), X),
     "npz": ("x.npz", lambda p: np.savez_compressed(p, a=X.astype(np.float32)), X.astype("f4")),
@@ -100,7 +101,9 @@ SEQUENTIAL = ("npz", "csr", "csv", "csv.gz", "jsonl", "jsonl.gz", "jsonl.zst")
 def kind(request, tmp_path):
     name, write, truth = KINDS[request.param]
     write(tmp_path / name)
-    return request.param, thresher.open(tmp_path / name, batch_size=32), truth
+    path = tmp_path / name
+    data = np.load(path, mmap_mode="r") if request.param == "mapped" else path
+    return request.param, thresher.open(data, batch_size=32), truth
 
 
 def dense(piece):

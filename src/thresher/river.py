@@ -20,7 +20,6 @@ from thresher.estimators import OnlineRobustNMF
 from thresher.estimators.by_batch import names_agree
 from thresher.estimators.guard import unchanged_if_refused
 from thresher.estimators.online import OnlineModel
-from thresher.estimators.parameters import require_positive
 from thresher.linalg import Array
 
 try:
@@ -38,16 +37,14 @@ class _Adapter:
     """An online model that learns from dicts, in small batches of its own."""
 
     model: Any
-    batch_size: int
     missing: float
 
-    def __init__(self, model: Any, batch_size: int = 32, missing: float = math.nan) -> None:
+    def __init__(self, model: Any, missing: float = math.nan) -> None:
         if not isinstance(model, OnlineModel):
             raise TypeError(
                 f"{model!r} is no online model of Thresher; give one, such as OnlineRobustNMF()."
             )
-        require_positive("batch_size", batch_size)
-        self.model, self.batch_size, self.missing = model, batch_size, missing
+        self.model, self.missing = model, missing
         self._waiting: list[dict[Hashable, float]] = []
         self._learned: Any = None
         self._columns: dict[Hashable, int] = {}
@@ -74,7 +71,7 @@ class _Adapter:
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
-        yield {"model": OnlineRobustNMF(3, random_state=0, verbose=0)}
+        yield {"model": OnlineRobustNMF(3, batch_size=32, random_state=0, verbose=0)}
 
     # ------------------------------------------------------------------------ learning
 
@@ -85,7 +82,7 @@ class _Adapter:
         changed. A whole batch that the model refuses is dropped, so that the stream can go on.
         """
         self._waiting.append(self._checked(x))
-        if len(self._waiting) >= self.batch_size:
+        if len(self._waiting) >= self.model.batch_size:
             batch, self._waiting = self._waiting, []
             self._step(batch)
 
@@ -155,11 +152,9 @@ class RiverTransformer(_Adapter, base.Transformer):
     ----------
     model
         An online model such as ``OnlineRobustNMF(4)``. It stays as it is; `model_` is the copy
-        that learns. One that is fitted to names goes on from there.
-    batch_size
-        Samples that the model learns from at a time, in one step. Until a batch is whole, codes
-        are those of the model before it. Batches of one cost ten to twenty times as much as
-        batches of 32 (docs/river.md).
+        that learns. One that is fitted to names goes on from there. Its ``batch_size`` says from
+        how many samples it learns at a time; until so many have come, codes and scores are those
+        of the model before (docs/river.md has what small batches cost).
     missing
         What a feature is that a sample does not have: NaN, a gap that the codes are found
         without, or 0 for counts of words and the like.
