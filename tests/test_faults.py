@@ -137,12 +137,12 @@ def test_kills_at_any_time_leave_the_bits_of_a_run_without_any(tmp_path):
     samples = tmp_path / "samples.npy"
     np.save(samples, X)
     begun = run_killed(
-        samples, tmp_path / "killed", 2048, n_passes=100, n_kills=2, seconds=0.1, seed=1
+        samples, tmp_path / "killed", 2048, n_passes=60, n_kills=2, seconds=0.1, seed=1
     )
     assert begun[0] == 0 < begun[1] < begun[2]
-    run(opened(samples), tmp_path / "whole", samples=1 << 60, n_passes=100)
+    run(opened(samples), tmp_path / "whole", samples=1 << 60, n_passes=60)
     killed, whole = (thresher.load(tmp_path / name) for name in ("killed", "whole"))
-    assert killed.n_samples_seen_ == whole.n_samples_seen_ == 100 * len(X)
+    assert killed.n_samples_seen_ == whole.n_samples_seen_ == 60 * len(X)
     np.testing.assert_array_equal(killed.components_, whole.components_)
     for name, values in whole.statistics_.arrays().items():
         np.testing.assert_array_equal(killed.statistics_.arrays()[name], values)
