@@ -11,7 +11,7 @@ from scipy import sparse
 from thresher.encoding import Block, BlockADMM, CodingProblem
 from thresher.kernels import cholesky, compiling, machine_code
 from thresher.kernels.block_admm import Splitting, begin
-from thresher.kernels.block_descent import sweeps_ball
+from thresher.kernels.block_descent import AtomSet, sweeps
 from thresher.kernels.bundles import EntryPenalty, Samples
 from thresher.kernels.lad_smoothed import _pull
 from thresher.kernels.power_passes import _slope, expectation
@@ -167,13 +167,15 @@ def test_steps_in_a_region(region):
     np.testing.assert_allclose(*codes, atol=1e-12)
 
 
-@pytest.mark.parametrize("K", [1, 4, 6, 11])
+@pytest.mark.parametrize("K", [1, 4, 6, 11, 37])
 @pytest.mark.parametrize("radius", [1.0, np.inf])
-def test_sweep(K, radius):
+@pytest.mark.parametrize("F", [9, 20_000])  # atoms that are pulled in groups, and one by one
+def test_sweep(K, radius, F):
     rng = np.random.default_rng(K)
-    C, X = rng.random((30, K)), rng.random((30, 9))
-    A, B, D = C.T @ C, C.T @ X, rng.random((K, 9))
+    C, X = rng.random((30, K)), rng.random((30, F))
+    A, B, D = C.T @ C, C.T @ X, rng.random((K, F))
     A[0], A[:, 0] = 0, 0  # an atom that nobody uses
+    A[K // 2], A[:, K // 2] = 0, 0
     l1, l2 = 0.3, 0.2
     expected, moved = D.copy(), 0.0
     for k in range(K):
@@ -183,7 +185,8 @@ def test_sweep(K, radius):
             atom /= max(1, np.linalg.norm(atom) / radius)
             moved += np.sum((atom - expected[k]) ** 2)
             expected[k] = atom
-    assert sweeps_ball(A, B, D, l1, l2, radius, D.dtype.type(0), 1) == pytest.approx(np.sqrt(moved))
+    atoms = AtomSet.of(D.dtype, l1, l2, radius)
+    assert sweeps(A, B, D, atoms, 0.0, 1) == pytest.approx(np.sqrt(moved))
     np.testing.assert_allclose(D, expected, atol=1e-12)
 
 
