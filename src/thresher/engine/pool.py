@@ -113,6 +113,16 @@ class Pool:
             self._executor = None
         _release(self)
 
+    def beside(self, work: Callable[[], Result]) -> Callable[[], Result]:
+        """Begin something that is needed later; what is returned waits for its result.
+
+        A pool of one thread does it at once.
+        """
+        if self.n_jobs < 2:
+            result = work()
+            return lambda: result
+        return self._threads.submit(work).result
+
     def map(self, work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
         """Do the work on every item, in order of their places; this thread takes part."""
         items = list(items)

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, Self
 
@@ -80,19 +80,24 @@ class OnlineModel(LearnedModel):
         samples = self._checked(X, known=False)
         seed = self._draw_seed()
         source = self._source(self._batch(samples, sample_weight, entry_weight), seed)
-        first = next(source.batches(0, 0))
+        first = source.first()
         state = self._begin(first, seed, in_order=not self.shuffle)
         self._check_weights(state, source.entry_weight)
         started = time.perf_counter()
         if self.n_starts > 1:
             state = self._best_start(source, state, first, in_order=not self.shuffle)
-        with unchanged_if_refused(self) as attempt:
+        with Pool(self.n_jobs) as pool, unchanged_if_refused(self) as attempt:
+            origin = pool.beside(source.origin)
             self._learn_features(X)
             self._forget_everything()
             self._seconds = time.perf_counter() - started
-            place = {"n_rows": source.n_samples, "batch_size": self.batch_size}
-            self._adopt(state, Position(**place, origin=source.origin()))
-            return self._run(source, self._position, attempt, in_order=not self.shuffle)
+            self._adopt(state, Position(n_rows=source.n_samples, batch_size=self.batch_size))
+            try:
+                return self._run(
+                    pool, source, self._position, attempt, not self.shuffle, origin=origin
+                )
+            finally:
+                self._position = replace(self._position, origin=origin())
 
     @told_in_words()
     def resume(
@@ -122,8 +127,8 @@ class OnlineModel(LearnedModel):
         self._check_weights(self._state, batch.entry_weight)
         source = self._source(batch, self._state.seed)
         check_origin(position.origin, source.origin())
-        with unchanged_if_refused(self) as attempt:
-            return self._run(source, position, attempt, in_order=not self.shuffle)
+        with Pool(self.n_jobs) as pool, unchanged_if_refused(self) as attempt:
+            return self._run(pool, source, position, attempt, in_order=not self.shuffle)
 
     @told_in_words()
     def partial_fit(
@@ -171,14 +176,15 @@ class OnlineModel(LearnedModel):
         if self.n_starts > 1:
             looking = CheckedSource(source, lambda piece: self._piece(piece, known=False))
             state = self._best_start(looking, state, first, in_order)
-        with unchanged_if_refused(self) as attempt:
+        with Pool(self.n_jobs) as pool, unchanged_if_refused(self) as attempt:
             self._learn_features(head)
             if source.names is not None:
                 self.feature_names_in_ = np.array(source.names, dtype=object)
             self._forget_everything()
             self._seconds = time.perf_counter() - started
             self._adopt(state, self._place_in(source))
-            return self._run(learning, self._position, attempt, in_order, n_passes, keep=True)
+            place = self._position
+            return self._run(pool, learning, place, attempt, in_order, n_passes, keep=True)
 
     def _resume_source(self, given: Source, position: Position) -> Self:
         source = self._sized(given)
@@ -198,8 +204,9 @@ class OnlineModel(LearnedModel):
         self._check_names(source)
         n_passes = 1 if self.n_passes is None else self.n_passes
         learning = CheckedSource(source, lambda piece: self._piece(piece, known=True))
-        with unchanged_if_refused(self) as attempt:
-            return self._run(learning, position, attempt, not source.window, n_passes, keep=True)
+        in_order = not source.window
+        with Pool(self.n_jobs) as pool, unchanged_if_refused(self) as attempt:
+            return self._run(pool, learning, position, attempt, in_order, n_passes, keep=True)
 
     def _sized(self, source: Source) -> Source:
         """With the batch size of the source, or else of the model."""
@@ -237,9 +244,9 @@ class OnlineModel(LearnedModel):
         return _PASSES_FOR_ARRAYS if self.n_passes is None else self.n_passes
 
     def _source(self, batch: Batch, seed: int) -> ArraySource:
-        return ArraySource(
-            batch.X, self.batch_size, self.shuffle, seed, batch.sample_weight, batch.entry_weight
-        )
+        ahead = Pool(self.n_jobs).n_jobs > 1
+        weights = batch.sample_weight, batch.entry_weight
+        return ArraySource(batch.X, self.batch_size, self.shuffle, seed, *weights, ahead)
 
     def _check_weights(self, state: StreamState, entry_weight: Array | None) -> None:
         if entry_weight is None:
@@ -249,12 +256,14 @@ class OnlineModel(LearnedModel):
 
     def _run(
         self,
+        pool: Pool,
         source: BatchSource,
         position: Position,
         attempt: Attempt,
         in_order: bool,
         n_passes: int | None = None,
         keep: bool = False,
+        origin: Callable[[], dict[str, str]] | None = None,
     ) -> Self:
         if n_passes is None:
             n_passes = self._n_passes()
@@ -267,7 +276,7 @@ class OnlineModel(LearnedModel):
         callbacks = list(self.callbacks or ())
         reached, stopped, energies = position, False, Energies()
 
-        with Pool(self.n_jobs) as pool, ProgressBar(label, total, self.verbose > 0) as bar:
+        with ProgressBar(label, total, self.verbose > 0) as bar:
 
             def report(
                 before: StreamState,
@@ -281,6 +290,8 @@ class OnlineModel(LearnedModel):
                 self._seconds = already + time.perf_counter() - started
                 row = self._record(before, after, position, batch, summary)
                 bar.update(after.n_samples - seen_before, f"loss {row.loss:.4g}")
+                if callbacks and origin is not None:  # which may save the model
+                    self._position = replace(position, origin=origin())
                 # What came before a bad batch of a source was long to read, or is gone.
                 attempt.keep = keep
                 step = Step(row, self.components_, self)
