@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 
 import numpy as np
@@ -66,6 +67,37 @@ def test_order_depends_on_seed_and_pass():
         np.testing.assert_array_equal(np.sort(first), X[:, 0])
         assert all(not np.array_equal(first, other) for other in orders[i + 1 :])
     np.testing.assert_array_equal(order(0, 1), orders[1])
+
+
+@pytest.mark.parametrize("shuffle", [True, False])
+@pytest.mark.parametrize("skip", [0, 2])
+def test_batches_that_are_made_ahead_are_the_same(shuffle, skip):
+    rng = np.random.default_rng(0)
+    X, weight = rng.random((700, 600)), rng.random(700)
+    batches = {}
+    for ahead in (False, True):
+        source = ArraySource(X, 150, shuffle, 3, weight, ahead=ahead)
+        batches[ahead] = list(source.batches(1, skip))
+        np.testing.assert_array_equal(source.first().X, next(source.batches(0, 0)).X)
+    assert len(batches[True]) == len(batches[False]) == 5 - skip
+    for now, later in zip(batches[True], batches[False], strict=True):
+        np.testing.assert_array_equal(now.X, later.X)
+        np.testing.assert_array_equal(now.sample_weight, later.sample_weight)
+        assert "column_range" in vars(now)  # measured beside, too
+        np.testing.assert_array_equal(now.column_range, (now.X.min(axis=0), now.X.max(axis=0)))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_what_is_done_beside_is_there_when_it_is_asked_for(threads):
+    def work():
+        seen.append(threading.get_ident())
+        return len(seen)
+
+    seen = []
+    with Pool(threads) as pool:
+        result = pool.beside(work)
+        assert result() == result() == 1
+    assert (seen[0] == threading.get_ident()) == (threads == 1)
 
 
 def test_dead_atoms_come_back_to_life():

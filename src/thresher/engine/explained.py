@@ -52,10 +52,6 @@ class Energies:
         """Merge two sums."""
         return Energies(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
-    def faded(self, factor: float) -> "Energies":
-        """Let the past count ``factor`` times as much."""
-        return Energies(*(factor * part for part in astuple(self)))
-
     @property
     def explained(self) -> float:
         """``1 − Σ(x − y)²/Σx²``: one for a perfect model, zero for none; it can be negative."""

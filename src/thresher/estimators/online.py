@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, Self
@@ -34,8 +35,7 @@ from thresher.streams import ArraySource, Batch, BatchSource, Source, as_source,
 
 _PASSES_FOR_ARRAYS = 10
 _PASSES_FOR_A_START = 3
-_FADING = 0.8  # by batch: what a fit came to is told by its last few
-
+_LAST_BATCHES = 5  # tell what a fit came to; by judgement
 
 _log = logging.getLogger(__name__)
 
@@ -274,7 +274,8 @@ class OnlineModel(LearnedModel):
         label = f"{type(self).__name__}: learning"
         seen_before = self._state.n_samples
         callbacks = list(self.callbacks or ())
-        reached, stopped, energies = position, False, Energies()
+        reached, stopped = position, False
+        energies: deque[Callable[[], Energies]] = deque(maxlen=_LAST_BATCHES)
 
         with ProgressBar(label, total, self.verbose > 0) as bar:
 
@@ -285,8 +286,8 @@ class OnlineModel(LearnedModel):
                 batch: Batch,
                 summary: Summary,
             ) -> bool:
-                nonlocal reached, stopped, energies
-                energies = energies.faded(_FADING) + summary.energies()
+                nonlocal reached, stopped
+                energies.append(summary.energies)
                 self._seconds = already + time.perf_counter() - started
                 row = self._record(before, after, position, batch, summary)
                 bar.update(after.n_samples - seen_before, f"loss {row.loss:.4g}")
@@ -310,7 +311,7 @@ class OnlineModel(LearnedModel):
         else:
             self._tell_end("there is no more to read")
         if not stopped:
-            self._warn_of_size(energies)
+            self._warn_of_size(sum((of_batch() for of_batch in energies), Energies()))
         return self
 
     def _tell_end(self, reason: str) -> None:
