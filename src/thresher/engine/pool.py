@@ -16,7 +16,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache, cached_property
 from itertools import chain, islice
 from threading import Lock, get_ident
-from types import TracebackType
 from typing import Any, TypeVar
 
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
@@ -102,12 +101,7 @@ class Pool:
             self._executor = ThreadPoolExecutor(self.n_jobs, thread_name_prefix="thresher")
         return self._executor
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._executor is not None:
             self._executor.shutdown(cancel_futures=True)
             self._executor = None

@@ -93,9 +93,8 @@ class OnlineModel(LearnedModel):
             self._seconds = time.perf_counter() - started
             self._adopt(state, Position(n_rows=source.n_samples, batch_size=self.batch_size))
             try:
-                return self._run(
-                    pool, source, self._position, attempt, not self.shuffle, origin=origin
-                )
+                place = self._position
+                return self._run(source, place, attempt, not self.shuffle, origin=origin)
             finally:
                 self._position = replace(self._position, origin=origin())
 
@@ -127,8 +126,8 @@ class OnlineModel(LearnedModel):
         self._check_weights(self._state, batch.entry_weight)
         source = self._source(batch, self._state.seed)
         check_origin(position.origin, source.origin())
-        with Pool(self.n_jobs) as pool, unchanged_if_refused(self) as attempt:
-            return self._run(pool, source, position, attempt, in_order=not self.shuffle)
+        with unchanged_if_refused(self) as attempt:
+            return self._run(source, position, attempt, in_order=not self.shuffle)
 
     @told_in_words()
     def partial_fit(
@@ -176,15 +175,14 @@ class OnlineModel(LearnedModel):
         if self.n_starts > 1:
             looking = CheckedSource(source, lambda piece: self._piece(piece, known=False))
             state = self._best_start(looking, state, first, in_order)
-        with Pool(self.n_jobs) as pool, unchanged_if_refused(self) as attempt:
+        with unchanged_if_refused(self) as attempt:
             self._learn_features(head)
             if source.names is not None:
                 self.feature_names_in_ = np.array(source.names, dtype=object)
             self._forget_everything()
             self._seconds = time.perf_counter() - started
             self._adopt(state, self._place_in(source))
-            place = self._position
-            return self._run(pool, learning, place, attempt, in_order, n_passes, keep=True)
+            return self._run(learning, self._position, attempt, in_order, n_passes, keep=True)
 
     def _resume_source(self, given: Source, position: Position) -> Self:
         source = self._sized(given)
@@ -204,9 +202,8 @@ class OnlineModel(LearnedModel):
         self._check_names(source)
         n_passes = 1 if self.n_passes is None else self.n_passes
         learning = CheckedSource(source, lambda piece: self._piece(piece, known=True))
-        in_order = not source.window
-        with Pool(self.n_jobs) as pool, unchanged_if_refused(self) as attempt:
-            return self._run(pool, learning, position, attempt, in_order, n_passes, keep=True)
+        with unchanged_if_refused(self) as attempt:
+            return self._run(learning, position, attempt, not source.window, n_passes, keep=True)
 
     def _sized(self, source: Source) -> Source:
         """With the batch size of the source, or else of the model."""
@@ -256,7 +253,6 @@ class OnlineModel(LearnedModel):
 
     def _run(
         self,
-        pool: Pool,
         source: BatchSource,
         position: Position,
         attempt: Attempt,
@@ -277,7 +273,7 @@ class OnlineModel(LearnedModel):
         reached, stopped = position, False
         energies: deque[Callable[[], Energies]] = deque(maxlen=_LAST_BATCHES)
 
-        with ProgressBar(label, total, self.verbose > 0) as bar:
+        with Pool(self.n_jobs) as pool, ProgressBar(label, total, self.verbose > 0) as bar:
 
             def report(
                 before: StreamState,
