@@ -5,12 +5,14 @@ import sys
 import textwrap
 import threading
 import time
+from contextlib import closing
 
 import numpy as np
 import pytest
 
 from thresher.encoding import BlockADMM, Encoder
 from thresher.engine import (
+    Ahead,
     BatchProblem,
     ExactAlternation,
     History,
@@ -73,18 +75,44 @@ def test_order_depends_on_seed_and_pass():
 @pytest.mark.parametrize("skip", [0, 2])
 def test_batches_that_are_made_ahead_are_the_same(shuffle, skip):
     rng = np.random.default_rng(0)
-    X, weight = rng.random((700, 600)), rng.random(700)
-    batches = {}
-    for ahead in (False, True):
-        source = ArraySource(X, 150, shuffle, 3, weight, ahead=ahead)
-        batches[ahead] = list(source.batches(1, skip))
-        np.testing.assert_array_equal(source.first().X, next(source.batches(0, 0)).X)
-    assert len(batches[True]) == len(batches[False]) == 5 - skip
-    for now, later in zip(batches[True], batches[False], strict=True):
-        np.testing.assert_array_equal(now.X, later.X)
-        np.testing.assert_array_equal(now.sample_weight, later.sample_weight)
-        assert "column_range" in vars(now)  # measured beside, too
-        np.testing.assert_array_equal(now.column_range, (now.X.min(axis=0), now.X.max(axis=0)))
+    source = ArraySource(rng.random((700, 600)), 150, shuffle, 3, rng.random(700))
+    with Pool(2) as pool:
+        made = list(Ahead(source, pool).batches(1, skip))
+    assert len(made) == 5 - skip
+    for batch, expected in zip(made, source.batches(1, skip), strict=True):
+        np.testing.assert_array_equal(batch.X, expected.X)
+        np.testing.assert_array_equal(batch.sample_weight, expected.sample_weight)
+        assert "column_range" in vars(batch)  # measured beside, too
+        low, high = batch.column_range
+        np.testing.assert_array_equal((low, high), (batch.X.min(axis=0), batch.X.max(axis=0)))
+
+
+def test_whoever_stops_early_can_close_what_is_made_ahead():
+    closed = []
+
+    def numbers():
+        try:
+            for number in range(10):
+                time.sleep(0.01)  # so that one is being made
+                yield number
+        finally:
+            closed.append(True)
+
+    with Pool(2) as pool, closing(numbers()) as given, closing(pool.ahead(given)) as ahead:
+        assert next(ahead) == 0
+    assert closed == [True]
+
+
+def test_errors_come_where_their_item_would():
+    def numbers():
+        yield 1
+        raise ValueError("no more")
+
+    with Pool(2) as pool:
+        ahead = pool.ahead(numbers())
+        assert next(ahead) == 1
+        with pytest.raises(ValueError, match="no more"):
+            next(ahead)
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from thresher.engine import (
+    Ahead,
     Callback,
     Energies,
     HistoryRow,
@@ -80,23 +81,18 @@ class OnlineModel(LearnedModel):
         samples = self._checked(X, known=False)
         seed = self._draw_seed()
         source = self._source(self._batch(samples, sample_weight, entry_weight), seed)
-        first = source.first()
+        first = next(source.batches(0, 0))
         state = self._begin(first, seed, in_order=not self.shuffle)
         self._check_weights(state, source.entry_weight)
         started = time.perf_counter()
         if self.n_starts > 1:
             state = self._best_start(source, state, first, in_order=not self.shuffle)
-        with Pool(self.n_jobs) as pool, unchanged_if_refused(self) as attempt:
-            origin = pool.beside(source.origin)
+        with unchanged_if_refused(self) as attempt:
             self._learn_features(X)
             self._forget_everything()
             self._seconds = time.perf_counter() - started
             self._adopt(state, Position(n_rows=source.n_samples, batch_size=self.batch_size))
-            try:
-                place = self._position
-                return self._run(source, place, attempt, not self.shuffle, origin=origin)
-            finally:
-                self._position = replace(self._position, origin=origin())
+            return self._run(source, self._position, attempt, in_order=not self.shuffle)
 
     @told_in_words()
     def resume(
@@ -241,9 +237,9 @@ class OnlineModel(LearnedModel):
         return _PASSES_FOR_ARRAYS if self.n_passes is None else self.n_passes
 
     def _source(self, batch: Batch, seed: int) -> ArraySource:
-        ahead = Pool(self.n_jobs).n_jobs > 1
-        weights = batch.sample_weight, batch.entry_weight
-        return ArraySource(batch.X, self.batch_size, self.shuffle, seed, *weights, ahead)
+        return ArraySource(
+            batch.X, self.batch_size, self.shuffle, seed, batch.sample_weight, batch.entry_weight
+        )
 
     def _check_weights(self, state: StreamState, entry_weight: Array | None) -> None:
         if entry_weight is None:
@@ -259,7 +255,6 @@ class OnlineModel(LearnedModel):
         in_order: bool,
         n_passes: int | None = None,
         keep: bool = False,
-        origin: Callable[[], dict[str, str]] | None = None,
     ) -> Self:
         if n_passes is None:
             n_passes = self._n_passes()
@@ -274,6 +269,12 @@ class OnlineModel(LearnedModel):
         energies: deque[Callable[[], Energies]] = deque(maxlen=_LAST_BATCHES)
 
         with Pool(self.n_jobs) as pool, ProgressBar(label, total, self.verbose > 0) as bar:
+            batches: BatchSource = source
+            origin: Callable[[], dict[str, str]] | None = None
+            if isinstance(source, ArraySource):
+                batches = Ahead(source, pool)
+                if not position.origin:  # which nobody needs before the model is saved
+                    origin = pool.beside(source.origin)
 
             def report(
                 before: StreamState,
@@ -296,10 +297,13 @@ class OnlineModel(LearnedModel):
                 return stopped
 
             try:
-                stream(method, self._state, source, pool, report, n_passes, self.tol, position)
+                stream(method, self._state, batches, pool, report, n_passes, self.tol, position)
             except KeyboardInterrupt:
                 self._tell_end("interrupted; what was learned so far is kept")
                 raise
+            finally:
+                if origin is not None:
+                    self._position = replace(self._position, origin=origin())
         if stopped:
             self._tell_end("a callback said stop")
         elif reached.pass_index + 1 < n_passes:

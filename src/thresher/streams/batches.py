@@ -11,7 +11,6 @@ from scipy import sparse
 from thresher.kernels.bundles import read_only
 from thresher.kernels.column_range import column_range
 from thresher.linalg import Array, rows_per_block
-from thresher.streams.background import read_ahead
 from thresher.streams.fingerprint import fingerprint
 
 _ROWS = 4096  # converted at a time; by judgement
@@ -79,8 +78,7 @@ class ArraySource:
     """Batches of an array's rows, in an order drawn anew for each pass, or as they stand.
 
     The order depends on the seed and the number of the pass alone, so that a pass can be resumed
-    in its middle. With ``ahead``, the next batch is made and measured in a thread while the current
-    one is learned from, unless batches are so small that threads have nothing to do.
+    in its middle.
     """
 
     X: Any
@@ -89,7 +87,6 @@ class ArraySource:
     seed: int
     sample_weight: Array | None = None
     entry_weight: Array | None = None
-    ahead: bool = False
 
     @property
     def n_samples(self) -> int:
@@ -105,19 +102,14 @@ class ArraySource:
             "shuffle": str(bool(self.shuffle)),
         }
 
-    def first(self) -> Batch:
-        """The first batch of the first pass."""
-        return next(self._made(0, 0))
+    @property
+    def pays_ahead(self) -> bool:
+        """Whether batches are so large that it pays to make the next one beside the learning."""
+        rows = min(self.batch_size, self.n_samples)
+        return not sparse.issparse(self.X) and rows > rows_per_block(self.X.shape[1])
 
     def batches(self, pass_index: int, skip: int) -> Generator[Batch]:
         """Cut the rows into batches; the last may be smaller."""
-        made, size = self._made(pass_index, skip), min(self.batch_size, self.n_samples)
-        if not self.ahead or sparse.issparse(self.X) or size <= rows_per_block(self.X.shape[1]):
-            yield from made
-            return
-        yield from read_ahead(map(_measured, made), 1)
-
-    def _made(self, pass_index: int, skip: int) -> Generator[Batch]:
         n = self.n_samples
         order = None
         if self.shuffle:
@@ -128,12 +120,6 @@ class ArraySource:
             yield Batch(
                 self.X[rows], _take(self.sample_weight, rows), _take(self.entry_weight, rows)
             )
-
-
-def _measured(batch: Batch) -> Batch:
-    if batch.entry_weight is None:
-        batch.column_range  # noqa: B018 - kept by the batch
-    return batch
 
 
 def _take(values: Array | None, rows: Any) -> Array | None:
