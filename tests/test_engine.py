@@ -125,7 +125,23 @@ def test_what_is_done_beside_is_there_when_it_is_asked_for(threads):
     with Pool(threads) as pool:
         result = pool.beside(work)
         assert result() == result() == 1
-    assert (seen[0] == threading.get_ident()) == (threads == 1)
+    assert seen == [threading.get_ident()] or threads == 2
+
+
+def test_whoever_asks_does_what_no_helper_has_begun():
+    begun, go_on = threading.Event(), threading.Event()
+
+    def long_work():
+        begun.set()
+        return go_on.wait(60)
+
+    with Pool(2) as pool:
+        long = pool.beside(long_work)
+        assert begun.wait(60)  # the one helper is busy
+        mine = pool.beside(threading.get_ident)
+        assert mine() == mine() == threading.get_ident()
+        go_on.set()
+        assert long()
 
 
 def test_dead_atoms_come_back_to_life():

@@ -114,17 +114,26 @@ class Pool:
         _release(self)
 
     def beside(self, work: Callable[[], Result]) -> Callable[[], Result]:
-        """Begin something that is needed later; what is returned waits for its result.
+        """Give something that is needed later to a helper; what is returned asks for the result.
 
-        A pool of one thread does it at once.
+        If nobody has begun by then, whoever asks does it; a pool of one thread does it at once.
         """
         if self.n_jobs < 2:
-            result = work()
-            return lambda: result
-        return self._threads(takes_part=True).submit(work).result
+            done = work()
+            return lambda: done
+        future = self._threads(takes_part=True).submit(work)
+
+        @cache
+        def result() -> Result:
+            return work() if future.cancel() else future.result()
+
+        return result
 
     def ahead(self, items: Iterator[Item]) -> Generator[Item]:
         """The same items, each made beside while the one before it is used."""
+        if self.n_jobs < 2:
+            yield from items
+            return
         coming = self.beside(partial(next, items, _END))
         try:
             while (item := coming()) is not _END:
