@@ -3,13 +3,16 @@
 import subprocess
 import sys
 import textwrap
+import threading
 import time
+from contextlib import closing
 
 import numpy as np
 import pytest
 
 from thresher.encoding import BlockADMM, Encoder
 from thresher.engine import (
+    Ahead,
     BatchProblem,
     ExactAlternation,
     History,
@@ -66,6 +69,79 @@ def test_order_depends_on_seed_and_pass():
         np.testing.assert_array_equal(np.sort(first), X[:, 0])
         assert all(not np.array_equal(first, other) for other in orders[i + 1 :])
     np.testing.assert_array_equal(order(0, 1), orders[1])
+
+
+@pytest.mark.parametrize("shuffle", [True, False])
+@pytest.mark.parametrize("skip", [0, 2])
+def test_batches_that_are_made_ahead_are_the_same(shuffle, skip):
+    rng = np.random.default_rng(0)
+    source = ArraySource(rng.random((700, 600)), 150, shuffle, 3, rng.random(700))
+    with Pool(2) as pool:
+        made = list(Ahead(source, pool).batches(1, skip))
+    assert len(made) == 5 - skip
+    for batch, expected in zip(made, source.batches(1, skip), strict=True):
+        np.testing.assert_array_equal(batch.X, expected.X)
+        np.testing.assert_array_equal(batch.sample_weight, expected.sample_weight)
+        assert "column_range" in vars(batch)  # measured beside, too
+        low, high = batch.column_range
+        np.testing.assert_array_equal((low, high), (batch.X.min(axis=0), batch.X.max(axis=0)))
+
+
+def test_whoever_stops_early_can_close_what_is_made_ahead():
+    closed = []
+
+    def numbers():
+        try:
+            for number in range(10):
+                time.sleep(0.01)  # so that one is being made
+                yield number
+        finally:
+            closed.append(True)
+
+    with Pool(2) as pool, closing(numbers()) as given, closing(pool.ahead(given)) as ahead:
+        assert next(ahead) == 0
+    assert closed == [True]
+
+
+def test_errors_come_where_their_item_would():
+    def numbers():
+        yield 1
+        raise ValueError("no more")
+
+    with Pool(2) as pool:
+        ahead = pool.ahead(numbers())
+        assert next(ahead) == 1
+        with pytest.raises(ValueError, match="no more"):
+            next(ahead)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_what_is_done_beside_is_there_when_it_is_asked_for(threads):
+    def work():
+        seen.append(threading.get_ident())
+        return len(seen)
+
+    seen = []
+    with Pool(threads) as pool:
+        result = pool.beside(work)
+        assert result() == result() == 1
+    assert seen == [threading.get_ident()] or threads == 2
+
+
+def test_whoever_asks_does_what_no_helper_has_begun():
+    begun, go_on = threading.Event(), threading.Event()
+
+    def long_work():
+        begun.set()
+        return go_on.wait(60)
+
+    with Pool(2) as pool:
+        long = pool.beside(long_work)
+        assert begun.wait(60)  # the one helper is busy
+        mine = pool.beside(threading.get_ident)
+        assert mine() == mine() == threading.get_ident()
+        go_on.set()
+        assert long()
 
 
 def test_dead_atoms_come_back_to_life():

@@ -125,3 +125,16 @@ def test_sets_know_whether_they_have_a_size():
     assert not any(region.cone for region in (Simplex(), Box(), Box(0.1, np.inf), CoveredBox()))
     assert all(Box(*bounds).cone for bounds in ((0, np.inf), (-np.inf, np.inf), (-np.inf, 0)))
     assert not any(region.has_zero for region in (Simplex(), CoveredBox(), Box(0.1, 1)))
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_what_is_kept_for_later_holds_no_batch(own):
+    rng = np.random.default_rng(0)
+    batch, C, D = rng.random((50, 6)), rng.random((8, 3)), rng.random((3, 6))
+    X = batch[8:16].copy() if own else batch[8:16]
+    fit = DenseFit(SquaredL2(), X, C, D)
+    later = Energies.later(fit, None)
+    (kept, _) = later.args
+    assert kept.X.base is None
+    assert (kept.X is X) == own
+    assert later() == Energies.of(fit, None)

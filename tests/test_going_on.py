@@ -96,6 +96,17 @@ def test_resume_refuses_other_data_than_the_fit_had(what, other, tmp_path):
         again.resume(**given)
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_data_are_known_to_checkpoints_and_without_callbacks(n_jobs, tmp_path):
+    """Their checksum is made beside the learning."""
+    callbacks = [Checkpoint(tmp_path / "model", samples=1), Interrupt(1)]
+    with pytest.raises(KeyboardInterrupt):
+        online(n_jobs=n_jobs).set_params(callbacks=callbacks).fit(X)
+    for model in (load(tmp_path / "model"), online(n_jobs=n_jobs).fit(X)):
+        with pytest.raises(ValueError, match="the array changed since"):
+            model.resume(X[::-1])
+
+
 @pytest.mark.parametrize("shuffle", [False, True])
 def test_resume_refuses_another_order(shuffle):
     model = interrupted(online(shuffle=shuffle))

@@ -3,23 +3,29 @@
 import importlib
 import sys
 from dataclasses import replace
+from functools import cache
 
+import numba
 import numpy as np
 import pytest
 from scipy import sparse
 
 from thresher.encoding import Block, BlockADMM, CodingProblem
-from thresher.kernels import cholesky, compiling, machine_code
+from thresher.kernels import (
+    cholesky,
+    compiling,
+    lad_smoothed,
+    machine_code,
+    power_passes,
+    weighted_median,
+)
 from thresher.kernels.block_admm import Splitting, begin
-from thresher.kernels.block_descent import sweeps_ball
+from thresher.kernels.block_descent import AtomSet, sweeps
 from thresher.kernels.bundles import EntryPenalty, Samples
-from thresher.kernels.lad_smoothed import _pull
-from thresher.kernels.power_passes import _slope, expectation
 from thresher.kernels.ratio import add_batch, measure_atoms, write_atoms
 from thresher.kernels.region import Region, project
 from thresher.kernels.sparse_rows import add_rows, floor_rows
 from thresher.kernels.split_residual import split_residual
-from thresher.kernels.weighted_median import weighted_select
 from thresher.losses import Envelope, Huber
 from thresher.losses.base import Loss
 from thresher.penalties import Constrained, ElasticNet
@@ -39,6 +45,12 @@ LOSSES = [
     Envelope(ElasticNet(0.2, 0.7)),
 ]
 every_dtype = pytest.mark.parametrize("dtype", PRECISION)
+
+
+@cache
+def called(helper):
+    """A helper, which kernels alone can call, for Python."""
+    return numba.njit(lambda *given: helper(*given))
 
 
 def _block(dtype, n=7, K=5, F=13):
@@ -154,7 +166,7 @@ def test_steps_in_a_region(region):
     V = np.random.default_rng(2).normal(0.2, 1, (40, 6))
     V[0], V[1, 1:], V[2] = 0, -1, 0.05
     for v, expected in zip(V, region.project(V), strict=True):
-        project(v, Region.of(v.dtype, Constrained(region=region).form))
+        called(project)(v, Region.of(v.dtype, Constrained(region=region).form))
         np.testing.assert_allclose(v, expected, atol=1e-12)
     penalty = ElasticNet(0.05, 0.1)
     codes, shift = [], 0.5 * np.ones(5)
@@ -167,13 +179,15 @@ def test_steps_in_a_region(region):
     np.testing.assert_allclose(*codes, atol=1e-12)
 
 
-@pytest.mark.parametrize("K", [1, 4, 6, 11])
+@pytest.mark.parametrize("K", [1, 4, 6, 11, 37])
 @pytest.mark.parametrize("radius", [1.0, np.inf])
-def test_sweep(K, radius):
+@pytest.mark.parametrize("F", [9, 20_000])  # atoms that are pulled in groups, and one by one
+def test_sweep(K, radius, F):
     rng = np.random.default_rng(K)
-    C, X = rng.random((30, K)), rng.random((30, 9))
-    A, B, D = C.T @ C, C.T @ X, rng.random((K, 9))
+    C, X = rng.random((30, K)), rng.random((30, F))
+    A, B, D = C.T @ C, C.T @ X, rng.random((K, F))
     A[0], A[:, 0] = 0, 0  # an atom that nobody uses
+    A[K // 2], A[:, K // 2] = 0, 0
     l1, l2 = 0.3, 0.2
     expected, moved = D.copy(), 0.0
     for k in range(K):
@@ -183,7 +197,8 @@ def test_sweep(K, radius):
             atom /= max(1, np.linalg.norm(atom) / radius)
             moved += np.sum((atom - expected[k]) ** 2)
             expected[k] = atom
-    assert sweeps_ball(A, B, D, l1, l2, radius, D.dtype.type(0), 1) == pytest.approx(np.sqrt(moved))
+    atoms = AtomSet.of(D.dtype, l1, l2, radius)
+    assert sweeps(A, B, D, atoms, 0.0, 1) == pytest.approx(np.sqrt(moved))
     np.testing.assert_allclose(D, expected, atol=1e-12)
 
 
@@ -195,17 +210,17 @@ def test_cholesky_solve_and_drop(n, dtype):
     H = (M @ M.T + np.eye(n)).astype(dtype)
     R = np.zeros((n + 2, n + 2), dtype=dtype)
     R[:n, :n] = H
-    cholesky.factorise(R, n, dtype(1e-12))
+    called(cholesky.factorise)(R, n, dtype(1e-12))
     z = rng.random(n).astype(dtype)
     solution = z.copy()
-    cholesky.solve(R, n, solution)
+    called(cholesky.solve)(R, n, solution)
     np.testing.assert_allclose(H @ solution, z, atol=50 * PRECISION[dtype])
     if n > 1:
         gone = n // 2
-        cholesky.drop(R, n, gone)
+        called(cholesky.drop)(R, n, gone)
         rest = np.delete(np.delete(H, gone, 0), gone, 1)
         solution = z[:-1].copy()
-        cholesky.solve(R, n - 1, solution)
+        called(cholesky.solve)(R, n - 1, solution)
         np.testing.assert_allclose(rest @ solution, z[:-1], atol=50 * PRECISION[dtype])
 
 
@@ -228,11 +243,11 @@ def test_weighted_select(kind, dtype):
         order = np.argsort(values, kind="stable")
         expected = values[order][np.searchsorted(np.cumsum(weights[order]), target)]
         room = values.copy(), weights.copy(), np.arange(n)
-        value, mark = weighted_select(*room, n, target, total)
+        value, mark = called(weighted_median.weighted_select)(*room, n, target, total)
         assert value == expected == values[mark]
         assert weights[mark] > 0
         room = values.copy(), weights.copy(), np.arange(n)
-        median, _ = weighted_select(*room, n, total / 2, total)
+        median, _ = called(weighted_median.weighted_select)(*room, n, total / 2, total)
         costs = np.abs(values[:, None] - values) @ weights
         assert np.abs(values - median) @ weights <= costs.min() * (1 + 1e-5)
 
@@ -285,7 +300,7 @@ def test_rounded_kinks_pull_as_huber_does_and_those_inside_are_listed():
     rng = np.random.default_rng(0)
     e, w, radius = rng.laplace(size=50), rng.random(50), 0.7
     pull, near, curvature = np.empty(50), np.full(50, -1), np.full(50, np.nan)
-    n = _pull(e, w, radius, pull, near, curvature)
+    n = called(lad_smoothed._pull)(e, w, radius, pull, near, curvature)
     np.testing.assert_allclose(pull, w * np.clip(e / radius, -1, 1))
     np.testing.assert_array_equal(near[:n], np.flatnonzero(np.abs(e) < radius))
     np.testing.assert_allclose(curvature[:n], w[near[:n]] / radius)
@@ -297,9 +312,9 @@ def test_steps_that_go_further_keep_the_mass(alpha):
     rng = np.random.default_rng(0)
     z, rho, ridge = rng.random(9), rng.uniform(0.5, 2.0, 9), np.zeros(9)
     plain, further = z.copy(), z.copy()
-    expectation(plain, rho, alpha, ridge, 0.0, z.sum(), False)
+    called(power_passes.expectation)(plain, rho, alpha, ridge, 0.0, z.sum(), False)
     np.testing.assert_allclose(plain, z * rho ** (1 / alpha))
-    expectation(further, rho, alpha, ridge, 0.0, z.sum(), True)
+    called(power_passes.expectation)(further, rho, alpha, ridge, 0.0, z.sum(), True)
     far = z * (plain / z) ** 1.5
     np.testing.assert_allclose(further, far * plain.sum() / far.sum())
 
@@ -318,7 +333,7 @@ def test_slopes_along_a_step(alpha):
             else (x**alpha * y_t ** (1 - alpha) / (alpha - 1)).sum()
         )
 
-    first, second = _slope(x, y, q, 0.3, 1e-30, alpha, 9)
+    first, second = called(power_passes._slope)(x, y, q, 0.3, 1e-30, alpha, 9)
     h = 1e-5
     assert first == pytest.approx(-(loss(0.3 + h) - loss(0.3 - h)) / (2 * h), rel=1e-6)
     h = 1e-3

@@ -19,7 +19,7 @@ from thresher.encoding import (
     Status,
 )
 from thresher.estimators import L1Dictionary, OnlineL1Dictionary, load, save
-from thresher.kernels.block_descent import sweeps_sums
+from thresher.kernels.block_descent import AtomSet, sweeps
 from thresher.learning import (
     CodedSamples,
     DiagonalLearner,
@@ -619,6 +619,6 @@ def test_compiled_sums_are_those_of_the_projection():
         target = expected[k] + (B[k] - A[k] @ expected - 0.1) / (A[k, k] + 0.2)
         target -= 0.2 * expected[k] / (A[k, k] + 0.2)
         expected[k] = BALL.region.project(target[None])[0]
-    moved = sweeps_sums(A, B, D, 0.1, 0.2, 1.0, 0.0, 1)
+    moved = sweeps(A, B, D, AtomSet(0.1, 0.2, 1.0, True), 0.0, 1)
     np.testing.assert_allclose(D, expected, atol=1e-12)
     assert moved > 0

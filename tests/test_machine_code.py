@@ -4,11 +4,15 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from thresher.cli.app import app
 from thresher.kernels import machine_code
+from thresher.tasks import warm_up
 
 KERNEL = """
 from thresher.kernels.compiling import kernel
@@ -76,6 +80,26 @@ def test_without_a_place_to_write_all_works(folder, tmp_path):
     assert run(folder, tmp_path / "cache") == ["6.0", "0"]
 
 
+def test_package_that_cannot_be_written_keeps_machine_code_with_the_user(folder, tmp_path):
+    (tmp_path / "package").mkdir()
+    shipped = tmp_path / "package" / "machine_code"
+    shipped.write_text("no folder")  # even the administrator cannot write into it
+    (folder / "kernels_there.py").write_text(
+        f"""
+from pathlib import Path
+from thresher.kernels import machine_code
+machine_code.SHIPPED = Path({str(shipped)!r})
+from kernels_here import total
+"""
+    )
+    place = {"NUMBA_CACHE_DIR": "", "XDG_CACHE_HOME": str(tmp_path / "caches")}
+    assert run(folder, tmp_path, "kernels_there", **place) == ["6.0", "0"]
+    assert run(folder, tmp_path, "kernels_there", **place) == ["6.0", "1"]
+    (kept,) = (tmp_path / "caches" / "thresher").iterdir()
+    assert kept.name.startswith("kernels_here.total-")
+    assert shipped.read_text() == "no folder"
+
+
 def test_helpers_of_other_modules_count():
     """A kernel is made of what it imports, too."""
     assert machine_code.imported("thresher.kernels.newton") > {"thresher.kernels.products"}
@@ -102,3 +126,21 @@ def test_quick_compilations_are_silent(capfd):
     assert timer is not None
     assert timer.finished.is_set()  # it will not speak up later
     assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("jobs", [[], ["--jobs", "3"]])
+def test_command_runs_all_pieces_and_says_where_machine_code_is(monkeypatch, jobs):
+    done, asked = [], []
+
+    def threads(count, mp_context):  # processes would not know of what is replaced here
+        asked.append(count)
+        return ThreadPoolExecutor(1)
+
+    pieces = tuple(lambda dtype, name=name: done.append((name, dtype)) for name in "abc")
+    monkeypatch.setattr(warm_up, "_BY_COST", pieces)
+    monkeypatch.setattr(warm_up, "ProcessPoolExecutor", threads)
+    result = CliRunner().invoke(app, ["warm-up", *jobs])
+    assert result.exit_code == 0
+    assert sorted(done) == [(name, dtype) for name in "abc" for dtype in warm_up.DTYPES]
+    assert asked == [3 if jobs else os.cpu_count()]
+    assert result.stdout.splitlines()[-1] == str(machine_code.folder())

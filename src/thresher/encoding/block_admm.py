@@ -230,13 +230,13 @@ class Rough(Stop):
 
     def done(self, solver: RowSolver, block: Block, state: State) -> NDArray[np.bool_]:
         """At first whole rows that were mostly noise from the start, then all whole rows."""
-        whole: NDArray[np.bool_] = np.ones(len(block.X), dtype=bool)
-        if block.weight is not None:
-            whole = np.all(block.weight > 0, axis=1)
-        if "looked" in state:
-            return whole
-        state["looked"] = np.ones(len(block.X), dtype=block.X.dtype)
-        return np.asarray(whole & (state["rho"][:, 0] >= self.least_rho * mean_weight(block)))
+        looked, rho = "looked" in state, state["rho"][:, 0]
+        state["looked"] = rho  # anything with one entry for each row
+        if block.weight is None:  # then all weigh one
+            return np.ones(len(rho), dtype=bool) if looked else np.asarray(rho >= self.least_rho)
+        whole = np.all(block.weight > 0, axis=1)
+        noise = looked or rho >= self.least_rho * mean_weight(block)
+        return np.asarray(whole & noise)
 
 
 def _compiled(problem: CodingProblem) -> bool:

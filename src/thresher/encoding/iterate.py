@@ -261,6 +261,10 @@ class Encoder:
                 leaving[:] = True
             if not leaving.any():
                 continue
+            if outliers is None and rows.size == n and leaving.all():  # nothing to put together
+                codes = np.ascontiguousarray(current, dtype=X.dtype)
+                n_iter[:] = iteration
+                break
             gone = rows[leaving]
             codes[gone], n_iter[gone] = current[leaving], iteration
             if outliers is not None:

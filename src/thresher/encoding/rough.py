@@ -1,6 +1,7 @@
 """Codes that are good enough to learn from: some rounds, and no look at how far they are."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from thresher.encoding.block_admm import ROUNDS_WITH_GAPS, BlockADMM, Rough
@@ -42,11 +43,14 @@ class RoughBlocks:
     ) -> Encoding:
         """Codes of the rows of a block."""
         if problem.loss.envelope is not None or problem.loss.metric is not None:
-            few = Encoder(self.block, Rough(rounds=_ROUNDS), ROUNDS_WITH_GAPS, certify=False)
-        else:
-            rounds = _ROUNDS if problem.loss.smooth else _ROUNDS_WITH_KINKS
-            few = Encoder(self.block, Never(), rounds, certify=False)
+            return self._few.encode(problem, X, weight, start)
+        rounds = _ROUNDS if problem.loss.smooth else _ROUNDS_WITH_KINKS
+        few = Encoder(self.block, Never(), rounds, certify=False)
         return few.encode(problem, X, weight, start)
+
+    @cached_property
+    def _few(self) -> Encoder:
+        return Encoder(self.block, Rough(rounds=_ROUNDS), ROUNDS_WITH_GAPS, certify=False)
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """The two loops, state, history, callbacks, progress and the thread pool."""
 
+from thresher.engine.ahead import Ahead
 from thresher.engine.alternate import Alternation, alternate
 from thresher.engine.batch import BatchProblem, ExactAlternation
 from thresher.engine.callbacks import (
@@ -30,6 +31,7 @@ from thresher.engine.trouble import told_in_words
 
 __all__ = [
     "OVERFLOW",
+    "Ahead",
     "Alternation",
     "BatchADMM",
     "BatchGradient",

@@ -1,7 +1,10 @@
 """How much of the data a model explains, and whether it is its size that is wrong."""
 
 import warnings
-from dataclasses import astuple, dataclass
+from collections.abc import Callable
+from dataclasses import astuple, dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -48,13 +51,17 @@ class Energies:
         weights = np.ones(len(rows[0])) if sample_weight is None else sample_weight
         return cls(*(float(weights @ part) for part in rows))
 
+    @classmethod
+    def later(cls, fit: Any, sample_weight: Array | None) -> Callable[[], "Energies"]:
+        """The same when somebody asks; of the batch, whose rows may be a view, nothing is held."""
+        if hasattr(fit.X, "indptr"):
+            return cls
+        X = fit.X if fit.X.flags.owndata else fit.X.copy()
+        return partial(cls.of, replace(fit, X=X), sample_weight)
+
     def __add__(self, other: "Energies") -> "Energies":
         """Merge two sums."""
         return Energies(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
-
-    def faded(self, factor: float) -> "Energies":
-        """Let the past count ``factor`` times as much."""
-        return Energies(*(factor * part for part in astuple(self)))
 
     @property
     def explained(self) -> float:

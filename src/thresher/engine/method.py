@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -176,7 +176,7 @@ class OnlineMethod(MethodParts):
             some = slice(0, _CERTIFIED_ROWS)
             mask = None if weight is None else weight[some]
             certificate = float(np.maximum.reduce(problem.certificate(X[some], C[some], mask)))
-            energies = partial(Energies.of, fit, sample_weight)
+            energies = Energies.later(fit, sample_weight)
         nothing: Array = np.empty(0)
         total = float(np.add.reduce(loss, None, np.float64))
         return Summary(sums, total, certificate, nothing, nothing, energies)

@@ -11,12 +11,12 @@ threads of one process, as many as there are cores for every thread that has a p
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cache, cached_property
+from contextlib import suppress
+from functools import cache, cached_property, partial
 from itertools import chain, islice
 from threading import Lock, get_ident
-from types import TracebackType
 from typing import Any, TypeVar
 
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
@@ -24,6 +24,7 @@ from threadpoolctl import ThreadpoolController
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+_END: Any = object()
 
 
 @cache
@@ -75,7 +76,7 @@ class Pool:
 
     def __init__(self, n_jobs: int | None = None) -> None:
         self._given = n_jobs
-        self._executor: ThreadPoolExecutor | None = None
+        self._executors: dict[bool, ThreadPoolExecutor] = {}
 
     def __enter__(self) -> "Pool":
         _limit(self)
@@ -95,23 +96,52 @@ class Pool:
             side_by_side = len(set(_open.values()))  # of a pool in another, one is waiting
         return max(1, self._most // max(1, side_by_side))
 
-    @property
-    def _threads(self) -> ThreadPoolExecutor:
-        """Made when they are first needed: a single block is done sooner than a thread starts."""
-        if self._executor is None:
-            self._executor = ThreadPoolExecutor(self.n_jobs, thread_name_prefix="thresher")
-        return self._executor
+    def _threads(self, takes_part: bool) -> ThreadPoolExecutor:
+        """Made when they are first needed: a single block is done sooner than a thread starts.
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._executor is not None:
-            self._executor.shutdown(cancel_futures=True)
-            self._executor = None
+        One less if this thread takes part in the work.
+        """
+        if takes_part not in self._executors:
+            count = max(1, self.n_jobs - takes_part)
+            executor = ThreadPoolExecutor(count, thread_name_prefix="thresher")
+            self._executors[takes_part] = executor
+        return self._executors[takes_part]
+
+    def __exit__(self, *error: object) -> None:
+        for executor in self._executors.values():
+            executor.shutdown(cancel_futures=True)
+        self._executors.clear()
         _release(self)
+
+    def beside(self, work: Callable[[], Result]) -> Callable[[], Result]:
+        """Give something that is needed later to a helper; what is returned asks for the result.
+
+        If nobody has begun by then, whoever asks does it; a pool of one thread does it at once.
+        """
+        if self.n_jobs < 2:
+            done = work()
+            return lambda: done
+        future = self._threads(takes_part=True).submit(work)
+
+        @cache
+        def result() -> Result:
+            return work() if future.cancel() else future.result()
+
+        return result
+
+    def ahead(self, items: Iterator[Item]) -> Generator[Item]:
+        """The same items, each made beside while the one before it is used."""
+        if self.n_jobs < 2:
+            yield from items
+            return
+        coming = self.beside(partial(next, items, _END))
+        try:
+            while (item := coming()) is not _END:
+                coming = self.beside(partial(next, items, _END))
+                yield item
+        finally:
+            with suppress(Exception):
+                coming()  # or nobody could close what makes the items
 
     def map(self, work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
         """Do the work on every item, in order of their places; this thread takes part."""
@@ -129,10 +159,11 @@ class Pool:
                 left.clear()  # nobody begins anything more
                 raise
 
-        others = [self._threads.submit(take) for _ in range(helpers)]
+        others = [self._threads(takes_part=True).submit(take) for _ in range(helpers)]
         take()
         for other in others:
-            other.result()
+            if not other.cancel():  # who has not begun by now has nothing to do
+                other.result()
         return [results[place] for place in range(len(items))]
 
     def stream(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
@@ -145,7 +176,7 @@ class Pool:
             return
         waiting: deque[Future[Result]] = deque()
         for item in chain(first, items):
-            waiting.append(self._threads.submit(work, item))
+            waiting.append(self._threads(takes_part=False).submit(work, item))
             if len(waiting) > 2 * n_jobs:
                 yield waiting.popleft().result()
         while waiting:

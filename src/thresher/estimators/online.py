@@ -2,13 +2,15 @@
 
 import logging
 import time
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 
 from thresher.engine import (
+    Ahead,
     Callback,
     Energies,
     HistoryRow,
@@ -34,8 +36,7 @@ from thresher.streams import ArraySource, Batch, BatchSource, Source, as_source,
 
 _PASSES_FOR_ARRAYS = 10
 _PASSES_FOR_A_START = 3
-_FADING = 0.8  # by batch: what a fit came to is told by its last few
-
+_LAST_BATCHES = 5  # tell what a fit came to; by judgement
 
 _log = logging.getLogger(__name__)
 
@@ -90,8 +91,7 @@ class OnlineModel(LearnedModel):
             self._learn_features(X)
             self._forget_everything()
             self._seconds = time.perf_counter() - started
-            place = {"n_rows": source.n_samples, "batch_size": self.batch_size}
-            self._adopt(state, Position(**place, origin=source.origin()))
+            self._adopt(state, Position(n_rows=source.n_samples, batch_size=self.batch_size))
             return self._run(source, self._position, attempt, in_order=not self.shuffle)
 
     @told_in_words()
@@ -265,9 +265,16 @@ class OnlineModel(LearnedModel):
         label = f"{type(self).__name__}: learning"
         seen_before = self._state.n_samples
         callbacks = list(self.callbacks or ())
-        reached, stopped, energies = position, False, Energies()
+        reached, stopped = position, False
+        energies: deque[Callable[[], Energies]] = deque(maxlen=_LAST_BATCHES)
 
         with Pool(self.n_jobs) as pool, ProgressBar(label, total, self.verbose > 0) as bar:
+            batches: BatchSource = source
+            origin: Callable[[], dict[str, str]] | None = None
+            if isinstance(source, ArraySource):
+                batches = Ahead(source, pool)
+                if not position.origin:  # which nobody needs before the model is saved
+                    origin = pool.beside(source.origin)
 
             def report(
                 before: StreamState,
@@ -276,11 +283,13 @@ class OnlineModel(LearnedModel):
                 batch: Batch,
                 summary: Summary,
             ) -> bool:
-                nonlocal reached, stopped, energies
-                energies = energies.faded(_FADING) + summary.energies()
+                nonlocal reached, stopped
+                energies.append(summary.energies)
                 self._seconds = already + time.perf_counter() - started
                 row = self._record(before, after, position, batch, summary)
                 bar.update(after.n_samples - seen_before, f"loss {row.loss:.4g}")
+                if callbacks and origin is not None:  # which may save the model
+                    self._position = replace(position, origin=origin())
                 # What came before a bad batch of a source was long to read, or is gone.
                 attempt.keep = keep
                 step = Step(row, self.components_, self)
@@ -288,10 +297,13 @@ class OnlineModel(LearnedModel):
                 return stopped
 
             try:
-                stream(method, self._state, source, pool, report, n_passes, self.tol, position)
+                stream(method, self._state, batches, pool, report, n_passes, self.tol, position)
             except KeyboardInterrupt:
                 self._tell_end("interrupted; what was learned so far is kept")
                 raise
+            finally:
+                if origin is not None:
+                    self._position = replace(self._position, origin=origin())
         if stopped:
             self._tell_end("a callback said stop")
         elif reached.pass_index + 1 < n_passes:
@@ -299,7 +311,7 @@ class OnlineModel(LearnedModel):
         else:
             self._tell_end("there is no more to read")
         if not stopped:
-            self._warn_of_size(energies)
+            self._warn_of_size(sum((of_batch() for of_batch in energies), Energies()))
         return self
 
     def _tell_end(self, reason: str) -> None:

@@ -1,8 +1,37 @@
 """Sweeps of block coordinate descent over the atoms of a dictionary."""
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from thresher.kernels.compiling import helper, kernel
+
+# By measurement on 49 atoms of 400 features: the product takes half the time of its parts one by
+# one, and as long as they where a group leaves the cache.
+_MOST_ATOMS = 16
+_GROUP_BYTES = 1 << 17
+
+
+class AtomSet(NamedTuple):
+    """``l1 Σd + l2/2 ‖d‖²`` of atoms d ≥ 0, and the ball that each lies in."""
+
+    l1: Any  # numbers of the type of the atoms
+    l2: Any
+    radius: Any  # may be ∞
+    by_sum: Any  # whether it bounds the sum of the entries, or else their length
+
+    @classmethod
+    def of(
+        cls,
+        dtype: np.dtype[Any],
+        l1: float,
+        l2: float,
+        radius: float = np.inf,
+        by_sum: bool = False,
+    ) -> "AtomSet":
+        """The same in numbers of a type; the orthant, if there is no radius."""
+        number = dtype.type
+        return cls(number(l1), number(l2), number(radius), by_sum)
 
 
 @helper
@@ -24,18 +53,6 @@ def _subtract_atoms(weights, D, out):  # type: ignore[no-untyped-def]
         w0, d0 = weights[j], D[j]
         for f in range(out.size):
             out[f] -= w0 * d0[f]
-
-
-@helper
-def _free_minimum(A, B, D, k, l1, l2, atom):  # type: ignore[no-untyped-def]
-    """``[d_k + (B_k − A_k D − l1)/A_kk]₊ / (1 + l2/A_kk)``: the best atom k without its ball."""
-    zero, one = D.dtype.type(0), D.dtype.type(1)
-    a, d = A[k, k], D[k]
-    atom[:] = B[k]
-    _subtract_atoms(A[k], D, atom)
-    shrink = one / (a + l2)
-    for f in range(d.size):
-        atom[f] = max((atom[f] + a * d[f] - l1) * shrink, zero)
 
 
 @helper
@@ -66,71 +83,73 @@ def _sum_threshold(atom, radius):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _sweep_ball(A, B, D, l1, l2, radius, atom):  # type: ignore[no-untyped-def]
-    """One atom after the other to its minimum in the nonnegative ℓ2 ball, in place.
+def _minimum(a, d, atoms, atom):  # type: ignore[no-untyped-def]
+    """From ``B_k − A_k D`` to the best atom k, in place; d is the old one, and a is ``A_kk``.
 
-    The ball shortens an atom to ``radius`` (infinite for the orthant). Returns how far the atoms
-    moved.
+    ``[d + (B_k − A_k D − l1)/a]₊ / (1 + l2/a)``, and from there into the ball: shortened, or
+    lowered by the θ of `_sum_threshold`.
     """
-    zero, one = D.dtype.type(0), D.dtype.type(1)
-    moved = zero
-    for k in range(D.shape[0]):
-        if A[k, k] <= zero:
-            continue
-        _free_minimum(A, B, D, k, l1, l2, atom)
-        d = D[k]
-        length = zero
+    zero, one = d.dtype.type(0), d.dtype.type(1)
+    shrink, square = one / (a + atoms.l2), zero
+    for f in range(d.size):
+        atom[f] = max((atom[f] + a * d[f] - atoms.l1) * shrink, zero)
+        square += atom[f] * atom[f]
+    if atoms.by_sum:
+        theta = d.dtype.type(_sum_threshold(atom, atoms.radius))
         for f in range(d.size):
-            length += atom[f] * atom[f]
-        length = np.sqrt(length)
-        scale = radius / length if length > radius else one
-        for f in range(d.size):
-            value = atom[f] * scale
-            step = value - d[f]
-            moved += step * step
-            d[f] = value
-    return np.sqrt(moved)
+            atom[f] = max(atom[f] - theta, zero)
+    else:
+        length = np.sqrt(square)
+        if length > atoms.radius:
+            scale = atoms.radius / length
+            for f in range(d.size):
+                atom[f] *= scale
 
 
 @helper
-def _sweep_sums(A, B, D, l1, l2, radius, atom):  # type: ignore[no-untyped-def]
-    """The same in the nonnegative ℓ1 ball: entries of an atom sum to at most ``radius``."""
-    zero = D.dtype.type(0)
-    moved = zero
-    for k in range(D.shape[0]):
-        if A[k, k] <= zero:
-            continue
-        _free_minimum(A, B, D, k, l1, l2, atom)
-        theta = D.dtype.type(_sum_threshold(atom, radius))
-        d = D[k]
-        for f in range(d.size):
-            value = max(atom[f] - theta, zero)
-            step = value - d[f]
-            moved += step * step
-            d[f] = value
-    return np.sqrt(moved)
+def _sweep(A, B, D, atoms, room):  # type: ignore[no-untyped-def]
+    """One atom after the other to its minimum in the nonnegative ball, in place.
 
-
-@kernel
-def sweeps_ball(A, B, D, l1, l2, radius, least, times):  # type: ignore[no-untyped-def]
-    """Sweeps over all atoms in the nonnegative ℓ2 ball, until one moves them by ``least`` at most.
-
-    Returns how far the last one moved them.
+    ``A_k D`` of a group of atoms is one product, made before any of them moves; what those before
+    an atom have moved by since is subtracted. Returns the squared length of all steps.
     """
-    atom, moved = np.empty_like(D[0]), least
-    for _ in range(times):
-        moved = _sweep_ball(A, B, D, l1, l2, radius, atom)
-        if moved <= least:
-            break
+    zero, size = D.dtype.type(0), room.shape[0]
+    moved = zero
+    for start in range(0, D.shape[0], size):
+        stop = min(start + size, D.shape[0])
+        if size > 1:
+            np.dot(A[start:stop], D, room[: stop - start])
+        for k in range(start, stop):
+            if A[k, k] <= zero:
+                room[k - start] = zero
+                continue
+            atom, b, d = room[k - start], B[k], D[k]
+            if size > 1:
+                for f in range(b.size):
+                    atom[f] = b[f] - atom[f]
+                _subtract_atoms(A[k, start:k], room[: k - start], atom)
+            else:
+                atom[:] = b
+                _subtract_atoms(A[k], D, atom)
+            _minimum(A[k, k], d, atoms, atom)
+            for f in range(d.size):
+                step = atom[f] - d[f]
+                moved += step * step
+                d[f], atom[f] = atom[f], step
     return moved
 
 
 @kernel
-def sweeps_sums(A, B, D, l1, l2, radius, least, times):  # type: ignore[no-untyped-def]
-    """The same in the nonnegative ℓ1 ball."""
-    atom, moved = np.empty_like(D[0]), least
+def sweeps(A, B, D, atoms, least, times):  # type: ignore[no-untyped-def]
+    """Sweeps over all atoms, until one moves them by ``least`` at most.
+
+    Returns how far the last one moved them.
+    """
+    K, F = D.shape
+    group = _GROUP_BYTES // (F * D.itemsize)
+    room, moved = np.empty((max(1, min(_MOST_ATOMS, group, K)), F), D.dtype), least
     for _ in range(times):
-        moved = _sweep_sums(A, B, D, l1, l2, radius, atom)
+        moved = np.sqrt(_sweep(A, B, D, atoms, room))
         if moved <= least:
             break
     return moved

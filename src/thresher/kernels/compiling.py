@@ -9,6 +9,10 @@ called would exist twice in a process that compiles, once by itself and once in 
 reordered in different ways, and only one of the two would be kept: the first run and the next would
 differ in their last bits.
 
+What makes a function callable from elsewhere is left out wherever nobody calls it: a helper has no
+entrance for Python, and nothing has one for C. Otherwise each entrance would hold the whole helper
+once more, and be compiled with it.
+
 A helper is compiled anew for every literal number that it is called with, and large ones take
 seconds: counters that are handed on start as ``np.int64(0)``.
 """
@@ -20,8 +24,9 @@ from numba import njit
 
 from thresher.kernels.machine_code import MachineCode
 
-_STRICT: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+_STRICT: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 _OPTIONS = _STRICT | {"fastmath": {"reassoc", "contract", "nsz", "arcp"}}
+_INSIDE: dict[str, Any] = {"forceinline": True, "no_cpython_wrapper": True}
 
 
 def _kept(options: dict[str, Any]) -> Callable[[Any], Any]:
@@ -36,8 +41,8 @@ def _kept(options: dict[str, Any]) -> Callable[[Any], Any]:
 kernel = _kept(_OPTIONS)
 """For functions that Python calls."""
 
-helper = njit(forceinline=True, **_OPTIONS)
-"""For functions that only kernels call."""
+helper = njit(**_INSIDE, **_OPTIONS)
+"""For functions that only kernels call; Python cannot."""
 
 # Simplex steps and selections compare sums with each other and with their own parts, and stop when
 # they agree: there every sum must be the one that is written. Helpers keep their own rule wherever
@@ -45,5 +50,5 @@ helper = njit(forceinline=True, **_OPTIONS)
 strict_kernel = _kept(_STRICT)
 """`kernel`, every sum in the order that is written."""
 
-strict_helper = njit(forceinline=True, **_STRICT)
+strict_helper = njit(**_INSIDE, **_STRICT)
 """`helper`, every sum in the order that is written."""

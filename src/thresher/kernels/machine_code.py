@@ -12,12 +12,12 @@ alone.
 import hashlib
 import importlib.util
 import logging
-import os
 import pickle
 import re
 import sys
 import tempfile
 import threading
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -49,9 +49,25 @@ def folder() -> Path:
     if numba.config.CACHE_DIR:
         return Path(numba.config.CACHE_DIR) / "thresher"
     is_checkout = (SHIPPED.parents[2] / "pyproject.toml").exists()
-    if os.access(SHIPPED, os.W_OK) or (is_checkout and os.access(SHIPPED.parent, os.W_OK)):
+    if (SHIPPED.is_dir() or is_checkout) and _can_be_written(SHIPPED):
         return SHIPPED
     return Path(AppDirs(appname="thresher", appauthor=False).user_cache_dir)
+
+
+def _places() -> Iterator[Path]:
+    """Where to look; where new machine code goes is asked only if the package has none."""
+    yield SHIPPED
+    yield folder()
+
+
+def _can_be_written(place: Path) -> bool:
+    """Found out by writing: rights alone say nothing of a full disk, or of one for reading only."""
+    try:
+        place.mkdir(exist_ok=True)
+        with tempfile.TemporaryFile(dir=place):
+            return True
+    except OSError:
+        return False
 
 
 @cache
@@ -91,11 +107,11 @@ class MachineCode(NullCache):
         """The kernel for arguments of some types; None if it has to be compiled."""
         target_context.refresh()
         name = self._file(sig, target_context.codegen())
-        for place in (SHIPPED, folder()):
+        for place in _places():
             try:
                 payload = pickle.loads((place / name).read_bytes())
                 return CompileResult._rebuild(target_context, *payload)
-            except FileNotFoundError:
+            except (FileNotFoundError, NotADirectoryError):
                 continue
             except Exception as error:  # a file that is damaged, or that this numba cannot read
                 _log.info("%s cannot be used (%s); it is compiled anew", place / name, error)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from thresher.kernels.block_descent import sweeps_ball, sweeps_sums
+from thresher.kernels.block_descent import AtomSet, sweeps
 from thresher.learning.projected_gradient import DictionaryGradient
 from thresher.learning.surrogate import DictionaryProblem
 from thresher.linalg import Array, length
@@ -44,10 +44,9 @@ class BlockDescent:
         form = problem.regulariser.form
         radius = min(form.sum_radius, form.length_radius)
         if form.elastic and (form.is_orthant or (form.is_ball and radius < np.inf)):
-            number = D.dtype.type
-            sweeps = sweeps_sums if form.sum_radius < np.inf else sweeps_ball
-            l1, l2 = number(form.l1), number(form.l2)
-            sweeps(A, B, D, l1, l2, number(radius), number(least), self.max_sweeps)
+            by_sum = form.sum_radius < np.inf
+            atoms = AtomSet.of(D.dtype, form.l1, form.l2, radius, by_sum)
+            sweeps(A, B, D, atoms, D.dtype.type(least), self.max_sweeps)
             return D
         for _ in range(self.max_sweeps):
             if self._sweep(problem, A, B, D) <= least:

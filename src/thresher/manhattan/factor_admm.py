@@ -6,7 +6,7 @@ import numpy as np
 
 from thresher.engine.pool import Pool
 from thresher.engine.stream import OVERFLOW
-from thresher.kernels.block_descent import sweeps_ball
+from thresher.kernels.block_descent import AtomSet, sweeps
 from thresher.kernels.bundles import read_only
 from thresher.kernels.split_residual import split_residual
 from thresher.linalg import Array, has_gram
@@ -109,8 +109,8 @@ class FactorADMM:
                 losses,
             )
             B = np.ascontiguousarray(self.D @ Y.T)
-            l1, l2 = number(penalty * regular.l1), number(penalty * regular.l2)
-            sweeps_ball(gram, B, Ct, l1, l2, number(np.inf), number(0), _SWEEPS)
+            orthant = AtomSet.of(Ct.dtype, penalty * regular.l1, penalty * regular.l2)
+            sweeps(gram, B, Ct, orthant, number(0), _SWEEPS)
             if upper < np.inf:
                 np.minimum(Ct, number(upper), out=Ct)
             given = self.codes.row_weight
@@ -131,9 +131,9 @@ class FactorADMM:
         target = B[free] - A[np.ix_(free, rest)] @ self.D[rest]
         amount = width * self.dictionary.amount
         A, target = np.ascontiguousarray(A[np.ix_(free, free)]), np.ascontiguousarray(target)
-        l1, l2 = number(amount * regular.l1), number(amount * regular.l2)
-        radius = number(regular.length_radius)
-        sweeps_ball(A, target, D, l1, l2, radius, number(0), _SWEEPS)
+        l1, l2 = amount * regular.l1, amount * regular.l2
+        ball = AtomSet.of(D.dtype, l1, l2, regular.length_radius)
+        sweeps(A, target, D, ball, number(0), _SWEEPS)
         upper = regular.upper
         self.D[free] = np.minimum(D, number(upper)) if upper < np.inf else D
 

@@ -3,6 +3,7 @@
 import queue
 import threading
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 from typing import Any
 
 _PATIENCE = 0.1  # seconds between looks whether the reader has gone; by judgement
@@ -55,4 +56,6 @@ def read_ahead(items: Iterator[Any], n_ahead: int) -> Generator[Any]:
             yield item
     finally:
         gone.set()
+        with suppress(queue.Empty):
+            waiting.get_nowait()  # whoever waits for room to put something need not wait any longer
         thread.join(_LONGEST)

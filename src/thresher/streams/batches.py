@@ -10,7 +10,7 @@ from scipy import sparse
 
 from thresher.kernels.bundles import read_only
 from thresher.kernels.column_range import column_range
-from thresher.linalg import Array
+from thresher.linalg import Array, rows_per_block
 from thresher.streams.fingerprint import fingerprint
 
 _ROWS = 4096  # converted at a time; by judgement
@@ -101,6 +101,12 @@ class ArraySource:
             "entry_weight": fingerprint(self.entry_weight),
             "shuffle": str(bool(self.shuffle)),
         }
+
+    @property
+    def pays_ahead(self) -> bool:
+        """Whether batches are so large that it pays to make the next one beside the learning."""
+        rows = min(self.batch_size, self.n_samples)
+        return not sparse.issparse(self.X) and rows > rows_per_block(self.X.shape[1])
 
     def batches(self, pass_index: int, skip: int) -> Generator[Batch]:
         """Cut the rows into batches; the last may be smaller."""
