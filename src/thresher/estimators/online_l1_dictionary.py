@@ -99,6 +99,7 @@ class OnlineL1Dictionary(L1Model, GrowingModel, OnlineModel):
         n_passes: int | None = None,
         shuffle: bool = True,
         forgetting: Any = "auto",
+        drift: Any = None,
         frozen_atoms: Any = None,
         tol: float = 1e-4,
         max_iter: int = 1000,
@@ -118,6 +119,7 @@ class OnlineL1Dictionary(L1Model, GrowingModel, OnlineModel):
         self.n_passes = n_passes
         self.shuffle = shuffle
         self.forgetting = forgetting
+        self.drift = drift
         self.frozen_atoms = frozen_atoms
         self.tol = tol
         self.max_iter = max_iter
