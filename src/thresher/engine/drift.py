@@ -4,6 +4,8 @@ import logging
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from math import log
+from sys import float_info
 from typing import Any, Protocol
 
 from thresher.engine.history import Event
@@ -64,15 +66,16 @@ def events_of(state: StreamState) -> tuple[Event, ...]:
 
 
 def relative_loss(method: OnlineMethod, summary: Summary) -> float | None:
-    """Mean loss of an entry, in units of the mean entry: ``(Σ loss/Σ w) / (Σ w|x|/Σ w)^d``.
+    """Logarithm of ``(Σ loss/Σ w) / (Σ w|x|/Σ w)^d``: of the loss by entry, over the mean entry.
 
     d is the degree of the loss, which makes the number free of scale; for losses that have none it
-    is zero. Missing entries weigh nothing. None if nothing but zeros was seen.
+    is zero. Missing entries weigh nothing. What is below the rounding of numbers is as good as
+    nothing. None if nothing but zeros was seen.
     """
     if not summary.mass > 0:
         return None
     size: float = (summary.mass / summary.entries) ** (method.loss(1.0).degree or 0.0)
-    return summary.loss / summary.entries / size
+    return log(max(summary.loss / summary.entries / size, float_info.epsilon))
 
 
 def watched(
@@ -106,7 +109,7 @@ def watched(
         if detector.drift_detected:
             p_value = float(getattr(detector, "p_value", "nan"))
             events = (*events, Event(after.n_samples, "shift", p_value))
-            trial = Trial.begun(method, after, batch, learn)
+            trial = Trial.begun(method, before, batch, learn)
             # What λ was measured on is of the past, too.
             after = after.changed(scale_weight=min(after.scale_weight, batch.weight))
     for event in events:

@@ -54,7 +54,7 @@ class Trial:
     def begun(
         cls, method: OnlineMethod, state: StreamState, batch: Batch, advance: Advance
     ) -> "Trial":
-        """Rivals of a state, which have learned from one batch.
+        """Rivals of a state before a batch, from which they have learned.
 
         The first has its atoms, as some of them may still be right; those of the second start from
         samples of the batch, all but the frozen ones.
