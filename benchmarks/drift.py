@@ -61,6 +61,7 @@ class Recorder:
         self.losses: list[float] = []
 
     def update(self, x: float) -> None:
+        """Keep one more."""
         self.losses.append(x)
 
 
@@ -162,26 +163,21 @@ def error(model: Any, stream: Planted) -> float:
     return relative_error(clean, model.separate(X).low_rank)
 
 
-def planted(seeds: int) -> list[Row]:
-    rows: list[Row] = []
-    for seed in range(9000, 9000 + seeds):
-        for name, make in MODELS.items():
-            rng = np.random.default_rng(seed)
-            D = make_outlier_stream(1, F, K, random_state=rng).dictionary
-            stream = Planted("none", D, rng, name == "KL")
-            follows = make(drift=Recorder(), random_state=seed)
-            watches = make(drift="auto", random_state=seed)
-            for _ in range(BEFORE):
-                X, _ = stream.draw()
-                follows.partial_fit(X)
-                watches.partial_fit(X)
-            kinds = KINDS[:4] if stream.counts else KINDS
-            for kind in kinds:
-                changed = Planted(kind, D, np.random.default_rng(seed + 1), stream.counts)
-                three = (deepcopy(follows), deepcopy(watches), make(random_state=seed))
-                rows.append({"kind": kind, "model": name, "seed": seed} | after(changed, *three))
-                print(rows[-1], flush=True)
-    return rows
+def planted(seed: int) -> Iterator[Row]:
+    for name, make in MODELS.items():
+        rng = np.random.default_rng(seed)
+        D = make_outlier_stream(1, F, K, random_state=rng).dictionary
+        stream = Planted("none", D, rng, name == "KL")
+        follows = make(drift=Recorder(), random_state=seed)
+        watches = make(drift="auto", random_state=seed)
+        for _ in range(BEFORE):
+            X, _ = stream.draw()
+            follows.partial_fit(X)
+            watches.partial_fit(X)
+        for kind in KINDS[:4] if stream.counts else KINDS:
+            changed = Planted(kind, D, np.random.default_rng(seed + 1), stream.counts)
+            three = (deepcopy(follows), deepcopy(watches), make(random_state=seed))
+            yield {"kind": kind, "model": name, "seed": seed} | after(changed, *three)
 
 
 def after(stream: Planted, follows: Any, watches: Any, fresh: Any) -> Row:
@@ -263,9 +259,11 @@ def main() -> None:
     path = arguments.out / "drift.json"
     record = read_json(path) | {"machine": machine("numpy", "river")}
     if arguments.only in (None, "planted"):
-        rows = planted(arguments.seeds)
-        record |= {"planted": rows, "planted_medians": summed_up(rows)}
-        write_json(path, record)
+        rows: list[Row] = []
+        for seed in range(9000, 9000 + arguments.seeds):
+            rows += planted(seed)
+            record |= {"planted": rows, "planted_medians": summed_up(rows)}
+            write_json(path, record)
     if arguments.only in (None, "stationary"):
         record["stationary"] = {"rate": RATE, "rows": stationary(arguments.seeds)}
         write_json(path, record)

@@ -1,5 +1,8 @@
 """Losses that shift: how often the test is wrong, what is learned after a change, what is kept."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -238,6 +241,15 @@ def test_growing_in_a_trial_ends_it(batches):
     assert model._state.watch.trial is not None
     learned(model.grow(atoms=1), stream[CHANGE + 6 :][:3])
     assert model.components_.shape == (K + 1, F)
+
+
+def test_the_page_on_drift_runs(capsys):
+    page = (Path(__file__).parents[1] / "docs" / "drift.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    exec(compile(block, "docs/drift.md", "exec"), {})
+    first = capsys.readouterr().out.split()[:2]
+    assert first[1] == "shift"
+    assert 6000 < int(first[0]) < 7000
 
 
 @pytest.mark.parametrize("value", ["restart", 3, LossShift, object()])

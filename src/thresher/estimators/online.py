@@ -160,7 +160,9 @@ class OnlineModel(LearnedModel):
         named_detector(self.drift)
 
     def _begin(self, first: Batch, seed: int, in_order: bool = True) -> StreamState:
-        state = super()._begin(first, seed, in_order)
+        return self._watching(super()._begin(first, seed, in_order))
+
+    def _watching(self, state: StreamState) -> StreamState:
         detector = named_detector(self.drift)
         return state if detector is None else replace(state, watch=Watch.begun(detector))
 

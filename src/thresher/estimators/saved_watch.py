@@ -30,6 +30,12 @@ def packed_watch(watch: Watch, arrays: dict[str, Any]) -> dict[str, Any]:
     return record
 
 
+def rivals_of(state: StreamState) -> list[StreamState]:
+    """The states that may take over."""
+    trial = None if state.watch is None else state.watch.trial
+    return [] if trial is None else [rival.state for rival in trial.rivals]
+
+
 def unpacked_watch(contents: Contents, start: Any, state: StreamState) -> Watch:
     """What `packed_watch` was given, for the detector of the parameters."""
     record = contents.inner("watch")

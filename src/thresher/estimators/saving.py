@@ -18,7 +18,7 @@ from thresher.estimators.base import DictionaryModel
 from thresher.estimators.parts import NotSavableError, made, packed_value, unpacked_value
 from thresher.estimators.registry import named_detector
 from thresher.estimators.saved_state import packed_state, subclasses_of, unpacked_state
-from thresher.estimators.saved_watch import packed_watch, unpacked_watch
+from thresher.estimators.saved_watch import packed_watch, rivals_of, unpacked_watch
 from thresher.persistence import Contents, FileError, put_strings, read_file, write_file
 
 _NOT_SAVED = ("callbacks",)
@@ -188,9 +188,9 @@ def unpacked(contents: Contents) -> Any:
     """A dictionary model from what `packed` gave."""
     model = unpacked_model(contents)
     state = unpacked_state(contents)
-    if getattr(model, "drift", None) is not None:
-        watch = unpacked_watch(contents, named_detector(model.drift), state)
-        state = dataclasses.replace(state, watch=watch)
+    if "watch" in contents.document:
+        start = named_detector(getattr(model, "drift", None))
+        state = dataclasses.replace(state, watch=unpacked_watch(contents, start, state))
     model.history_ = unpacked_history(contents)
     model._seconds = contents.number("seconds")
     model._began_as = model._identity()
@@ -204,7 +204,8 @@ def unpacked(contents: Contents) -> Any:
         if not state.method:  # an older file
             state = dataclasses.replace(state, method=_method_of(model, state))
         model._planned(len(state.D)).begun_with(state)
-        model._check_learned(state)
+        for one in (state, *rivals_of(state)):
+            model._check_learned(one)
         model._adopt(state, position)
     except ValueError as error:
         raise contents.error(error) from error
