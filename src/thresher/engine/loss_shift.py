@@ -97,10 +97,9 @@ def _pairs(values: Array, k: int) -> tuple[int, int]:
 
 
 def _tail(k: int, n: int, larger: int) -> float:
-    """``P(U ≥ larger)`` for k numbers after n, all exchangeable."""
-    tail = _tails(k, n)
+    """``P(U ≥ larger)`` for k numbers after n, all exchangeable; one from the mean downwards."""
     missing = k * n - larger  # U and kn − U have the same distribution
-    return float(tail[missing]) if missing < len(tail) else 1.0
+    return float(_tails(k, n)[missing]) if missing < larger else 1.0
 
 
 @cache  # there are few k and n
