@@ -1,8 +1,5 @@
 """Losses that shift: how often the test is wrong, what is learned after a change, what is kept."""
 
-import re
-from pathlib import Path
-
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -10,6 +7,7 @@ from scipy import sparse
 from scipy.stats import mannwhitneyu
 
 import thresher
+from pages import run_page
 from thresher import LossShift, OnlineL1Dictionary, OnlineNMF, OnlineRobustNMF
 from thresher.engine import Step
 from thresher.engine.loss_shift import RECENT, _tail
@@ -243,13 +241,11 @@ def test_growing_in_a_trial_ends_it(batches):
     assert model.components_.shape == (K + 1, F)
 
 
-def test_the_page_on_drift_runs(capsys):
-    page = (Path(__file__).parents[1] / "docs" / "drift.md").read_text(encoding="utf-8")
-    (block,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    exec(compile(block, "docs/drift.md", "exec"), {})
-    first = capsys.readouterr().out.split()[:2]
-    assert first[1] == "shift"
-    assert 6000 < int(first[0]) < 7000
+def test_the_page_on_drift_runs():
+    (made,) = run_page("drift.md")
+    first = made["model"].history_.events[0]
+    assert first.kind == "shift"
+    assert 6000 < first.samples < 7000
 
 
 @pytest.mark.parametrize("value", ["restart", 3, LossShift, object()])
