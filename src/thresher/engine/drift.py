@@ -91,11 +91,11 @@ def watched(
     ``advance`` learns from the same batch.
     """
     watch: Watch = before.watch
-    # One λ for all, as losses grow with it.
-    judging = replace(method, outlier_weight=FixedWeight(method.threshold(before)))
 
     def learn(rival: StreamState) -> tuple[StreamState, Summary]:
-        return advance(judging, rival)
+        # One λ for all, as losses grow with it.
+        weight = FixedWeight(method.threshold(before))
+        return advance(replace(method, outlier_weight=weight), rival)
 
     detector, trial = watch.detector, watch.trial
     events: tuple[Event, ...] = ()

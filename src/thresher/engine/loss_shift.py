@@ -53,8 +53,7 @@ class LossShift:
     >>> from thresher import LossShift
     >>> detector = LossShift(0.001)
     >>> for place, loss in enumerate([1.0, 1.2, 0.9, 1.1] * 10 + [2.0, 2.2, 2.1, 2.3]):
-    ...     detector.update(loss)
-    ...     if detector.drift_detected:
+    ...     if detector.update(loss).drift_detected:
     ...         print(place)
     43
     """
