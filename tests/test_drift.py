@@ -1,5 +1,7 @@
 """Losses that shift: how often the test is wrong, what is learned after a change, what is kept."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -12,6 +14,7 @@ from thresher import LossShift, OnlineL1Dictionary, OnlineNMF, OnlineRobustNMF
 from thresher.engine import Step
 from thresher.engine.loss_shift import RECENT, _tail
 from thresher.metrics import relative_error
+from thresher.solvers import ONLINE_ROBUST_SOLVERS
 
 F, K, BATCH = 30, 5, 64
 CHANGE = 45
@@ -260,3 +263,37 @@ def test_what_is_no_detector_is_refused(batches, value):
 def test_a_rate_is_between_zero_and_one(rate):
     with pytest.raises(ValueError, match="between 0 and 1"):
         LossShift(rate)
+
+
+class AlarmAtThree:
+    """Gives an alarm after its third number."""
+
+    def __init__(self):
+        self.count, self.drift_detected = 0, False
+
+    def update(self, x):
+        self.count += 1
+        self.drift_detected = self.count == 3
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        *(partial(OnlineRobustNMF, solver=name) for name in ONLINE_ROBUST_SOLVERS),
+        partial(OnlineRobustNMF, code_set="simplex"),
+        partial(OnlineRobustNMF, scale_samples="max", outlier_weight="mad"),
+        partial(OnlineNMF, solver="spsgd"),
+        partial(OnlineNMF, solver="ol_lef", divergence="is"),
+        partial(OnlineNMF, divergence="l1", dictionary_set="box"),
+    ],
+    ids=str,
+)
+def test_rivals_of_any_solver_and_set_compete(batches, make):
+    stream = [X + 0.01 for X in batches[0][CHANGE - 3 :]]
+    model = make(K, drift=AlarmAtThree(), random_state=0, verbose=0)
+    learned(model, stream[:3])
+    assert [event.kind for event in model.history_.events] == ["shift"]
+    learned(model, stream[3:36])
+    assert len(model.history_.events) > 1
+    assert np.isfinite(model.transform(stream[-1])).all()
+    assert model.n_samples_seen_ == 36 * BATCH
