@@ -9,7 +9,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from thresher.engine import StopAfter
+    from thresher.engine import LossShift, StopAfter
     from thresher.estimators import (
         BatchNMF,
         Checkpoint,
@@ -45,6 +45,7 @@ _HOMES = {
     "ManhattanNMF": "thresher.estimators",
     "NovelDocumentDetector": "thresher.tasks.novelty",
     "L1Dictionary": "thresher.estimators",
+    "LossShift": "thresher.engine",
     "OnlineL1Dictionary": "thresher.estimators",
     "OnlineNMF": "thresher.estimators",
     "OnlineOrthogonalDictionary": "thresher.estimators",
@@ -68,6 +69,7 @@ __all__ = [
     "FaceRecognizer",
     "ImageSegmenter",
     "L1Dictionary",
+    "LossShift",
     "ManhattanNMF",
     "NovelDocumentDetector",
     "OnlineL1Dictionary",

@@ -35,7 +35,7 @@ NOT_CROSSED = frozenset(
         *("n_components", "batch_size", "n_passes", "n_starts", "shuffle", "tol", "max_iter"),
         *("n_jobs", "random_state", "callbacks", "verbose", "graph_weight"),
         # Where atoms start, and what becomes of old samples: other tests cross these.
-        *("init", "forgetting", "frozen_atoms", "scale_samples"),
+        *("init", "forgetting", "drift", "frozen_atoms", "scale_samples"),
         "divergence_parameter",  # comes with the divergence
     }
 )

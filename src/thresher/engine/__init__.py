@@ -12,10 +12,12 @@ from thresher.engine.callbacks import (
     list_callbacks,
 )
 from thresher.engine.dictionary_first import DictionaryFirst
+from thresher.engine.drift import Detector, Watch, events_of
 from thresher.engine.explained import Energies, UnexplainedWarning
 from thresher.engine.extrapolation import Extrapolation
-from thresher.engine.history import History, HistoryRow
+from thresher.engine.history import KINDS, Event, History, HistoryRow
 from thresher.engine.left_out import LeftOut
+from thresher.engine.loss_shift import LossShift
 from thresher.engine.method import OnlineMethod
 from thresher.engine.noise import residual_sizes
 from thresher.engine.orthogonal import OrthogonalMethod
@@ -27,9 +29,11 @@ from thresher.engine.seen import SeenRange
 from thresher.engine.starts import best_start
 from thresher.engine.state import StreamState, Summary
 from thresher.engine.stream import OVERFLOW, Method, Position, advance, check_origin, stream
+from thresher.engine.trial import Rival, Trial
 from thresher.engine.trouble import told_in_words
 
 __all__ = [
+    "KINDS",
     "OVERFLOW",
     "Ahead",
     "Alternation",
@@ -38,13 +42,16 @@ __all__ = [
     "BatchProblem",
     "Callback",
     "Candidate",
+    "Detector",
     "DictionaryFirst",
     "Energies",
+    "Event",
     "ExactAlternation",
     "Extrapolation",
     "History",
     "HistoryRow",
     "LeftOut",
+    "LossShift",
     "Method",
     "OnlineMethod",
     "OrthogonalMethod",
@@ -52,18 +59,22 @@ __all__ = [
     "Pool",
     "Position",
     "ProgressBar",
+    "Rival",
     "SeenRange",
     "Step",
     "StopAfter",
     "StreamState",
     "Summary",
+    "Trial",
     "UnexplainedWarning",
+    "Watch",
     "advance",
     "alternate",
     "any_stops",
     "begin_callbacks",
     "best_start",
     "check_origin",
+    "events_of",
     "list_callbacks",
     "residual_sizes",
     "stream",

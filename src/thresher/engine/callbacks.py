@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from thresher.engine.history import HistoryRow
+from thresher.engine.history import Event, HistoryRow
 from thresher.linalg import Array
 
 
@@ -22,11 +22,14 @@ class Step:
         The current atoms, read-only.
     model : estimator
         The estimator that is being fitted, usable as it is: it can transform or be saved.
+    events : tuple of Event
+        What was noticed in the data of this step.
     """
 
     row: HistoryRow
     dictionary: Array
     model: Any
+    events: tuple[Event, ...] = ()
 
 
 Callback = Callable[[Step], bool | None]

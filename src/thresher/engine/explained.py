@@ -103,3 +103,14 @@ class Energies:
                 UnexplainedWarning,
                 stacklevel=4,
             )
+
+
+def mass_of(X: Any, weight: Array | None, sample_weight: Array | None) -> tuple[float, float]:
+    """``Σ w|x|`` and ``Σ w`` over the entries of a block, dense or CSR."""
+    by_row = np.ones(X.shape[0]) if sample_weight is None else sample_weight
+    if weight is None:
+        sizes, seen = abs(X).sum(axis=1, dtype=np.float64), np.full(len(by_row), X.shape[1])
+    else:
+        sizes = np.einsum("nf,nf->n", np.where(weight > 0, np.abs(X), 0), weight, dtype=np.float64)
+        seen = weight.sum(axis=1, dtype=np.float64)
+    return float(by_row @ np.asarray(sizes)), float(by_row @ seen)

@@ -1,6 +1,6 @@
 """What happened, step by step, in bounded memory."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -33,11 +33,28 @@ class HistoryRow(NamedTuple):
     """What the regret against the best fixed dictionary cannot exceed (OIADMM, paper B)."""
 
 
+class Event(NamedTuple):
+    """Something that a fit noticed in the data, see docs/drift.md."""
+
+    samples: int
+    """Samples seen by then."""
+    kind: str
+    """``shift``: losses rose; ``replaced``, ``kept``: what became of the dictionary then."""
+    statistic: float
+    """Of a shift the p-value (NaN if the detector has none); else the loss of the best rival, over
+    that of the dictionary in use."""
+
+
+KINDS = ("shift", "replaced", "kept")
+_MOST_EVENTS = 1000  # the last ones; by judgement
+
+
 class History:
     """A list of `HistoryRow`; when it grows too long, every second of its older half is dropped."""
 
     def __init__(self) -> None:
         self._rows: list[HistoryRow] = []
+        self._events: list[Event] = []
 
     def append(self, row: HistoryRow) -> None:
         """Add a step."""
@@ -46,9 +63,18 @@ class History:
             half = LONGEST // 2
             self._rows = self._rows[:half:2] + self._rows[half:]
 
+    def note(self, events: Iterable[Event]) -> None:
+        """Add what was noticed in a step; the last thousand are kept."""
+        self._events = [*self._events, *events][-_MOST_EVENTS:]
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What was noticed in the data, in order."""
+        return tuple(self._events)
+
     def __copy__(self) -> "History":
         other = History()
-        other._rows = self._rows.copy()
+        other._rows, other._events = self._rows.copy(), self._events.copy()
         return other
 
     def __len__(self) -> int:
@@ -67,6 +93,18 @@ class History:
     def to_array(self) -> Array:
         """All rows as a float64 array of shape (steps, 9)."""
         return np.array(self._rows, dtype=np.float64).reshape(-1, len(HistoryRow._fields))
+
+    def events_to_array(self) -> Array:
+        """Samples, kind (as a number) and statistic of all events, shape (events, 3)."""
+        numbers = [(samples, KINDS.index(kind), value) for samples, kind, value in self._events]
+        return np.array(numbers, dtype=np.float64).reshape(-1, 3)
+
+    def note_array(self, values: Array) -> None:
+        """Note what `events_to_array` gave; a ValueError if the array cannot come from it."""
+        whole = (values[:, :2] >= 0) & (values[:, :2] < [2**53, len(KINDS)])
+        if len(values) > _MOST_EVENTS or not whole.all():
+            raise ValueError(f"an array of the shape {values.shape} has no events")
+        self.note(Event(int(n), KINDS[int(kind)], float(value)) for n, kind, value in values)
 
     @classmethod
     def from_array(cls, values: Array) -> "History":

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.encoding import CodingProblem
-from thresher.engine.explained import Energies
+from thresher.engine.explained import Energies, mass_of
 from thresher.engine.first_atoms import first_atoms
 from thresher.engine.first_batch import entries, every, spread_rows
 from thresher.engine.method_parts import MethodParts
@@ -58,11 +58,11 @@ class OnlineMethod(MethodParts):
         assert method is not None
         if init is not None and not isinstance(init, str):
             init = np.array(init, dtype=np.float64) / units.get("atom_unit", 1.0)
-        D = method._first_atoms(batch, init, n_components, dtype, seed)
+        D = method.first_dictionary(batch, init, n_components, dtype, seed)
         state = StreamState(D, D, self.learner.empty(len(D), n_features), seed)
         return replace(state, **units)
 
-    def _first_atoms(
+    def first_dictionary(
         self,
         batch: Batch,
         init: str | Array | None,
@@ -70,6 +70,7 @@ class OnlineMethod(MethodParts):
         dtype: np.dtype[Any],
         seed: int,
     ) -> Array:
+        """Atoms to start from, in the unit of the method."""
         if init is None or isinstance(init, str):
             rng = np.random.default_rng([seed, 0])
             D = first_atoms(self, batch, init, n_components, dtype, rng)
@@ -134,6 +135,9 @@ class OnlineMethod(MethodParts):
             summary = self.summarise(
                 problem, X, weight, sample_weight, codes, threshold, first, *more
             )
+            if state.watch is not None:
+                mass, total = mass_of(X, weight, sample_weight)
+                summary = replace(summary, mass=mass, entries=total)
             if not measured:
                 return summary
             sizes, weights = residual_sizes(shown, X, weight, sample_weight, codes)

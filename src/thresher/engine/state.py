@@ -42,6 +42,8 @@ class StreamState:
         Whether the unit was measured: not before the first sample that is not zero.
     seen : SeenRange or None
         The range of every feature so far; None if it was not recorded.
+    watch : Watch or None
+        What is known of shifts, if losses are watched.
     """
 
     D: Array
@@ -59,6 +61,7 @@ class StreamState:
     measured: bool = True
     seen: SeenRange | None = None
     method: str = ""
+    watch: Any = None  # has states of its own, so its class comes after this one
 
     def __post_init__(self) -> None:
         # Steps make new dictionaries and never change one. That all are read-only from the start
@@ -103,7 +106,7 @@ class StreamState:
         statistics = self.statistics.grow(n_features, len(self.D) + len(atoms))
         seen = None if self.seen is None else self.seen.grow(n_features)
         D, average = padded(self.D), padded(self.average)
-        return replace(self, D=D, average=average, statistics=statistics, seen=seen)
+        return self._reshaped(D=D, average=average, statistics=statistics, seen=seen)
 
     def keep(self, columns: NDArray[np.intp]) -> "StreamState":
         """Forget all features but some."""
@@ -112,7 +115,12 @@ class StreamState:
         average = D if same else np.ascontiguousarray(self.average[:, columns])
         statistics, seen = self.statistics.keep(columns), self.seen
         seen = None if seen is None else seen.keep(columns)
-        return replace(self, D=D, average=average, statistics=statistics, seen=seen)
+        return self._reshaped(D=D, average=average, statistics=statistics, seen=seen)
+
+    def _reshaped(self, **values: Any) -> "StreamState":
+        """With a dictionary of another shape: its losses say nothing of the old one's."""
+        watch = None if self.watch is None else self.watch.anew()
+        return replace(self, watch=watch, **values)
 
     def having_seen(self, batch: Batch) -> "StreamState":
         """With the range of a batch; a state of no sample has seen nothing before."""
@@ -126,7 +134,8 @@ class StreamState:
 class Summary:
     """A coded batch, reduced to a fixed size; summaries add up.
 
-    ``energies`` are those of its first block, which are summed up when somebody asks.
+    ``energies`` are those of its first block, which are summed up when somebody asks. ``mass`` and
+    ``entries`` are ``Σ w|x|`` and ``Σ w`` over all entries, if losses are watched.
     """
 
     sums: Sums
@@ -135,6 +144,8 @@ class Summary:
     residuals: Array
     residual_weights: Array
     energies: Callable[[], Energies] = Energies
+    mass: float = 0.0
+    entries: float = 0.0
 
     def __add__(self, other: "Summary") -> "Summary":
         return Summary(
@@ -144,4 +155,6 @@ class Summary:
             np.concatenate([self.residuals, other.residuals]),
             np.concatenate([self.residual_weights, other.residual_weights]),
             other.energies if self.energies is Energies else self.energies,
+            self.mass + other.mass,
+            self.entries + other.entries,
         )

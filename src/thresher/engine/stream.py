@@ -7,12 +7,14 @@ have a fixed size and are merged in order, so the bits do not depend on where th
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import partial, reduce
 from operator import add
-from typing import Protocol, Self
+from typing import Protocol, Self, cast
 
 import numpy as np
 
+from thresher.engine.drift import watched
+from thresher.engine.method import OnlineMethod
 from thresher.engine.pool import Pool
 from thresher.engine.state import StreamState, Summary
 from thresher.linalg import has_gram, is_finite
@@ -61,6 +63,9 @@ def advance(
         raise ValueError(OVERFLOW) from error
     if not has_gram(after.D) or not all(map(is_finite, after.statistics.arrays().values())):
         raise ValueError(OVERFLOW)  # the state before the batch is still whole
+    if state.watch is not None:
+        again = partial(advance, batch=batch, pool=pool)
+        after = watched(cast(OnlineMethod, method), state, after, batch, summary, again)
     return after, summary
 
 

@@ -20,10 +20,12 @@ from thresher.engine import (
     Step,
     StreamState,
     Summary,
+    Watch,
     advance,
     begin_callbacks,
     best_start,
     check_origin,
+    events_of,
     list_callbacks,
     stream,
     told_in_words,
@@ -31,6 +33,7 @@ from thresher.engine import (
 from thresher.estimators.checked_source import CheckedSource
 from thresher.estimators.guard import Attempt, unchanged_if_refused
 from thresher.estimators.learned import LearnedModel
+from thresher.estimators.registry import named_detector
 from thresher.linalg import Array, length
 from thresher.streams import ArraySource, Batch, BatchSource, Source, as_source, is_stream
 
@@ -48,6 +51,7 @@ class OnlineModel(LearnedModel):
     n_passes: int | None
     n_starts: int = 1
     shuffle: bool
+    drift: Any = None
     callbacks: Iterable[Callback] | None
 
     # ----------------------------------------------------------------- learning
@@ -150,6 +154,17 @@ class OnlineModel(LearnedModel):
         return self
 
     # ------------------------------------------------------------------- details
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        named_detector(self.drift)
+
+    def _begin(self, first: Batch, seed: int, in_order: bool = True) -> StreamState:
+        return self._watching(super()._begin(first, seed, in_order))
+
+    def _watching(self, state: StreamState) -> StreamState:
+        detector = named_detector(self.drift)
+        return state if detector is None else replace(state, watch=Watch.begun(detector))
 
     def _fit_source(self, given: Source) -> Self:
         source = self._sized(given)
@@ -292,7 +307,7 @@ class OnlineModel(LearnedModel):
                     self._position = replace(position, origin=origin())
                 # What came before a bad batch of a source was long to read, or is gone.
                 attempt.keep = keep
-                step = Step(row, self.components_, self)
+                step = Step(row, self.components_, self, events_of(after))
                 reached, stopped = position, attempt.stops(callbacks, step)
                 return stopped
 
@@ -334,5 +349,6 @@ class OnlineModel(LearnedModel):
             after.n_samples, self._seconds, loss, summary.certificate, change, **measures
         )
         self.history_.append(row)
+        self.history_.note(events_of(after))
         self._adopt(after, position)
         return row

@@ -54,8 +54,8 @@ class OnlineL1Dictionary(L1Model, GrowingModel, OnlineModel):
         dual of the size of the largest one; ``thresher.solvers.oiadmm`` has its constants.
     dictionary_set : str or ConvexSet
         Where atoms may lie; ``l1_ball`` as in the paper.
-    dictionary_penalty, batch_size, n_passes, shuffle, forgetting, frozen_atoms, tol, max_iter,
-    n_jobs, random_state, callbacks, verbose
+    dictionary_penalty, batch_size, n_passes, shuffle, forgetting, drift, frozen_atoms, tol,
+    max_iter, n_jobs, random_state, callbacks, verbose
         As in `OnlineNMF`.
 
     Attributes
@@ -99,6 +99,7 @@ class OnlineL1Dictionary(L1Model, GrowingModel, OnlineModel):
         n_passes: int | None = None,
         shuffle: bool = True,
         forgetting: Any = "auto",
+        drift: Any = None,
         frozen_atoms: Any = None,
         tol: float = 1e-4,
         max_iter: int = 1000,
@@ -118,6 +119,7 @@ class OnlineL1Dictionary(L1Model, GrowingModel, OnlineModel):
         self.n_passes = n_passes
         self.shuffle = shuffle
         self.forgetting = forgetting
+        self.drift = drift
         self.frozen_atoms = frozen_atoms
         self.tol = tol
         self.max_iter = max_iter
@@ -135,7 +137,7 @@ class OnlineL1Dictionary(L1Model, GrowingModel, OnlineModel):
         state = chosen.method.begin(batch, atoms, len(atoms), dtype, seed)
         self._learn_features(X)
         self._forget_everything()
-        self._adopt(replace(state, method=chosen.name), Position())
+        self._adopt(self._watching(replace(state, method=chosen.name)), Position())
         return self
 
     def _solver(self) -> DivergenceSolver:

@@ -79,8 +79,8 @@ class OnlineNMF(DivergenceModel, GrowingModel, OnlineModel):
     n_starts : int
         Try so many starts for three passes each, and learn from the best; for arrays only. It helps
         where samples are few: there it is chance whether two parts end in one atom.
-    batch_size, n_passes, shuffle, forgetting, frozen_atoms, tol, max_iter, n_jobs, random_state,
-    callbacks, verbose
+    batch_size, n_passes, shuffle, forgetting, drift, frozen_atoms, tol, max_iter, n_jobs,
+    random_state, callbacks, verbose
         As in `OnlineRobustNMF`.
 
     Attributes
@@ -131,6 +131,7 @@ class OnlineNMF(DivergenceModel, GrowingModel, OnlineModel):
         n_starts: int = 1,
         shuffle: bool = True,
         forgetting: Any = "auto",
+        drift: Any = None,
         frozen_atoms: Any = None,
         tol: float = 1e-4,
         max_iter: int = 1000,
@@ -153,6 +154,7 @@ class OnlineNMF(DivergenceModel, GrowingModel, OnlineModel):
         self.n_starts = n_starts
         self.shuffle = shuffle
         self.forgetting = forgetting
+        self.drift = drift
         self.frozen_atoms = frozen_atoms
         self.tol = tol
         self.max_iter = max_iter

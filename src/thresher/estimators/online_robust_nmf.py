@@ -69,6 +69,10 @@ class OnlineRobustNMF(RobustModel, GrowingModel, OnlineModel):
         solvers of the paper do not forget. None is the plain average; a number is a half-life in
         samples, for data that drift; a function of (samples in the batch, samples seen) is a
         schedule of its own.
+    drift : None, "auto" or a detector
+        Watch the losses of the batches, and when they rise let rivals without the past compete
+        with the dictionary (docs/drift.md). ``auto`` is ``thresher.LossShift()``; anything with
+        ``update(x)`` and ``drift_detected``, such as river's detectors, will do.
     frozen_atoms : array-like, optional
         Numbers or flags of atoms that keep their initial value.
     scale_samples : {None, "max"}
@@ -94,7 +98,7 @@ class OnlineRobustNMF(RobustModel, GrowingModel, OnlineModel):
         Atoms in rows.
     history_ : History
         Samples, seconds, loss, certificate and dictionary change of each step; for the solvers of
-        the paper also the surrogate (11).
+        the paper also the surrogate (11). ``history_.events`` has what ``drift`` noticed.
     n_samples_seen_ : int
     outlier_weight_ : float
         λ in use.
@@ -135,6 +139,7 @@ class OnlineRobustNMF(RobustModel, GrowingModel, OnlineModel):
         n_passes: int | None = None,
         shuffle: bool = True,
         forgetting: Any = "auto",
+        drift: Any = None,
         frozen_atoms: Any = None,
         scale_samples: str | None = None,
         tol: float = 1e-4,
@@ -159,6 +164,7 @@ class OnlineRobustNMF(RobustModel, GrowingModel, OnlineModel):
         self.n_passes = n_passes
         self.shuffle = shuffle
         self.forgetting = forgetting
+        self.drift = drift
         self.frozen_atoms = frozen_atoms
         self.scale_samples = scale_samples
         self.tol = tol

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from thresher import learning, losses, penalties, sets
+from thresher.engine import LossShift
 from thresher.losses import Loss
 from thresher.penalties import Penalty
 from thresher.persistence import STORABLE, Contents, put_strings
@@ -38,6 +39,7 @@ PARTS: dict[str, type] = {
         *_public(penalties, Penalty),
         *_public(losses, Loss),
         *_SCHEDULES,
+        LossShift,
         *PUBLISHED.values(),
     )
 }

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.engine import Detector, LossShift
 from thresher.estimators.parameters import is_number
 from thresher.learning import (
     FixedWeight,
@@ -262,6 +263,22 @@ def named_forgetting(
     raise ValueError(
         f"forgetting={value!r} is not known; use 'auto', None for the plain average, a positive "
         "half-life in samples, or a function of (samples in the batch, samples seen)."
+    )
+
+
+def named_detector(value: Any) -> Detector | None:
+    """Take None, ``auto``, or anything with the interface of river's detectors."""
+    if value is None:
+        return None
+    if isinstance(value, str) and value == "auto":
+        return LossShift()
+    detects = callable(getattr(value, "update", None)) and hasattr(value, "drift_detected")
+    if detects and not isinstance(value, type):
+        detector: Detector = value
+        return detector
+    raise ValueError(
+        f"drift={value!r} is not known; use None, 'auto', thresher.LossShift(false_alarm_rate), or "
+        "an object with update(x) and drift_detected, such as river's detectors."
     )
 
 

@@ -13,15 +13,15 @@ from typing import Any, get_type_hints
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from thresher.engine import History, Position, SeenRange, StreamState
+from thresher.engine import History, Position, StreamState
 from thresher.estimators.base import DictionaryModel
 from thresher.estimators.parts import NotSavableError, made, packed_value, unpacked_value
-from thresher.learning import Statistics
+from thresher.estimators.registry import named_detector
+from thresher.estimators.saved_state import packed_state, subclasses_of, unpacked_state
+from thresher.estimators.saved_watch import packed_watch, rivals_of, unpacked_watch
 from thresher.persistence import Contents, FileError, put_strings, read_file, write_file
 
 _NOT_SAVED = ("callbacks",)
-_FLOATS = ("float32", "float64")
-_STATE_ARRAYS = ("D", "average", "statistics", "seen")
 
 
 def save(model: Any, path: str | Path) -> None:
@@ -105,15 +105,10 @@ def _known_kind(name: str) -> Any:
         return kind if savable else None
     own = [
         kind
-        for kind in _subclasses(DictionaryModel)
+        for kind in subclasses_of(DictionaryModel)
         if kind.__name__ == name and not kind.__module__.startswith("thresher.")
     ]
     return own[0] if len(own) == 1 else None
-
-
-def _subclasses(kind: type) -> set[type]:
-    below: set[type] = set(kind.__subclasses__())
-    return below.union(*(_subclasses(each) for each in below))
 
 
 # ------------------------------------------------------------------------ parameters
@@ -173,26 +168,15 @@ def packed(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     if not hasattr(model, "_state"):
         raise ValueError("This model has not been fitted; there is nothing to save.")
     state: StreamState = model._state
-    arrays = {
-        "dictionary": state.D,
-        "average": state.average,
-        "history": model.history_.to_array(),
-    }
-    for name, values in state.statistics.arrays().items():
-        arrays[f"statistics.{name}"] = values
-    if state.seen is not None:
-        arrays |= {"seen.low": state.seen.low, "seen.high": state.seen.high}
+    arrays, document = packed_state(state)
+    arrays["history"] = model.history_.to_array()
+    if model.history_.events:
+        arrays["events"] = model.history_.events_to_array()
     pack_features(model, arrays)
-    numbers = {
-        field.name: getattr(state, field.name)
-        for field in dataclasses.fields(state)
-        if field.name not in _STATE_ARRAYS
-    }
-    document = {
+    if state.watch is not None:
+        document["watch"] = packed_watch(state.watch, arrays)
+    document |= {
         "parameters": packed_parameters(model, arrays),
-        "state": numbers,
-        "statistics": type(state.statistics).__name__,
-        "sums": {name: float(value) for name, value in state.statistics.numbers().items()},
         "position": dataclasses.asdict(model._position),
         "seconds": model._seconds,
         "threshold": getattr(model, "threshold_", None),
@@ -203,7 +187,10 @@ def packed(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 def unpacked(contents: Contents) -> Any:
     """A dictionary model from what `packed` gave."""
     model = unpacked_model(contents)
-    state = _state(contents)
+    state = unpacked_state(contents)
+    if "watch" in contents.document:
+        start = named_detector(getattr(model, "drift", None))
+        state = dataclasses.replace(state, watch=unpacked_watch(contents, start, state))
     model.history_ = unpacked_history(contents)
     model._seconds = contents.number("seconds")
     model._began_as = model._identity()
@@ -217,46 +204,14 @@ def unpacked(contents: Contents) -> Any:
         if not state.method:  # an older file
             state = dataclasses.replace(state, method=_method_of(model, state))
         model._planned(len(state.D)).begun_with(state)
-        model._check_learned(state)
+        for one in (state, *rivals_of(state)):
+            model._check_learned(one)
         model._adopt(state, position)
     except ValueError as error:
         raise contents.error(error) from error
     if not np.isfinite(model.components_).all():
         raise contents.error("the dictionary is too large for its type")
     return model
-
-
-def _state(contents: Contents) -> StreamState:
-    D = contents.array("dictionary", (None, None), _FLOATS)
-    if not D.size:
-        raise contents.error("the dictionary is empty")
-    average = contents.array("average", D.shape, (D.dtype.name,))
-    record = Contents({}, contents.record("state"), contents.name)
-    hints = get_type_hints(StreamState)
-    fields = {f.name: f for f in dataclasses.fields(StreamState) if f.name not in _STATE_ARRAYS}
-    numbers: dict[str, Any] = {}
-    for name in record.document:
-        if name == "method":
-            numbers[name] = record.text(name)
-            continue
-        if name not in fields:
-            raise contents.error(f"its state has a {name[:40]!r}, which this Thresher lacks")
-        if hints[name] is not float:
-            numbers[name] = record.flag(name) if hints[name] is bool else record.integer(name)
-            continue
-        value = numbers[name] = record.number(name)
-        if value < 0 or (value == 0 and fields[name].default):
-            raise contents.error(f"{name!r} is {value}, which it never is")
-    if "seed" not in numbers:
-        raise contents.error("'seed' is missing")
-    statistics, seen = _statistics(contents, D.shape), _seen(contents, D.shape[1])
-    state = StreamState(D=D, average=average, statistics=statistics, seen=seen, **numbers)
-    units = np.array([state.unit, state.atom_unit, state.code_unit])
-    with np.errstate(over="ignore", under="ignore"):
-        units = units.astype(D.dtype)
-    if not (np.isfinite(units) & (units > 0)).all():
-        raise contents.error("its units are beyond the numbers of the dictionary")
-    return state
 
 
 def _method_of(model: Any, state: StreamState) -> str:
@@ -271,54 +226,6 @@ def _method_of(model: Any, state: StreamState) -> str:
 def _kinds_of_statistics(learner: Any) -> list[type]:
     declared = getattr(learner, "statistics", None)
     return [type(learner.empty(1, 1)) if declared is None else declared]
-
-
-def _seen(contents: Contents, n_features: int) -> SeenRange | None:
-    if "seen.low" not in contents.arrays:  # an older file
-        return None
-    low, high = (
-        contents.array(f"seen.{name}", (n_features,), finite=False) for name in ("low", "high")
-    )
-    known = low <= high
-    bare = (low == np.inf) & (high == -np.inf)
-    if not ((known & np.isfinite(low) & np.isfinite(high)) | bare).all():
-        raise contents.error("the ranges that were seen make no sense")
-    return SeenRange(low, high)
-
-
-def _statistics(contents: Contents, shape: tuple[int, int]) -> Statistics:
-    name = contents.text("statistics")
-    kind: Any = {kind.__name__: kind for kind in _subclasses(Statistics)}.get(name)
-    if kind is None:
-        raise contents.error(
-            f"it has statistics named {name[:40]!r}, which this Thresher does not have"
-        )
-    lengths = {"K": shape[0], "F": shape[1], "f": shape[1]}
-    given: dict[str, Any] = {}
-    optional = {f.name for f in dataclasses.fields(kind) if not _required(f)}
-    for field, letters in kind.AXES.items():
-        if field in optional and f"statistics.{field}" not in contents.arrays:
-            continue  # older files know less
-        values = contents.array(f"statistics.{field}", (None,) * len(letters))
-        for letter, have in zip(letters, values.shape, strict=True):
-            want = lengths.setdefault(letter, have)
-            if have != want and not (letter == "f" and have == 1):
-                raise contents.error(
-                    f"the statistics {field!r} have the shape {values.shape}, which does not suit "
-                    f"a dictionary of the shape {shape}"
-                )
-        given[field] = values
-    sums = Contents({}, contents.record("sums"), contents.name)
-    numbers = {f.name: f for f in dataclasses.fields(kind) if f.name not in kind.AXES}
-    for field in {*sums.document, *(n for n, f in numbers.items() if _required(f))}:
-        if field not in numbers:
-            raise contents.error(f"{name} have no {field[:40]!r}")
-        given[field] = sums.number(field)
-    return kind(**given)
-
-
-def _required(field: Any) -> bool:
-    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
 
 
 def _position(record: Contents) -> Position:
@@ -343,7 +250,10 @@ def unpacked_history(contents: Contents) -> History:
     """The steps of a fit."""
     values = contents.array("history", (None, None), finite=False)
     try:
-        return History.from_array(values)
+        history = History.from_array(values)
+        if "events" in contents.arrays:
+            history.note_array(contents.array("events", (None, 3), finite=False))
+        return history
     except ValueError as error:
         raise contents.error(error) from error
 

@@ -40,9 +40,12 @@ class Contents:
 
     def inner(self, name: str) -> "Contents":
         """What belongs to a model inside: its document, and the arrays under its name."""
+        return Contents(self.inner_arrays(name), self.record(name), self.name)
+
+    def inner_arrays(self, name: str) -> dict[str, NDArray[Any]]:
+        """The arrays under a name, without it."""
         prefix = f"{name}."
-        arrays = {n.removeprefix(prefix): V for n, V in self.arrays.items() if n.startswith(prefix)}
-        return Contents(arrays, self.record(name), self.name)
+        return {n.removeprefix(prefix): V for n, V in self.arrays.items() if n.startswith(prefix)}
 
     # ---------------------------------------------------------------- the document
 

@@ -1,0 +1,299 @@
+"""Losses that shift: how often the test is wrong, what is learned after a change, what is kept."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy import sparse
+from scipy.stats import mannwhitneyu
+
+import thresher
+from pages import run_page
+from thresher import LossShift, OnlineL1Dictionary, OnlineNMF, OnlineRobustNMF
+from thresher.engine import Step
+from thresher.engine.loss_shift import RECENT, _tail
+from thresher.metrics import relative_error
+from thresher.solvers import ONLINE_ROBUST_SOLVERS
+
+F, K, BATCH = 30, 5, 64
+CHANGE = 45
+
+
+def atoms(rng):
+    return np.abs(rng.standard_normal((K, F))) * (rng.random((K, F)) < 0.4)
+
+
+def samples(D, rng, n=BATCH, noise=0.02):
+    codes = np.abs(rng.standard_normal((n, K))) * (rng.random((n, K)) < 0.6)
+    return codes @ D, np.abs(codes @ D + noise * rng.standard_normal((n, F)))
+
+
+@pytest.fixture(scope="module")
+def batches():
+    """A stream whose atoms all change after 45 batches, and clean samples of the second half."""
+    rng = np.random.default_rng(0)
+    before, after = atoms(rng), atoms(rng)
+    stream = [samples(before if t < CHANGE else after, rng)[1] for t in range(CHANGE + 40)]
+    return stream, samples(after, rng, 300)
+
+
+def learned(model, stream):
+    for X in stream:
+        model.partial_fit(X)
+    return model
+
+
+# ------------------------------------------------------------------------------- the test
+
+
+@pytest.mark.parametrize("k", RECENT)
+def test_tails_are_those_of_the_exact_test(k):
+    rng = np.random.default_rng(k)
+    for n, shift in ((5, 1.0), (3 * k, 0.5), (8 * k, 0.3), (8 * k, 0.9)):
+        later, earlier = rng.standard_normal(k) + shift, rng.standard_normal(n)
+        exact = mannwhitneyu(later, earlier, alternative="greater", method="exact")
+        if exact.pvalue <= 0.5:
+            ours = _tail(k, n, int(exact.statistic))
+            assert ours == pytest.approx(exact.pvalue, rel=1e-10)
+
+
+@pytest.mark.parametrize("draw", ["standard_normal", "standard_cauchy", "standard_exponential"])
+def test_false_alarms_keep_their_promise(draw):
+    """At most n·rate are expected; the bound is three standard deviations of that above."""
+    rng = np.random.default_rng(11)
+    detector, n, rate = LossShift(0.02), 10_000, 0.02
+    found = 0
+    for x in getattr(rng, draw)(n):
+        detector.update(x)
+        found += detector.drift_detected
+    assert 0 < found <= n * rate + 3 * np.sqrt(n * rate)
+
+
+def test_equal_numbers_and_falling_ones_give_no_alarm():
+    for series in (np.ones(500), np.linspace(2, 1, 500)):
+        detector = LossShift(0.5)
+        assert not any(detector.update(x).drift_detected for x in series)
+
+
+def test_a_monotone_change_of_unit_changes_nothing():
+    rng = np.random.default_rng(3)
+    series = np.concatenate([rng.random(60), 0.5 + rng.random(60)])
+    places = [
+        [t for t, x in enumerate(numbers) if detector.update(x).drift_detected]
+        for numbers, detector in ((series, LossShift(0.01)), (np.exp(9 * series), LossShift(0.01)))
+    ]
+    assert places[0] == places[1] != []
+
+
+# ------------------------------------------------------------------------------ a change
+
+
+def test_a_change_is_noticed_and_the_model_comes_near_a_fresh_one(batches):
+    stream, (clean, noisy) = batches
+    follows = learned(OnlineRobustNMF(K, random_state=0, verbose=0), stream)
+    watches = learned(OnlineRobustNMF(K, drift="auto", random_state=0, verbose=0), stream)
+    fresh = learned(OnlineRobustNMF(K, random_state=0, verbose=0), stream[CHANGE:])
+    first, second = watches.history_.events[:2]
+    assert (first.kind, second.kind) == ("shift", "replaced")
+    assert CHANGE * BATCH < first.samples <= (CHANGE + 8) * BATCH
+    assert first.statistic <= LossShift().false_alarm_rate
+    error = {
+        name: relative_error(clean, model.separate(noisy).low_rank)
+        for name, model in (("follows", follows), ("watches", watches), ("fresh", fresh))
+    }
+    assert error["watches"] < 1.3 * error["fresh"]
+    assert error["watches"] < 0.7 * error["follows"]
+    assert watches.n_samples_seen_ == BATCH * len(stream)
+
+
+def test_without_a_change_the_bits_are_those_of_a_model_that_does_not_watch(batches):
+    stream = batches[0][:CHANGE]
+    plain = learned(OnlineRobustNMF(K, random_state=0, verbose=0), stream)
+    watches = learned(OnlineRobustNMF(K, drift="auto", random_state=0, verbose=0), stream)
+    assert watches.history_.events == ()
+    assert_array_equal(watches.components_, plain.components_)
+
+
+def test_noise_shifts_losses_but_a_good_dictionary_stays():
+    rng = np.random.default_rng(5)
+    D = atoms(rng)
+    stream = [samples(D, rng)[1] for _ in range(60)]
+    stream += [samples(D, rng, noise=0.1)[1] for _ in range(45)]
+    watches = learned(OnlineRobustNMF(K, drift="auto", random_state=0, verbose=0), stream)
+    follows = learned(OnlineRobustNMF(K, random_state=0, verbose=0), stream)
+    assert watches.history_.events[0].kind == "shift"
+    clean, noisy = samples(D, rng, 300, noise=0.1)
+    error, other = (relative_error(clean, m.separate(noisy).low_rank) for m in (watches, follows))
+    assert error < 1.05 * other
+
+
+@pytest.mark.parametrize(
+    ("make", "convert"),
+    [
+        (lambda: OnlineNMF(K, divergence="kl", drift="auto", random_state=0, verbose=0), "float32"),
+        (lambda: OnlineNMF(K, drift="auto", random_state=0, verbose=0), "gaps"),
+        (lambda: OnlineL1Dictionary(K, drift="auto", random_state=0, verbose=0), "csr"),
+    ],
+    ids=["kl float32", "squared with gaps", "l1 csr"],
+)
+def test_other_models_and_kinds_of_data(batches, make, convert):
+    rng = np.random.default_rng(1)
+    stream = batches[0][:-10]
+    if convert == "gaps":
+        stream = [np.where(rng.random(X.shape) < 0.2, np.nan, X) for X in stream]
+    elif convert == "csr":
+        stream = [sparse.csr_array(np.where(X > 0.1, X, 0)) for X in stream]
+    else:
+        stream = [X.astype(convert) for X in stream]
+    model = learned(make(), stream)
+    assert [event.kind for event in model.history_.events[:2]] == ["shift", "replaced"]
+    assert model.components_.dtype == (np.float32 if convert == "float32" else np.float64)
+
+
+def test_the_number_is_free_of_scale_and_gaps_and_counts_weights(batches):
+    """A model of samples a thousand times as large sees the same numbers, and so do copies."""
+    stream = batches[0][:6]
+    numbers = []
+    for unit, weight in ((1.0, None), (1024.0, None), (1.0, np.full(BATCH, 2.0))):
+        model = OnlineRobustNMF(K, drift="auto", random_state=0, verbose=0, forgetting=None)
+        for X in stream:
+            model.partial_fit(unit * X, sample_weight=weight)
+        numbers.append(model._state.watch.detector.values)
+    np.testing.assert_allclose(numbers[1], numbers[0], rtol=1e-6)
+    np.testing.assert_allclose(numbers[2], numbers[0], rtol=1e-6)
+
+
+def test_a_frozen_atom_stays_through_a_change(batches):
+    stream = batches[0]
+    start = np.random.default_rng(2).random((K, F))
+    model = OnlineNMF(K, init=start, frozen_atoms=[1], drift="auto", random_state=0, verbose=0)
+    model.partial_fit(stream[0])
+    frozen = model.components_[1].copy()
+    learned(model, stream[1:])
+    assert "replaced" in [event.kind for event in model.history_.events]
+    assert_array_equal(model.components_[1], frozen)
+
+
+# ------------------------------------------------------------------ files, callbacks, others
+
+
+@pytest.mark.parametrize("batches_before", [CHANGE - 5, CHANGE + 8], ids=["before", "in a trial"])
+def test_saved_and_loaded_it_goes_on_with_the_same_bits(batches, tmp_path, batches_before):
+    stream = batches[0]
+    model = OnlineRobustNMF(K, drift=LossShift(1e-3), random_state=0, verbose=0)
+    learned(model, stream[:batches_before])
+    thresher.save(model, tmp_path / "model.thresher")
+    again = thresher.load(tmp_path / "model.thresher")
+    rest = stream[batches_before:]
+    assert_array_equal(learned(again, rest).components_, learned(model, rest).components_)
+    assert again.history_.events == model.history_.events
+    assert len(model.history_.events) >= 2
+
+
+def test_callbacks_are_told_and_an_interrupted_fit_resumes(batches, tmp_path):
+    X = np.concatenate(batches[0])
+    told = []
+
+    def listen(step: Step):
+        told.extend(step.events)
+
+    settings = {"drift": "auto", "batch_size": BATCH, "shuffle": False, "n_passes": 1}
+    whole = OnlineRobustNMF(K, random_state=0, verbose=0, callbacks=[listen], **settings).fit(X)
+    assert tuple(told) == whole.history_.events != ()
+    path, stop = tmp_path / "model.thresher", thresher.StopAfter(samples=(CHANGE + 7) * BATCH)
+    part = OnlineRobustNMF(K, random_state=0, verbose=0, callbacks=[stop], **settings).fit(X)
+    thresher.save(part, path)
+    again = thresher.load(path).resume(X)
+    assert_array_equal(again.components_, whole.components_)
+    assert again.history_.events == whole.history_.events
+
+
+def test_a_detector_of_river(batches, tmp_path):
+    drift = pytest.importorskip("river.drift")
+    given = drift.PageHinkley(min_instances=10, delta=0.0, threshold=0.01)
+    untouched = repr(given._x_mean)
+    model = OnlineRobustNMF(K, drift=given, random_state=0, verbose=0)
+    learned(model, batches[0])
+    shifts = [event for event in model.history_.events if event.kind == "shift"]
+    assert any(CHANGE * BATCH < event.samples <= (CHANGE + 8) * BATCH for event in shifts)
+    assert np.isnan(shifts[0].statistic)
+    assert repr(given._x_mean) == untouched
+    with pytest.raises(ValueError, match="joblib"):
+        thresher.save(model, tmp_path / "model.thresher")
+
+
+def test_a_refused_batch_leaves_detector_and_trial_as_they_were(batches):
+    stream = batches[0]
+    model, other = (
+        learned(OnlineRobustNMF(K, drift="auto", random_state=0, verbose=0), stream[: CHANGE + 6])
+        for _ in range(2)
+    )
+    with pytest.raises(ValueError, match="Negative"):
+        model.partial_fit(-stream[-1])
+    rest = stream[CHANGE + 6 :]
+    assert_array_equal(learned(model, rest).components_, learned(other, rest).components_)
+
+
+def test_growing_in_a_trial_ends_it(batches):
+    stream = batches[0]
+    model = OnlineRobustNMF(K, drift="auto", random_state=0, verbose=0)
+    learned(model, stream[: CHANGE + 6])
+    assert model._state.watch.trial is not None
+    learned(model.grow(atoms=1), stream[CHANGE + 6 :][:3])
+    assert model.components_.shape == (K + 1, F)
+
+
+def test_the_page_on_drift_runs():
+    (made,) = run_page("drift.md")
+    first = made["model"].history_.events[0]
+    assert first.kind == "shift"
+    assert 6000 < first.samples < 7000
+
+
+@pytest.mark.parametrize("value", ["restart", 3, LossShift, object()])
+def test_what_is_no_detector_is_refused(batches, value):
+    model = OnlineRobustNMF(K, drift=value, verbose=0)
+    with pytest.raises(ValueError, match="drift_detected"):
+        model.partial_fit(batches[0][0])
+    assert not hasattr(model, "components_")
+
+
+@pytest.mark.parametrize("rate", [0, 1, -0.1, "often", True, float("nan")])
+def test_a_rate_is_between_zero_and_one(rate):
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        LossShift(rate)
+
+
+class AlarmAtThree:
+    """Gives an alarm after its third number."""
+
+    def __init__(self):
+        self.count, self.drift_detected = 0, False
+
+    def update(self, x):
+        self.count += 1
+        self.drift_detected = self.count == 3
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        *(partial(OnlineRobustNMF, solver=name) for name in ONLINE_ROBUST_SOLVERS),
+        partial(OnlineRobustNMF, code_set="simplex"),
+        partial(OnlineRobustNMF, scale_samples="max", outlier_weight="mad"),
+        partial(OnlineNMF, solver="spsgd"),
+        partial(OnlineNMF, solver="ol_lef", divergence="is"),
+        partial(OnlineNMF, divergence="l1", dictionary_set="box"),
+    ],
+    ids=str,
+)
+def test_rivals_of_any_solver_and_set_compete(batches, make):
+    stream = [X + 0.01 for X in batches[0][CHANGE - 3 :]]
+    model = make(K, drift=AlarmAtThree(), random_state=0, verbose=0)
+    learned(model, stream[:3])
+    assert [event.kind for event in model.history_.events] == ["shift"]
+    learned(model, stream[3:36])
+    assert len(model.history_.events) > 1
+    assert np.isfinite(model.transform(stream[-1])).all()
+    assert model.n_samples_seen_ == 36 * BATCH
