@@ -18,6 +18,7 @@ from thresher.engine.extrapolation import Extrapolation
 from thresher.engine.history import KINDS, Event, History, HistoryRow
 from thresher.engine.left_out import LeftOut
 from thresher.engine.loss_shift import LossShift
+from thresher.engine.merging import merged
 from thresher.engine.method import OnlineMethod
 from thresher.engine.noise import residual_sizes
 from thresher.engine.orthogonal import OrthogonalMethod
@@ -28,7 +29,15 @@ from thresher.engine.robust_batch import BatchADMM, BatchGradient
 from thresher.engine.seen import SeenRange
 from thresher.engine.starts import best_start
 from thresher.engine.state import StreamState, Summary
-from thresher.engine.stream import OVERFLOW, Method, Position, advance, check_origin, stream
+from thresher.engine.stream import (
+    OVERFLOW,
+    Method,
+    Position,
+    Workers,
+    advance,
+    check_origin,
+    stream,
+)
 from thresher.engine.trial import Rival, Trial
 from thresher.engine.trouble import told_in_words
 
@@ -68,6 +77,7 @@ __all__ = [
     "Trial",
     "UnexplainedWarning",
     "Watch",
+    "Workers",
     "advance",
     "alternate",
     "any_stops",
@@ -76,6 +86,7 @@ __all__ = [
     "check_origin",
     "events_of",
     "list_callbacks",
+    "merged",
     "residual_sizes",
     "stream",
     "told_in_words",

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from thresher.encoding import CodingProblem
 from thresher.engine.explained import Energies, mass_of
 from thresher.engine.first_atoms import first_atoms
-from thresher.engine.first_batch import entries, every, spread_rows
+from thresher.engine.first_batch import entries, spread_rows
 from thresher.engine.method_parts import MethodParts
 from thresher.engine.noise import EXACT, residual_sizes
 from thresher.engine.state import StreamState, Summary
@@ -24,6 +24,7 @@ _log = logging.getLogger(__name__)
 
 _CERTIFIED_ROWS = 16
 _MEASURED_ENTRIES = 4096
+_MEASURED_BLOCKS = 16  # of a batch have their residuals measured, so that summaries do not grow
 _DEAD = 1e-6
 _MEASURED_AT_FIRST = 8
 _NOISE_FORGETTING = PowerForgetting(3.0)
@@ -88,13 +89,15 @@ class OnlineMethod(MethodParts):
             self.check(state, batch)
             return state
         K, F = state.D.shape
-        units = self.units_for(batch, F, state.D.dtype)
+        units = self.units_for(batch.glance(), F, state.D.dtype)
         if not units.get("measured", True):
             return state
         atom_unit = state.D.dtype.type(units["atom_unit"])
         D, average = state.D / atom_unit, state.average / atom_unit
         statistics = self.learner.empty(K, F)
-        return replace(state, D=D, average=average, statistics=statistics, **units)
+        after = replace(state, D=D, average=average, statistics=statistics, **units)
+        self.check(after, batch)
+        return after
 
     def measure_range(self, state: StreamState, batch: Batch) -> StreamState:
         """Measure the range of the batch, if λ comes from the data."""
@@ -105,10 +108,9 @@ class OnlineMethod(MethodParts):
             return state  # a range that was seen often need not be measured every time
         F = state.D.shape[1]
         step = max(1, (batch.n_samples * min(F, _MEASURED_ENTRIES)) // _MEASURED_ENTRIES)
-        some = Batch(batch.X[::step], entry_weight=every(batch.entry_weight, step))
+        some = batch.every(step)
         X, weight, _ = self.load_dense(some, slice(0, some.n_samples), state.D.dtype)
-        sample_weight = every(batch.sample_weight, step)
-        values, weights = entries(np.abs(X), weight, sample_weight, _MEASURED_ENTRIES)
+        values, weights = entries(np.abs(X), weight, some.sample_weight, _MEASURED_ENTRIES)
         scale = RangeWeight().measure(values, weights) if values.size else 0.0
         if first_guess:
             # Residuals come with the first codes; until then λ is what the range suggests.
@@ -125,12 +127,15 @@ class OnlineMethod(MethodParts):
         measured = self.outlier_weight.measures == "residuals"
         if measured:
             EXACT.prepare(shown, rows_of_batch)
+        size, whole = self.block_rows(batch), batch.whole or batch.n_samples
+        apart = -(-whole // (size * _MEASURED_BLOCKS))  # so many blocks lie between two of them
 
         def code_and_summarise(rows: slice) -> Summary:
+            place = batch.begins + rows.start
             X, weight, _ = self.load(batch, rows, state.D.dtype)
             sample_weight = None if batch.sample_weight is None else batch.sample_weight[rows]
             encoding = self.encoder.encode(problem, X, weight)
-            codes, first = encoding.codes, rows.start == 0
+            codes, first = encoding.codes, place == 0
             more = (encoding.outliers, encoding.products)
             summary = self.summarise(
                 problem, X, weight, sample_weight, codes, threshold, first, *more
@@ -138,7 +143,7 @@ class OnlineMethod(MethodParts):
             if state.watch is not None:
                 mass, total = mass_of(X, weight, sample_weight)
                 summary = replace(summary, mass=mass, entries=total)
-            if not measured:
+            if not measured or place // size % apart:
                 return summary
             sizes, weights = residual_sizes(shown, X, weight, sample_weight, codes)
             return replace(summary, residuals=sizes, residual_weights=weights)
@@ -246,6 +251,7 @@ class OnlineMethod(MethodParts):
             return state
         _log.debug("Atoms %s are dead and start anew from samples", dead)
         rng = np.random.default_rng([state.seed, 1, state.n_steps])
+        batch = batch.glance(len(dead))
         rows = spread_rows(batch, len(dead), rng)
         D, average = state.D.copy(), state.average.copy()
         problem = self.problem(state)

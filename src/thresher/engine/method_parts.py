@@ -17,12 +17,21 @@ from thresher.engine.units import (
     typical_size,
     unit_of,
 )
-from thresher.learning import FixedWeight, Forgetting, Learner, OutlierWeight, PlainAverage
+from thresher.learning import (
+    FixedWeight,
+    Forgetting,
+    Learner,
+    OutlierWeight,
+    PlainAverage,
+    Statistics,
+)
 from thresher.linalg import (
+    SPARSE_BLOCK,
     Array,
     block_slices,
     load_block,
     load_sparse_block,
+    rows_per_block,
     sparse_block_slices,
     without_traces,
 )
@@ -96,11 +105,24 @@ class MethodParts:
 
     # ------------------------------------------------------------------ samples
 
+    @property
+    def keeps_samples(self) -> bool:
+        """Whether the learner sums up nothing, and keeps coded samples instead."""
+        return bool(getattr(self.learner, "keeps_samples", False))
+
+    def block_rows(self, batch: Batch) -> int:
+        """Rows of a block."""
+        return SPARSE_BLOCK if self.stays_sparse(batch) else rows_per_block(batch.X.shape[1])
+
     def blocks(self, batch: Batch) -> Iterator[slice]:
         """Row blocks of fixed size, so that sums do not depend on who adds them up."""
         if self.stays_sparse(batch):
             return sparse_block_slices(batch.n_samples)
         return block_slices(*batch.X.shape)
+
+    def for_coding(self, state: StreamState) -> StreamState:
+        """The dictionary and λ; not what was learned from before."""
+        return state.changed(statistics=Statistics(), seen=None)
 
     def load(
         self, batch: Batch, rows: slice, dtype: np.dtype[Any]

@@ -20,7 +20,7 @@ from thresher.learning import (
     principal_directions,
     random_orthogonal,
 )
-from thresher.linalg import Array, block_slices, load_block
+from thresher.linalg import Array, block_slices, load_block, rows_per_block
 from thresher.streams import Batch
 
 _DOUBLE = np.dtype(np.float64)
@@ -84,9 +84,22 @@ class OrthogonalMethod:
 
     # ------------------------------------------------------------------- verbs
 
+    @property
+    def keeps_samples(self) -> bool:
+        """Never: moments and products have a fixed size."""
+        return False
+
+    def block_rows(self, batch: Batch) -> int:
+        """Rows of a block."""
+        return rows_per_block(batch.X.shape[1])
+
     def blocks(self, batch: Batch) -> Iterator[slice]:
         """Row blocks of fixed size, so that sums do not depend on who adds them up."""
         return block_slices(batch.n_samples, batch.X.shape[1])
+
+    def for_coding(self, state: StreamState) -> StreamState:
+        """All but the range: moments fill gaps, and learners look at what was summed up."""
+        return state.changed(seen=None)
 
     def blocks_are_dense(self, X: Any) -> bool:
         """Always: CSR is expanded block by block."""

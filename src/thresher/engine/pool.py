@@ -22,6 +22,8 @@ from typing import Any, TypeVar
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from threadpoolctl import ThreadpoolController
 
+from thresher.engine.merging import merged
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 _END: Any = object()
@@ -165,6 +167,10 @@ class Pool:
             if not other.cancel():  # who has not begun by now has nothing to do
                 other.result()
         return [results[place] for place in range(len(items))]
+
+    def summarise(self, method: Any, state: Any, batch: Any) -> Any:
+        """The blocks of a batch, see `thresher.engine.stream.Workers`."""
+        return merged(self.map(method.summariser(state, batch), method.blocks(batch)))
 
     def stream(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """Yield results in order, a few ahead of the reader; an interrupt loses nothing."""

@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from thresher.engine.pool import Pool
 from thresher.engine.state import StreamState, Summary
-from thresher.engine.stream import Method, Position, stream
+from thresher.engine.stream import Method, Position, Workers, stream
 from thresher.streams import Batch, BatchSource
 
 
@@ -12,7 +11,7 @@ def best_start(
     method: Method,
     starts: Sequence[StreamState],
     source: BatchSource,
-    pool: Pool,
+    pool: Workers,
     n_passes: int,
 ) -> StreamState:
     """Learn for some passes from each start; the one with the least loss in the last of them.

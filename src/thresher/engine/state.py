@@ -1,7 +1,8 @@
 """What a stream has come to: the state that every method carries on, and what a batch adds."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -158,3 +159,9 @@ class Summary:
             self.mass + other.mass,
             self.entries + other.entries,
         )
+
+    def for_sending(self) -> "Summary":
+        """With energies that are summed up now: later, samples and codes would be needed."""
+        if self.energies is Energies:
+            return self
+        return replace(self, energies=partial(Energies, *astuple(self.energies())))

@@ -7,15 +7,13 @@ have a fixed size and are merged in order, so the bits do not depend on where th
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from functools import partial, reduce
-from operator import add
+from functools import partial
 from typing import Protocol, Self, cast
 
 import numpy as np
 
 from thresher.engine.drift import watched
 from thresher.engine.method import OnlineMethod
-from thresher.engine.pool import Pool
 from thresher.engine.state import StreamState, Summary
 from thresher.linalg import has_gram, is_finite
 from thresher.streams import Batch, BatchSource
@@ -38,8 +36,18 @@ class Method(Protocol):
     def measure_range(self, state: StreamState, batch: Batch) -> StreamState:
         """Measure what is needed before coding."""
 
+    @property
+    def keeps_samples(self) -> bool:
+        """Whether sums of blocks hold the samples themselves, so that they grow with them."""
+
+    def block_rows(self, batch: Batch) -> int:
+        """Rows of a block."""
+
     def blocks(self, batch: Batch) -> Iterator[slice]:
         """Row blocks of fixed size."""
+
+    def for_coding(self, state: StreamState) -> StreamState:
+        """What `summariser` needs of a state, and nothing else that is large."""
 
     def summariser(self, state: StreamState, batch: Batch) -> Callable[[slice], Summary]:
         """What codes a block and summarises it."""
@@ -48,16 +56,22 @@ class Method(Protocol):
         """Discount the past, add the batch, move the dictionary."""
 
 
+class Workers(Protocol):
+    """Whoever codes the blocks of a batch: threads, or the machines of a cluster."""
+
+    def summarise(self, method: Method, state: StreamState, batch: Batch) -> Summary:
+        """All blocks of a batch, coded, summarised, and merged as `merged` does."""
+
+
 def advance(
-    method: Method, state: StreamState, batch: Batch, pool: Pool
+    method: Method, state: StreamState, batch: Batch, pool: Workers
 ) -> tuple[StreamState, Summary]:
     """Learn from one batch."""
     state = method.measure(state, batch)
     method = method.in_unit_of(state)
     state = method.measure_range(state, batch)
-    code_and_summarise = method.summariser(state, batch)
     try:
-        summary = reduce(add, pool.map(code_and_summarise, method.blocks(batch)))
+        summary = pool.summarise(method, state, batch)
         after = method.update(state.having_seen(batch), batch, summary)
     except np.linalg.LinAlgError as error:
         raise ValueError(OVERFLOW) from error
@@ -128,7 +142,7 @@ def stream(
     method: Method,
     state: StreamState,
     source: BatchSource,
-    pool: Pool,
+    pool: Workers,
     report: Report,
     n_passes: int,
     tol: float,

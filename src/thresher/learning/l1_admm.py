@@ -1,6 +1,7 @@
 """Batch dictionary in the ℓ1 distance by linearised ADMM, as published in paper B (Algorithm 3)."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,8 @@ class L1DictionaryADMM:
     units of ``1/λmax(CᵀC)``. Stops when both residuals are small, ``‖P − C D − E‖₁ ≤ tol ‖P‖₁`` and
     ``(φ/κ) max |D' − D| ≤ tol max_k Σ_n c_nk`` (errata B.9). The loss is not monotone on the way.
     """
+
+    keeps_samples: ClassVar[bool] = True
 
     phi: float = 5.0
     gamma: float = 1.89

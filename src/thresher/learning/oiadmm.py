@@ -119,6 +119,8 @@ class OnlineInexactADMM:
         ‖D*‖ and Φ of the theorem; by default their bounds √K and, for every batch, √(nF).
     """
 
+    keeps_samples: ClassVar[bool] = True
+
     beta: float = 5.0
     share: float = 0.5
     tau: float | None = None

@@ -63,6 +63,8 @@ class RobustApproximation:
     θ_i and the points where slopes were taken, from the old dictionary on.
     """
 
+    keeps_samples: ClassVar[bool] = True
+
     length: int = 1000
     steps: int = 20
     draw: int = 50

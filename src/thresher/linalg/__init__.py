@@ -10,6 +10,7 @@ from thresher.linalg.arrays import (
     squared_lengths,
 )
 from thresher.linalg.blocks import (
+    SPARSE_BLOCK,
     block_slices,
     is_sparse,
     load_block,
@@ -28,6 +29,7 @@ from thresher.linalg.givens import (
 from thresher.linalg.polar import approach, newton_schulz, polar
 
 __all__ = [
+    "SPARSE_BLOCK",
     "Array",
     "approach",
     "block_slices",

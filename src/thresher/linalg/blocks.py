@@ -17,7 +17,7 @@ from thresher.linalg.arrays import Array, range_of_powers
 _ENTRIES_PER_BLOCK = 1 << 16
 _SMALLEST_BLOCK = 8
 _LARGEST_BLOCK = 128
-_SPARSE_BLOCK = 512
+SPARSE_BLOCK = 512
 
 
 def is_sparse(X: Any) -> bool:
@@ -40,8 +40,8 @@ def block_slices(n_rows: int, n_features: int) -> Iterator[slice]:
 
 def sparse_block_slices(n_rows: int) -> Iterator[slice]:
     """Cut sparse rows, which are short, into blocks; again of a size that knows no threads."""
-    for start in range(0, n_rows, _SPARSE_BLOCK):
-        yield slice(start, min(start + _SPARSE_BLOCK, n_rows))
+    for start in range(0, n_rows, SPARSE_BLOCK):
+        yield slice(start, min(start + SPARSE_BLOCK, n_rows))
 
 
 def load_sparse_block(X: Any, rows: slice, dtype: np.dtype[Any], unit: float = 1.0) -> Any:

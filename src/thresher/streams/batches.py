@@ -13,19 +13,24 @@ from thresher.kernels.column_range import column_range
 from thresher.linalg import Array, rows_per_block
 from thresher.streams.fingerprint import fingerprint
 
-_ROWS = 4096  # converted at a time; by judgement
+_ROWS = 4096  # converted at a time, or looked at to start from; by judgement
+_GLANCE, _FEWEST = 1 << 22, 512  # entries to start from, and rows that make it more; by judgement
 
 
 @dataclass(frozen=True)
 class Batch:
     """Some samples: dense or CSR, of any numeric type, NaN where an entry is missing.
 
-    ``sample_weight`` (n,) and ``entry_weight`` (n, F) are None if everything weighs one.
+    ``sample_weight`` (n,) and ``entry_weight`` (n, F) are None if everything weighs one. Where a
+    batch is shared out, ``begins`` is the place of a share's first row in it, and ``whole`` the
+    number of rows of the batch.
     """
 
     X: Any
     sample_weight: Array | None = None
     entry_weight: Array | None = None
+    begins: int = 0
+    whole: int | None = None
 
     @property
     def n_samples(self) -> int:
@@ -54,12 +59,31 @@ class Batch:
             column_range(read_only(rows), low, high)
         return low.astype(np.float64), high.astype(np.float64)
 
+    def every(self, step: int) -> "Batch":
+        """The rows at even distances, with their weights."""
+        rows = slice(None, None, step)
+        return Batch(self.X[rows], _take(self.sample_weight, rows), _take(self.entry_weight, rows))
+
+    def glance(self, at_least: int = 0) -> "Batch":
+        """Some rows, evenly spread: enough to start from, see `glance_step`."""
+        step = glance_step(self.n_samples, self.X.shape[1], at_least)
+        return self.every(step) if step > 1 else self
+
     @property
     def weight(self) -> float:
         """Total weight of the samples."""
         if self.sample_weight is None:
             return float(self.n_samples)
         return float(self.sample_weight.sum())
+
+
+def glance_step(n_samples: int, n_features: int, at_least: int = 0) -> int:
+    """The distance of rows that are enough to start from, and few enough to be sent.
+
+    All rows, up to 4096; fewer, where these have over four million entries; ``at_least`` so many.
+    """
+    rows = min(max(_FEWEST, _GLANCE // max(n_features, 1)), _ROWS)
+    return -(-n_samples // max(rows, at_least))
 
 
 class BatchSource(Protocol):

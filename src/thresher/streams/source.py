@@ -127,6 +127,15 @@ class Source:
         for piece in self.pieces(pass_index, skip):
             yield Batch(piece)
 
+    def rows(self, pass_index: int, start: int, stop: int) -> Any:
+        """Some rows of a pass, in its order, without those before them."""
+        count = stop - start
+        if self.window:
+            made = shuffled(self.reader, self.window, self.seed, pass_index, start)
+        else:
+            made = self.reader.read(start, count)
+        return next(cut(made, count))
+
     def load(self) -> Any:
         """All samples, for methods that need them in memory."""
         whole = next(cut(self, 1 << 62), None)
