@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from thresher.estimators import OnlineRobustNMF
-from thresher.estimators.by_batch import names_agree
+from thresher.estimators.agreed_names import names_agree
 from thresher.estimators.guard import unchanged_if_refused
 from thresher.estimators.online import OnlineModel
 from thresher.linalg import Array

@@ -19,7 +19,8 @@ from sklearn.utils.validation import (
 
 from thresher.encoding import BlockEncoder, CodingProblem, Status
 from thresher.engine import OnlineMethod, Pool, ProgressBar, StreamState, told_in_words
-from thresher.estimators.by_batch import ReadsSources, all_of, names_were_compared
+from thresher.estimators.agreed_names import names_were_compared
+from thresher.estimators.by_batch import ReadsSources, all_of, comes_in_parts
 from thresher.estimators.coded_block import CodedBlock
 from thresher.estimators.containers import samples_like, samples_of
 from thresher.estimators.imputing import filled
@@ -29,7 +30,7 @@ from thresher.estimators.planned import PlannedModel
 from thresher.estimators.scoring import ScoresEntries
 from thresher.linalg import Array
 from thresher.penalties import Constrained
-from thresher.streams import Batch, is_stream
+from thresher.streams import Batch
 
 Result = TypeVar("Result")
 _CONVERGED = np.int8(Status.CONVERGED)
@@ -245,10 +246,9 @@ class DictionaryModel(
             arrays, one for each batch; with ``write``, what was written to.
         """
         self._check_is_fitted()
-        if write is not None or is_stream(X):
+        if write is not None or comes_in_parts(X):
             return self._by_batch("transform", X, write, entry_weight=entry_weight)
         X = self._checked(X, known=True)
-
         C = np.empty((X.shape[0], len(self.components_)), dtype=computing_dtype(X))
         for rows, codes in self._coded(X, entry_weight, CodedBlock.codes):
             C[rows] = codes
@@ -314,7 +314,7 @@ class DictionaryModel(
         Sources and ``write`` are as in `transform`.
         """
         check_is_fitted(self, "components_")
-        if write is not None or is_stream(X):
+        if write is not None or comes_in_parts(X):
             return self._by_batch("score_samples", X, write, entry_weight=entry_weight)
         return self._scores(X, entry_weight, CodedBlock.loss)
 
@@ -325,7 +325,6 @@ class DictionaryModel(
     def _scores(self, X: Any, entry_weight: Any, measure: Callable[[CodedBlock], Array]) -> Array:
         self._check_is_fitted()
         X = self._checked(X, known=True)
-
         return np.concatenate([-losses for _, losses in self._coded(X, entry_weight, measure)])
 
     def score(self, X: Any, y: Any = None) -> float:
@@ -363,7 +362,7 @@ class DictionaryModel(
         check_is_fitted(
             self, "threshold_", msg="Call calibrate with normal samples first: no threshold is set."
         )
-        if write is not None or is_stream(X):
+        if write is not None or comes_in_parts(X):
             return self._by_batch("is_anomaly", X, write)
         return np.asarray(-self.score_samples(X) > self.threshold_)
 
@@ -386,7 +385,7 @@ class DictionaryModel(
             As in `transform`; pictures may also go to a video.
         """
         self._check_is_fitted()
-        if write is not None or is_stream(X):
+        if write is not None or comes_in_parts(X):
             return self._by_batch("impute", X, write, bounds=bounds)
         if sparse.issparse(X):
             raise TypeError("impute gives a dense array; pass a dense array with NaN in the gaps.")

@@ -1,8 +1,6 @@
 """Verbs on sources: batch by batch, given back one by one or written to files."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
 from functools import partial, wraps
 from typing import Any
 
@@ -10,11 +8,21 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import _check_feature_names_in
 
+from thresher.cluster import collection_source, is_collection
+from thresher.estimators.agreed_names import names_agree
 from thresher.streams import Source, as_source, is_stream
 from thresher.streams.reader import TWICE
 from thresher.streams.writing import About, write_results
 
-_NAMES_AGREE: ContextVar[bool] = ContextVar("names_agree", default=False)
+
+def comes_in_parts(X: Any) -> bool:
+    """Whether X is read part by part: a stream, or an array or data frame of Dask's."""
+    return is_stream(X) or is_collection(X)
+
+
+def source_of(X: Any) -> Source:
+    """What a verb was given that comes in parts, as a source."""
+    return collection_source(X) if is_collection(X) else as_source(X)
 
 
 class Results:
@@ -54,7 +62,7 @@ class ReadsSources:
 
         @wraps(contained)
         def transform(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
-            batchwise = is_stream(X) or kwargs.get("write") is not None
+            batchwise = comes_in_parts(X) or kwargs.get("write") is not None
             return (plain if batchwise else contained)(self, X, *args, **kwargs)
 
         cls.transform = transform  # type: ignore[attr-defined]
@@ -62,7 +70,7 @@ class ReadsSources:
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
         """Learn, then code the same samples; of a source, as `transform` gives them."""
         model: Any = self
-        if is_stream(X):
+        if comes_in_parts(X):
             if isinstance(X, Iterator) or getattr(getattr(X, "reader", None), "once", False):
                 raise ValueError(TWICE)  # the second time it would be empty
             return model.fit(X, y, **fit_params).transform(X)
@@ -82,27 +90,35 @@ class ReadsSources:
     def _by_batch(
         self, verb: str, X: Any, write: Any, entry_weight: Any = None, **options: Any
     ) -> Any:
-        """A verb on every batch: `Results`, or the paths that they were written to."""
+        """A verb on every batch: `Results`, or the paths that they were written to.
+
+        Of a Dask collection, one that is not computed yet, or a list of several.
+        """
         if entry_weight is not None:
             raise ValueError(
                 "entry_weight cannot be matched to a source; call the method with each batch and "
                 "its weights instead."
             )
         model: Any = self
-        agreed = not is_stream(X) and not isinstance(X, np.ndarray)
-        source = as_source(model._checked(X, known=True) if agreed else X)
+        if write is None and is_collection(X):
+            from thresher.estimators.lazy_verbs import lazily
+
+            results = lazily(model, verb, X, options)
+            return results if len(results) > 1 else results[0]
+        agreed = not comes_in_parts(X) and not isinstance(X, np.ndarray)
+        source = source_of(model._checked(X, known=True) if agreed else X)
         self._check_names(source)
         if source.batch_size is None and source.reader.uneven and not source.window:
             source = source.in_batches(1 << 62)  # each array as it comes
         source = source.sized(len(self.components_))
         work = partial(getattr(self, verb), **options)
         if verb == "separate":  # a batch of it may be dense
-            results = Results(source, lambda piece: work(_dense(piece)), agreed)
+            batches = Results(source, lambda piece: work(_dense(piece)), agreed)
         else:
-            results = Results(source, work, agreed)
+            batches = Results(source, work, agreed)
         if write is None:
-            return results
-        return write_results(results, write, self._about(verb, source), source.reader.paths)
+            return batches
+        return write_results(batches, write, self._about(verb, source), source.reader.paths)
 
     def _about(self, verb: str, source: Source) -> About | Mapping[str, About]:
         model: Any = self
@@ -118,23 +134,10 @@ class ReadsSources:
         return {"low_rank": samples, "outliers": samples, "codes": codes}
 
 
-@contextmanager
-def names_agree(agree: bool) -> Iterator[None]:
-    """Within it, the names of features were compared already, and batches need have none."""
-    token = _NAMES_AGREE.set(agree)
-    try:
-        yield
-    finally:
-        _NAMES_AGREE.reset(token)
-
-
-def names_were_compared() -> bool:
-    """Whether names are known to agree."""
-    return _NAMES_AGREE.get()
-
-
 def all_of(values: Any) -> Any:
-    """Results of all batches as one array."""
+    """Results of all batches, or of a Dask collection, as one array."""
+    if is_collection(values):
+        return np.asarray(values.compute())
     return np.concatenate(list(values)) if isinstance(values, Results) else values
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Generator
 from contextlib import closing
 from typing import Any
 
-from thresher.estimators.by_batch import names_agree
+from thresher.estimators.agreed_names import names_agree
 from thresher.streams import Batch, Source
 
 
@@ -25,8 +25,8 @@ class CheckedSource:
         """Samples in a pass, or None if nobody knows."""
         return self._source.n_samples
 
-    def first(self) -> Any:
-        """The first piece, as it is; None of an empty source."""
+    def first(self, at_least: int = 0) -> Any:
+        """The first piece, as it is and as long as it is; None of an empty source."""
         self._begun = self._source.pieces()
         self._first = next(self._begun, None)
         return self._first

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_array
 
+from thresher.cluster import is_collection
 from thresher.estimators.frames import is_frame, numbers_of, refuse_lazy
 from thresher.streams import Source
 
@@ -48,6 +49,11 @@ def as_matrix(X: Any, estimator: Any, **checks: Any) -> Any:
         raise TypeError(
             f"{name} takes an array here, not a source: give one batch, or all samples with "
             "source.load(); models whose names begin with Online fit sources batch by batch."
+        )
+    if is_collection(X):
+        raise TypeError(
+            f"{name} takes an array here, not a Dask collection: give X.compute(), if it fits in "
+            "memory; fit of models whose names begin with Online, and transform, take collections."
         )
     if isinstance(X, str | Path):
         raise TypeError(f"{name} takes samples, not a path; give thresher.open({str(X)!r}).")

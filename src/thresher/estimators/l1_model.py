@@ -5,11 +5,12 @@ from typing import Any
 
 from thresher.engine import OnlineMethod
 from thresher.engine.first_batch import is_mostly_zero
+from thresher.estimators.by_batch import comes_in_parts
 from thresher.estimators.divergence import DivergenceModel
 from thresher.learning import FixedWeight, Forgetting
 from thresher.losses import L1Distance
 from thresher.solvers import DivergenceSolver
-from thresher.streams import Batch, is_stream
+from thresher.streams import Batch
 
 SEPARABLE = (
     "words occur with few atoms, so that curvatures differ from atom to atom; one for all of them "
@@ -60,6 +61,6 @@ class L1Model(DivergenceModel):
         A document is novel if this falls below −ζ (paper B, Algorithm 4). Zero codes are always
         possible, so that no document of sum one scores below −1.
         """
-        if write is not None or is_stream(X):
+        if write is not None or comes_in_parts(X):
             return super().score_samples(X, entry_weight, write=write)
         return -self.objective_samples(X, entry_weight)

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from thresher.cluster import cluster_for
 from thresher.engine import (
     Ahead,
     Callback,
@@ -30,12 +31,14 @@ from thresher.engine import (
     stream,
     told_in_words,
 )
+from thresher.estimators.by_batch import comes_in_parts, source_of
 from thresher.estimators.checked_source import CheckedSource
 from thresher.estimators.guard import Attempt, unchanged_if_refused
 from thresher.estimators.learned import LearnedModel
+from thresher.estimators.recipe import ModelRecipe
 from thresher.estimators.registry import named_detector
 from thresher.linalg import Array, length
-from thresher.streams import ArraySource, Batch, BatchSource, Source, as_source, is_stream
+from thresher.streams import ArraySource, Batch, BatchSource, Source
 
 _PASSES_FOR_ARRAYS = 10
 _PASSES_FOR_A_START = 3
@@ -52,6 +55,7 @@ class OnlineModel(LearnedModel):
     n_starts: int = 1
     shuffle: bool
     drift: Any = None
+    solver: Any
     callbacks: Iterable[Callback] | None
 
     # ----------------------------------------------------------------- learning
@@ -79,9 +83,9 @@ class OnlineModel(LearnedModel):
         list_callbacks(self)
         self._check_parameters()
         begin_callbacks(self)
-        if is_stream(X):
+        if comes_in_parts(X):
             self._refuse_weights(sample_weight, entry_weight)
-            return self._fit_source(as_source(X))
+            return self._fit_source(source_of(X))
         samples = self._checked(X, known=False)
         seed = self._draw_seed()
         source = self._source(self._batch(samples, sample_weight, entry_weight), seed)
@@ -112,9 +116,9 @@ class OnlineModel(LearnedModel):
         self._check_goes_on()
         begin_callbacks(self, self._state.n_samples)
         position = self._position
-        if is_stream(X):
+        if comes_in_parts(X):
             self._refuse_weights(sample_weight, entry_weight)
-            return self._resume_source(as_source(X), position)
+            return self._resume_source(source_of(X), position)
         samples = self._checked(X, known=True)
         if (samples.shape[0], self.batch_size) != (position.n_rows, position.batch_size):
             raise ValueError(
@@ -160,7 +164,7 @@ class OnlineModel(LearnedModel):
         named_detector(self.drift)
 
     def _begin(self, first: Batch, seed: int, in_order: bool = True) -> StreamState:
-        return self._watching(super()._begin(first, seed, in_order))
+        return self._watching(super()._begin(first.glance(2 * self._n_atoms()), seed, in_order))
 
     def _watching(self, state: StreamState) -> StreamState:
         detector = named_detector(self.drift)
@@ -175,8 +179,8 @@ class OnlineModel(LearnedModel):
                 "and this stream is read once; give a function that makes it, or a file "
                 "(thresher.open)."
             )
-        learning = CheckedSource(source, lambda piece: self._piece(piece, known=True))
-        head = learning.first()
+        learning = self._reading(source, known=True)
+        head = learning.first(2 * self._n_atoms())
         if head is None:
             raise ValueError("The stream is empty; give it at least one batch.")
         first = self._piece(head, known=False)
@@ -184,7 +188,7 @@ class OnlineModel(LearnedModel):
         state = self._begin(first, self._draw_seed(), in_order)
         started = time.perf_counter()
         if self.n_starts > 1:
-            looking = CheckedSource(source, lambda piece: self._piece(piece, known=False))
+            looking = self._reading(source, known=False)
             state = self._best_start(looking, state, first, in_order)
         with unchanged_if_refused(self) as attempt:
             self._learn_features(head)
@@ -212,13 +216,44 @@ class OnlineModel(LearnedModel):
         check_origin(position.origin, now.origin)
         self._check_names(source)
         n_passes = 1 if self.n_passes is None else self.n_passes
-        learning = CheckedSource(source, lambda piece: self._piece(piece, known=True))
+        learning = self._reading(source, known=True)
         with unchanged_if_refused(self) as attempt:
             return self._run(learning, position, attempt, not source.window, n_passes, keep=True)
 
+    def _reading(self, source: Source, known: bool) -> Any:
+        """A source whose batches are checked: here, or by the workers of a cluster."""
+        in_order = not source.window
+        shared = cluster_for(source, lambda: ModelRecipe(self, known, in_order))
+        if shared is None:
+            return CheckedSource(source, lambda piece: self._piece(piece, known))
+        self._check_suits_cluster()
+        return shared
+
+    def _workers(self, source: Any) -> Any:
+        """Who codes the batches of a source: its own workers, if it has any, or threads."""
+        return source.workers() if hasattr(source, "workers") else Pool(self.n_jobs)
+
+    def _check_suits_cluster(self) -> None:
+        if self.drift is not None:
+            raise ValueError(
+                "drift= is watched in one process; leave it out on a cluster, or close the client "
+                "to learn here."
+            )
+        candidates = self._planned(self._n_atoms()).candidates
+        if any(candidate.method.keeps_samples for candidate in candidates):
+            raise ValueError(
+                f"solver={self.solver!r} keeps samples instead of sums of a fixed size, so it does "
+                "not learn on a cluster; use solver='auto', or close the client to learn here."
+            )
+
+    def _n_atoms(self) -> int:
+        """How many atoms there will be at the most, before samples have told."""
+        given = getattr(self, "n_components", None)
+        return int(given or (10 if isinstance(self.init, str) else len(self._given_init())))
+
     def _sized(self, source: Source) -> Source:
         """With the batch size of the source, or else of the model."""
-        return source.sized(getattr(self, "n_components", None) or 10, self.batch_size)
+        return source.sized(self._n_atoms(), self.batch_size)
 
     def _place_in(self, source: Source) -> Position:
         size = source.batch_size
@@ -245,7 +280,7 @@ class OnlineModel(LearnedModel):
         ]
         method = self._planned(len(first.D), in_order).begun_with(first).method
         n_passes = min(_PASSES_FOR_A_START, self._n_passes())
-        with Pool(self.n_jobs) as pool:
+        with self._workers(source) as pool:
             return best_start(method, [first, *others], source, pool, n_passes)
 
     def _n_passes(self) -> int:
@@ -283,7 +318,7 @@ class OnlineModel(LearnedModel):
         reached, stopped = position, False
         energies: deque[Callable[[], Energies]] = deque(maxlen=_LAST_BATCHES)
 
-        with Pool(self.n_jobs) as pool, ProgressBar(label, total, self.verbose > 0) as bar:
+        with self._workers(source) as pool, ProgressBar(label, total, self.verbose > 0) as bar:
             batches: BatchSource = source
             origin: Callable[[], dict[str, str]] | None = None
             if isinstance(source, ArraySource):

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from thresher.encoding import CodingProblem
 from thresher.engine import Callback, Candidate, OrthogonalMethod, Plan, StreamState, told_in_words
+from thresher.estimators.by_batch import comes_in_parts
 from thresher.estimators.inputs import computing_dtype
 from thresher.estimators.online import OnlineModel
 from thresher.estimators.parameters import check_parameters
@@ -20,7 +21,7 @@ from thresher.learning import (
 from thresher.linalg import Array, block_slices
 from thresher.sets import ConvexSet, Reals
 from thresher.solvers import ORTHOGONAL_SOLVERS, named_solver
-from thresher.streams import Batch, is_stream
+from thresher.streams import Batch
 
 _STARTS = ("samples", "random", "pca")
 
@@ -196,6 +197,7 @@ class OnlineOrthogonalDictionary(OnlineModel):
 
     def _begin(self, first: Batch, seed: int, in_order: bool = True) -> StreamState:
         N = first.X.shape[1]
+        first = first.glance()
         init = self.init
         if not isinstance(init, str):
             init = self._given_init()
@@ -256,7 +258,7 @@ class OnlineOrthogonalDictionary(OnlineModel):
             Where to put the codes, batch by batch, as in `OnlineRobustNMF.transform`.
         """
         check_is_fitted(self, "components_")
-        if write is not None or is_stream(X):
+        if write is not None or comes_in_parts(X):
             return self._by_batch("transform", X, write, entry_weight=entry_weight)
         X = self._checked(X, known=True)
         N = len(self.components_)
@@ -271,7 +273,7 @@ class OnlineOrthogonalDictionary(OnlineModel):
     def score_samples(self, X: Any, entry_weight: Any = None, *, write: Any = None) -> Any:
         """Minus half of the squares that the largest codes leave out of every sample."""
         check_is_fitted(self, "components_")
-        if write is not None or is_stream(X):
+        if write is not None or comes_in_parts(X):
             return self._by_batch("score_samples", X, write, entry_weight=entry_weight)
         X = self._checked(X, known=True)
         method = self._method()

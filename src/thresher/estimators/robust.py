@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from thresher.encoding import AutoEncoder, BlockEncoder
 from thresher.engine import Candidate, OnlineMethod, Plan
 from thresher.estimators.base import DictionaryModel
+from thresher.estimators.by_batch import comes_in_parts
 from thresher.estimators.coded_block import CodedBlock
 from thresher.estimators.containers import codes_like, samples_like
 from thresher.estimators.inputs import computing_dtype
@@ -23,7 +24,6 @@ from thresher.estimators.registry import (
 from thresher.learning import Forgetting, QuadraticLearner, SurrogateLearner
 from thresher.linalg import Array
 from thresher.solvers import AS_PUBLISHED, Solver, name_of
-from thresher.streams import is_stream
 
 
 class Separation(NamedTuple):
@@ -131,13 +131,14 @@ class RobustModel(DictionaryModel):
             for each batch. An outlier of a missing entry is zero. With ``write``, the paths.
         """
         check_is_fitted(self, "components_")
-        if write is not None or is_stream(X):
+        if write is not None or comes_in_parts(X):
             if low_rank is not None or outliers is not None:
                 raise ValueError(
                     "A stream yields its separations one by one; leave low_rank and outliers out, "
                     "and say where to with write={'low_rank': ..., 'outliers': ...}."
                 )
-            return self._by_batch("separate", X, write)
+            parts = self._by_batch("separate", X, write)
+            return Separation(*parts) if isinstance(parts, list) else parts
         return self._separate(X, low_rank, outliers)
 
     def _separate(self, X: Any, low_rank: Array | None, outliers: Array | None) -> Separation:

@@ -1,0 +1,61 @@
+"""Verbs on Dask collections: nothing is computed before somebody asks."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import _check_feature_names_in, validate_data
+
+from thresher.estimators.agreed_names import names_agree
+from thresher.estimators.inputs import computing_dtype
+from thresher.estimators.recipe import without_company
+
+_DOUBLE, _FLAG = np.dtype(np.float64), np.dtype(bool)
+
+
+@dataclass(frozen=True)
+class VerbOf:
+    """A verb of a model as it is now, for rows whose names were compared."""
+
+    model: Any
+    verb: str
+    options: dict[str, Any]
+
+    def __call__(self, rows: Any) -> Any:
+        """Arrays, whatever `set_output` says: frames are made of them where there were frames."""
+        with names_agree(True):
+            result = getattr(self.model, self.verb)(rows, **self.options)
+        return tuple(map(np.asarray, result)) if isinstance(result, tuple) else np.asarray(result)
+
+
+def lazily(model: Any, verb: str, X: Any, options: dict[str, Any]) -> list[Any]:
+    """The results of a verb on a collection: one, or as many as `separate` has."""
+    from thresher.cluster import lazy  # needs dask, which is there if a collection is
+
+    head = lazy.head_of(X)
+    if sparse.issparse(head) and verb in ("separate", "impute"):
+        raise TypeError(
+            f"{verb} gives dense arrays of the size of the data; make the blocks dense first, with "
+            "X.map_blocks(lambda block: block.toarray())."
+        )
+    model._check_goes_on()
+    validate_data(model, head, reset=False, skip_check_array=True)
+    dtype = _computing_dtype(head)
+    if verb in ("score_samples", "is_anomaly"):
+        outcomes = [lazy.Outcome(None, _DOUBLE if verb == "score_samples" else _FLAG)]
+    else:
+        codes = lazy.Outcome(list(model.get_feature_names_out()), dtype)
+        names = head.columns if hasattr(head, "columns") else _check_feature_names_in(model)
+        samples = lazy.Outcome(list(names), dtype)
+        kinds = {"transform": [codes], "impute": [samples], "separate": [samples, samples, codes]}
+        outcomes = kinds[verb]
+    return lazy.lazily(X, VerbOf(without_company(model), verb, options), outcomes)
+
+
+def _computing_dtype(head: Any) -> np.dtype[Any]:
+    """What samples are computed with; columns of a frame in what holds all of them."""
+    if not hasattr(head, "columns"):
+        return computing_dtype(head)
+    plain = all(isinstance(kind, np.dtype) for kind in head.dtypes)
+    return computing_dtype(head.to_numpy()) if plain else _DOUBLE
