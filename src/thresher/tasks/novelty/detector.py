@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
+from thresher.cluster import is_collection
 from thresher.engine.progress import ProgressBar
 from thresher.estimators.parameters import (
     MAY_CHANGE,
@@ -22,58 +22,18 @@ from thresher.estimators.parameters import (
 from thresher.linalg import Array
 from thresher.persistence import Contents
 from thresher.tasks.novelty.alarm import Alarm
-from thresher.tasks.novelty.emerging import EmergingTopic, emerging_topics
+from thresher.tasks.novelty.collections import lazy_scores
+from thresher.tasks.novelty.emerging import emerging_topics
 from thresher.tasks.novelty.file import pack_detector, unpack_detector
 from thresher.tasks.novelty.growing_words import GrowingWords
 from thresher.tasks.novelty.memory import Memory, learned_from, without_rarest
 from thresher.tasks.novelty.modes import MemorySettings, check_mode, is_square, memory_of, of_model
+from thresher.tasks.novelty.results import Explanation, NoveltyStep
 from thresher.tasks.novelty.steps import document_steps
 
 _log = logging.getLogger(__name__)
 
 _CALIBRATED = 0.2  # of the first documents, held out to learn usual scores; by judgement
-
-
-class NoveltyStep(NamedTuple):
-    """What a detector says of the documents of a time step.
-
-    Attributes
-    ----------
-    name : str
-        The step: a date or a number.
-    scores : array of shape (n,)
-        The larger, the more novel.
-    p_values : array of shape (n,)
-        Share of earlier documents that scored as high.
-    novel : array of bool
-        The marks.
-    topics : list of EmergingTopic
-        The novel documents in groups, the largest first.
-    """
-
-    name: str
-    scores: Array
-    p_values: Array
-    novel: NDArray[np.bool_]
-    topics: list[EmergingTopic]
-
-
-class Explanation(NamedTuple):
-    """Why a document is novel, or not.
-
-    Attributes
-    ----------
-    score : float
-    unexplained : list of (str, float)
-        The words that nothing before explains, with their share of the document's weight.
-    nearest : list of (list of str, float)
-        The atoms nearest to it, by their first words, and how near: the cosine in ``auto``, the
-        share of the explanation under a dictionary.
-    """
-
-    score: float
-    unexplained: list[tuple[str, float]]
-    nearest: list[tuple[list[str], float]]
 
 
 class NovelDocumentDetector(KeepsParameters, BaseEstimator):
@@ -275,9 +235,14 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
 
     # --------------------------------------------------------------- what was found
 
-    def novelty_scores(self, documents: Any) -> Array:
-        """Scores of some documents, which are not learned from; the larger, the more novel."""
+    def novelty_scores(self, documents: Any) -> Any:
+        """Scores of some documents, which are not learned from; the larger, the more novel.
+
+        Of a Dask bag of texts, or a Dask array of counts, a Dask array that is not computed yet.
+        """
         words = self._current_words()
+        if is_collection(documents):
+            return lazy_scores(self, documents)
         counts, _ = words.counts(documents)
         return self._memory.scores(words.weights(counts))
 

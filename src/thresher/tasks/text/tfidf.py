@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -40,6 +41,39 @@ def tf_idf(counts: Any, idf: Array) -> Any:
     )
     weighted.eliminate_zeros()  # words that all documents have
     return weighted
+
+
+@dataclass(frozen=True)
+class WordSums:
+    """What tf-idf needs to know of many documents; sums add up.
+
+    Attributes
+    ----------
+    n_documents : int
+    frequency, damped : arrays of shape (F,)
+        Documents that have the word, and the sum of its damped counts.
+    """
+
+    n_documents: int
+    frequency: Array
+    damped: Array
+
+    @classmethod
+    def of(cls, counts: Any) -> WordSums:
+        """Of some documents, as canonical CSR."""
+        n, width = counts.shape
+        frequency = np.bincount(counts.indices, minlength=width).astype(np.float64)
+        weights = term_frequency(counts.data)
+        damped: Any = np.bincount(counts.indices, weights=weights, minlength=width)
+        return cls(n, frequency, damped)
+
+    def __add__(self, other: WordSums) -> WordSums:
+        """Of both."""
+        return WordSums(
+            self.n_documents + other.n_documents,
+            self.frequency + other.frequency,
+            self.damped + other.damped,
+        )
 
 
 class TfIdf(KeepsParameters, TransformerMixin, BaseEstimator):
@@ -144,18 +178,23 @@ class TfIdf(KeepsParameters, TransformerMixin, BaseEstimator):
             self._check_goes_on()
         counts = self._checked(X)
         validate_data(self, X, reset=first, skip_check_array=True)
+        return self._add(WordSums.of(counts), first)
+
+    def fit_sums(self, sums: WordSums) -> Self:
+        """Learn anew from sums over documents that are elsewhere."""
+        check_parameters(self)
+        self.n_features_in_ = len(sums.frequency)
+        return self._add(sums, first=True)
+
+    def _add(self, sums: WordSums, first: bool) -> Self:
         self._began_as = self._identity()
-        n_features = counts.shape[1]
-        frequency = np.bincount(counts.indices, minlength=n_features).astype(np.float64)
-        self.n_documents_ = counts.shape[0] + (0 if first else self.n_documents_)
+        frequency = sums.frequency
+        self.n_documents_ = sums.n_documents + (0 if first else self.n_documents_)
         self.document_frequency_ = frequency if first else self.document_frequency_ + frequency
         self.idf_ = inverse_document_frequency(self.n_documents_, self.document_frequency_)
         if first:
-            damped = np.bincount(
-                counts.indices, weights=term_frequency(counts.data), minlength=n_features
-            )
             # Stable: of words of equal weight, those that come first are kept.
-            falling = np.argsort(-damped * self.idf_, kind="stable")
+            falling = np.argsort(-sums.damped * self.idf_, kind="stable")
             self.selected_ = np.sort(falling[: self.n_words])
         return self
 

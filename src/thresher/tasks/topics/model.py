@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from thresher.cluster import is_collection
 from thresher.estimators import OnlineNMF
 from thresher.estimators.by_batch import ReadsSources
 from thresher.estimators.parameters import KeepsParameters, check_parameters, require_positive
@@ -22,21 +23,14 @@ from thresher.streams import is_stream
 from thresher.tasks.text.documents import batches_of, batches_of_stream, stream_of
 from thresher.tasks.text.tfidf import TfIdf
 from thresher.tasks.text.words import WordCounter, learn_words
+from thresher.tasks.topics.collections import fit_collection, lazy_shares
 from thresher.tasks.topics.file import pack_topics, unpack_topics
-from thresher.tasks.topics.names import MOST_WORDS, topic_names
+from thresher.tasks.topics.names import MOST_WORDS, Topic, topic_names
 from thresher.tasks.topics.weights import atoms_of, first_weights, weighted
 
 # Starts are measured in docs/topics.md, batches are by judgement.
 _LEAST_BATCHES, _SMALLEST_BATCH = 16, 64
 _STARTS_FOR_SHORT_LISTS = 4
-
-
-class Topic(NamedTuple):
-    """A topic: a short name, its top words, and the share of the topic that each word makes up."""
-
-    name: str
-    words: list[str]
-    weights: list[float]
 
 
 class TopicModel(ReadsSources, KeepsParameters, TransformerMixin, BaseEstimator):
@@ -157,10 +151,12 @@ class TopicModel(ReadsSources, KeepsParameters, TransformerMixin, BaseEstimator)
         documents : sequence of str, table of counts, or iterator
             Texts (a list, a pandas column), or a row of counts for each document (CSR, array, data
             frame), or a stream of either, one by one or in batches, which is read once and never
-            held as a whole.
+            held as a whole; or a Dask bag of texts, or Dask array of counts, in one pass.
         y : ignored
         """
         self._check_parameters()
+        if is_collection(documents):
+            return self._adopt(*fit_collection(self, documents))
         if is_stream(documents):
             return self._fit_stream(documents)
         counter, counts = learn_words(documents, self.vectorizer, self.vocabulary)
@@ -230,12 +226,14 @@ class TopicModel(ReadsSources, KeepsParameters, TransformerMixin, BaseEstimator)
 
         Returns
         -------
-        shares : array of shape (n, K)
+        shares : array of shape (n, K), of a Dask collection a lazy one
             Rows sum to one. A document without a known word has equal shares of all topics. Of a
             stream, an iterable of such arrays; with ``write``, what was written to.
         """
         check_is_fitted(self, "components_")
         self._check_goes_on()
+        if is_collection(documents):
+            return lazy_shares(self, documents)
         if write is not None or is_stream(documents):
             return self._by_batch("transform", stream_of(documents, self.batch_size), write)
         return self._shares(documents)

@@ -1,9 +1,18 @@
 """Short names of topics."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 _WORDS_IN_NAME = 3  # by judgement
 MOST_WORDS = 4 * _WORDS_IN_NAME
+
+
+class Topic(NamedTuple):
+    """A topic: a short name, its top words, and the share of the topic that each word makes up."""
+
+    name: str
+    words: list[str]
+    weights: list[float]
 
 
 def topic_names(tops: Sequence[Sequence[str]]) -> list[str]:
