@@ -80,14 +80,15 @@ class Energies:
 
         How well a few parts explain data is up to the data, and no reason to warn: topics explain
         little of a text. It is the size if the same predictions would explain most once they are
-        multiplied, or, where sets bound both codes and atoms, if they have less than half or more
-        than twice the mass of the data. There is another warning for a model that predicts next to
-        nothing.
+        made larger (too large may well be meant: so are those of Itakura–Saito), or, where sets
+        bound both codes and atoms, if they have less than half or more than twice the mass of the
+        data. There is another warning for a model that predicts next to nothing.
         """
         if not self.explained < _MOST:
             return
         other_mass = bounded and not self.mass / 2 <= self.predicted_mass <= 2 * self.mass
-        if other_mass or self.explained_at_best_size >= _MOST:
+        too_small = self.cross > self.predicted and self.explained_at_best_size >= _MOST
+        if other_mass or too_small:
             warnings.warn(
                 f"The model explains only {max(self.explained, 0.0):.0%} of the squared size of "
                 "the data, as its predictions cannot have the size of the data: the sets or "

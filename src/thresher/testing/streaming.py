@@ -29,17 +29,22 @@ def check_fit_is_partial_fits(estimator: Any) -> None:
 
 
 def check_uneven_batches(estimator: Any) -> None:
-    """Tiny and uneven batches work, from the very first sample on."""
-    X = planted(200)
-    model = ready(estimator)
-    first = 0
-    for size in (1, 2, 50, 1, 7, 100, 39):
-        model.partial_fit(X[first : first + size])
-        first += size
-    assert model.n_samples_seen_ == first
-    even = ready(estimator, n_passes=1, shuffle=False).fit(X)
-    worse = model.score(X) / even.score(X)
-    assert worse < 1.6, f"Uneven batches have {worse:.2f} times the loss of even ones."
+    """Tiny and uneven batches work, from the very first sample on.
+
+    Where a start has one sample to choose from, it is chance which optimum follows: the median of
+    some seeds is compared.
+    """
+    X, worse = planted(400), []
+    for seed in range(5):
+        model, first = ready(estimator, random_state=seed), 0
+        for size in (1, 2, 50, 1, 7, 100, 39) * 2:
+            model.partial_fit(X[first : first + size])
+            first += size
+        assert model.n_samples_seen_ == first
+        even = ready(estimator, random_state=seed, n_passes=1, shuffle=False).fit(X)
+        worse.append(model.score(X) / even.score(X))
+    usual = float(np.median(worse))
+    assert usual < 1.6, f"Uneven batches have {usual:.2f} times the loss of even ones."
 
 
 def check_stream_is_array(estimator: Any) -> None:
