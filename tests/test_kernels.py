@@ -5,7 +5,6 @@ import sys
 from dataclasses import replace
 from functools import cache
 
-import numba
 import numpy as np
 import pytest
 from scipy import sparse
@@ -48,11 +47,6 @@ every_dtype = pytest.mark.parametrize("dtype", PRECISION)
 
 
 @cache
-def called(helper):
-    """A helper, which kernels alone can call, for Python."""
-    return numba.njit(lambda *given: helper(*given))
-
-
 def _block(dtype, n=7, K=5, F=13):
     rng = np.random.default_rng(0)
     D = NonnegativeL2Ball().project(rng.random((K, F))).astype(dtype)
@@ -166,7 +160,7 @@ def test_steps_in_a_region(region):
     V = np.random.default_rng(2).normal(0.2, 1, (40, 6))
     V[0], V[1, 1:], V[2] = 0, -1, 0.05
     for v, expected in zip(V, region.project(V), strict=True):
-        called(project)(v, Region.of(v.dtype, Constrained(region=region).form))
+        project(v, Region.of(v.dtype, Constrained(region=region).form))
         np.testing.assert_allclose(v, expected, atol=1e-12)
     penalty = ElasticNet(0.05, 0.1)
     codes, shift = [], 0.5 * np.ones(5)
@@ -210,17 +204,17 @@ def test_cholesky_solve_and_drop(n, dtype):
     H = (M @ M.T + np.eye(n)).astype(dtype)
     R = np.zeros((n + 2, n + 2), dtype=dtype)
     R[:n, :n] = H
-    called(cholesky.factorise)(R, n, dtype(1e-12))
+    cholesky.factorise(R, n, dtype(1e-12))
     z = rng.random(n).astype(dtype)
     solution = z.copy()
-    called(cholesky.solve)(R, n, solution)
+    cholesky.solve(R, n, solution)
     np.testing.assert_allclose(H @ solution, z, atol=50 * PRECISION[dtype])
     if n > 1:
         gone = n // 2
-        called(cholesky.drop)(R, n, gone)
+        cholesky.drop(R, n, gone)
         rest = np.delete(np.delete(H, gone, 0), gone, 1)
         solution = z[:-1].copy()
-        called(cholesky.solve)(R, n - 1, solution)
+        cholesky.solve(R, n - 1, solution)
         np.testing.assert_allclose(rest @ solution, z[:-1], atol=50 * PRECISION[dtype])
 
 
@@ -243,11 +237,11 @@ def test_weighted_select(kind, dtype):
         order = np.argsort(values, kind="stable")
         expected = values[order][np.searchsorted(np.cumsum(weights[order]), target)]
         room = values.copy(), weights.copy(), np.arange(n)
-        value, mark = called(weighted_median.weighted_select)(*room, n, target, total)
+        value, mark = weighted_median.weighted_select(*room, n, target, total)
         assert value == expected == values[mark]
         assert weights[mark] > 0
         room = values.copy(), weights.copy(), np.arange(n)
-        median, _ = called(weighted_median.weighted_select)(*room, n, total / 2, total)
+        median, _ = weighted_median.weighted_select(*room, n, total / 2, total)
         costs = np.abs(values[:, None] - values) @ weights
         assert np.abs(values - median) @ weights <= costs.min() * (1 + 1e-5)
 
@@ -300,7 +294,7 @@ def test_rounded_kinks_pull_as_huber_does_and_those_inside_are_listed():
     rng = np.random.default_rng(0)
     e, w, radius = rng.laplace(size=50), rng.random(50), 0.7
     pull, near, curvature = np.empty(50), np.full(50, -1), np.full(50, np.nan)
-    n = called(lad_smoothed._pull)(e, w, radius, pull, near, curvature)
+    n = lad_smoothed._pull(e, w, radius, pull, near, curvature)
     np.testing.assert_allclose(pull, w * np.clip(e / radius, -1, 1))
     np.testing.assert_array_equal(near[:n], np.flatnonzero(np.abs(e) < radius))
     np.testing.assert_allclose(curvature[:n], w[near[:n]] / radius)
@@ -312,9 +306,9 @@ def test_steps_that_go_further_keep_the_mass(alpha):
     rng = np.random.default_rng(0)
     z, rho, ridge = rng.random(9), rng.uniform(0.5, 2.0, 9), np.zeros(9)
     plain, further = z.copy(), z.copy()
-    called(power_passes.expectation)(plain, rho, alpha, ridge, 0.0, z.sum(), False)
+    power_passes.expectation(plain, rho, alpha, ridge, 0.0, z.sum(), False)
     np.testing.assert_allclose(plain, z * rho ** (1 / alpha))
-    called(power_passes.expectation)(further, rho, alpha, ridge, 0.0, z.sum(), True)
+    power_passes.expectation(further, rho, alpha, ridge, 0.0, z.sum(), True)
     far = z * (plain / z) ** 1.5
     np.testing.assert_allclose(further, far * plain.sum() / far.sum())
 
@@ -333,7 +327,7 @@ def test_slopes_along_a_step(alpha):
             else (x**alpha * y_t ** (1 - alpha) / (alpha - 1)).sum()
         )
 
-    first, second = called(power_passes._slope)(x, y, q, 0.3, 1e-30, alpha, 9)
+    first, second = power_passes._slope(x, y, q, 0.3, 1e-30, alpha, 9)
     h = 1e-5
     assert first == pytest.approx(-(loss(0.3 + h) - loss(0.3 - h)) / (2 * h), rel=1e-6)
     h = 1e-3

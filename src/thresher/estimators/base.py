@@ -367,10 +367,7 @@ class DictionaryModel(
         return np.asarray(-self.score_samples(X) > self.threshold_)
 
     def impute(self, X: Any, bounds: Any = "seen", *, write: Any = None) -> Any:
-        """A copy of the samples with missing entries (NaN, null) filled.
-
-        As `set_output` wants it; without it a frame of the library that the samples came in, with
-        their names and index, or an array.
+        """A copy of the samples with missing entries (NaN, null) filled: a frame of a frame.
 
         Gaps of which nothing is known stay NaN, and one warning tells how many: those of samples
         without any entry, and of features that were never seen in learning.

@@ -9,9 +9,7 @@ called would exist twice in a process that compiles, once by itself and once in 
 reordered in different ways, and only one of the two would be kept: the first run and the next would
 differ in their last bits.
 
-What makes a function callable from elsewhere is left out wherever nobody calls it: a helper has no
-entrance for Python, and nothing has one for C. Otherwise each entrance would hold the whole helper
-once more, and be compiled with it.
+Nothing has an entrance for C: it would hold the whole function once more, and be compiled with it.
 
 A helper is compiled anew for every literal number that it is called with, and large ones take
 seconds: counters that are handed on start as ``np.int64(0)``.
@@ -26,7 +24,6 @@ from thresher.kernels.machine_code import MachineCode
 
 _STRICT: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 _OPTIONS = _STRICT | {"fastmath": {"reassoc", "contract", "nsz", "arcp"}}
-_INSIDE: dict[str, Any] = {"forceinline": True, "no_cpython_wrapper": True}
 
 
 def _kept(options: dict[str, Any]) -> Callable[[Any], Any]:
@@ -41,8 +38,8 @@ def _kept(options: dict[str, Any]) -> Callable[[Any], Any]:
 kernel = _kept(_OPTIONS)
 """For functions that Python calls."""
 
-helper = njit(**_INSIDE, **_OPTIONS)
-"""For functions that only kernels call; Python cannot."""
+helper = njit(forceinline=True, **_OPTIONS)
+"""For functions that only kernels call, and tests."""
 
 # Simplex steps and selections compare sums with each other and with their own parts, and stop when
 # they agree: there every sum must be the one that is written. Helpers keep their own rule wherever
@@ -50,5 +47,5 @@ helper = njit(**_INSIDE, **_OPTIONS)
 strict_kernel = _kept(_STRICT)
 """`kernel`, every sum in the order that is written."""
 
-strict_helper = njit(**_INSIDE, **_STRICT)
+strict_helper = njit(forceinline=True, **_STRICT)
 """`helper`, every sum in the order that is written."""
