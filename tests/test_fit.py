@@ -70,7 +70,10 @@ def test_sparse_is_dense(name, dtype):
                 np.testing.assert_allclose(np.broadcast_to(one, other.shape), other, **close)
     if name != "smoothed l1, light zeros":  # its certificate is made of the parts
         certificates = problem.certificate(sparse.csr_matrix(X), C), problem.certificate(X, C)
-        np.testing.assert_allclose(*certificates, rtol=1e-3, atol=1e-6)
+        if problem.loss.order is None:
+            np.testing.assert_allclose(*certificates, rtol=1e-3, atol=1e-6)
+        else:  # sparse rows have the duality gap, relative to their sum: see test_encoding
+            np.testing.assert_array_equal(*(certificate > 1e-3 for certificate in certificates))
     assert thin.values().dtype == dtype
 
 

@@ -217,6 +217,7 @@ OTHERWISE = {
     "square_weight": 0.5,
     "graph": 2,
     "graph_weight": 2.0,
+    "drift": "auto",
 }
 MAY_CHANGE = {
     "tol": 1e-2,

@@ -151,7 +151,7 @@ def test_spsgd(divergence):
     for step, model in compared(steps, models, spsgd(), X, D0):
         assert model.statistics_.weight == TAU * step.t
         mean = model.statistics_.curvature / model.statistics_.weight
-        assert mean == pytest.approx(1 / step.scale, rel=ROUNDING)
+        assert mean == pytest.approx(1 / step.scale, rel=10 * ROUNDING)  # an eigenvalue
 
 
 @pytest.mark.usefixtures("no_floor")

@@ -12,6 +12,7 @@ from thresher.learning.statistics import Statistics
 from thresher.linalg import Array, approach, polar
 
 _CLEARLY = 0.1
+_NOTHING = 1e-10  # of the energy of all samples, or of the strongest direction
 
 
 @dataclass(frozen=True)
@@ -42,10 +43,12 @@ class TrackedStatistics(TrackedSums):
     def shown(self) -> Array:
         """The mixed dictionary, unless the learned one clearly left out less, for k up to N/2.
 
-        Logarithms, so that all k count; beyond, what is left may be rounding.
+        Logarithms, so that all k count; beyond, what is left may be rounding, and so may be less
+        than a ten-billionth of all: where samples have few directions, chance would choose.
         """
         half = max(1, len(self.left) // 2)
-        left = np.maximum([self.left[:half], self.left_mixed[:half]], np.finfo(np.float64).tiny)
+        nothing = max(_NOTHING * float(np.trace(self.S)), np.finfo(np.float64).tiny)
+        left = np.maximum([self.left[:half], self.left_mixed[:half]], nothing)
         learned, mixed = np.log(left).mean(axis=1)
         return self.learned if learned < mixed - _CLEARLY else self.mixed
 
@@ -158,7 +161,7 @@ def principal_directions(
     """
     values, V = np.linalg.eigh(S)
     directions = np.ascontiguousarray(V[:, ::-1].T)
-    n_null = int(np.count_nonzero(values <= 1e-10 * values[-1]))
+    n_null = int(np.count_nonzero(values <= _NOTHING * values[-1]))
     if n_null:
         near = np.eye(len(S)) if near is None else near
         order = by_energy(S, near) if order is None else order
