@@ -44,32 +44,32 @@ def project(v, region):  # type: ignore[no-untyped-def]
         (γ₂² + jγ₁²γ₂/2) μ² + (2γ₂ + jγ₁²) μ + 1 − γ₁S₁ − γ₂S₂/2 = 0.
 
     Entries that it makes vanish drop out, until none does. That only raises μ, as such entries
-    spend less than nothing.
+    spend less than nothing. μ is a double: rounded to single, it would move large rows out.
     """
-    zero, one = v.dtype.type(0), v.dtype.type(1)
-    g1, g2 = region.gamma1, region.gamma2
-    if g1 == zero and g2 == zero:
+    g1, g2 = np.float64(region.gamma1), np.float64(region.gamma2)
+    if g1 == 0.0 and g2 == 0.0:
         for k in range(v.size):
             v[k] = min(max(v[k], region.lower), region.upper)
         return
-    mu, theta, count = zero, -one / zero if region.tight else zero, v.size + 1
+    mu, theta, count = 0.0, -np.inf if region.tight else 0.0, v.size + 1
     while True:
         left, sums, squares = 0, 0.0, 0.0
         for k in range(v.size):
-            if v[k] > theta:
+            entry = np.float64(v[k])
+            if entry > theta:
                 left += 1
-                sums += v[k]
-                squares += v[k] * v[k]
+                sums += entry
+                squares += entry * entry
         c = 1.0 - g1 * sums - g2 * squares / 2
-        inside = mu == zero and c >= 0 and not region.tight
+        inside = mu == 0.0 and c >= 0.0 and not region.tight
         if inside or left >= count or left == 0:
             break
         a, b = g2 * g2 + left * g1 * g1 * g2 / 2, 2 * g2 + left * g1 * g1
-        mu = v.dtype.type(-2 * c / (b + np.sqrt(max(b * b - 4 * a * c, 0.0))))
+        mu = -2 * c / (b + np.sqrt(max(b * b - 4 * a * c, 0.0)))
         theta, count = mu * g1, left
-    shrink = one / (one + mu * g2)
+    shrink = 1.0 / (1.0 + mu * g2)
     for k in range(v.size):
-        v[k] = max(v[k] - mu * g1, zero) * shrink
+        v[k] = max(v[k] - theta, 0.0) * shrink
 
 
 @helper
