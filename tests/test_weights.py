@@ -124,7 +124,7 @@ def test_a_weight_for_all_entries_is_a_weight_of_the_sample(estimator):
     """Losses are linear in the weights; codes of a sample do not see a common factor."""
     X = planted(40)
     factor = 0.5 + np.random.default_rng(2).random((40, 1))
-    model = ready(estimator, tol=1e-6).fit(X)
+    model = ready(estimator, tol=1e-8).fit(X)
     weight = np.broadcast_to(factor, X.shape)
     np.testing.assert_allclose(
         model.score_samples(X, entry_weight=weight),

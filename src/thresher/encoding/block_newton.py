@@ -84,6 +84,21 @@ class BlockNewton(RowSolver):
         h = np.nan_to_num(np.maximum(h, 0), nan=0.0, posinf=0.0)
         return h if block.weight is None else np.where(block.weight > 0, h * block.weight, 0)
 
+    def _rounding(self, block: Block, Y: Array) -> Array:
+        """By how much rounding may move an objective: parts of size ``y∇⁺`` and ``y∇⁻`` cancel.
+
+        Where data are nearly met, that is far more than a rounding of the objective itself.
+        """
+        loss: Any = block.problem.loss
+        x, y = loss.within(block.X, Y, block.weight)
+        with np.errstate(all="ignore"):
+            parts = np.abs(y) * sum(map(np.abs, loss.entry_split(x, y)))
+        parts = (
+            parts if block.weight is None else np.where(block.weight > 0, parts * block.weight, 0)
+        )
+        size: Array = 4 * np.finfo(Y.dtype).eps * np.nan_to_num(parts).sum(axis=1)
+        return size
+
     def _step(self, block: Block, state: State) -> None:
         problem, C = block.problem, state["C"]
         form = problem.regulariser.form
@@ -102,12 +117,12 @@ class BlockNewton(RowSolver):
         d = np.where(np.isfinite(d), d, 0)
         descent = np.einsum("nk,nk->n", gradient, d)
         t = np.ones((len(C), 1), dtype=C.dtype)
-        value, rounding = state["value"], 4 * np.finfo(C.dtype).eps
+        value, rounding = state["value"], self._rounding(block, Y)
         for _ in range(_HALVINGS):
             moved = np.maximum(C + t * d, 0)
             new = block.objective(moved)
             bound = value + number(_SUFFICIENT) * t[:, 0] * np.minimum(descent, 0)
-            failed = ~(new <= bound + rounding * np.abs(value))
+            failed = ~(new <= bound + rounding)
             if not failed.any():
                 break
             t[failed] /= 2
