@@ -2,10 +2,11 @@
 
 Samples are made by the workers and stay with them, so that coding is what is timed. One process
 with one thread, one worker and two workers take turns, on rounds of several sizes; all of them end
-with the same bits, which is checked. Bytes are those that this process sends and is sent: the
-dictionary, the sums, and the look at the samples, as they are packed.
+with the same bits, which is checked. A fit has a start that is paid once, so a round is the
+difference of fits of three passes and of one, over the rounds of two passes. Bytes are those that
+this process sends and is sent: the dictionary, the sums, and the look at the samples, as packed.
 
-    python benchmarks/cluster.py [--samples 131072] [--repeats 5]
+    python benchmarks/cluster.py [--samples 524288] [--chunk 32768] [--repeats 5]
 """
 
 import time
@@ -15,8 +16,8 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
-from common import RESULTS, command_line, interleaved, machine, median_of, spread, write_json
-from distributed import Client, LocalCluster
+from common import RESULTS, command_line, interleaved, machine, spread, write_json
+from distributed import Client, LocalCluster, wait
 
 import thresher.cluster.round as on_the_way
 from thresher import (
@@ -26,8 +27,9 @@ from thresher import (
     OnlineRobustNMF,
 )
 
-FEATURES, ATOMS, CHUNK = 256, 20, 4096
-ROUNDS, MOST_ROUNDS = (1024, 4096, 16384, 65536), 16
+FEATURES, ATOMS = 256, 20
+ROUNDS, MOST_ROUNDS = (4096, 16384, 65536, 262144), 8
+PASSES = (1, 3)
 Row = dict[str, Any]
 
 
@@ -41,9 +43,9 @@ def made(block_info: Any = None, n_features: int = FEATURES, signed: bool = Fals
     return (X - X.mean(axis=0) if signed else X).astype(np.float32)
 
 
-def samples(n: int, **given: Any) -> Any:
+def samples(n: int, chunk: int, **given: Any) -> Any:
     shape = (n, given.get("n_features", FEATURES))
-    chunks = ((CHUNK,) * (n // CHUNK), (shape[1],))
+    chunks = ((chunk,) * (n // chunk), (shape[1],))
     return da.map_blocks(
         made, dtype=np.float32, chunks=chunks, meta=np.empty((0, 0), "f4"), **given
     )
@@ -83,21 +85,23 @@ def counted() -> Iterator[dict[str, list[int]]]:
         on_the_way.packed, on_the_way.unpacked = packed, unpacked
 
 
-def seconds(n: int, repeats: int) -> list[Row]:
+def seconds(n: int, chunk: int, repeats: int) -> list[Row]:
     """Fits by one process, by one worker and by two, in turns."""
-    X = samples(n)
+    X = samples(n, chunk)
     here = X.compute(scheduler="sync")
     rows: list[Row] = []
     with workers(1) as one, workers(2) as two:
         kept = {client: client.persist(X) for client in (one, two)}
+        wait(list(kept.values()))
 
-        def fit(client: Client | None, batch_size: int) -> Row:
+        def fit(client: Client | None, batch_size: int, n_passes: int) -> Row:
+            """One fit: its bits, and the processor time of the workers."""
+            some = slice(0, min(n, MOST_ROUNDS * batch_size))
             model = OnlineRobustNMF(
-                ATOMS, batch_size=batch_size, random_state=0, verbose=0, n_jobs=1, n_passes=1
-            ).set_params(shuffle=client is not None)
-            some = slice(0, MOST_ROUNDS * batch_size)
+                ATOMS, batch_size=batch_size, random_state=0, n_passes=n_passes, tol=0
+            ).set_params(verbose=0, n_jobs=1, shuffle=client is not None)
             if client is None:
-                model.set_params(shuffle=False).fit(here[some])
+                model.fit(here[some])
                 return {"bits": model.components_.tobytes(), "worker_cpu": 0.0}
             before = processor_time(client)
             with client.as_current():
@@ -106,23 +110,40 @@ def seconds(n: int, repeats: int) -> list[Row]:
             return {"bits": model.components_.tobytes(), "worker_cpu": worker_cpu}
 
         places: dict[str, Client | None] = {"one process": None, "1 worker": one, "2 workers": two}
-        for batch_size in ROUNDS:
-            jobs = {name: lambda size, at=at: fit(at, size) for name, at in places.items()}
-            turns = interleaved(jobs, [batch_size] * (repeats + 1))
-            told = [(name, result, spent) for name, _, result, spent in turns]
-            assert len({result["bits"] for _, result, _ in told}) == 1
+        jobs = {
+            (name, n_passes): lambda size, at=at, n_passes=n_passes: fit(at, size, n_passes)
+            for name, at in places.items()
+            for n_passes in PASSES
+        }
+        for size in ROUNDS:
+            n_rounds = min(n // size, MOST_ROUNDS)
+            turns = list(interleaved(jobs, [size] * (repeats + 1)))[
+                len(jobs) :
+            ]  # the first warms up
+            for n_passes in PASSES:
+                bits = {result["bits"] for (_, n), _, result, _ in turns if n == n_passes}
+                assert len(bits) == 1
             rows += [
                 {
                     "place": name,
-                    "round": batch_size,
-                    "n_rounds": min(n // batch_size, MOST_ROUNDS),
+                    "passes": n_passes,
+                    "round": size,
+                    "n_rounds": n_passes * n_rounds,
                     "seconds": spent.wall,
                     "cpu": spent.processor + result["worker_cpu"],
                     "worker_cpu": result["worker_cpu"],
                 }
-                for name, result, spent in told[len(places) :]  # the first turn warms up
+                for (name, n_passes), _, result, spent in turns
             ]
     return rows
+
+
+def of_a_round(timed: list[Row], place: str, size: int, what: str) -> list[float]:
+    """Seconds of one more round, turn by turn."""
+    mine = [row for row in timed if row["round"] == size and row["place"] == place]
+    short, long = ([row for row in mine if row["passes"] == n] for n in PASSES)
+    more = long[0]["n_rounds"] - short[0]["n_rounds"]
+    return [(b[what] - a[what]) / more for a, b in zip(short, long, strict=True)]
 
 
 def bytes_of_rounds() -> list[Row]:
@@ -144,7 +165,7 @@ def bytes_of_rounds() -> list[Row]:
             for batch_size in (4096, 8192):
                 model.set_params(batch_size=batch_size, random_state=0, verbose=0)
                 with counted() as found:
-                    model.fit(samples(2 * batch_size, **given))
+                    model.fit(samples(2 * batch_size, 4096, **given))
                 rows.append(
                     {
                         "model": name,
@@ -159,25 +180,26 @@ def bytes_of_rounds() -> list[Row]:
 
 def main() -> None:
     parser = command_line(__doc__)
-    parser.add_argument("--samples", type=int, default=131072)
+    parser.add_argument("--samples", type=int, default=524288)
+    parser.add_argument("--chunk", type=int, default=32768)
     parser.add_argument("--repeats", type=int, default=5)
     given = parser.parse_args()
     found = bytes_of_rounds()
     for row in found:
         print(row)
-    timed = seconds(given.samples, given.repeats)
+    timed = seconds(given.samples, given.chunk, given.repeats)
     for size in ROUNDS:
-        alone = [row for row in timed if row["round"] == size and row["place"] == "one process"]
+        alone = of_a_round(timed, "one process", size, "seconds")
         for place in ("one process", "1 worker", "2 workers"):
-            mine = [row for row in timed if row["round"] == size and row["place"] == place]
-            ratio = [a["seconds"] / b["seconds"] for a, b in zip(alone, mine, strict=True)]
-            per_round = 1e3 * median_of(mine, "seconds") / mine[0]["n_rounds"]
-            cpu = 1e3 * median_of(mine, "cpu") / mine[0]["n_rounds"]
+            mine = of_a_round(timed, place, size, "seconds")
+            cpu = 1e3 * float(np.median(of_a_round(timed, place, size, "cpu")))
+            ratio = [a / b for a, b in zip(alone, mine, strict=True)]
             print(
-                f"{size:6d} {place:12s} {per_round:7.1f} ms and {cpu:7.1f} ms of processors a "
-                f"round; speed {spread(ratio)}"
+                f"{size:6d} {place:12s} {1e3 * float(np.median(mine)):7.1f} ms and {cpu:7.1f} ms "
+                f"of processors a round; speed {spread(ratio)}"
             )
     about = machine("numpy", "dask", "distributed") | {"features": FEATURES, "atoms": ATOMS}
+    about["chunk"] = given.chunk
     record = {"machine": about, "seconds": timed, "bytes": found}
     write_json(RESULTS / "cluster.json", record)
 
