@@ -90,6 +90,17 @@ CASES = {
     "counts in CSR": (OnlineNMF(3, divergence="kl", **HOW), THIN, (300, 300)),
     "signed": (ORTHOGONAL, X - X.mean(axis=0), (500, 500)),
     "words": (OnlineL1Dictionary(3, **HOW), THIN, (900,)),
+    "weight from residuals": (OnlineRobustNMF(3, outlier_weight="mad", **HOW), GAPS, (700,)),
+    "huber": (OnlineNMF(3, divergence="huber", **HOW), X, (800,)),
+    "ratios": (OnlineNMF(3, divergence="is", **HOW), X, (800,)),
+    "opgd": (OnlineRobustNMF(3, solver="opgd", **HOW), X, (800,)),
+    "oadmm": (OnlineRobustNMF(3, solver="oadmm", **HOW), X, (800,)),
+    "spsgd": (OnlineNMF(3, divergence="kl", solver="spsgd", **HOW), X, (800,)),
+    "noncvx_sfw": (
+        OnlineOrthogonalDictionary(solver="noncvx_sfw", **HOW),
+        X - X.mean(axis=0),
+        (800,),
+    ),
 }
 
 
@@ -125,6 +136,14 @@ def test_a_cluster_has_the_bits_of_one_process(client, name):
         np.array([row.loss for row in expected.history_]),
     )
     assert fitted._state.seen.low.tolist() == expected._state.seen.low.tolist()
+
+
+def test_a_cluster_that_runs_is_found_by_its_address(cluster):
+    """A client that knows no more than ``tcp://...``, as on other machines."""
+    model, samples, rows = CASES["gaps"]
+    with Client(cluster.scheduler_address):
+        fitted = clone(model).fit(chunked(samples, *rows))
+    np.testing.assert_array_equal(fitted.components_, alone(model, samples).components_)
 
 
 @pytest.mark.parametrize("shuffled", [False, True])
