@@ -10,6 +10,7 @@ threads of one process, as many as there are cores for every thread that has a p
 """
 
 import os
+import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -19,6 +20,7 @@ from itertools import chain, islice
 from threading import Lock, get_ident
 from typing import Any, TypeVar
 
+import numpy as np
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from threadpoolctl import ThreadpoolController
 
@@ -27,6 +29,7 @@ from thresher.engine.merging import merged
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 _END: Any = object()
+_WAKING = 1.5e-3  # seconds: handing blocks to a thread that sleeps, and waiting for it, as measured
 
 
 @cache
@@ -78,6 +81,7 @@ class Pool:
 
     def __init__(self, n_jobs: int | None = None) -> None:
         self._given = n_jobs
+        self._spent = np.inf  # seconds that the blocks of the last batch took, one after the other
         self._executors: dict[bool, ThreadPoolExecutor] = {}
 
     def __enter__(self) -> "Pool":
@@ -169,8 +173,25 @@ class Pool:
         return [results[place] for place in range(len(items))]
 
     def summarise(self, method: Any, state: Any, batch: Any) -> Any:
-        """The blocks of a batch, see `thresher.engine.stream.Workers`."""
-        return merged(self.map(method.summariser(state, batch), method.blocks(batch)))
+        """The blocks of a batch, see `thresher.engine.stream.Workers`.
+
+        This thread alone codes them if helpers would take over less than it costs to wake them, by
+        what the batch before took.
+        """
+        work, spent = method.summariser(state, batch), list[float]()
+
+        def timed(block: Any) -> Any:
+            began = time.perf_counter()
+            summary = work(block)
+            spent.append(time.perf_counter() - began)
+            return summary
+
+        blocks = list(method.blocks(batch))
+        taken_over = self._spent * (1 - 1 / self.n_jobs) if blocks else 0.0
+        pays = taken_over >= _WAKING
+        summaries = self.map(timed, blocks) if pays else [timed(block) for block in blocks]
+        self._spent = sum(spent)
+        return merged(summaries)
 
     def stream(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """Yield results in order, a few ahead of the reader; an interrupt loses nothing."""

@@ -130,7 +130,7 @@ class ArraySource:
     def pays_ahead(self) -> bool:
         """Whether batches are so large that it pays to make the next one beside the learning."""
         rows = min(self.batch_size, self.n_samples)
-        return not sparse.issparse(self.X) and rows > rows_per_block(self.X.shape[1])
+        return not sparse.issparse(self.X) and rows > 2 * rows_per_block(self.X.shape[1])
 
     def batches(self, pass_index: int, skip: int) -> Generator[Batch]:
         """Cut the rows into batches; the last may be smaller."""
