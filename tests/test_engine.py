@@ -75,7 +75,7 @@ def test_order_depends_on_seed_and_pass():
 @pytest.mark.parametrize("skip", [0, 2])
 def test_batches_that_are_made_ahead_are_the_same(shuffle, skip):
     rng = np.random.default_rng(0)
-    source = ArraySource(rng.random((700, 600)), 150, shuffle, 3, rng.random(700))
+    source = ArraySource(rng.random((700, 1200)), 150, shuffle, 3, rng.random(700))
     with Pool(2) as pool:
         made = list(Ahead(source, pool).batches(1, skip))
     assert len(made) == 5 - skip
@@ -85,6 +85,29 @@ def test_batches_that_are_made_ahead_are_the_same(shuffle, skip):
         assert "column_range" in vars(batch)  # measured beside, too
         low, high = batch.column_range
         np.testing.assert_array_equal((low, high), (batch.X.min(axis=0), batch.X.max(axis=0)))
+
+
+@pytest.mark.parametrize(("seconds", "n_threads"), [(0.0, 1), (0.005, 2)])
+def test_helpers_are_woken_where_they_save_more_than_that(seconds, n_threads):
+    threads = []
+
+    class Blocks:
+        def summariser(self, state, batch):
+            def code(block):
+                threads.append(threading.get_ident())
+                time.sleep(seconds)
+                return block
+
+            return code
+
+        def blocks(self, batch):
+            return [1, 2, 3, 4]
+
+    with Pool(2) as pool:
+        assert pool.summarise(Blocks(), None, None) == 10
+        threads.clear()  # what a batch takes is known after the first
+        assert pool.summarise(Blocks(), None, None) == 10
+    assert len(set(threads)) == n_threads
 
 
 def test_whoever_stops_early_can_close_what_is_made_ahead():
