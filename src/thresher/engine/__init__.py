@@ -2,6 +2,7 @@
 
 from thresher.engine.ahead import Ahead
 from thresher.engine.alternate import Alternation, alternate
+from thresher.engine.basis import BasisMethod
 from thresher.engine.batch import BatchProblem, ExactAlternation
 from thresher.engine.callbacks import (
     Callback,
@@ -46,6 +47,7 @@ __all__ = [
     "OVERFLOW",
     "Ahead",
     "Alternation",
+    "BasisMethod",
     "BatchADMM",
     "BatchGradient",
     "BatchProblem",

@@ -111,7 +111,8 @@ class OnlineMethod(MethodParts):
         some = batch.every(step)
         X, weight, _ = self.load_dense(some, slice(0, some.n_samples), state.D.dtype)
         values, weights = entries(np.abs(X), weight, some.sample_weight, _MEASURED_ENTRIES)
-        scale = RangeWeight().measure(values, weights) if values.size else 0.0
+        rule = RangeWeight() if first_guess else self.outlier_weight
+        scale = rule.measure(values, weights) if values.size else 0.0
         if first_guess:
             # Residuals come with the first codes; until then λ is what the range suggests.
             guess = RangeWeight().weight(scale, F) / self.outlier_weight.weight(1.0, F)

@@ -42,7 +42,7 @@ class GrowingModel(LearnedModel):
             rng = np.random.default_rng([self._state.seed, 2, self._state.n_steps])
             new: Array = rng.random((int(atoms), F))
         else:
-            new = _rows(atoms, F) / self._state.atom_unit
+            new = _rows(atoms, F, self._nonnegative) / self._state.atom_unit
         region, loss = method.dictionary_regulariser.region, method.loss(1.0)
         state = self._state.grow(
             F, np.zeros((0, F)), _NEW_FEATURE if loss.positive_prediction else 0.0
@@ -82,7 +82,7 @@ class GrowingModel(LearnedModel):
         return self
 
 
-def _rows(atoms: Any, n_features: int) -> Array:
+def _rows(atoms: Any, n_features: int, nonnegative: bool) -> Array:
     """New atoms as an array; refuses what cannot be one."""
     refuse_mask("atoms", atoms)
     try:
@@ -90,9 +90,10 @@ def _rows(atoms: Any, n_features: int) -> Array:
     except (TypeError, ValueError):
         new = np.zeros(0)
     good = new.ndim == 2 and new.shape[1] == n_features and np.isfinite(new).all()
-    if not good or not (new >= 0).all():
+    if not good or (nonnegative and not (new >= 0).all()):
+        kind = "nonnegative rows" if nonnegative else "rows"
         raise ValueError(
-            f"New atoms must be a number of them, or nonnegative rows of {n_features} columns, all "
-            f"finite; got the shape {new.shape}."
+            f"New atoms must be a number of them, or {kind} of {n_features} columns, all finite; "
+            f"got the shape {new.shape}."
         )
     return new

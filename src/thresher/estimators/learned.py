@@ -92,14 +92,16 @@ class LearnedModel(DictionaryModel):
         else:
             init = self._given_init()
             n_components = self.n_components or len(init)
-            if init.shape != (n_components, F) or not np.isfinite(init).all() or (init < 0).any():
+            signed = self._nonnegative and bool((init < 0).any())
+            if init.shape != (n_components, F) or not np.isfinite(init).all() or signed:
+                kind = "nonnegative, finite" if self._nonnegative else "finite"
                 raise ValueError(
-                    f"init must be a nonnegative, finite array of shape ({n_components}, {F}), one "
-                    f"row for each atom; got the shape {init.shape}."
+                    f"init must be a {kind} array of shape ({n_components}, {F}), one row for each "
+                    f"atom; got the shape {init.shape}."
                 )
             if not init.any(axis=1).all():
                 raise ValueError(
-                    "An atom of init is all zero, and would never learn; give it some positive "
+                    "An atom of init is all zero, and would never learn; give it some other "
                     "entries, or leave init out."
                 )
         flags = np.asarray(getattr(self, "frozen_atoms", None))

@@ -43,6 +43,16 @@ def _positive(value: Any) -> str | None:
     return None if is_number(value) and value > 0 else "a positive number"
 
 
+def _positive_or_auto(value: Any) -> str | None:
+    auto = isinstance(value, str) and value == "auto"
+    return None if auto or _positive(value) is None else "a positive number, or 'auto'"
+
+
+def _cardinality(value: Any) -> str | None:
+    good = is_whole(value, 0) or (is_number(value) and 0 <= value < 1)
+    return None if good else "a share of the entries below 1, or a whole number of them"
+
+
 def _not_negative(value: Any) -> str | None:
     return None if is_number(value) and value >= 0 else "a finite number, 0 or more"
 
@@ -97,6 +107,7 @@ def _callbacks(value: Any) -> str | None:
 RULES: dict[str, Rule] = {
     "batch_size": _positive_whole,
     "callbacks": _callbacks,
+    "cardinality": _cardinality,
     "false_alarm_rate": _share,
     "feature_scale": _positive,
     "graph_weight": _not_negative,
@@ -116,6 +127,7 @@ RULES: dict[str, Rule] = {
     "outlier_bound": _bound,
     "radius": _positive,
     "random_state": _seed,
+    "ridge": _positive_or_auto,
     "share": _share,
     "shuffle": _flag,
     "square_weight": _not_negative,

@@ -21,7 +21,7 @@ from thresher.estimators.registry import (
     named_outlier_weight,
     named_scaling,
 )
-from thresher.learning import Forgetting, QuadraticLearner, SurrogateLearner
+from thresher.learning import Forgetting, OutlierWeight, QuadraticLearner, SurrogateLearner
 from thresher.linalg import Array
 from thresher.solvers import AS_PUBLISHED, Solver, name_of
 
@@ -73,7 +73,7 @@ class RobustModel(DictionaryModel):
         """The method that the parameters describe, with the solver's own encoder and step."""
         codes = named_codes(self.code_set, self.code_penalty)
         atoms = named_atoms(self.dictionary_set, self.dictionary_penalty, codes)
-        rule = named_outlier_weight(self.outlier_weight)
+        rule = self._weight_rule()
         return OnlineMethod(
             encoder=solver.encoder_for(rule),
             loss=named_loss(self.outlier_penalty, self.outlier_sign, self.outlier_bound),
@@ -92,6 +92,9 @@ class RobustModel(DictionaryModel):
             own_start="uniform" if solver.published else None,
             strays=solver.strays,
         )
+
+    def _weight_rule(self) -> OutlierWeight:
+        return named_outlier_weight(self.outlier_weight)
 
     def _exact_encoder(self) -> BlockEncoder:
         return AutoEncoder(float(self.tol), self.max_iter)

@@ -43,8 +43,9 @@ from thresher.learning.outlier_weight import (
     weighted_quantile,
 )
 from thresher.learning.projected_gradient import DictionaryGradient
-from thresher.learning.quadratic import QuadraticLearner
+from thresher.learning.quadratic import BasisLearner, QuadraticLearner
 from thresher.learning.ratio import RatioLearner, RatioStatistics
+from thresher.learning.ridge_regression import RidgeRegression
 from thresher.learning.robust_approximation import BufferStatistics, RobustApproximation
 from thresher.learning.running_surrogate import RunningSurrogate, SurrogateLearner
 from thresher.learning.sparsity import keep_largest
@@ -64,6 +65,7 @@ __all__ = [
     "START_ITERATIONS",
     "AlternatingLearner",
     "BatchSums",
+    "BasisLearner",
     "BlockDescent",
     "BufferStatistics",
     "CodedSamples",
@@ -96,6 +98,7 @@ __all__ = [
     "RangeWeight",
     "RatioLearner",
     "RatioStatistics",
+    "RidgeRegression",
     "RefinedLearner",
     "RobustApproximation",
     "RunningSurrogate",

@@ -6,6 +6,8 @@ from thresher.learning.outlier_weight import RangeWeight
 from thresher.linalg import Array
 from thresher.sets import ConvexSet
 
+_SEVERAL = 5.0  # times the median: 3.4 standard deviations of a normal
+
 
 def initial_atoms(
     kind: str,
@@ -50,6 +52,7 @@ def initial_atoms(
         atoms = mean * (0.9 + 0.1 * rng.random((n_components, F))) / np.linalg.norm(mean)
     elif kind == "samples":
         atoms = _spread_samples(n_components, X, weight, sample_weight, rng)
+        atoms = np.abs(atoms) if region.nonnegative else atoms
     else:
         raise ValueError(
             f"init={kind!r} is not known; use 'samples', 'uniform', 'half-normal' or an array."
@@ -103,12 +106,15 @@ def _spread_samples(
     # A glitch far beyond the range of the data would be all that remains of a sample.
     sizes = np.abs(X)
     weights = np.broadcast_to(sample_weight[:, None], X.shape)
-    X = np.clip(X, None, RangeWeight().measure(sizes.ravel(), weights.ravel()))
+    largest = RangeWeight().measure(sizes.ravel(), weights.ravel())
+    if (X < 0).any():  # signed data have gross errors on many entries, or are spread about zero
+        largest = min(largest, _SEVERAL * RangeWeight(0.5).measure(sizes.ravel(), weights.ravel()))
+    X = np.clip(X, -largest, largest)
     order = np.argsort(X @ rng.standard_normal(X.shape[1]), kind="stable")
     cumulated = np.cumsum(sample_weight[order], dtype=np.float64)
     marks = (np.arange(n_components) + rng.random(n_components)) / n_components
     chosen = order[np.searchsorted(cumulated, rng.permutation(marks) * cumulated[-1], side="right")]
-    thinned = np.abs(X[chosen]) * rng.random((n_components, X.shape[1]))
+    thinned = X[chosen] * rng.random((n_components, X.shape[1]))
     # A sample of zeros says nothing about a part; such an atom starts anywhere.
     empty = ~thinned.any(axis=1)
     thinned[empty] = rng.random((int(empty.sum()), X.shape[1]))

@@ -17,6 +17,7 @@ from thresher.solvers.divergences import (
     OLWang,
 )
 from thresher.solvers.l1 import ADMM, BATCH_L1_SOLVERS, OIADMM, ONLINE_L1_SOLVERS
+from thresher.solvers.low_rank import GODEC, ONLINE_PCA, PURSUIT
 from thresher.solvers.manhattan import (
     MANHATTAN_SOLVERS,
     OGM,
@@ -72,12 +73,15 @@ __all__ = [
     "BATCH_DIVERGENCE_SOLVERS",
     "BATCH_L1_SOLVERS",
     "BATCH_ROBUST_SOLVERS",
+    "GODEC",
     "MANHATTAN_SOLVERS",
     "ONLINE_DIVERGENCE_SOLVERS",
     "ONLINE_L1_SOLVERS",
+    "ONLINE_PCA",
     "ONLINE_ROBUST_SOLVERS",
     "ORTHOGONAL_SOLVERS",
     "PUBLISHED",
+    "PURSUIT",
     "SYMMETRIC_SOLVERS",
     "DivergenceSolver",
     "FactorSolver",

@@ -43,7 +43,7 @@ def checks_for(estimator: Any) -> list[Check]:
     """Every check that applies to an estimator, by its methods, parameters and tags.
 
     Any estimator in scikit-learn's manner with ``components_``, `transform`, `inverse_transform`,
-    `score`, `score_samples`, and ``init`` and ``random_state`` as parameters can be checked.
+    `score` and `score_samples` can be checked; ``init`` and ``random_state``, where it has them.
     """
     tags = get_tags(estimator).input_tags
     more: list[tuple[bool, list[Check]]] = [

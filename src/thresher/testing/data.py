@@ -32,6 +32,11 @@ def start(estimator: Any, n_features: int) -> Array:
     return np.asarray(np.random.default_rng(0).random((n_atoms, n_features)))
 
 
+def given_start(estimator: Any, n_features: int) -> dict[str, Any]:
+    """The same as a parameter, for estimators that have a start."""
+    return {"init": start(estimator, n_features)} if takes(estimator, "init") else {}
+
+
 def ready(estimator: Any, **parameters: Any) -> Any:
     """A quiet clone with a seed, few atoms and small batches."""
     model = clone(estimator)

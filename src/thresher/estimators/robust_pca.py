@@ -1,0 +1,137 @@
+"""Robust PCA of a whole matrix: principal component pursuit."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from thresher.engine import Callback, Candidate, OnlineMethod, Plan
+from thresher.estimators.parameters import RULES, check_parameter
+from thresher.estimators.whole_matrix import FINER, Basis, WholeMatrixModel, rounding
+from thresher.learning import PlainAverage
+from thresher.linalg import Array
+from thresher.low_rank import DUAL_PER_PRIMAL, default_weight, pursue
+from thresher.solvers import PURSUIT, Solver
+
+_WHY = "the problem is convex, and this its usual method"
+
+
+class RobustPCA(WholeMatrixModel):
+    r"""Take a matrix apart into low rank and sparse outliers of any size: the convex problem.
+
+    Principal component pursuit,
+
+    .. math:: \min_{L, S} \|L\|_* + \lambda \|S\|_1, \qquad X = L + S,
+
+    finds both exactly where the rank is small, its directions are spread over many entries, and
+    outliers lie anywhere (Candès et al., Theorem 1.1). Entries that are missing (NaN) are left out:
+    matrix completion with outliers. The rank is found, not given. All data are in memory, three
+    times; for streams there is `OnlineRobustPCA`.
+
+    Parameters
+    ----------
+    outlier_weight : "auto" or float
+        λ, a number without a unit; ``auto`` is ``1/√max(n, F)``, and where a share p of the entries
+        was observed ``1/√(p max(n, F))``.
+    tol : float
+        `fit` ends where ``‖X − L − S‖ ≤ tol/1000 ‖X‖`` and the subgradients agree to ``tol/10``;
+        codes of `transform` have a certificate of at most ``tol``.
+    max_iter : int
+        Bound on the decompositions of `fit`, and on the iterations of a code.
+    callbacks, verbose
+        As in `OnlineRobustNMF`.
+
+    Attributes
+    ----------
+    components_ : array of shape (K, F)
+        The right singular vectors of the low-rank part, as long as the root of their singular
+        values, up to one factor. Codes of a sample x minimise ``½‖c‖² + h(x − cD)``, where h is the
+        ℓ1 norm, rounded off at a thousandth of a typical entry: so codes of the samples of `fit`
+        give its low-rank part again, to about a thousandth.
+    outlier_weight_ : float
+        λ in use.
+    history_ : History
+        One row for each decomposition; ``loss`` is the objective per sample, ``certificate`` the
+        larger of both residuals, over what they may be.
+    n_iter_ : int
+        Decompositions.
+
+    References
+    ----------
+    E. J. Candès, X. Li, Y. Ma, J. Wright, "Robust principal component analysis?", Journal of the
+    ACM 58(3), 2011.
+
+    Z. Lin, M. Chen, Y. Ma, "The augmented Lagrange multiplier method for exact recovery of
+    corrupted low-rank matrices", arXiv:1009.5055, 2010.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from thresher import RobustPCA
+    >>> rng = np.random.default_rng(0)
+    >>> clean = rng.standard_normal((100, 3)) @ rng.standard_normal((3, 60))
+    >>> hit = rng.random(clean.shape) < 0.05
+    >>> X = np.where(hit, 100.0, clean)
+    >>> model = RobustPCA(verbose=0).fit(X)
+    >>> model.components_.shape
+    (3, 60)
+    >>> low_rank, outliers, codes = model.separate(X)
+    >>> bool(np.abs(low_rank - clean).max() < 0.05)
+    True
+    """
+
+    _degree = 1
+
+    def __init__(
+        self,
+        *,
+        outlier_weight: Any = "auto",
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        callbacks: Iterable[Callback] | None = None,
+        verbose: int = 1,
+    ) -> None:
+        self.outlier_weight = outlier_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.callbacks = callbacks
+        self.verbose = verbose
+
+    @property
+    def outlier_weight_(self) -> float:
+        """λ in use."""
+        check_is_fitted(self, "components_")
+        return self._state.scale_weight
+
+    def _solver(self) -> Solver:
+        return PURSUIT
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        self._weight((1, 1), None)
+
+    def _weight(self, shape: tuple[int, ...], observed: NDArray[np.bool_] | None) -> float:
+        share = 1.0 if observed is None else max(float(observed.mean()), 1 / observed.size)
+        if isinstance(self.outlier_weight, str) and self.outlier_weight == "auto":
+            return default_weight(shape, share)
+        check_parameter("outlier_weight", self.outlier_weight, RULES["radius"], ", or 'auto'")
+        return float(self.outlier_weight)
+
+    def _plan(self, n_components: int, in_order: bool = True) -> Plan[OnlineMethod]:
+        method = self._parts(n_components, self._solver(), PlainAverage())
+        return Plan((Candidate("pursuit", method, _WHY),))
+
+    def _rounds(
+        self, X: Array, observed: NDArray[np.bool_] | None, seed: int
+    ) -> Iterator[Basis]:
+        weight, least = self._weight(X.shape, observed), rounding(X, observed)
+        tol = max(FINER * self.tol, 10 * float(np.finfo(X.dtype).eps))
+        for step in pursue(X, observed, weight, tol):
+            _, values, right = step.low_rank
+            # With ‖L‖_* as half of the squares of two factors, the cost of a sample on the right
+            # one is ½‖c‖² + λ‖x − cD‖₁; its kink is rounded off, and all is multiplied by least/λ.
+            atoms = np.sqrt(values * X.dtype.type(weight / least))[:, None] * right
+            missed = max(step.primal_residual, step.dual_residual / DUAL_PER_PRIMAL) / tol
+            yield Basis(atoms, least, step.objective, missed, weight)

@@ -1,0 +1,164 @@
+"""How models of whole matrices learn: low rank and outliers of all samples at once, in memory."""
+
+import time
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import islice
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from thresher.engine import (
+    Callback,
+    HistoryRow,
+    Position,
+    ProgressBar,
+    Step,
+    StreamState,
+    begin_callbacks,
+    list_callbacks,
+    told_in_words,
+)
+from thresher.estimators.basis_model import BasisModel
+from thresher.estimators.guard import Attempt, unchanged_if_refused
+from thresher.estimators.inputs import computing_dtype
+from thresher.estimators.learned import LearnedModel
+from thresher.learning import NoiseWeight, OutlierWeight, RangeWeight
+from thresher.linalg import Array, length
+from thresher.streams import Batch
+
+FINER = 1e-3
+"""`fit` ends at this share of ``tol``: 1e-7 by default, as published."""
+
+_ROUNDING = 1e-3  # of a typical entry is no outlier of a new sample; by judgement
+
+
+def rounding(X: Array, observed: NDArray[np.bool_] | None) -> float:
+    """A residual that is small for the matrix, whatever its gross errors; one for zeros."""
+    sizes = np.abs(X if observed is None else X[observed]).ravel()
+    return _ROUNDING * RangeWeight(0.5).measure(sizes, np.ones_like(sizes)) or 1.0
+
+
+class Basis(NamedTuple):
+    """What a round of such a method comes to, in the unit of the computation."""
+
+    atoms: Array
+    threshold: float
+    """From which size on a residual of a sample is an outlier."""
+    objective: float
+    certificate: float
+    """How far the method is from its end: one is there."""
+    weight: float = 0.0
+    """λ of the method, if it has one beside the threshold."""
+
+
+class WholeMatrixModel(BasisModel, LearnedModel):
+    """`fit` on a matrix as a whole; all other verbs code one sample at a time on the basis."""
+
+    callbacks: Iterable[Callback] | None
+
+    init = "auto"
+    n_components: int | None = None
+    n_jobs = None
+    random_state: Any = None
+
+    _degree: int
+    """Of the objective in the data: 2, if it doubles twice where data double."""
+
+    @abstractmethod
+    def _rounds(
+        self, X: Array, observed: NDArray[np.bool_] | None, seed: int
+    ) -> Iterator[Basis]:
+        """The rounds of the method."""
+
+    def _weight_rule(self) -> OutlierWeight:
+        return NoiseWeight(1.0)  # the threshold of a round, as it is
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        return tags
+
+    @told_in_words()
+    def fit(self, X: Any, y: Any = None, entry_weight: Any = None) -> Self:
+        """Take a matrix apart, and keep the basis of its low-rank part.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, F)
+            Samples; NaN marks missing entries.
+        y : ignored
+        entry_weight : array-like of shape (n, F), optional
+            Zero marks missing entries too, one the others.
+        """
+        list_callbacks(self)
+        self._check_parameters()
+        begin_callbacks(self)
+        if sparse.issparse(X):
+            raise TypeError(
+                f"{type(self).__name__} takes no sparse matrix: the low-rank part of all entries is "
+                "dense. Pass X.toarray(), or use OnlineRobustPCA, which expands a batch at a time."
+            )
+        batch = self._batch(self._checked(X, known=False), None, entry_weight)
+        self._check_flags(batch.entry_weight)
+        seed, dtype = self._draw_seed(), computing_dtype(batch.X)
+        chosen = self._planned(1).candidates[0]
+        units = chosen.method.units_for(batch, batch.X.shape[1], dtype)
+        nothing = np.zeros((1, batch.X.shape[1]), dtype=dtype)
+        empty = chosen.method.learner.empty(1, batch.X.shape[1])
+        state = StreamState(nothing, nothing, empty, seed, method=chosen.name, **units)
+        state = state.having_seen(batch)
+        samples, weight, _ = chosen.method.in_unit_of(state).load_dense(
+            batch, slice(0, batch.n_samples), dtype
+        )
+        observed = None if weight is None else weight > 0
+        with unchanged_if_refused(self) as attempt:
+            self._learn_features(X)
+            self._forget_everything()
+            self._adopt(state, Position())
+            self._run(self._rounds(samples, observed, seed), len(samples), attempt)
+        return self
+
+    def _run(self, rounds: Iterator[Basis], n_samples: int, attempt: Attempt) -> None:
+        """Round by round; the model is whole after each."""
+        started, callbacks = time.perf_counter(), list(self.callbacks or ())
+        label = f"{type(self).__name__}: rounds"
+        with ProgressBar(label, self.max_iter, self.verbose > 0) as bar:
+            for number, found in enumerate(islice(rounds, self.max_iter), 1):
+                self._seconds = time.perf_counter() - started
+                row = self._record(found, n_samples)
+                bar.update(number, f"objective {row.loss:.4g}")
+                if attempt.stops(callbacks, Step(row, self.components_, self)):
+                    break
+
+    def _record(self, found: Basis, n_samples: int) -> HistoryRow:
+        before = self._state
+        atoms = np.ascontiguousarray(found.atoms, dtype=before.D.dtype)
+        same = atoms.shape == before.D.shape and length(atoms) > 0
+        change = length(atoms - before.D) / length(atoms) if same else 1.0
+        state = replace(
+            before,
+            D=atoms,
+            average=atoms,
+            statistics=self._planned(1).common.learner.empty(*atoms.shape),
+            scale=found.threshold,
+            scale_weight=found.weight,
+            n_samples=before.n_samples + n_samples,
+            n_steps=before.n_steps + 1,
+        )
+        loss = found.objective / n_samples * state.unit**self._degree
+        row = HistoryRow(state.n_samples, self._seconds, loss, found.certificate, change)
+        self.history_.append(row)
+        self._adopt(state, self._position)
+        return row
+
+    @staticmethod
+    def _check_flags(entry_weight: Array | None) -> None:
+        if entry_weight is not None and not np.isin(entry_weight, (0, 1)).all():
+            raise ValueError(
+                "A whole matrix is taken apart entry by entry: entry_weight must be 0 (missing) or "
+                "1."
+            )
