@@ -36,7 +36,7 @@ class GoDec(WholeMatrixModel):
     cardinality : int or float
         How many entries of the matrix are outliers, or which share of those that were observed.
     tol : float
-        `fit` ends where a round takes less than ``tol/1000`` of the squares of the data from the
+        `fit` ends where a round takes less than ``tol/100`` of the squares of the data from the
         error; codes of `transform` have a certificate of at most ``tol``.
     max_iter : int
         Bound on the rounds of `fit`, and on the iterations of a code.
@@ -104,9 +104,7 @@ class GoDec(WholeMatrixModel):
         method = self._parts(n_components, self._solver(), PlainAverage())
         return Plan((Candidate("godec", method, _WHY),))
 
-    def _rounds(
-        self, X: Array, observed: NDArray[np.bool_] | None, seed: int
-    ) -> Iterator[Basis]:
+    def _rounds(self, X: Array, observed: NDArray[np.bool_] | None, seed: int) -> Iterator[Basis]:
         n_observed = X.size if observed is None else int(np.count_nonzero(observed))
         given = self.cardinality
         count = round(given * n_observed) if isinstance(given, float) else int(given)

@@ -36,8 +36,8 @@ class RobustPCA(WholeMatrixModel):
         λ, a number without a unit; ``auto`` is ``1/√max(n, F)``, and where a share p of the entries
         was observed ``1/√(p max(n, F))``.
     tol : float
-        `fit` ends where ``‖X − L − S‖ ≤ tol/1000 ‖X‖`` and the subgradients agree to ``tol/10``;
-        codes of `transform` have a certificate of at most ``tol``.
+        `fit` ends where ``‖X − L − S‖ ≤ tol/100 ‖X‖`` and the subgradients of both norms agree to
+        ``tol``; codes of `transform` have a certificate of at most ``tol``.
     max_iter : int
         Bound on the decompositions of `fit`, and on the iterations of a code.
     callbacks, verbose
@@ -123,9 +123,7 @@ class RobustPCA(WholeMatrixModel):
         method = self._parts(n_components, self._solver(), PlainAverage())
         return Plan((Candidate("pursuit", method, _WHY),))
 
-    def _rounds(
-        self, X: Array, observed: NDArray[np.bool_] | None, seed: int
-    ) -> Iterator[Basis]:
+    def _rounds(self, X: Array, observed: NDArray[np.bool_] | None, seed: int) -> Iterator[Basis]:
         weight, least = self._weight(X.shape, observed), rounding(X, observed)
         tol = max(FINER * self.tol, 10 * float(np.finfo(X.dtype).eps))
         for step in pursue(X, observed, weight, tol):

@@ -28,10 +28,9 @@ from thresher.estimators.inputs import computing_dtype
 from thresher.estimators.learned import LearnedModel
 from thresher.learning import NoiseWeight, OutlierWeight, RangeWeight
 from thresher.linalg import Array, length
-from thresher.streams import Batch
 
-FINER = 1e-3
-"""`fit` ends at this share of ``tol``: 1e-7 by default, as published."""
+FINER = 1e-2
+"""`fit` ends at this share of ``tol``: its residuals are relative to all data."""
 
 _ROUNDING = 1e-3  # of a typical entry is no outlier of a new sample; by judgement
 
@@ -69,9 +68,7 @@ class WholeMatrixModel(BasisModel, LearnedModel):
     """Of the objective in the data: 2, if it doubles twice where data double."""
 
     @abstractmethod
-    def _rounds(
-        self, X: Array, observed: NDArray[np.bool_] | None, seed: int
-    ) -> Iterator[Basis]:
+    def _rounds(self, X: Array, observed: NDArray[np.bool_] | None, seed: int) -> Iterator[Basis]:
         """The rounds of the method."""
 
     def _weight_rule(self) -> OutlierWeight:
@@ -99,8 +96,8 @@ class WholeMatrixModel(BasisModel, LearnedModel):
         begin_callbacks(self)
         if sparse.issparse(X):
             raise TypeError(
-                f"{type(self).__name__} takes no sparse matrix: the low-rank part of all entries is "
-                "dense. Pass X.toarray(), or use OnlineRobustPCA, which expands a batch at a time."
+                f"{type(self).__name__} takes no sparse matrix: its low-rank part would be dense. "
+                "Pass X.toarray(), or use OnlineRobustPCA, which expands a batch at a time."
             )
         batch = self._batch(self._checked(X, known=False), None, entry_weight)
         self._check_flags(batch.entry_weight)

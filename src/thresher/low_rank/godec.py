@@ -2,7 +2,8 @@ r"""GoDec: a matrix as low rank, a number of outliers, and noise.
 
 .. math:: \min_{L, S} \|X - L - S\|_F^2, \qquad \mathrm{rank}\,L \le K,\; \mathrm{card}\,S \le k
 
-T. Zhou, D. Tao, "GoDec: randomized low-rank & sparse matrix decomposition in noisy case", ICML 2011.
+T. Zhou, D. Tao, "GoDec: randomized low-rank & sparse matrix decomposition in noisy case", ICML
+2011.
 """
 
 from collections.abc import Iterator

@@ -38,8 +38,8 @@ class PursuitStep(NamedTuple):
     """``μ‖S − S_before‖/‖Y‖``."""
 
 
-def default_weight(shape: tuple[int, int], observed: float = 1.0) -> float:
-    """``λ = 1/√max(n, F)``; where a share of the entries is observed, of that many (Theorem 1.2)."""
+def default_weight(shape: tuple[int, ...], observed: float = 1.0) -> float:
+    """``λ = 1/√max(n, F)``; of a share of the entries, ``1/√(share·max(n, F))`` (Theorem 1.2)."""
     return float(1 / np.sqrt(observed * max(shape)))
 
 
