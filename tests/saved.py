@@ -10,6 +10,7 @@ import thresher
 from thresher import (
     BatchNMF,
     FaceRecognizer,
+    GoDec,
     ImageSegmenter,
     L1Dictionary,
     ManhattanNMF,
@@ -18,7 +19,9 @@ from thresher import (
     OnlineNMF,
     OnlineOrthogonalDictionary,
     OnlineRobustNMF,
+    OnlineRobustPCA,
     RobustNMF,
+    RobustPCA,
     SymmetricManhattanNMF,
     TopicModel,
     load,
@@ -54,6 +57,9 @@ def _similarities():
 MAKERS = {
     "OnlineRobustNMF": lambda: OnlineRobustNMF(3, **STREAM).fit(samples()),
     "RobustNMF": lambda: RobustNMF(3, **BATCH).fit(samples()),
+    "OnlineRobustPCA": lambda: OnlineRobustPCA(3, **STREAM).fit(samples()),
+    "RobustPCA": lambda: RobustPCA(tol=1e-2, verbose=0).fit(samples()),
+    "GoDec": lambda: GoDec(3, **BATCH).fit(samples()),
     "OnlineNMF": lambda: OnlineNMF(3, divergence="kl", **STREAM).fit(samples()),
     "BatchNMF": lambda: BatchNMF(3, divergence="is", **BATCH).fit(samples() + 0.1),
     "OnlineL1Dictionary": lambda: OnlineL1Dictionary(3, **STREAM).fit(samples()),

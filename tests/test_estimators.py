@@ -6,13 +6,16 @@ import pytest
 from thresher.datasets import make_outlier_stream
 from thresher.estimators import (
     BatchNMF,
+    GoDec,
     L1Dictionary,
     ManhattanNMF,
     OnlineL1Dictionary,
     OnlineNMF,
     OnlineOrthogonalDictionary,
     OnlineRobustNMF,
+    OnlineRobustPCA,
     RobustNMF,
+    RobustPCA,
     load,
     save,
 )
@@ -39,6 +42,9 @@ ESTIMATORS = [
     ManhattanNMF(solver="ogm"),
     OnlineL1Dictionary(),
     L1Dictionary(max_iter=10),
+    OnlineRobustPCA(),
+    RobustPCA(max_iter=30),
+    GoDec(),
 ]
 
 

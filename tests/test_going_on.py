@@ -11,12 +11,15 @@ from saved import BATCH, QUIET, STREAM, samples
 from thresher import (
     BatchNMF,
     Checkpoint,
+    GoDec,
     ManhattanNMF,
     OnlineL1Dictionary,
     OnlineNMF,
     OnlineOrthogonalDictionary,
     OnlineRobustNMF,
+    OnlineRobustPCA,
     RobustNMF,
+    RobustPCA,
     StopAfter,
     SymmetricManhattanNMF,
     load,
@@ -157,6 +160,9 @@ def models():
         (BatchNMF(3, **BATCH), X),
         (ManhattanNMF(3, **BATCH), X),
         (SymmetricManhattanNMF(3, **BATCH), X @ X.T),
+        (OnlineRobustPCA(3, **STREAM), X),
+        (RobustPCA(verbose=0, tol=1e-2), X),
+        (GoDec(3, **BATCH), X),
     ]
 
 

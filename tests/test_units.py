@@ -8,13 +8,16 @@ from parts import GROUPS, MATRIX_PENALTIES, MATRIX_SETS, PENALTIES, SETS, WIDTH
 from thresher.engine import History
 from thresher.estimators import (
     BatchNMF,
+    GoDec,
     L1Dictionary,
     ManhattanNMF,
     OnlineL1Dictionary,
     OnlineNMF,
     OnlineOrthogonalDictionary,
     OnlineRobustNMF,
+    OnlineRobustPCA,
     RobustNMF,
+    RobustPCA,
     SymmetricManhattanNMF,
     load,
     save,
@@ -119,6 +122,9 @@ MODELS = [
     ManhattanNMF(max_iter=20),
     OnlineOrthogonalDictionary(),
     OnlineOrthogonalDictionary(whiten=True),
+    OnlineRobustPCA(),
+    RobustPCA(),
+    GoDec(),
 ]
 SCALES = {
     np.float64: (1e-30, 1e30),
@@ -344,6 +350,9 @@ def _assert_same(model, before):
         L1Dictionary(max_iter=5),
         ManhattanNMF(max_iter=10),
         OnlineOrthogonalDictionary(),
+        OnlineRobustPCA(),
+        RobustPCA(max_iter=10),
+        GoDec(),
     ],
     ids=str,
 )

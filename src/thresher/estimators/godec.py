@@ -76,8 +76,6 @@ class GoDec(WholeMatrixModel):
     True
     """
 
-    _degree = 2
-
     def __init__(
         self,
         n_components: int | None = None,

@@ -53,8 +53,8 @@ class RobustPCA(WholeMatrixModel):
     outlier_weight_ : float
         λ in use.
     history_ : History
-        One row for each decomposition; ``loss`` is the objective per sample, ``certificate`` the
-        larger of both residuals, over what they may be.
+        One row for each decomposition; ``loss`` is the objective per sample, in the scale of
+        `score`, ``certificate`` the larger of both residuals, over what they may be.
     n_iter_ : int
         Decompositions.
 
@@ -81,8 +81,6 @@ class RobustPCA(WholeMatrixModel):
     >>> bool(np.abs(low_rank - clean).max() < 0.05)
     True
     """
-
-    _degree = 1
 
     def __init__(
         self,
@@ -131,5 +129,6 @@ class RobustPCA(WholeMatrixModel):
             # With ‖L‖_* as half of the squares of two factors, the cost of a sample on the right
             # one is ½‖c‖² + λ‖x − cD‖₁; its kink is rounded off, and all is multiplied by least/λ.
             atoms = np.sqrt(values * X.dtype.type(weight / least))[:, None] * right
+            atoms = atoms if len(atoms) else np.zeros_like(X[:1])  # of no use, but a dictionary
             missed = max(step.primal_residual, step.dual_residual / DUAL_PER_PRIMAL) / tol
-            yield Basis(atoms, least, step.objective, missed, weight)
+            yield Basis(atoms, least, step.objective * least / weight, missed, weight)

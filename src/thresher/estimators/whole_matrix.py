@@ -64,9 +64,6 @@ class WholeMatrixModel(BasisModel, LearnedModel):
     n_jobs = None
     random_state: Any = None
 
-    _degree: int
-    """Of the objective in the data: 2, if it doubles twice where data double."""
-
     @abstractmethod
     def _rounds(self, X: Array, observed: NDArray[np.bool_] | None, seed: int) -> Iterator[Basis]:
         """The rounds of the method."""
@@ -146,7 +143,7 @@ class WholeMatrixModel(BasisModel, LearnedModel):
             n_samples=before.n_samples + n_samples,
             n_steps=before.n_steps + 1,
         )
-        loss = found.objective / n_samples * state.unit**self._degree
+        loss = found.objective / n_samples * state.loss_unit
         row = HistoryRow(state.n_samples, self._seconds, loss, found.certificate, change)
         self.history_.append(row)
         self._adopt(state, self._position)
