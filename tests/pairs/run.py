@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from pairs import checks, orthogonal, symmetric
+from pairs import basis, checks, orthogonal, symmetric
 from pairs.case import Trial
 from pairs.covering import Case, Cover
 from pairs.slots import labels
 
 _OF_THEIR_OWN: dict[str, Callable[[Trial, Any], str]] = {
+    **dict.fromkeys(("GoDec", "OnlineRobustPCA", "RobustPCA"), basis.check),
     "OnlineOrthogonalDictionary": orthogonal.check,
     "SymmetricManhattanNMF": symmetric.check,
 }

@@ -8,11 +8,16 @@ from thresher.engine import BasisMethod, Callback, Candidate, OnlineMethod, Plan
 from thresher.estimators.basis_model import BasisModel
 from thresher.estimators.growing import GrowingModel
 from thresher.estimators.online import OnlineModel
-from thresher.estimators.registry import AVERAGING_SHUFFLED, FORGETTING_SHUFFLED, named_forgetting
-from thresher.learning import BasisLearner, OutlierWeight, RangeWeight
+from thresher.estimators.registry import (
+    AVERAGING_SHUFFLED,
+    FORGETTING_SHUFFLED,
+    named_forgetting,
+    named_ridge,
+    named_signed_weight,
+)
+from thresher.learning import BasisLearner, OutlierWeight
 from thresher.solvers import ONLINE_PCA, Solver
 
-_TYPICAL = 0.5  # the median: signed data have gross errors of any size, on many entries
 _WHY = "without signs and sets the best basis is a ridge regression on the codes"
 
 
@@ -118,11 +123,9 @@ class OnlineRobustPCA(BasisModel, GrowingModel, OnlineModel):
         parts = {part.name: getattr(method, part.name) for part in fields(method)}
         # A direction that nobody uses was found to be none, and is not given another start.
         parts |= {"learner": BasisLearner(solver.step, sharp=True), "revive": False}
-        return Plan((Candidate("basis", BasisMethod(**parts, ridge=self._ridge()), _WHY),))
+        return Plan(
+            (Candidate("basis", BasisMethod(**parts, ridge=named_ridge(self.ridge)), _WHY),)
+        )
 
     def _weight_rule(self) -> OutlierWeight:
-        typical = isinstance(self.outlier_weight, str) and self.outlier_weight == "auto"
-        return RangeWeight(_TYPICAL) if typical else super()._weight_rule()
-
-    def _ridge(self) -> float | None:
-        return None if isinstance(self.ridge, str) else float(self.ridge)
+        return named_signed_weight(self.outlier_weight)

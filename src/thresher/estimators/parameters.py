@@ -43,11 +43,6 @@ def _positive(value: Any) -> str | None:
     return None if is_number(value) and value > 0 else "a positive number"
 
 
-def _positive_or_auto(value: Any) -> str | None:
-    auto = isinstance(value, str) and value == "auto"
-    return None if auto or _positive(value) is None else "a positive number, or 'auto'"
-
-
 def _cardinality(value: Any) -> str | None:
     good = is_whole(value, 0) or (is_number(value) and 0 <= value < 1)
     return None if good else "a share of the entries below 1, or a whole number of them"
@@ -127,7 +122,6 @@ RULES: dict[str, Rule] = {
     "outlier_bound": _bound,
     "radius": _positive,
     "random_state": _seed,
-    "ridge": _positive_or_auto,
     "share": _share,
     "shuffle": _flag,
     "square_weight": _not_negative,

@@ -310,6 +310,20 @@ def named_outlier_weight(value: Any) -> OutlierWeight:
     )
 
 
+def named_signed_weight(value: Any) -> OutlierWeight:
+    """The same for signed data, of which many may be gross errors: ``auto`` is from the median."""
+    return RangeWeight(0.5) if value == "auto" else named_outlier_weight(value)
+
+
+def named_positive(name: str, value: Any, usual: float | None) -> float | None:
+    """Take a positive number, or ``auto``, which is the usual one."""
+    if isinstance(value, str) and value == "auto":
+        return usual
+    if is_number(value) and value > 0:
+        return float(value)
+    raise ValueError(f"{name}={value!r} must be a positive number, or 'auto'.")
+
+
 def named_loss(penalty: Any, sign: str, bound: float | None) -> Callable[[float], Loss]:
     """How the loss follows from λ: the envelope of ``λ·penalty`` on the outliers' box."""
     if isinstance(penalty, str) and penalty in OUTLIER_PENALTIES:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from thresher.linalg import Array, length
 from thresher.low_rank.partial_svd import Decomposition, PartialSVD
-from thresher.penalties import soft_threshold
+from thresher.penalties.elastic_net import soft_threshold
 
 _FIRST_PENALTY = 1.25  # μ₀‖X‖₂, and
 _GROWTH = 1.5  # ρ, as in the code of Lin, Chen and Ma

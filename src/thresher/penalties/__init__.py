@@ -2,7 +2,7 @@
 
 from thresher.penalties.base import Penalty
 from thresher.penalties.constrained import Constrained
-from thresher.penalties.elastic_net import L1, ElasticNet, Tikhonov, soft_threshold
+from thresher.penalties.elastic_net import L1, ElasticNet, Tikhonov
 from thresher.penalties.form import Form
 from thresher.penalties.group import GroupLasso, GroupNorm, SparseGroupLasso
 
@@ -16,5 +16,4 @@ __all__ = [
     "Penalty",
     "SparseGroupLasso",
     "Tikhonov",
-    "soft_threshold",
 ]
