@@ -12,7 +12,7 @@ from thresher.estimators.registry import (
     AVERAGING_SHUFFLED,
     FORGETTING_SHUFFLED,
     named_forgetting,
-    named_ridge,
+    named_positive,
     named_signed_weight,
 )
 from thresher.learning import BasisLearner, OutlierWeight
@@ -123,9 +123,8 @@ class OnlineRobustPCA(BasisModel, GrowingModel, OnlineModel):
         parts = {part.name: getattr(method, part.name) for part in fields(method)}
         # A direction that nobody uses was found to be none, and is not given another start.
         parts |= {"learner": BasisLearner(solver.step, sharp=True), "revive": False}
-        return Plan(
-            (Candidate("basis", BasisMethod(**parts, ridge=named_ridge(self.ridge)), _WHY),)
-        )
+        basis = BasisMethod(**parts, ridge=named_positive("ridge", self.ridge, None))
+        return Plan((Candidate("basis", basis, _WHY),))
 
     def _weight_rule(self) -> OutlierWeight:
         return named_signed_weight(self.outlier_weight)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from thresher.engine import Callback, Candidate, OnlineMethod, Plan
-from thresher.estimators.registry import named_pursuit_weight
+from thresher.estimators.registry import named_positive
 from thresher.estimators.whole_matrix import FINER, Basis, WholeMatrixModel, rounding
 from thresher.learning import PlainAverage
 from thresher.linalg import Array
@@ -112,7 +112,8 @@ class RobustPCA(WholeMatrixModel):
 
     def _weight(self, shape: tuple[int, ...], observed: NDArray[np.bool_] | None) -> float:
         share = 1.0 if observed is None else max(float(observed.mean()), 1 / observed.size)
-        return named_pursuit_weight(self.outlier_weight, default_weight(shape, share))
+        usual = default_weight(shape, share)
+        return named_positive("outlier_weight", self.outlier_weight, usual) or usual
 
     def _plan(self, n_components: int, in_order: bool = True) -> Plan[OnlineMethod]:
         method = self._parts(n_components, self._solver(), PlainAverage())
