@@ -130,6 +130,15 @@ def test_missing_entries_are_completed_among_outliers():
         assert error(filled[hidden], low_rank[hidden]) < most, model
 
 
+@pytest.mark.parametrize(("dtype", "most"), [(np.float64, 1e-5), (np.float32, 1e-2)])
+def test_separation_of_the_fitted_samples_recovers_the_truth(dtype, most):
+    low_rank, outliers, _ = planted(120, 80, 4, 0.08, size=5.0)
+    X = (low_rank + outliers).astype(dtype)
+    model = RobustPCA(verbose=0).fit(X)
+    assert model.n_iter_ < 200  # it ended by its tolerance
+    assert error(model.separate(X).low_rank, low_rank) < most
+
+
 def test_new_samples_lie_in_the_subspace_that_was_found():
     low_rank, outliers, _ = planted(300, 100, 4)
     model = RobustPCA(verbose=0).fit((low_rank + outliers)[:200])

@@ -47,8 +47,8 @@ class GoDec(WholeMatrixModel):
     ----------
     components_ : array of shape (K, F)
         The right singular vectors of the low-rank part, as long as samples spread in their
-        direction, over a thousandth of a typical entry: so codes, at ``½‖c‖²``, are those of least
-        squares but where entries are missing and directions are many.
+        direction, over 5e-7 of a typical entry (2e-3 in float32): so codes, at ``½‖c‖²``, are those
+        of least squares but where entries are missing and directions are many.
     outlier_weight_ : float
         The least outlier of the matrix. New samples have no count of outliers: in their codes
         residuals beyond this are taken as outliers, in the Huber loss.

@@ -15,6 +15,7 @@ from thresher.linalg import Array
 from thresher.low_rank import DUAL_PER_PRIMAL, default_weight, pursue
 from thresher.solvers import PURSUIT, Solver
 
+_LEAST_TOL = 100  # roundings: in single precision the subgradients come no nearer, as measured
 _WHY = "the problem is convex, and this its usual method"
 
 
@@ -48,8 +49,8 @@ class RobustPCA(WholeMatrixModel):
     components_ : array of shape (K, F)
         The right singular vectors of the low-rank part, as long as the root of their singular
         values, up to one factor. Codes of a sample x minimise ``½‖c‖² + h(x − cD)``, where h is the
-        ℓ1 norm, rounded off at a thousandth of a typical entry: so codes of the samples of `fit`
-        give its low-rank part again, to about a thousandth.
+        ℓ1 norm, its kink rounded off at 5e-7 of a typical entry (2e-3 in float32): so codes of the
+        samples of `fit` give its low-rank part again, to about that.
     outlier_weight_ : float
         λ in use.
     history_ : History
@@ -121,7 +122,7 @@ class RobustPCA(WholeMatrixModel):
 
     def _rounds(self, X: Array, observed: NDArray[np.bool_] | None, seed: int) -> Iterator[Basis]:
         weight, least = self._weight(X.shape, observed), rounding(X, observed)
-        tol = max(FINER * self.tol, 10 * float(np.finfo(X.dtype).eps))
+        tol = max(FINER * self.tol, _LEAST_TOL * float(np.finfo(X.dtype).eps))
         for step in pursue(X, observed, weight, tol):
             _, values, right = step.low_rank
             # With ‖L‖_* as half of the squares of two factors, the cost of a sample on the right
