@@ -7,13 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.engine import Callback, Candidate, OnlineMethod, Plan
-from thresher.estimators.whole_matrix import FINER, Basis, WholeMatrixModel, rounding
+from thresher.estimators.whole_matrix import FINER, Basis, WholeMatrixModel, typical
 from thresher.learning import PlainAverage
 from thresher.linalg import Array
 from thresher.low_rank import godec
 from thresher.solvers import GODEC, Solver
 
 _WHY = "both parts have their best value in closed form, given the other"
+_NOISE = 1e-3  # of a typical entry: what a direction may add where nothing speaks for it
 _BEYOND = 1e3  # times the largest entry: no residual is an outlier there
 
 
@@ -47,8 +48,8 @@ class GoDec(WholeMatrixModel):
     ----------
     components_ : array of shape (K, F)
         The right singular vectors of the low-rank part, as long as samples spread in their
-        direction, over 5e-7 of a typical entry (2e-3 in float32): so codes, at ``½‖c‖²``, are those
-        of least squares but where entries are missing and directions are many.
+        direction, over a thousandth of a typical entry: so codes, at ``½‖c‖²``, are those of least
+        squares but where entries are missing and directions are many.
     outlier_weight_ : float
         The least outlier of the matrix. New samples have no count of outliers: in their codes
         residuals beyond this are taken as outliers, in the Huber loss.
@@ -107,7 +108,8 @@ class GoDec(WholeMatrixModel):
         given = self.cardinality
         count = round(given * n_observed) if isinstance(given, float) else int(given)
         count, tol = min(count, n_observed), FINER * self.tol
-        least, most = rounding(X, observed), _BEYOND * float(np.abs(X).max())
+        least = _NOISE * typical(X, observed)
+        most = _BEYOND * float(np.abs(X).max())
         rank, rng = self.n_components or 10, np.random.default_rng([seed, 0])
         last, allowed = np.inf, tol * float(np.vdot(X, X)) or 1.0
         for step in godec(X, observed, rank, count, tol, rng):

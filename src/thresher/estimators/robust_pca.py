@@ -9,12 +9,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from thresher.engine import Callback, Candidate, OnlineMethod, Plan
 from thresher.estimators.registry import named_positive
-from thresher.estimators.whole_matrix import FINER, Basis, WholeMatrixModel, rounding
+from thresher.estimators.whole_matrix import FINER, Basis, WholeMatrixModel, typical
 from thresher.learning import PlainAverage
 from thresher.linalg import Array
 from thresher.low_rank import DUAL_PER_PRIMAL, default_weight, pursue
 from thresher.solvers import PURSUIT, Solver
 
+_ROUNDING = 0.4  # the kink is rounded off at ε^0.4 of a typical entry: 5e-7, 2e-3; by judgement
 _LEAST_TOL = 100  # roundings: in single precision the subgradients come no nearer, as measured
 _WHY = "the problem is convex, and this its usual method"
 
@@ -121,7 +122,8 @@ class RobustPCA(WholeMatrixModel):
         return Plan((Candidate("pursuit", method, _WHY),))
 
     def _rounds(self, X: Array, observed: NDArray[np.bool_] | None, seed: int) -> Iterator[Basis]:
-        weight, least = self._weight(X.shape, observed), rounding(X, observed)
+        weight = self._weight(X.shape, observed)
+        least = float(np.finfo(X.dtype).eps) ** _ROUNDING * typical(X, observed)
         tol = max(FINER * self.tol, _LEAST_TOL * float(np.finfo(X.dtype).eps))
         for step in pursue(X, observed, weight, tol):
             _, values, right = step.low_rank

@@ -32,14 +32,11 @@ from thresher.linalg import Array, length
 FINER = 1e-2
 """`fit` ends at this share of ``tol``: its residuals are relative to all data."""
 
-_ROUNDING = 0.4  # residuals of ε^0.4 of a typical entry are none: 5e-7, or 2e-3; by judgement
 
-
-def rounding(X: Array, observed: NDArray[np.bool_] | None) -> float:
-    """A residual that is small for the matrix, whatever its gross errors; one for zeros."""
+def typical(X: Array, observed: NDArray[np.bool_] | None) -> float:
+    """The size of a typical entry of a matrix, whatever its gross errors; one for zeros."""
     sizes = np.abs(X if observed is None else X[observed]).ravel()
-    share = float(np.finfo(X.dtype).eps) ** _ROUNDING
-    return share * RangeWeight(0.5).measure(sizes, np.ones_like(sizes)) or 1.0
+    return RangeWeight(0.5).measure(sizes, np.ones_like(sizes)) or 1.0
 
 
 class Basis(NamedTuple):
