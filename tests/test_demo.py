@@ -58,7 +58,7 @@ def test_interruption_is_told_in_a_line(tmp_path: Path, monkeypatch: pytest.Monk
     def interrupted(*args: object, **kwargs: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("thresher.cli.demo.run_demo", interrupted)
+    monkeypatch.setattr("thresher.tasks.demo.run.run_demo", interrupted)
     done = CliRunner().invoke(app, ["demo", "--out", str(tmp_path)])
     assert done.exit_code == 130
     assert "Interrupted" in done.output
