@@ -92,7 +92,7 @@ _add(
     "thresher segment photo.png parts.png --n-segments 4 --report parts.html",
     of="ImageSegmenter",
 )
-app.command("fit", rich_help_panel=_MODELS)(fitting.function_for(fitting.USUAL))
+app.command("fit", rich_help_panel=_MODELS)(fitting.function_for())
 _add(
     transform,
     _MODELS,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -92,15 +93,16 @@ def _learned(talk: Talk, learner: Any, source: Any) -> Any:
 
     limit = f"{MOST >> 20} MB"
     live = source.reader.live
-    parts, rest = ([], iter(source)) if live else held(source, lambda part: _bytes(part))
-    if not live and not parts:
-        raise ValueError("There are no samples; give at least one row.")
-    whole = None
+    parts, rest = ([], iter(source)) if live else held(source, _bytes)
+    whole: Any = None
     if parts:
-        join = sparse.vstack if sparse.issparse(parts[0]) else np.concatenate
-        whole = join(parts)
+        whole = (sparse.vstack if sparse.issparse(parts[0]) else np.concatenate)(parts)
+    elif not live:
+        raise ValueError("There are no samples; give at least one row.")
     if rest is None:
-        talk.choose("read", f"{whole.shape[0]:,} samples", f"into memory, as they are below {limit}")
+        talk.choose(
+            "read", f"{whole.shape[0]:,} samples", f"into memory, as they are below {limit}"
+        )
         learner.fit(whole)
         if source.names is not None:  # as a fit on the source would have it
             learner.feature_names_in_ = np.array(source.names, dtype=object)
@@ -111,13 +113,8 @@ def _learned(talk: Talk, learner: Any, source: Any) -> Any:
             f"{limit}; use one of {', '.join(name for name in ESTIMATORS if 'Online' in name)}."
         )
     talk.choose("read", "as a stream", f"it is live, or larger than {limit}, and is read once")
-    learner.fit(_chained(parts, rest) if source.reader.once else source)
+    learner.fit(chain(parts, rest) if source.reader.once else source)
     return whole
-
-
-def _chained(parts: list[Any], rest: Any) -> Any:
-    yield from parts
-    yield from rest
 
 
 def _bytes(part: Any) -> int:
@@ -127,8 +124,8 @@ def _bytes(part: Any) -> int:
 # --------------------------------------------------- options that depend on the estimator
 
 
-def function_for(estimator: str) -> Callable[..., None]:
-    """The command for typer, with the parameters of an estimator."""
+def function_for(estimator: str | None = None) -> Callable[..., None]:
+    """The command for typer, with the parameters of an estimator if it is to be run."""
     return framed(
         fit,
         "thresher sample table",

@@ -1,4 +1,4 @@
-"""What all commands share: ``--json``, ``--debug``, exit codes, errors in a sentence, an example."""
+"""What all commands share: ``--json``, ``--debug``, exit codes, errors in a sentence, examples."""
 
 from __future__ import annotations
 
@@ -53,9 +53,7 @@ _COMMON = [
         "debug",
         Parameter.KEYWORD_ONLY,
         default=False,
-        annotation=Annotated[
-            bool, typer.Option("--debug", help="Show where an error came from.")
-        ],
+        annotation=Annotated[bool, typer.Option("--debug", help="Show where an error came from.")],
     ),
 ]
 
@@ -163,7 +161,7 @@ def _signature(work: Callable[..., None]) -> Iterator[Parameter]:
 
 
 def _with_examples(text: str | None, examples: tuple[str, ...]) -> str:
-    """The docstring, and examples that no line is wrapped in (typer's mark for that is \\b)."""
+    """The docstring, and examples whose lines typer leaves as they are, for the mark before."""
     lines = "\n".join(f"  {line}" for line in examples)
     return f"{inspect.cleandoc(text or '')}\n\n\b\nExample:\n{lines}"
 

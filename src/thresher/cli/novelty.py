@@ -26,7 +26,9 @@ def novelty(
     text: TextField = None,
     size: Annotated[
         int | None,
-        typer.Option(help="Documents in a step; by default chosen, by date if there is one.", min=1),
+        typer.Option(
+            help="Documents in a step; by default chosen, by date if there is one.", min=1
+        ),
     ] = None,
     date_field: Annotated[
         str | None, typer.Option(help="The field of the date; then steps are days, weeks, months.")

@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from inspect import Parameter
 from pathlib import Path
 from typing import Annotated, Any
@@ -107,7 +108,7 @@ def spoken(text: Any) -> Any:
 
 
 def _option(parameter: ClassParameter, panel: str) -> Parameter:
-    kind = _KINDS.get(parameter.kind)
+    kind: Any = _KINDS.get(parameter.kind)
     about: dict[str, Any] = {"help": parameter.text, "rich_help_panel": panel}
     if parameter.words:
         about["autocompletion"] = lambda incomplete: [
@@ -119,11 +120,10 @@ def _option(parameter: ClassParameter, panel: str) -> Parameter:
         about |= {"parser": spoken, "metavar": "<value>"}
         default = None if default is None else str(default)
     option = Annotated[kind, typer.Option(**about)]
-    return Parameter(
-        parameter.name, Parameter.KEYWORD_ONLY, annotation=option, default=default
-    )
+    return Parameter(parameter.name, Parameter.KEYWORD_ONLY, annotation=option, default=default)
 
 
+@cache
 def _class(name: str) -> ast.ClassDef:
     path = Path(thresher.__file__).parent / (TASKS | ESTIMATORS)[name]
     module = ast.parse(path.read_text(encoding="utf-8"))

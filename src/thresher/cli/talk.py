@@ -31,9 +31,7 @@ class Talk:
         Gives the line that repeats the command, from what was chosen for it.
     """
 
-    def __init__(
-        self, command: str, as_json: bool, again: Callable[[dict[str, Any]], str]
-    ) -> None:
+    def __init__(self, command: str, as_json: bool, again: Callable[[dict[str, Any]], str]) -> None:
         self.as_json = as_json
         self._started = time.perf_counter()
         self._again = again

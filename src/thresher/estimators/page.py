@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
-from thresher import __version__
 from thresher.engine import History
 from thresher.estimators.agreed_names import names_agree
 from thresher.estimators.parameters import defaults_of
@@ -39,7 +39,7 @@ def model_page(model: Any, X: Any = None, shape: Sequence[int] | None = None) ->
         f"{K} parts of {F:,} features",
         f"{type(model).__name__} takes every sample for a sum of these parts, in amounts of its "
         "own." + _purpose(model),
-        f"Thresher {__version__} · {type(model).__name__}",
+        f"Thresher {version('thresher')} · {type(model).__name__}",
     )
     facts = [(f"{history[-1].seconds:.2g} s", "of learning")] if len(history) else []
     if hasattr(model, "n_samples_seen_"):
@@ -89,13 +89,18 @@ def tell_learning(report: Report, history: History, tol: float | None = None) ->
             f"Mean loss per sample, from {loss[0]:.4g} in the first step to {loss[-1]:.4g} in the "
             "last",
             "Mean loss per sample of each step, before the parts moved: the lower, the better.",
+            wide=True,
         )
     last = history[-1]
     report.table(
         ["", "first step", "last step"],
         [
             ["mean loss per sample", f"{loss[0]:.4g}", f"{last.loss:.4g}"],
-            ["certificate of its codes", f"{history[0].certificate:.2g}", f"{last.certificate:.2g}"],
+            [
+                "certificate of its codes",
+                f"{history[0].certificate:.2g}",
+                f"{last.certificate:.2g}",
+            ],
             ["change of the parts", f"{history[0].change:.2g}", f"{last.change:.2g}"],
         ],
         caption="A certificate is how far codes are from optimal; 0 is exact. Codes to learn from "
@@ -124,13 +129,13 @@ def _fit_facts(model: Any, X: Any) -> list[tuple[str, str]]:
         codes = np.asarray(model.transform(rows))
     dense = np.asarray(rows.toarray() if hasattr(rows, "indptr") else rows, dtype=np.float64)
     left = dense - codes @ model.components_
-    size = np.linalg.norm(np.nan_to_num(dense))
+    size = float(np.linalg.norm(np.nan_to_num(dense)))
     facts = []
     if hasattr(model, "separate"):
         with names_agree(True):
             outliers = np.asarray(model.separate(dense).outliers)
         observed = ~np.isnan(dense)
-        share = np.count_nonzero(outliers[observed]) / max(np.count_nonzero(observed), 1)
+        share = np.count_nonzero(outliers[observed]) / max(int(observed.sum()), 1)
         facts.append((f"{share:.1%}", "of the entries are set aside as outliers"))
         left = left - np.nan_to_num(outliers)
     explained = np.linalg.norm(np.nan_to_num(left)) / max(size, np.finfo(float).tiny)
@@ -182,7 +187,7 @@ def _tell_atoms(report: Report, model: Any, shape: Sequence[int] | None) -> None
 
 def _asked(model: Any) -> list[tuple[str, str]]:
     reasons = [
-        (f"{name} = {getattr(model, name)!r}", "as given")
+        (f"{name} = {getattr(model, name)!r}", f"instead of the default, {default!r}")
         for name, default in defaults_of(model).items()
         if repr(getattr(model, name)) != repr(default) and name != "callbacks"
     ]

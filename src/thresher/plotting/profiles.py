@@ -46,9 +46,7 @@ def profile_panels(atoms: ArrayLike, titles: Sequence[str], *, n_columns: int = 
         row, column = divmod(number, n_columns)
         bottom = total - (row + 1) * (_TITLE + _PANEL) - row * _GAP
         left = column * (width + _GAP)
-        axes = figure.add_axes(
-            (left / _WIDTH, bottom / total, width / _WIDTH, _PANEL / total)
-        )
+        axes = figure.add_axes((left / _WIDTH, bottom / total, width / _WIDTH, _PANEL / total))
         axes.patch.set_alpha(0.0)
         axes.stairs(atom, places, fill=True, color=ACCENT)
         axes.set_xlim(places[0], places[-1])

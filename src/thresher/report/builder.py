@@ -84,8 +84,8 @@ class Report:
         head = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)
         body = "".join(f"<tr>{_cells(row, emphasis)}</tr>" for row in rows)
         return self._add(
-            f'<figure><div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
-            f"</div>{_caption(caption)}</figure>"
+            f'<figure><div class="scroll"><table><thead><tr>{head}</tr></thead>'
+            f"<tbody>{body}</tbody></table></div>{_caption(caption)}</figure>"
         )
 
     def picture(self, png: bytes, alt: str, caption: str = "", *, wide: bool = False) -> Self:

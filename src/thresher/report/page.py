@@ -55,6 +55,7 @@ h1 {
 h2 { margin: 64px 0 12px; font: 600 25px/1.25 var(--serif); }
 p { margin: 0 0 16px; max-width: 40em; text-wrap: pretty; }
 figure { margin: 24px 0 0; }
+figure + p { margin-top: 20px; }
 .picture, .scroll { overflow-x: auto; }
 .picture img { display: block; width: 100%; height: auto; }
 figcaption, .footnote { margin-top: 12px; max-width: 46em; color: var(--soft); font-size: 15px; }

@@ -35,4 +35,4 @@ def _pixels() -> np.ndarray:
     lake = row >= shore
     picture[lake] = 0.72 * picture[lake] + [10, 16, 26]
     picture += rng.normal(scale=4.0, size=(_HEIGHT, _WIDTH, 1))
-    return np.clip(np.rint(picture), 0, 255).astype(np.uint8)
+    return np.asarray(np.clip(np.rint(picture), 0, 255), dtype=np.uint8)

@@ -38,7 +38,7 @@ def table_file() -> bytes:
             shares[row, names.index(name)] = 0.5 + rng.random()
     weather = 0.7 + 0.6 * rng.random((len(hour), 3))
     counts = rng.poisson(60 * (habits * weather) @ shares).astype(float)
-    counts[rng.random(counts.shape) < 0.01] = 500.0
+    counts[rng.random(counts.shape) < 0.005] = 500.0
     counts[rng.random(counts.shape) < 0.03] = np.nan
     lines = [",".join(names)]
     lines += [",".join("" if np.isnan(v) else f"{v:.0f}" for v in row) for row in counts]

@@ -52,7 +52,9 @@ def novelty_report(detector: NovelDocumentDetector, found: Sequence[FoundInStep]
 
 
 def _tell_topics(report: Report, found: Sequence[FoundInStep]) -> None:
-    topics = [(len(t.documents), each.step.name, t.words) for each in found for t in each.step.topics]
+    topics = [
+        (len(t.documents), each.step.name, t.words) for each in found for t in each.step.topics
+    ]
     if not topics:
         return
     topics.sort(key=lambda topic: -topic[0])
