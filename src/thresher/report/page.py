@@ -72,7 +72,7 @@ table { width: 100%; border-collapse: collapse; font-variant-numeric: tabular-nu
 th, td { padding: 9px 0 9px 16px; border-bottom: 1px solid var(--line); text-align: right; }
 th:first-child { padding-left: 0; text-align: left; }
 thead th { color: var(--soft); font-size: 15px; font-weight: 500; vertical-align: bottom; }
-tbody th { min-width: 8em; font-weight: 400; }
+tbody th { min-width: 5em; font-weight: 400; }
 td { white-space: nowrap; }
 td strong { color: var(--accent); font-weight: 650; }
 h3 { margin: 28px 0 6px; font: 600 17px/1.35 var(--sans); }

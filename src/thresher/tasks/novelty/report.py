@@ -92,6 +92,7 @@ def _tell_steps(report: Report, found: Sequence[FoundInStep]) -> None:
             to_png(share_bars(names, shares)),
             "; ".join(f"{n}: {share:.1%}" for n, share in zip(names, shares, strict=True)),
             "Share of novel documents in each step, the largest on top.",
+            wide=True,
         )
     report.table(
         ["step", "documents", "novel", "largest score"],

@@ -100,6 +100,7 @@ def _tell_shares(
         "Mean share of each topic: "
         + "; ".join(f"{name} {share:.1%}" for name, share in zip(names, mean_shares, strict=True)),
         "Mean share of each topic in a document.",
+        wide=True,
     )
     report.table(
         ["Topic", "Main topic of", "Coherence"],
