@@ -28,7 +28,8 @@ ONLINE = ["OnlineL1Dictionary", "OnlineNMF", "OnlineRobustNMF"]
 
 
 @pytest.mark.parametrize("name", [*SMALL, *ONLINE])
-def test_every_estimator_has_a_page(name, tmp_path):
+def test_every_estimator_has_a_page(name, tmp_path, monkeypatch):
+    monkeypatch.setattr("thresher.estimators.page.to_png", lambda figure: b"picture")
     X = planted(60)
     model = getattr(thresher, name)(3, random_state=0, verbose=0, **SMALL.get(name, {}))
     model.fit(X).set_params(max_iter=1000)
@@ -137,7 +138,7 @@ def records():
 @pytest.mark.parametrize("mode", ["auto", "online"])
 def test_reasons_are_those_of_the_time_before_the_step(mode):
     texts = [record["text"] for record in records()]
-    steps = [("0", texts[:100]), ("1", texts[600:660]), ("2", texts[760:800])]
+    steps = [("0", texts[:40]), ("1", texts[640:660]), ("2", texts[760:780])]
     detector = thresher.NovelDocumentDetector(
         10, mode=mode, top_share=0.1, random_state=0, verbose=0
     )
