@@ -314,6 +314,15 @@ def test_columns_without_numbers_are_left_out_and_named(here):
     run("transform", "m.thr", "sensors.csv", "codes.csv")  # by the names that were learned
     few = answer("fit", "sensors.csv", "m.thr", "--columns", "attic,garden")
     assert few["n_features"] == 2
+    assert answer("fit", "sensors.csv", "m.thr", "--columns", "attic")["n_features"] == 1
+
+
+def test_pictures_of_an_archive_have_pictures_for_parts(here):
+    rng = np.random.default_rng(0)
+    np.savez("faces.npz", images=rng.integers(0, 255, (40, 6, 5), dtype=np.uint8), labels=[1])
+    words = ["--columns", "images", "--n-components", 2, "--report", "page.html"]
+    assert answer("fit", "faces.npz", "m.thr", *words)["n_features"] == 30
+    assert "2 learned parts, as images" in Path("page.html").read_text(encoding="utf-8")
 
 
 def test_larger_data_are_read_as_a_stream(here, monkeypatch):

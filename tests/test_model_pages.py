@@ -11,7 +11,7 @@ import thresher
 from pages import run_page
 from thresher.datasets.samples import sample_bytes
 from thresher.engine import Event, History, HistoryRow
-from thresher.plotting import profile_panels
+from thresher.plotting import convergence_curve, profile_panels
 from thresher.report import Report, tell_run
 from thresher.tasks.novelty.choosing import chosen_stepping
 from thresher.tasks.novelty.found import explained_steps
@@ -118,6 +118,19 @@ def test_the_end_of_a_page_has_reasons_and_the_line():
     assert f"thresher {thresher.__version__}" in page
 
 
+def test_no_number_of_a_curve_is_cut_off():
+    """Labels of large losses and of the last sample lie inside the picture."""
+    figure = convergence_curve(np.array([400, 1800, 3600]), np.array([1.7e5, 1e5, 7.9e4]))
+    (axes,) = figure.axes
+    figure.draw_without_rendering()
+    width = figure.get_figwidth() * figure.dpi
+    low, high = axes.get_xlim()
+    for label in axes.get_yticklabels():
+        assert label.get_window_extent().x0 >= 0
+    for place, label in zip(axes.get_xticks(), axes.get_xticklabels(), strict=True):
+        assert not low <= place <= high or label.get_window_extent().x1 <= width
+
+
 def test_profiles_show_every_feature():
     atoms = np.array([[1.0, -2.0, 3.0], [0.0, 1.0, 0.0]])
     figure = profile_panels(atoms, ["a", "b"])
@@ -131,12 +144,26 @@ def test_profiles_show_every_feature():
 # ------------------------------------------------------------------------------ documents
 
 
+def page_of(model, folder, *about):
+    return model.report(folder / "page.html", *about).read_text(encoding="utf-8")
+
+
+def test_segments_are_shown_over_their_picture_or_alone(tmp_path):
+    image = np.zeros((12, 16))
+    image[:, 8:] = 1.0
+    model = thresher.ImageSegmenter(2, random_state=0, verbose=0).fit(image)
+    assert page_of(model, tmp_path, image).count("<img") == 3  # borders, colours, a curve
+    alone = page_of(model, tmp_path)
+    assert alone.count("<img") == 2
+    assert "0 has 50.0%, 1 has 50.0%." in alone
+
+
 def records():
     return [json.loads(line) for line in sample_bytes("docs").splitlines()]
 
 
 @pytest.mark.parametrize("mode", ["auto", "online"])
-def test_reasons_are_those_of_the_time_before_the_step(mode):
+def test_reasons_are_those_of_the_time_before_the_step(mode, tmp_path):
     texts = [record["text"] for record in records()]
     steps = [("0", texts[:40]), ("1", texts[640:660]), ("2", texts[760:780])]
     detector = thresher.NovelDocumentDetector(
@@ -152,8 +179,10 @@ def test_reasons_are_those_of_the_time_before_the_step(mode):
             watcher.fit(documents)
     found = list(explained_steps(detector, steps))
     assert [each.step.name for each in found] == ["1", "2"]
+    marked = sum(len(each.documents) for each in found)
     for each, known in zip(found, before, strict=True):
         assert each.documents
+        assert page_of(detector, tmp_path, found).count("<blockquote>") == marked
         for document in each.documents:
             assert document.reason == known.explain(document.text)
             assert document.score == pytest.approx(document.reason.score)

@@ -48,7 +48,11 @@ def compress(
         done = compress_file(existing(source), target, codec, tell)
     if done.labels:
         kept = ", ".join(map(repr, done.labels))
-        talk.choose("kept as text, letter by letter", kept, "times, ids, words, or a count of rows")
+        talk.choose(
+            "kept as text, letter by letter",
+            kept,
+            "times, ids, words, a count of rows, or nothing at all",
+        )
     talk.answer(
         bytes=done.n_bytes,
         csv_bytes=done.csv_bytes,

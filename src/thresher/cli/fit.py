@@ -76,7 +76,9 @@ def opened(talk: Talk, data: str, columns: str | None, known: list[str] | None =
     import thresher
     from thresher.streams.columns import TextColumnsError
 
-    names = columns.split(",") if columns is not None else known
+    names: Any = known if columns is None else columns.split(",")
+    if columns is not None and len(names) == 1:  # which may also be the array of an .npz
+        names = columns
     try:
         return thresher.open(data, names)
     except TextColumnsError as error:

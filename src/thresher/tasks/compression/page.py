@@ -64,8 +64,6 @@ def compression_page(done: CompressionReport, name: str) -> Report:
         caption="Errors in the unit of each sensor; missing values stay missing."
         + (f" The {len(shown)} of largest error." if len(shown) < len(done.names) else ""),
     )
-    if done.labels:
-        report.paragraph(f"Kept as text, letter by letter: {', '.join(done.labels)}.")
     kinds = ", ".join(f"{count} of {kind}" for kind, count in done.packets.items() if count)
     return report.paragraph(f"Packets: {kinds}.")
 
