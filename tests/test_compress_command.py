@@ -83,7 +83,7 @@ def test_options_reach_the_codec(tmp_path, monkeypatch):
     found = set()
     for half_life in (2.0, 500.0, None):
         options = ["--error", "0.05", "--n-nonzero", "3"]
-        options += [] if half_life is None else ["--half-life", str(half_life)]
+        options += [] if half_life is None else ["--forgetting", str(half_life)]
         assert run(app, ["compress", str(source), str(target), *options]).exit_code == 0
         forgetting = "auto" if half_life is None else half_life
         codec = SensorCodec(error=0.05, n_nonzero=3, forgetting=forgetting)

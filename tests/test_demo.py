@@ -1,8 +1,6 @@
 """The demonstration, its report and its pictures."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -38,18 +36,6 @@ def test_quick_demo_ends_with_the_path_of_a_self_contained_report(tmp_path: Path
     assert all(source.startswith("data:image/png;base64,") for source in sources)
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["demo", "--help"], ["--version"]])
-def test_help_imports_nothing_heavy(arguments: list[str]):
-    code = (
-        "import sys\nfrom thresher.cli import main\n"
-        f"sys.argv = ['thresher', *{arguments!r}]\n"
-        "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code\n"
-        "heavy = {'numba', 'sklearn', 'scipy', 'matplotlib'} & set(sys.modules)\n"
-        "assert not heavy, heavy"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, timeout=20)
-
-
 def test_version():
     assert CliRunner().invoke(app, ["--version"]).output.strip() == f"thresher {__version__}"
 
@@ -58,7 +44,7 @@ def test_interruption_is_told_in_a_line(tmp_path: Path, monkeypatch: pytest.Monk
     def interrupted(*args: object, **kwargs: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("thresher.cli.demo.run_demo", interrupted)
+    monkeypatch.setattr("thresher.tasks.demo.run.run_demo", interrupted)
     done = CliRunner().invoke(app, ["demo", "--out", str(tmp_path)])
     assert done.exit_code == 130
     assert "Interrupted" in done.output

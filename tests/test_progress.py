@@ -131,7 +131,7 @@ def test_a_bar_reads_from_its_label_to_its_note(monkeypatch):
     with progress.ProgressBar("OnlineNMF: learning", 10) as bar:
         bar.update(4, "loss 3.1")
     shown = plain(sys.stderr.getvalue())
-    pattern = r"OnlineNMF: learning +[━╸╺]+ +4/10 0:00:0\d [\d:-]+ loss 3\.1"
+    pattern = r"OnlineNMF: learning +[━╸╺]+ +4/10 +([\d.,e+]+/s )?0:00:0\d [\d:-]+ loss 3\.1"
     assert re.fullmatch(pattern, shown.splitlines()[-1].rstrip())
 
 
@@ -147,7 +147,7 @@ def test_stages_have_a_bar_each():
     assert "2/9" in text
     assert "frames" in text
     last = plain(text).splitlines()[-1]
-    assert re.fullmatch(r"separating +[━╸╺]+ +2/9 frames 0:00:0\d", last)
+    assert re.fullmatch(r"separating +[━╸╺]+ +2/9 frames +([\d.,e+]+/s )?0:00:0\d [\d:-]+", last)
     silent = io.StringIO()
     with stages(Console(file=silent, force_terminal=False), "frames") as tell:
         tell("learning", 1, 7)

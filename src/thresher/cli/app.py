@@ -1,22 +1,112 @@
-"""The commands. Everything heavy is imported inside them, so that ``--help`` is quick."""
+"""The program: which commands there are, each with an example that runs as it is printed.
+
+Everything heavy is imported inside the commands, so that ``--help`` is quick.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from thresher import __version__
+from thresher.cli import fit as fitting
+from thresher.cli.compress import compress
+from thresher.cli.decompress import decompress
+from thresher.cli.demo import demo
+from thresher.cli.frame import framed
+from thresher.cli.inspect_model import inspect_model
+from thresher.cli.novelty import novelty
+from thresher.cli.sample import sample
+from thresher.cli.segment import segment
+from thresher.cli.topics import topics
+from thresher.cli.transform import transform
+from thresher.cli.warm_up import warm_up
+
+
+class _Commands(TyperGroup):
+    """Knows that the options of ``fit`` depend on the estimator that is asked for."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, command, rest = super().resolve_command(ctx, args)
+        return (name, fitting.command_for(rest), rest) if name == "fit" else (name, command, rest)
+
 
 app = typer.Typer(
     name="thresher",
-    help="Learn parts from streams and set the outliers aside.",
+    cls=_Commands,
     no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_show_locals=False,
+    pretty_exceptions_enable=False,
+)
+
+_SAMPLES = "Begin here"
+_TASKS = "Tasks"
+_MODELS = "Any estimator"
+
+
+def _add(
+    work: Any, panel: str, *examples: str, name: str | None = None, of: str | None = None
+) -> None:
+    called = name or work.__name__
+    function = framed(work, *examples, name=called, of=of)
+    app.command(called, rich_help_panel=panel)(function)
+
+
+_add(demo, _SAMPLES, "thresher demo --quick")
+_add(sample, _SAMPLES, "thresher sample all")
+_add(warm_up, _SAMPLES, "thresher warm-up", name="warm-up")
+_add(
+    topics,
+    _TASKS,
+    "thresher sample docs",
+    "thresher topics docs.jsonl --n-components 5 --report topics.html",
+    of="TopicModel",
+)
+_add(
+    novelty,
+    _TASKS,
+    "thresher sample docs",
+    "thresher novelty docs.jsonl --report novelty.html",
+    "tail -n 600 docs.jsonl | thresher novelty - --size 100",
+    of="NovelDocumentDetector",
+)
+_add(
+    compress,
+    _TASKS,
+    "thresher sample sensors",
+    "thresher compress sensors.csv sensors.thr --error 0.01 --report sensors.html",
+    of="SensorCodec",
+)
+_add(
+    decompress,
+    _TASKS,
+    "thresher sample sensors",
+    "thresher compress sensors.csv sensors.thr",
+    "thresher decompress sensors.thr again.csv",
+)
+_add(
+    segment,
+    _TASKS,
+    "thresher sample photo",
+    "thresher segment photo.png parts.png --n-segments 4 --report parts.html",
+    of="ImageSegmenter",
+)
+app.command("fit", rich_help_panel=_MODELS)(fitting.function_for())
+_add(
+    transform,
+    _MODELS,
+    "thresher sample table",
+    "thresher fit table.csv model.thr --n-components 3",
+    "thresher transform model.thr table.csv codes.csv",
+)
+_add(
+    inspect_model,
+    _MODELS,
+    "thresher sample table",
+    "thresher fit table.csv model.thr --n-components 3",
+    "thresher inspect model.thr --report model.html",
+    name="inspect",
 )
 
 
@@ -40,115 +130,8 @@ def _program(
         ),
     ] = False,
 ) -> None:
-    """Learn parts from streams and set the outliers aside."""
+    """Learn parts from streams and set the outliers aside.
 
-
-@app.command()
-def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the report.", file_okay=False)] = Path(
-        "thresher-demo"
-    ),
-    seed: Annotated[int, typer.Option(help="Seed of the scene and the models.", min=0)] = 0,
-    quick: Annotated[bool, typer.Option("--quick", help="A smaller, shorter scene.")] = False,
-) -> None:
-    """Take the traffic out of a synthetic street, and write a report about it."""
-    try:
-        # A folder that cannot be made is better known before the work than after it.
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise typer.BadParameter(f"{error.strerror}: {out}", param_hint="--out") from None
-    try:
-        from thresher.cli.demo import show_demo
-
-        show_demo(out, seed, quick)
-    except KeyboardInterrupt:
-        typer.echo("\nInterrupted; no report was written.", err=True)
-        raise typer.Exit(130) from None
-
-
-Source = Annotated[Path, typer.Argument(help="What to read.", exists=True, dir_okay=False)]
-Target = Annotated[Path, typer.Argument(help="What to write.", dir_okay=False)]
-
-
-@app.command()
-def compress(
-    source: Source,
-    target: Target,
-    error: Annotated[
-        float,
-        typer.Option(
-            help="Root mean square error of all values together, relative to their own root mean "
-            "square: with values of about 20, 0.02 leaves an error of about 0.4. With 0 all values "
-            "come back as they are. Put columns of one unit in a file: a column whose own error is "
-            "far larger is refused."
-        ),
-    ] = 0.02,
-    n_nonzero: Annotated[
-        int | None, typer.Option(help="Code by a dictionary, with so many codes in a row.")
-    ] = None,
-    half_life: Annotated[
-        float | None, typer.Option(help="Of the dictionary, in rows; by default chosen.")
-    ] = None,
-) -> None:
-    """Compress a CSV file of sensor values: a name above each column, a time in each row.
-
-    Cells are separated by commas, semicolons or tabs. Text, times and ids are kept letter by
-    letter, and so is a first column that only rises; all other columns are measurements.
+    Every command has --help with an example that runs as printed, --json for machines, and --debug.
+    It exits with 0 when all is done, 1 when the run failed, 2 when it was used wrongly.
     """
-    with _plain_errors(target):
-        from thresher.cli.compress import show_compress
-        from thresher.tasks.compression import SensorCodec
-
-        forgetting = "auto" if half_life is None else half_life
-        codec = SensorCodec(error=error, n_nonzero=n_nonzero, forgetting=forgetting)
-        show_compress(source, target, codec)
-
-
-@app.command()
-def decompress(
-    source: Source,
-    target: Target,
-    max_bytes: Annotated[
-        int, typer.Option(help="Memory for what the file claims to hold.", min=1)
-    ] = 2**30,
-) -> None:
-    """Write the CSV file of a file that was compressed."""
-    with _plain_errors(target):
-        from thresher.cli.compress import show_decompress
-
-        show_decompress(source, target, max_bytes)
-
-
-@app.command("warm-up")
-def warm_up(
-    jobs: Annotated[
-        int | None, typer.Option(help="Processes; by default one for each core.", min=1)
-    ] = None,
-) -> None:
-    """Compile everything for this processor, so that no first call has to: for images, clusters.
-
-    Installing the package does the same. Run this where it was installed on another processor.
-    """
-    try:
-        from thresher.cli.warm_up import show_warm_up
-
-        show_warm_up(jobs)
-    except KeyboardInterrupt:
-        typer.echo("\nInterrupted; what was compiled so far is kept.", err=True)
-        raise typer.Exit(130) from None
-
-
-@contextmanager
-def _plain_errors(target: Path) -> Iterator[None]:
-    """What users can mend is said in a sentence; an interrupt leaves no part of a file."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        typer.echo(f"\nInterrupted; {target} was not written.", err=True)
-        raise typer.Exit(130) from None
-    except (ValueError, ImportError) as error:
-        typer.echo(f"Error: {error}", err=True)
-        raise typer.Exit(1) from None
-    except OSError as error:
-        typer.echo(f"Error: {error.strerror}: {error.filename}", err=True)
-        raise typer.Exit(1) from None

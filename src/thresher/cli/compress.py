@@ -1,72 +1,112 @@
-"""What ``thresher compress`` and ``thresher decompress`` print."""
+"""``thresher compress``: sensors, as a file within an error."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
-from rich.console import Console
+import typer
 from rich.markup import escape
 from rich.table import Table
 
-from thresher.cli.progress import stages
-from thresher.tasks.compression import SensorCodec
-from thresher.tasks.compression.files import compress_file, decompress_file
-from thresher.tasks.compression.limits import MOST_BYTES
-from thresher.tasks.compression.report import CompressionReport
+from thresher.cli.frame import ReportFile, existing, made
+from thresher.cli.talk import Talk
+
+if TYPE_CHECKING:
+    from thresher.tasks.compression.report import CompressionReport
 
 _MOST_SENSORS = 60  # rows of the table: about a screen; by judgement
 
 
-def show_compress(source: Path, target: Path, codec: SensorCodec) -> None:
-    """Compress a CSV file, and print sizes and the error of every sensor."""
-    console = Console()
-    with stages(console, "rows") as tell:
-        report = compress_file(source, target, codec, tell)
-    console.print(_sensors(report))
-    console.print(
-        f"{report.n_bytes:,} bytes: {report.csv_bytes / report.n_bytes:.1f} times smaller than the "
-        f"CSV file, {report.raw_bytes / report.n_bytes:.1f} times smaller than 32-bit numbers."
-    )
-    if report.paper_ratio is not None:
-        console.print(
-            f"By the count of the paper, without positions and dictionaries: {report.paper_ratio}."
+def compress(
+    talk: Talk,
+    source: Annotated[Path, typer.Argument(help="The CSV file to read.")],
+    target: Annotated[Path, typer.Argument(help="The file to write, such as sensors.thr.")],
+    error: Annotated[
+        float,
+        typer.Option(
+            help="Root mean square error of all values together, relative to their own root mean "
+            "square: with values of about 20, 0.02 leaves an error of about 0.4. With 0 all values "
+            "come back as they are. Put columns of one unit in a file: a column whose own error is "
+            "far larger is refused."
+        ),
+    ] = 0.02,
+    report: ReportFile = None,
+    **parameters: Any,
+) -> None:
+    """Compress a CSV file of sensor values: a name above each column, a time in each row.
+
+    Cells are separated by commas, semicolons or tabs. Text, times and ids are kept letter by
+    letter, and so is a first column that only rises; all other columns are measurements.
+    """
+    from thresher.tasks.compression import SensorCodec
+    from thresher.tasks.compression.files import compress_file
+    from thresher.tasks.compression.limits import MOST_BYTES
+
+    codec = made(SensorCodec, {"error": error, **parameters})
+    with talk.stages("rows") as tell:
+        done = compress_file(existing(source), target, codec, tell)
+    if done.labels:
+        kept = ", ".join(map(repr, done.labels))
+        talk.choose(
+            "kept as text, letter by letter",
+            kept,
+            "times, ids, words, a count of rows, or nothing at all",
         )
-    console.print(
-        f"Relative error {report.errors.relative:.3%} of all values; "
-        f"{report.packets['dictionary']} dictionaries sent."
+    talk.answer(
+        bytes=done.n_bytes,
+        csv_bytes=done.csv_bytes,
+        raw_bytes=done.raw_bytes,
+        relative_error=done.errors.relative,
+        sensors=[
+            {"name": name, "missing": missing, "of_its_own_size": own, "rms": rms, "largest": most}
+            for name, missing, own, rms, most in zip(
+                done.names, done.missing, done.errors.own, done.errors.rms, done.errors.largest,
+                strict=True,
+            )
+        ],
+        memory=done.memory,
+        packets=done.packets,
+        target=target,
+    )  # fmt: skip
+    _show(talk, done)
+    if done.memory > MOST_BYTES:
+        talk.show(f"To read the file: thresher decompress --max-bytes {done.memory} …")
+    if report is not None:
+        from thresher.tasks.compression.page import compression_page
+
+        talk.write_report(compression_page(done, source.name), report)
+
+
+def _show(talk: Talk, done: CompressionReport) -> None:
+    talk.show(
+        _sensors(done),
+        f"{done.n_bytes:,} bytes: {done.csv_bytes / done.n_bytes:.1f} times smaller than the "
+        f"CSV file, {done.raw_bytes / done.n_bytes:.1f} times smaller than 32-bit numbers.",
     )
-    if report.labels:
-        kept = ", ".join(map(repr, report.labels))
-        console.print(f"Kept as text, letter by letter: {kept}.", markup=False)
-    if report.memory > MOST_BYTES:
-        console.print(f"To read the file: thresher decompress --max-bytes {report.memory} …")
+    if done.paper_ratio is not None:
+        talk.show(
+            f"By the count of the paper, without positions and dictionaries: {done.paper_ratio}."
+        )
+    talk.show(
+        f"Relative error {done.errors.relative:.3%} of all values; "
+        f"{done.packets['dictionary']} dictionaries sent."
+    )
+    if done.labels:
+        kept = ", ".join(map(repr, done.labels))
+        talk.show(f"Kept as text, letter by letter: {kept}.")
 
 
-def show_decompress(source: Path, target: Path, max_bytes: int) -> None:
-    """Write the CSV file again."""
-    console = Console()
-    with stages(console, "rows") as tell:
-        n_rows, n_sensors = decompress_file(source, target, tell, max_bytes=max_bytes)
-    console.print(f"{n_rows:,} rows of {n_sensors} sensors.")
-
-
-def _sensors(report: CompressionReport) -> Table:
+def _sensors(done: CompressionReport) -> Table:
     """A row for each sensor; of very many, those with the largest relative error."""
-    shown = np.arange(len(report.names))
+    shown = done.worst(_MOST_SENSORS)
     title = "Error of each sensor"
-    if len(shown) > _MOST_SENSORS:
-        shown = np.sort(np.argsort(-report.errors.own)[:_MOST_SENSORS])
-        title = f"The {_MOST_SENSORS} sensors of {len(report.names)} with the largest error"
+    if len(shown) < len(done.names):
+        title = f"The {len(shown)} sensors of {len(done.names)} with the largest error"
     table = Table("Sensor", title=title, title_justify="left")
-    for column in ("missing", "of its own size", "root mean square", "largest"):
+    for column in done.columns[1:]:
         table.add_column(column, justify="right")
-    for j in shown:
-        table.add_row(
-            escape(report.names[j]),
-            f"{report.missing[j]:.1%}",
-            f"{report.errors.own[j]:.3%}",
-            f"{report.errors.rms[j]:.3g}",
-            f"{report.errors.largest[j]:.3g}",
-        )
+    for sensor in shown:
+        name, *cells = done.row(sensor)
+        table.add_row(escape(name), *cells)
     return table

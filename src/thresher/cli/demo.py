@@ -1,40 +1,46 @@
-"""What ``thresher demo`` prints."""
+"""``thresher demo``: the library at work on a scene that it makes."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from rich.console import Console
+import typer
 from rich.table import Table
 
-from thresher.cli.progress import stages
-from thresher.tasks.demo.report import demo_report
-from thresher.tasks.demo.result import DemoResult
-from thresher.tasks.demo.run import run_demo
+from thresher.cli.frame import WrongUseError
+from thresher.cli.talk import Talk
+
+if TYPE_CHECKING:
+    from thresher.tasks.demo.result import DemoResult
 
 
-def show_demo(out: Path, seed: int, quick: bool) -> None:
-    """Run the demonstration, print the measures, write the report, and print its path last.
+def demo(
+    talk: Talk,
+    out: Annotated[Path, typer.Option(help="Folder for the report.", file_okay=False)] = Path(
+        "thresher-demo"
+    ),
+    seed: Annotated[int, typer.Option(help="Seed of the scene and the models.", min=0)] = 0,
+    quick: Annotated[bool, typer.Option("--quick", help="A smaller, shorter scene.")] = False,
+) -> None:
+    """Take the traffic out of a synthetic street, and write a report about it."""
+    try:
+        # A folder that cannot be made is better known before the work than after it.
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WrongUseError(f"--out {out} is no folder: {error.strerror}.") from None
+    from thresher.tasks.demo.report import demo_report
+    from thresher.tasks.demo.run import run_demo
 
-    Parameters
-    ----------
-    out : Path
-        An existing folder.
-    seed : int
-        Of the scene and of the models.
-    quick : bool
-        A smaller, shorter scene.
-    """
-    console = Console()
-    console.print("A synthetic street: traffic, changing light, salt-and-pepper noise.")
-    with stages(console, "frames") as tell:
+    talk.show("A synthetic street: traffic, changing light, salt-and-pepper noise.")
+    with talk.stages("frames") as tell:
         result = run_demo(seed, quick=quick, progress=tell)
-    console.print(_table(result))
     path = (out / "report.html").resolve()
     path.write_text(demo_report(result).html(), encoding="utf-8")
-    console.print("Open the report in a browser:")
-    # Not through rich, which would break a long path on a narrow terminal.
-    print(path)
+    talk.answer(measures={row[0]: {"thresher": row[1], "MiniBatchNMF": row[2]}
+                          for row in result.table()}, report=path)  # fmt: skip
+    # The path stands last, in a line of its own, for whoever reads it by machine or mouse.
+    talk.show(_table(result), "Open the report in a browser:", str(path))
 
 
 def _table(result: DemoResult) -> Table:

@@ -6,14 +6,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-)
 
 
 @contextmanager
@@ -22,15 +14,11 @@ def stages(console: Console, unit: str) -> Iterator[Callable[[str, int, int], No
 
     Nothing is shown where nobody watches.
     """
-    bars = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn(unit),
-        TimeElapsedColumn(),
-        console=console,
-        disable=not console.is_terminal,
-    )
+    from rich.progress import Progress, TaskID
+
+    from thresher.engine.progress import columns
+
+    bars = Progress(*columns(unit), console=console, disable=not console.is_terminal)
     tasks: dict[str, TaskID] = {}
 
     def tell(stage: str, done: int, total: int) -> None:

@@ -1,23 +1,33 @@
-"""What ``thresher warm-up`` prints."""
+"""``thresher warm-up``: machine code beforehand."""
 
 from __future__ import annotations
 
 import time
+from typing import Annotated
 
-from rich.console import Console
+import typer
 
-from thresher.cli.progress import stages
-from thresher.kernels.machine_code import folder
-from thresher.tasks.warm_up import warm_up
+from thresher.cli.talk import Talk
 
 
-def show_warm_up(jobs: int | None) -> None:
-    """Compile what is not there yet, and say where it is."""
+def warm_up(
+    talk: Talk,
+    jobs: Annotated[
+        int | None, typer.Option(help="Processes; by default one for each core.", min=1)
+    ] = None,
+) -> None:
+    """Compile everything for this processor, so that no first call has to: for images, clusters.
+
+    Installing the package does the same. Run this where it was installed on another processor.
+    What is compiled when it is interrupted is kept.
+    """
+    from thresher.kernels.machine_code import folder
+    from thresher.tasks.warm_up import warm_up as compile_all
+
     started = time.perf_counter()
-    console = Console()
-    with stages(console, "pieces") as tell:
-        for _, done, total in warm_up(jobs):
+    with talk.stages("pieces") as tell:
+        for _, done, total in compile_all(jobs):
             tell("Compiling", done, total)
     seconds = time.perf_counter() - started
-    console.print(f"Ready after {seconds:.0f} s. The machine code is in:")
-    print(folder())
+    talk.show(f"Ready after {seconds:.0f} s. The machine code is in:", str(folder()))
+    talk.answer(seconds=seconds, folder=folder())

@@ -47,6 +47,7 @@ class Event(NamedTuple):
 
 KINDS = ("shift", "replaced", "kept")
 _MOST_EVENTS = 1000  # the last ones; by judgement
+_SHOWN = 5  # of the first and of the last steps, in a notebook
 
 
 class History:
@@ -85,6 +86,23 @@ class History:
 
     def __iter__(self) -> Iterator[HistoryRow]:
         return iter(self._rows)
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks: the first and the last steps, and what was noticed."""
+        values = self.to_array()
+        told = np.flatnonzero(~np.isnan(values).all(axis=0))
+        steps = np.arange(len(self))
+        shown = steps[(steps < _SHOWN) | (steps >= len(self) - _SHOWN)]
+        head = "".join(f"<th>{HistoryRow._fields[j]}</th>" for j in told)
+        body = "".join(
+            f"<tr><td>{i + 1}</td>{''.join(f'<td>{values[i, j]:.5g}</td>' for j in told)}</tr>"
+            for i in shown
+        )
+        noticed = "; ".join(f"{kind} after {samples:,} samples" for samples, kind, _ in self.events)
+        return (
+            f"<table><caption>{len(self):,} steps; the first and the last</caption><thead><tr>"
+            f"<th>step</th>{head}</tr></thead><tbody>{body}</tbody></table><p>{noticed}</p>"
+        )
 
     def column(self, name: str) -> Array:
         """One column as an array, such as ``history.column("loss")``."""

@@ -36,23 +36,38 @@ class ProgressBar:
 
     def _open(self) -> None:
         from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
+        from rich.progress import Progress, TextColumn
 
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[note]}"),
-            console=Console(stderr=True),
-        )
+        note = TextColumn("{task.fields[note]}")
+        self._bar = Progress(*columns(), note, console=Console(stderr=True))
         self._task = self._bar.add_task(self._label, total=self._total, note="")
         self._bar.start()
+
+
+def columns(unit: str = "") -> list[Any]:
+    """What a bar tells: how much is done, of what, how fast, for how long and how much longer."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        ProgressColumn,
+        Task,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    class Rate(ProgressColumn):
+        def render(self, task: Task) -> Any:
+            speed = task.finished_speed or task.speed
+            return "" if speed is None else f"{speed:,.3g}/s"
+
+    counted = [TextColumn(unit)] if unit else []
+    return [
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        *counted,
+        Rate(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    ]

@@ -13,6 +13,7 @@ from thresher.estimators.base import DictionaryModel
 from thresher.estimators.inputs import computing_dtype, refuse_mask
 from thresher.estimators.parameters import check_parameters
 from thresher.estimators.registry import INITS
+from thresher.estimators.reporting import WritesReport
 from thresher.learning import Statistics
 from thresher.linalg import Array
 from thresher.sets import ConvexSet
@@ -21,7 +22,7 @@ from thresher.streams import Batch
 _log = logging.getLogger(__name__)
 
 
-class LearnedModel(DictionaryModel):
+class LearnedModel(WritesReport, DictionaryModel):
     """Parameters are checked, a seed is drawn, atoms start, and a state becomes the model's own."""
 
     n_components: int | None

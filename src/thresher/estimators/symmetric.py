@@ -22,6 +22,7 @@ from thresher.engine import (
 from thresher.estimators.guard import Attempt, unchanged_if_refused
 from thresher.estimators.inputs import as_matrix, computing_dtype, refuse_mask
 from thresher.estimators.parameters import check_parameters
+from thresher.estimators.reporting import WritesReport
 from thresher.estimators.saving import (
     pack_features,
     packed_parameters,
@@ -46,7 +47,7 @@ _SQUARED_STEPS = 100  # for squares, to start from; by judgement
 _ASYMMETRY = 1e-6  # of the largest entry: float32 products are no more symmetric than that
 
 
-class SymmetricManhattanNMF(BaseEstimator):
+class SymmetricManhattanNMF(WritesReport, BaseEstimator):
     r"""Factorise a matrix of similarities into a nonnegative embedding and its transpose.
 
     Minimises, over :math:`H \ge 0` with n rows and K columns,

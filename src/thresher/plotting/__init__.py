@@ -4,6 +4,7 @@ from .bars import bar_panels, share_bars
 from .boundaries import paint_boundaries
 from .curves import convergence_curve
 from .frames import atom_grid, frame_grid
+from .profiles import profile_panels
 from .style import to_png
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "convergence_curve",
     "frame_grid",
     "paint_boundaries",
+    "profile_panels",
     "share_bars",
     "to_png",
 ]

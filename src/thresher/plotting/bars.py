@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.textpath import TextPath
 
 from .style import ACCENT, INK, TEXT_SIZE, empty_figure
 
@@ -141,8 +142,9 @@ def _draw_bars(
 
 
 def _room_for(labels: Sequence[str]) -> float:
-    """Inches that labels left of bars take; a letter is about half as wide as high."""
-    return 0.15 + max(map(len, labels), default=1) * 0.52 * _SMALL / 72
+    """Inches that labels left of bars take."""
+    widths = [TextPath((0, 0), label, size=_SMALL).get_extents().width for label in labels if label]
+    return 0.15 + max(widths, default=_SMALL) / 72
 
 
 def _shortened(text: str, n_letters: int) -> str:

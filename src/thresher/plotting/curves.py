@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 from numpy.typing import ArrayLike, NDArray
@@ -78,7 +79,21 @@ def convergence_curve(
         borderpad=0.1,
         borderaxespad=0.2,
     )
+    _make_room(figure, axes)
     return figure
+
+
+def _make_room(figure: Figure, axes: Axes) -> None:
+    """Move the sides of the axes inwards until no number is cut off."""
+    figure.draw_without_rendering()
+    pixels = figure.get_figwidth() * figure.dpi
+    beside, below = (
+        max((label.get_window_extent().width for label in labels), default=0.0) / pixels
+        for labels in (axes.get_yticklabels(), axes.get_xticklabels())
+    )
+    place = axes.get_position()
+    left, right = max(place.x0, beside + 0.02), min(place.x1, 1 - below / 2)
+    axes.set_position((left, place.y0, right - left, place.height))
 
 
 def _running_mean(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Sequence
 from html import escape
 from typing import Self
@@ -83,8 +84,8 @@ class Report:
         head = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)
         body = "".join(f"<tr>{_cells(row, emphasis)}</tr>" for row in rows)
         return self._add(
-            f"<figure><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-            f"{_caption(caption)}</figure>"
+            f'<figure><div class="scroll"><table><thead><tr>{head}</tr></thead>'
+            f"<tbody>{body}</tbody></table></div>{_caption(caption)}</figure>"
         )
 
     def picture(self, png: bytes, alt: str, caption: str = "", *, wide: bool = False) -> Self:
@@ -107,9 +108,23 @@ class Report:
             f"{_caption(caption)}</figure>"
         )
 
-    def code(self, text: str) -> Self:
-        """Add a listing."""
-        return self._add(f"<pre><code>{escape(text.strip())}</code></pre>")
+    def reasons(self, reasons: Sequence[tuple[str, str]]) -> Self:
+        """Add a list of things, each with the reason for it."""
+        items = "".join(f"<dt>{escape(what)}</dt><dd>{escape(why)}</dd>" for what, why in reasons)
+        return self._add(f'<dl class="reasons">{items}</dl>')
+
+    def passage(self, title: str, text: str, words: Sequence[str] = ()) -> Self:
+        """Add a piece of a text under a title of its own, with some of its words marked."""
+        marked = "".join(
+            f"<mark>{escape(piece)}</mark>" if number % 2 else escape(piece)
+            for number, piece in enumerate(_around(text, words))
+        )
+        return self._add(f"<h3>{escape(title)}</h3><blockquote>{marked}</blockquote>")
+
+    def code(self, text: str, *, wrap: bool = False) -> Self:
+        """Add a listing; long lines go on below if ``wrap`` is set, and else scroll sideways."""
+        kind = ' class="wrap"' if wrap else ""
+        return self._add(f"<pre{kind}><code>{escape(text.strip())}</code></pre>")
 
     def footnote(self, text: str) -> Self:
         """Add small print."""
@@ -131,6 +146,14 @@ def _cells(row: Sequence[str], emphasis: int | None) -> str:
         text = f"<strong>{escape(cell)}</strong>" if number == emphasis else escape(cell)
         cells.append(f"<td>{text}</td>")
     return "".join(cells)
+
+
+def _around(text: str, words: Sequence[str]) -> list[str]:
+    """A text cut at some words, which have the odd places; in any case, and whole words only."""
+    if not words:
+        return [text]
+    choice = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
+    return re.split(rf"(?<!\w)({choice})(?!\w)", text, flags=re.IGNORECASE)
 
 
 def _caption(text: str) -> str:

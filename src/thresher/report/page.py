@@ -25,7 +25,7 @@ STYLE = """\
 :root {
   color-scheme: light dark;
   --paper: #fdfcfa; --ink: #22262c; --soft: #666d78; --line: #e4e0d8; --wash: #f5f2ec;
-  --accent: #a06a08;
+  --accent: #a06a08; --mark: #f6e2b5;
   --serif: "Iowan Old Style", "Palatino Linotype", Palatino, "Book Antiqua", Georgia, serif;
   --sans: system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif;
   --mono: ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace;
@@ -33,7 +33,7 @@ STYLE = """\
 @media (prefers-color-scheme: dark) {
   :root {
     --paper: #16181b; --ink: #e6e4df; --soft: #979da7; --line: #30343a; --wash: #1e2125;
-    --accent: #dfa23c;
+    --accent: #dfa23c; --mark: #5c4310;
   }
 }
 * { box-sizing: border-box; }
@@ -55,7 +55,8 @@ h1 {
 h2 { margin: 64px 0 12px; font: 600 25px/1.25 var(--serif); }
 p { margin: 0 0 16px; max-width: 40em; text-wrap: pretty; }
 figure { margin: 24px 0 0; }
-.picture { overflow-x: auto; }
+figure + p { margin-top: 20px; }
+.picture, .scroll { overflow-x: auto; }
 .picture img { display: block; width: 100%; height: auto; }
 figcaption, .footnote { margin-top: 12px; max-width: 46em; color: var(--soft); font-size: 15px; }
 .footnote { margin-top: 64px; padding-top: 16px; border-top: 1px solid var(--line); }
@@ -71,12 +72,23 @@ table { width: 100%; border-collapse: collapse; font-variant-numeric: tabular-nu
 th, td { padding: 9px 0 9px 16px; border-bottom: 1px solid var(--line); text-align: right; }
 th:first-child { padding-left: 0; text-align: left; }
 thead th { color: var(--soft); font-size: 15px; font-weight: 500; vertical-align: bottom; }
-tbody th { font-weight: 400; }
+tbody th { min-width: 5em; font-weight: 400; }
+td { white-space: nowrap; }
 td strong { color: var(--accent); font-weight: 650; }
+h3 { margin: 28px 0 6px; font: 600 17px/1.35 var(--sans); }
+blockquote {
+  margin: 0; max-width: 42em; padding-left: 16px; border-left: 2px solid var(--line);
+  overflow-wrap: anywhere;
+}
+mark { padding: 1px 3px; border-radius: 3px; background: var(--mark); color: inherit; }
+.reasons { margin: 0; max-width: 46em; }
+.reasons dt { margin-top: 14px; font: 15px/1.5 var(--mono); overflow-wrap: anywhere; }
+.reasons dd { margin: 2px 0 0; color: var(--soft); }
 pre {
   margin: 16px 0; padding: 18px 20px; overflow-x: auto; background: var(--wash);
   border: 1px solid var(--line); border-radius: 6px; font: 14px/1.55 var(--mono);
 }
+pre.wrap { white-space: pre-wrap; overflow-wrap: anywhere; }
 code { font-family: inherit; }
 @media (max-width: 560px) {
   body { font-size: 16px; }
@@ -88,5 +100,18 @@ code { font-family: inherit; }
   h2 { margin-top: 48px; }
   th, td { padding-left: 10px; font-size: 15px; }
   pre { padding: 14px; font-size: 12.5px; }
+}
+@media print {
+  :root {
+    color-scheme: light;
+    --paper: #fff; --ink: #111; --soft: #444; --line: #bbb; --wash: #fff; --accent: #7a5000;
+    --mark: #f6e2b5;
+  }
+  body { font-size: 11pt; }
+  main { max-width: none; padding: 0; }
+  h1, h2, h3, thead { break-after: avoid; }
+  figure, blockquote, .facts, tr { break-inside: avoid; }
+  pre { white-space: pre-wrap; overflow-wrap: anywhere; }
+  mark { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 }
 """

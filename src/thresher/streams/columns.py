@@ -23,13 +23,23 @@ def chosen(columns: Any, there: Sequence[str], name: str) -> list[str]:
     return wanted
 
 
+class TextColumnsError(ValueError):
+    """Some columns of a file are no numbers; ``good`` are the others."""
+
+    def __init__(self, message: str, bad: Sequence[str], good: Sequence[str]) -> None:
+        super().__init__(message)
+        self.bad, self.good = list(bad), list(good)
+
+
 def refuse_text(bad: Sequence[str], good: Sequence[str], name: str, kind: Any) -> None:
     """Say that some columns are no numbers, and how to leave them out."""
     if bad:
         some = ", ".join(map(repr, good[:6])) + (", ..." if len(good) > 6 else "")
-        raise ValueError(
+        raise TextColumnsError(
             f"The column {bad[0]!r} of {name} has no numbers ({kind}); leave it out: "
-            f"columns=[{some}]."
+            f"columns=[{some}].",
+            bad,
+            good,
         )
 
 

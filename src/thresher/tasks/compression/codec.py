@@ -68,7 +68,7 @@ class SensorCodec:
         Rows in a packet; by default 256 in streams, and all in `compress`, if memory allows. In
         ``paper`` those of a time slot, after which the dictionary learns: 6, as in its table I.
     angle_bits : int
-        Angles are sent in units of :math:`2\pi/2^\mathrm{bits}`.
+        Angles are sent in units of 2π/2^bits.
 
     Examples
     --------

@@ -94,3 +94,21 @@ class CompressionReport:
     labels: list[str]
     missing: Array
     packets: dict[str, int]
+
+    columns = ("Sensor", "missing", "of its own size", "root mean square", "largest")
+    """Of a table of the errors."""
+
+    def worst(self, most: int) -> list[int]:
+        """The numbers of so many columns, those with the largest relative error, in order."""
+        return np.sort(np.argsort(-self.errors.own, kind="stable")[:most]).tolist()
+
+    def row(self, number: int) -> list[str]:
+        """The row of a column of measurements in a table of the errors."""
+        errors = self.errors
+        return [
+            self.names[number],
+            f"{self.missing[number]:.1%}",
+            f"{errors.own[number]:.3%}",
+            f"{errors.rms[number]:.3g}",
+            f"{errors.largest[number]:.3g}",
+        ]

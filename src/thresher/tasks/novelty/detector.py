@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -25,6 +26,7 @@ from thresher.tasks.novelty.alarm import Alarm
 from thresher.tasks.novelty.collections import lazy_scores
 from thresher.tasks.novelty.emerging import emerging_topics
 from thresher.tasks.novelty.file import pack_detector, unpack_detector
+from thresher.tasks.novelty.found import FoundInStep
 from thresher.tasks.novelty.growing_words import GrowingWords
 from thresher.tasks.novelty.memory import Memory, learned_from, without_rarest
 from thresher.tasks.novelty.modes import MemorySettings, check_mode, is_square, memory_of, of_model
@@ -272,6 +274,27 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
         tops = np.argsort(-near, kind="stable")[:n_atoms]
         nearest = [(self._top_words(int(k)), float(near[k])) for k in tops if near[k] > 0]
         return Explanation(score, unexplained, nearest)
+
+    def report(self, path: str | Path, found: Sequence[FoundInStep] = ()) -> Path:
+        """Write a page about novel documents, with their unexplained words marked.
+
+        Parameters
+        ----------
+        path : str or Path
+            The HTML file; it needs nothing else.
+        found : sequence of FoundInStep
+            What `thresher.tasks.novelty.explained_steps` gave.
+        """
+        target = Path(path)
+        target.write_text(self._page(found).html(), encoding="utf-8")
+        return target
+
+    def _page(self, found: Sequence[FoundInStep] = ()) -> Any:
+        self._check_fitted()
+        # Pictures are drawn with matplotlib, which learning does not need.
+        from thresher.tasks.novelty.report import novelty_report
+
+        return novelty_report(self, found)
 
     @property
     def words_(self) -> list[str]:

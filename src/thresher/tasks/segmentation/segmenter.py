@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy.spatial.distance import pdist, squareform
 from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from thresher.estimators import SymmetricManhattanNMF
 from thresher.estimators.parameters import check_parameters
@@ -194,6 +196,27 @@ class ImageSegmenter(ClusterMixin, BaseEstimator):
     def fit_predict(self, image: Any, y: Any = None) -> NDArray[np.int64]:
         """Segment an image, and return the segment of each pixel."""
         return self.fit(image).labels_.copy()
+
+    def report(self, path: str | Path, image: Any = None) -> Path:
+        """Write a page that shows the segments, and return its path.
+
+        Parameters
+        ----------
+        path : str or Path
+            The HTML file; it needs nothing else.
+        image : array, optional
+            The image that was segmented, to draw borders over.
+        """
+        target = Path(path)
+        target.write_text(self._page(image).html(), encoding="utf-8")
+        return target
+
+    def _page(self, image: Any = None) -> Any:
+        check_is_fitted(self, "labels_")
+        # Pictures are drawn with matplotlib, which segmenting does not need.
+        from thresher.tasks.segmentation.report import segment_report
+
+        return segment_report(self, image)
 
     # ------------------------------------------------------------------- details
 

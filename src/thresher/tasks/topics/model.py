@@ -288,13 +288,16 @@ class TopicModel(ReadsSources, KeepsParameters, TransformerMixin, BaseEstimator)
             If given, the page also tells how large the topics are in them, how coherent, and which
             documents are typical.
         """
+        target = Path(path)
+        target.write_text(self._page(documents).html(), encoding="utf-8")
+        return target
+
+    def _page(self, documents: Any = None) -> Any:
         check_is_fitted(self, "components_")
         # Pictures are drawn with matplotlib, which learning does not need.
         from thresher.tasks.topics.report import topic_report
 
-        target = Path(path)
-        target.write_text(topic_report(self, documents).html(), encoding="utf-8")
-        return target
+        return topic_report(self, documents)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the topics, for data frames."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from thresher import __version__
+from thresher.estimators.page import tell_learning
 from thresher.linalg import Array
 from thresher.plotting import bar_panels, share_bars, to_png
 from thresher.report import Report
@@ -67,7 +68,9 @@ def topic_report(model: TopicModel, documents: Any = None) -> Report:
     )
     if shares is not None and not is_table(documents):
         _tell_examples(report, documents, shares, names, order)
-    report.footnote(
+    if hasattr(model.model_, "history_"):
+        tell_learning(report, model.model_.history_, model.model_.tol)
+    report.paragraph(
         f"{len(model.words_):,} words; {type(model.model_).__name__} with {len(topics)} components."
     )
     return report
@@ -97,6 +100,7 @@ def _tell_shares(
         "Mean share of each topic: "
         + "; ".join(f"{name} {share:.1%}" for name, share in zip(names, mean_shares, strict=True)),
         "Mean share of each topic in a document.",
+        wide=True,
     )
     report.table(
         ["Topic", "Main topic of", "Coherence"],

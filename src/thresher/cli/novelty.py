@@ -1,0 +1,166 @@
+"""``thresher novelty``: what has not come up before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from thresher.cli.frame import ReportFile, WrongUseError, made, seeded
+from thresher.cli.talk import Talk
+from thresher.cli.topics import Docs, SaveFile, TextField
+
+if TYPE_CHECKING:
+    from thresher.tasks.novelty.found import FoundInStep
+
+_SHOWN = 5  # documents of a step that people are shown; by judgement
+_EXCERPT = 90  # letters of each
+_WORDS = 4  # that explain it
+
+
+def novelty(
+    talk: Talk,
+    docs: Docs,
+    text: TextField = None,
+    size: Annotated[
+        int | None,
+        typer.Option(
+            help="Documents in a step; by default chosen, by date if there is one.", min=1
+        ),
+    ] = None,
+    date_field: Annotated[
+        str | None, typer.Option(help="The field of the date; then steps are days, weeks, months.")
+    ] = None,
+    every: Annotated[
+        str | None, typer.Option(help="day, week or month; by default chosen.")
+    ] = None,
+    save: SaveFile = None,
+    report: ReportFile = None,
+    **parameters: Any,
+) -> None:
+    """Tell which documents of a stream are about something that has not come up before.
+
+    Documents are taken step by step; the first step only tells what is usual. With - for DOCS it
+    follows standard input, and tells of each step as soon as it is full; with --json it then prints
+    an object for each step, in a line of its own.
+    """
+    from thresher import NovelDocumentDetector
+    from thresher.tasks.novelty.found import explained_steps
+
+    detector = made(NovelDocumentDetector, seeded(talk, parameters))
+    steps = _steps(talk, docs, text, size, date_field, every, detector.false_alarm_rate)
+    found = []
+    with _until_interrupted(talk, docs == "-"):
+        for each in explained_steps(detector, steps):
+            _show(talk, each)
+            if docs == "-":
+                talk.line(**_told(each))
+            if docs != "-" or report is not None:
+                found.append(each)
+    if not hasattr(detector, "n_steps_"):
+        raise ValueError("There are no documents; give at least one.")
+    if detector.n_steps_ == 0:
+        talk.note("All documents were taken to tell what is usual; give more, or a smaller --size.")
+    talk.answer(documents=detector.n_documents_, steps=[_told(each) for each in found])
+    if save is not None:
+        from thresher import save as save_model
+
+        save_model(detector, save)
+        talk.answer(model=save)
+    if report is not None:
+        from thresher.tasks.novelty.report import novelty_report
+
+        talk.write_report(novelty_report(detector, found), report)
+
+
+@contextmanager
+def _until_interrupted(talk: Talk, following: bool) -> Iterator[None]:
+    """Ctrl-C is how people end what has no end: what was found until then is kept."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not following:
+            raise
+        talk.aside("Interrupted; what came until now counts.")
+
+
+def _steps(
+    talk: Talk,
+    docs: str,
+    field: str | None,
+    size: int | None,
+    date_field: str | None,
+    every: str | None,
+    false_alarm_rate: float,
+) -> Iterator[tuple[str, Any]]:
+    """Documents in steps, as given or as chosen; of standard input nothing is read ahead."""
+    from thresher.tasks.novelty.choosing import chosen_stepping
+    from thresher.tasks.novelty.steps import EVERY, document_steps
+    from thresher.tasks.text.reading import read_documents, text_field
+
+    if every is not None and every not in EVERY:
+        raise WrongUseError(f"--every {every} is not known; use {', '.join(EVERY)}.")
+    documents = read_documents(docs)
+    if docs == "-":
+        if size is None and date_field is None:
+            why = "nothing is told before two steps are full; --size makes them smaller"
+            size = talk.choose("size", 1000, why)
+        return document_steps(
+            documents, size or 1000, text=field or "text", date_field=date_field,
+            every=every or "day",
+        )  # fmt: skip
+    if field is None:
+        field, documents = text_field(documents)
+        if field is not None:
+            talk.choose("text", field, "the field with the most letters")
+    text = field or "text"
+    if size is None and (date_field is None or every is None):
+        records = list(documents)
+        chosen = chosen_stepping(records, text, date_field, false_alarm_rate)
+        documents = iter(records)
+        if chosen.date_field is None:
+            size = talk.choose("size", chosen.size, chosen.why)
+        else:
+            if date_field is None:
+                date_field = talk.choose("date_field", chosen.date_field, "it has dates, in order")
+            every = every or talk.choose("every", chosen.every, chosen.why)
+    return document_steps(
+        documents, size or 1000, text=text, date_field=date_field, every=every or "day"
+    )
+
+
+def _told(found: FoundInStep) -> dict[str, Any]:
+    """A step for machines."""
+    step = found.step
+    return {
+        "step": step.name,
+        "documents": len(step.scores),
+        "novel": [
+            {
+                "place": document.place,
+                "score": document.score,
+                "p_value": document.p_value,
+                "unexplained": document.reason.unexplained,
+                "text": document.text,
+            }
+            for document in found.documents
+        ],
+        "topics": [topic._asdict() for topic in step.topics],
+    }
+
+
+def _show(talk: Talk, found: FoundInStep) -> None:
+    """A step for people."""
+    step, documents = found
+    talk.show(f"{step.name}: {len(documents)} of {len(step.scores)} documents are novel")
+    for topic in step.topics:
+        talk.show(f"  {len(topic.documents)} together: {', '.join(topic.words)}")
+    for document in documents[:_SHOWN]:
+        words = ", ".join(word for word, _ in document.reason.unexplained[:_WORDS])
+        start = " ".join(document.text.split())
+        excerpt = start if len(start) <= _EXCERPT else start[:_EXCERPT].rsplit(" ", 1)[0] + " …"
+        talk.show(f"  {document.score:.2f} {excerpt}", f"       for {words}")
+    if len(documents) > _SHOWN:
+        talk.show(f"  and {len(documents) - _SHOWN} more")

@@ -1,0 +1,50 @@
+"""``thresher sample``: small files to try the other commands on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from thresher.cli.frame import WrongUseError
+from thresher.cli.talk import Talk
+
+
+def _kinds(incomplete: str) -> list[tuple[str, str]]:
+    from thresher.datasets.samples import KINDS
+
+    return [(kind, KINDS[kind].about) for kind in KINDS if kind.startswith(incomplete)]
+
+
+def sample(
+    talk: Talk,
+    kind: Annotated[
+        str,
+        typer.Argument(
+            help="table, docs, photo or sensors; all for one of each.", autocompletion=_kinds
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="The folder to write to.", file_okay=False)] = Path(),
+) -> None:
+    """Write a small file that the library makes, to try the other commands on.
+
+    They are the same everywhere. A file that is there already, with other contents, is left
+    alone.
+    """
+    from thresher.datasets.samples import KINDS, sample_bytes
+    from thresher.persistence import write_atomically
+
+    if kind != "all" and kind not in KINDS:
+        raise WrongUseError(f"There is no sample {kind!r}; use one of {', '.join(KINDS)}, or all.")
+    if not out.is_dir():
+        raise WrongUseError(f"There is no folder {out}; make it first.")
+    written = []
+    for one in KINDS if kind == "all" else [kind]:
+        path, content = out / KINDS[one].name, sample_bytes(one)
+        if path.exists() and path.read_bytes() != content:
+            raise WrongUseError(f"{path} is there already, and is no sample; give another --out.")
+        write_atomically(path, content)
+        written.append(path)
+        talk.show(f"{path}: {KINDS[one].about}.")
+    talk.answer(files=written)

@@ -1,0 +1,196 @@
+"""The page about a fitted model: its parts first, then how well they fit and how it learned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from thresher.engine import History
+from thresher.estimators.agreed_names import names_agree
+from thresher.estimators.parameters import defaults_of
+from thresher.linalg import Array
+from thresher.plotting import atom_grid, bar_panels, convergence_curve, profile_panels, to_png
+from thresher.report import Report
+
+_MOST_ATOMS = 24  # shown; by judgement
+_MOST_FEATURES = 8  # named for each
+_MOST_SAMPLES = 1000  # that the fit is measured on
+_MOST_EVENTS = 20
+
+
+def model_page(model: Any, X: Any = None, shape: Sequence[int] | None = None) -> Report:
+    """Tell what a model learned, without an end: how to make it again is not known here.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted.
+    X : array-like or CSR of shape (n, F), optional
+        Samples to measure the fit on; of many, a thousand at equal distances.
+    shape : (height, width) or (height, width, 3), optional
+        Of samples that are pictures.
+    """
+    K, F = model.components_.shape
+    history: History = model.history_
+    report = Report(
+        f"{K} parts of {F:,} features",
+        f"{type(model).__name__} takes every sample for a sum of these parts, in amounts of its "
+        "own." + _purpose(model),
+        f"Thresher {version('thresher')} · {type(model).__name__}",
+    )
+    facts = [(f"{history[-1].seconds:.2g} s", "of learning")] if len(history) else []
+    if hasattr(model, "n_samples_seen_"):
+        facts.insert(0, (f"{model.n_samples_seen_:,}", "samples seen, all passes together"))
+    if hasattr(model, "outlier_weight_"):
+        weight = f"{model.outlier_weight_:.3g}"
+        facts.append((weight, "outlier weight λ: what lies further off is set aside"))
+    if X is not None and hasattr(model, "certificates"):
+        facts += _fit_facts(model, X)
+    report.facts(facts)
+    report.heading("The parts")
+    _tell_atoms(report, model, shape)
+    tell_learning(report, history, getattr(model, "tol", None))
+    report.heading("What was asked, and what runs")
+    report.reasons(_asked(model))
+    return report
+
+
+def model_lines(model: Any) -> str:
+    """The lines of Python that make such a model again."""
+    given = ", ".join(
+        f"{name}={getattr(model, name)!r}"
+        for name, default in defaults_of(model).items()
+        if repr(getattr(model, name)) != repr(default)
+    )
+    name = type(model).__name__
+    return f"from thresher import {name}\n\nmodel = {name}({given}).fit(X)"
+
+
+def tell_learning(report: Report, history: History, tol: float | None = None) -> None:
+    """The loss of each step, how exact codes were, and what was noticed in the data."""
+    if not len(history):
+        return
+    samples, loss = history.column("samples"), history.column("loss")
+    falling = len(history) > 1
+    rounds = falling and bool((np.diff(samples) == 0).any())
+    report.heading("How it learned")
+    if falling:
+        report.picture(
+            to_png(
+                convergence_curve(
+                    np.arange(1, len(history) + 1) if rounds else samples,
+                    loss,
+                    sample_name="rounds" if rounds else "samples seen",
+                )
+            ),
+            f"Mean loss per sample, from {loss[0]:.4g} in the first step to {loss[-1]:.4g} in the "
+            "last",
+            "Mean loss per sample of each step, before the parts moved: the lower, the better.",
+            wide=True,
+        )
+    last = history[-1]
+    report.table(
+        ["", "first step", "last step"],
+        [
+            ["mean loss per sample", f"{loss[0]:.4g}", f"{last.loss:.4g}"],
+            [
+                "certificate of its codes",
+                f"{history[0].certificate:.2g}",
+                f"{last.certificate:.2g}",
+            ],
+            ["change of the parts", f"{history[0].change:.2g}", f"{last.change:.2g}"],
+        ],
+        caption="A certificate is how far codes are from optimal; 0 is exact. Codes to learn from "
+        "need not be exact"
+        + ("." if tol is None else f": those of transform are, to tol={tol:g} or better."),
+    )
+    if history.events:
+        report.table(
+            ["after samples", "what was noticed", "p-value or ratio of losses"],
+            [[f"{n:,}", kind, f"{value:.3g}"] for n, kind, value in history.events[-_MOST_EVENTS:]],
+            caption="Drift: losses rose (shift), and a new dictionary then replaced the old one or "
+            "the old one was kept.",
+        )
+
+
+def _purpose(model: Any) -> str:
+    robust = hasattr(model, "outlier_weight_")
+    return " What does not fit is set aside, entry by entry, as outliers." if robust else ""
+
+
+def _fit_facts(model: Any, X: Any) -> list[tuple[str, str]]:
+    """How well samples are explained, and how exact their codes are."""
+    chosen = np.linspace(0, X.shape[0] - 1, min(X.shape[0], _MOST_SAMPLES)).astype(int)
+    rows = X[np.unique(chosen)]
+    with names_agree(True):
+        codes = np.asarray(model.transform(rows))
+    dense = np.asarray(rows.toarray() if hasattr(rows, "indptr") else rows, dtype=np.float64)
+    left = dense - codes @ model.components_
+    size = float(np.linalg.norm(np.nan_to_num(dense)))
+    facts = []
+    if hasattr(model, "separate"):
+        with names_agree(True):
+            outliers = np.asarray(model.separate(dense).outliers)
+        observed = ~np.isnan(dense)
+        share = np.count_nonzero(outliers[observed]) / max(int(observed.sum()), 1)
+        facts.append((f"{share:.1%}", "of the entries are set aside as outliers"))
+        left = left - np.nan_to_num(outliers)
+    explained = np.linalg.norm(np.nan_to_num(left)) / max(size, np.finfo(float).tiny)
+    facts.append((f"{explained:.1%}", f"relative error of {len(dense):,} samples, by norm"))
+    with names_agree(True):
+        worst = float(np.max(model.certificates(rows, codes)))
+    facts.append((f"{worst:.1g}", "largest certificate of their codes; 0 is exact"))
+    return facts
+
+
+def _tell_atoms(report: Report, model: Any, shape: Sequence[int] | None) -> None:
+    atoms: Array = model.components_
+    shown, names = atoms[:_MOST_ATOMS], getattr(model, "feature_names_in_", None)
+    rest = f" The first {len(shown)} of {len(atoms)}." if len(atoms) > len(shown) else ""
+    titles = [f"part {number}" for number in range(1, len(shown) + 1)]
+    if shape is not None and int(np.prod(shape)) == atoms.shape[1]:
+        images = np.abs(shown).reshape(len(shown), *shape)
+        images = images if images.ndim == 3 else images.mean(axis=-1)
+        report.picture(
+            to_png(atom_grid(images, titles=titles, n_columns=min(6, len(shown)))),
+            f"{len(shown)} learned parts, as images",
+            f"Each part from zero (black) to its own brightest value (white).{rest}",
+        )
+    elif names is not None:
+        tops = [np.argsort(-np.abs(atom), kind="stable")[:_MOST_FEATURES] for atom in shown]
+        tops = [top[atom[top] != 0] for top, atom in zip(tops, shown, strict=True)]
+        labels = [
+            [("−" if atom[f] < 0 else "") + str(names[f]) for f in top]
+            for top, atom in zip(tops, shown, strict=True)
+        ]
+        bars = [
+            (np.abs(atom[top]) / (np.abs(atom).max() or 1.0)).tolist()
+            for top, atom in zip(tops, shown, strict=True)
+        ]
+        report.picture(
+            to_png(bar_panels(titles, labels, bars)),
+            "; ".join(f"{t}: {', '.join(n)}" for t, n in zip(titles, labels, strict=True)),
+            f"The columns that weigh most in each part, relative to its largest one.{rest}",
+            wide=True,
+        )
+    else:
+        report.picture(
+            to_png(profile_panels(shown, titles)),
+            f"{len(shown)} learned parts, as profiles along their features",
+            f"Each part along its features, on its own scale.{rest}",
+            wide=True,
+        )
+
+
+def _asked(model: Any) -> list[tuple[str, str]]:
+    reasons = [
+        (f"{name} = {getattr(model, name)!r}", f"instead of the default, {default!r}")
+        for name, default in defaults_of(model).items()
+        if repr(getattr(model, name)) != repr(default) and name != "callbacks"
+    ]
+    if hasattr(model, "solver_"):
+        reasons.append((f"solver = {model.solver!r}", model.solver_))
+    return reasons

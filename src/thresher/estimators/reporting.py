@@ -1,0 +1,49 @@
+"""A page about a fitted model, for people."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from thresher.persistence import write_atomically
+
+if TYPE_CHECKING:
+    from thresher.report import Report
+
+
+class WritesReport:
+    """A model that can tell about itself."""
+
+    def report(
+        self, path: str | Path, X: Any = None, *, shape: Sequence[int] | None = None
+    ) -> Path:
+        """Write a page about this model, with pictures, and return its path.
+
+        Parameters
+        ----------
+        path : str or Path
+            The HTML file; it needs nothing else.
+        X : array-like or CSR of shape (n, F), optional
+            Samples to measure the fit on; of many, a thousand at equal distances are taken.
+        shape : (height, width) or (height, width, 3), optional
+            Of samples that are pictures: then so are the parts.
+        """
+        from thresher.estimators.page import model_lines
+        from thresher.report import tell_run
+
+        target = Path(path)
+        page = tell_run(self._page(X, shape), (), model_lines(self))
+        write_atomically(target, page.html().encode())
+        return target
+
+    def _page(self, X: Any = None, shape: Sequence[int] | None = None) -> "Report":
+        """The same, without an end."""
+        check_is_fitted(self, "components_")
+        # Pictures are drawn with matplotlib, which learning does not need.
+        from thresher.estimators.inputs import as_matrix
+        from thresher.estimators.page import model_page
+
+        if X is not None:
+            X = as_matrix(X, self, accept_sparse="csr", ensure_all_finite="allow-nan")
+        return model_page(self, X, shape)
