@@ -93,7 +93,7 @@ class SymmetricManhattanNMF(BaseEstimator):
     Notes
     -----
     A similarity that is zero nearly everywhere is best explained, in this distance, by H = 0: the
-    median of mostly zeros. Make neighbourhoods large enough (docs/segmentation.md).
+    median of mostly zeros. Make neighbourhoods large enough (docs/lab/segmentation.md).
 
     Time and memory for a sweep go with K times the number of nonzero similarities.
 
