@@ -50,7 +50,5 @@ def run_blocks(page: str, name: str) -> Iterator[tuple[Block, dict[str, Any]]]:
 
 def run_page(name: str) -> dict[str, Any]:
     """Run a page of the repository in the present folder; the names that it has made."""
-    made: dict[str, Any] = {}
-    for _, made in run_blocks((ROOT / name).read_text(encoding="utf-8"), name):
-        pass
+    *_, (_, made) = run_blocks((ROOT / name).read_text(encoding="utf-8"), name)
     return made

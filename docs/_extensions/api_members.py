@@ -7,7 +7,9 @@ from sphinx.application import Sphinx
 import thresher.solvers
 
 
-def skip(app: Sphinx, kind: str, name: str, member: Any, skipped: bool, options: Any) -> bool | None:
+def skip(
+    app: Sphinx, kind: str, name: str, member: Any, skipped: bool, options: Any
+) -> bool | None:
     """Skip methods that were not written here, and requests of metadata routing."""
     home = getattr(member, "__module__", None) or getattr(
         getattr(member, "fget", None), "__module__", "thresher"

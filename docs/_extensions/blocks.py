@@ -7,6 +7,7 @@ matplotlib figure that the page has named ``figure``; the words are its alternat
 
 import contextlib
 import io
+import logging
 import os
 import tempfile
 import warnings
@@ -15,10 +16,10 @@ from typing import Any
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
-from pages import blocks_of, run_blocks
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
+from pages import blocks_of, run_blocks
 from thresher.plotting import to_png
 from thresher.plotting.style import INK
 
@@ -47,7 +48,9 @@ def run_page(app: Sphinx, name: str, source: list[str]) -> None:
             code = page[done : block.end].rsplit("<!-- picture:", 1) if block.picture else None
             parts.append(code[0] if code else page[done : block.end])
             if printed.getvalue():
-                parts.append(f"\n```{{code-block}} text\n:class: printed\n\n{printed.getvalue()}```\n")
+                parts.append(
+                    f"\n```{{code-block}} text\n:class: printed\n\n{printed.getvalue()}```\n"
+                )
                 printed.seek(0), printed.truncate()
             if block.picture:
                 address = _keep_picture(app, made["figure"], name, number)
@@ -71,7 +74,9 @@ def _next(steps: Any, name: str) -> Any:
 
 @contextlib.contextmanager
 def _workplace() -> Any:
-    """An empty folder, warnings as errors, and one style of pictures."""
+    """An empty folder, warnings as errors, one style of pictures; what a page logs ends with it."""
+    root, own = logging.getLogger(), logging.getLogger("thresher")
+    handlers, level = list(root.handlers), own.level
     with (
         tempfile.TemporaryDirectory() as folder,
         contextlib.chdir(folder),
@@ -79,8 +84,12 @@ def _workplace() -> Any:
         mpl.rc_context(_STYLE),
     ):
         warnings.simplefilter("error")
-        yield
-        plt.close("all")
+        try:
+            yield
+        finally:
+            plt.close("all")
+            root.handlers[:] = handlers
+            own.setLevel(level)
 
 
 def _keep_picture(app: Sphinx, figure: Any, name: str, number: int) -> str:

@@ -71,7 +71,8 @@ ROUGH = (
     ),
     Candidate(
         lambda tol, max_iter: RoughSparsePower(),
-        "five expectation steps on the nonzeros teach as well as exact codes (docs/guide/divergences.md)",
+        "five expectation steps on the nonzeros teach as well as exact codes "
+        "(docs/guide/divergences.md)",
     ),
     Candidate(
         lambda tol, max_iter: ExactIfSparse(),

@@ -111,8 +111,9 @@ INITS = {
     "half-normal": "half-normal",
 }
 
-# Chosen by measurement, see docs/lab/learner.md. In random order old samples only hold back, as they
-# were coded with poorer dictionaries; in the order of time they are what the model must remember.
+# Chosen by measurement, see docs/lab/learner.md. In random order old samples only hold back, as
+# they were coded with poorer dictionaries; in the order of time they are what the model must
+# remember.
 FORGETTING_SHUFFLED = PowerForgetting(60.0)
 AVERAGING_SHUFFLED = 10.0
 FORGETTING_IN_ORDER = PowerForgetting(3.0)
