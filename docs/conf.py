@@ -37,8 +37,6 @@ numpydoc_show_class_members = (
 numpydoc_class_members_toctree = False
 default_role = "literal"  # `names` in docstrings
 
-suppress_warnings = ["toc.empty_glob"]  # pages whose class is not there yet
-
 html_theme = "furo"
 html_title = f"Thresher {release}"
 html_static_path = ["_static"]
