@@ -77,7 +77,7 @@ def _workplace() -> Any:
     """An empty folder, warnings as errors, one style of pictures; what a page logs ends with it."""
     root, own = logging.getLogger(), logging.getLogger("thresher")
     handlers, level = list(root.handlers), own.level
-    own.setLevel(logging.WARNING)
+    root.setLevel(logging.WARNING)  # a style of the theme lowers it
     with (
         tempfile.TemporaryDirectory() as folder,
         contextlib.chdir(folder),

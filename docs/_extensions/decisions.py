@@ -81,7 +81,7 @@ def _box(x: float, y: float, width: float, height: float, kind: str = "question"
 def _arrow(x: float, y: float, to_x: float, to_y: float) -> str:
     """A line with a head, to the right or down."""
     head = "l-7,-4 v8 z" if y == to_y else "l-4,-7 h8 z"
-    return f'<path d="M{x},{y} L{to_x},{to_y} {head}"/>'
+    return f'<path d="M{x},{y} L{to_x},{to_y} M{to_x},{to_y} {head}"/>'
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

@@ -10,6 +10,8 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.writers.html5 import HTML5Translator
 
+_HALVES = re.compile(r"\\[td]?frac\s*(\d)(\d)")
+"""Fractions without braces, of which docutils would make one number."""
 _SIZES = re.compile(r"\\[bB]igg?[lr]?(?![a-zA-Z])")
 """Sizes of brackets, which docutils does not know; in MathML brackets grow by themselves."""
 
@@ -17,7 +19,8 @@ _SIZES = re.compile(r"\\[bB]igg?[lr]?(?![a-zA-Z])")
 def _mathml(node: nodes.Element, **how: Any) -> str:
     """The formula of a node, or a warning, with the formula as it was written."""
     try:
-        return str(tex2mathml(_SIZES.sub("", node.astext()), **how))
+        code = _HALVES.sub(r"\\frac{\1}{\2}", node.astext())
+        return str(tex2mathml(_SIZES.sub("", code), **how))
     except MathError as error:
         logging.getLogger(__name__).warning("%s: %s", node.astext(), error, location=node)
         return f"<code>{node.astext()}</code>"
