@@ -1,7 +1,7 @@
 """Draw the questions of a page as a picture, from the list that stands below it.
 
 ``<!-- decisions -->`` is replaced by a drawing of the list items that follow it, each of the form
-``- Question? **Name**, what it does``. Names that the library does not have are an error.
+``- Question? **`Name`** and more``. Names that the library does not have are an error.
 """
 
 import html
@@ -58,7 +58,7 @@ def _picture(steps: list[tuple[str, str]]) -> str:
             parts.append(f'<text class="way" x="32" y="{top + 18}">no</text>')
             top += _ROW
     return (
-        f'<svg class="decisions" role="img" aria-label="The questions of the list below, in '
+        f'<svg class="decisions" role="group" aria-label="The questions of the list below, in '
         f'order; the first yes names the estimator" viewBox="-2 0 {_WIDTH + 4} {top + 8}" '
         f'xmlns="http://www.w3.org/2000/svg">{_STYLE}{"".join(parts)}</svg>'
     )
