@@ -1,7 +1,7 @@
 """Streams that change: false alarms, delays, and what is learned afterwards.
 
 Three parts, each on data that no constant was chosen on (those were chosen on other planted data,
-see docs/drift.md):
+see docs/guide/drift.md):
 
 - stationary: losses of models on streams that do not change, planted (ten seeds) and drawn at
   random from real data; how often each detector gives an alarm, beside what is promised.

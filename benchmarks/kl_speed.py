@@ -11,8 +11,8 @@ expectation steps and the sums of a batch need, each timed alone in the same run
 
 `transform` (float32, gap 1e-4, one and two threads) stands beside `MiniBatchNMF.transform` on the
 same dictionary, with as many steps as it learned epochs, in the faster of float32 and float64.
-Both are told with their mean KL and the certificates of their codes (docs/divergences.md). All
-run interleaved; ratios on one thread are of processor seconds, as others may use the machine.
+Both are told with their mean KL and the certificates of their codes (docs/guide/divergences.md).
+All run interleaved; ratios on one thread are of processor seconds, as others may use the machine.
 
     THRESHER_DATA=folder python benchmarks/kl_speed.py [--corpora bbc_news] [--rounds 5]
 """

@@ -1,4 +1,4 @@
-"""Dictionaries of documents in the ℓ1 distance: the figures of docs/l1_dictionary.md.
+"""Dictionaries of documents in the ℓ1 distance: the figures of docs/lab/l1_dictionary.md.
 
 **start**: TDT2, K = 200, a dictionary from the first 1000 documents that never learns again; the
 objective of the next 1000, how many of them have zero codes, and the area under the ROC curve of

@@ -28,7 +28,7 @@ from mutation.trial import Verdict, judge, keep_compiled, snapshot
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / ".mutants"
 READ = ROOT / "tests" / "mutants.toml"
-PAGE = ROOT / "docs" / "mutants.md"
+PAGE = ROOT / "docs" / "lab" / "mutants.md"
 RESULTS = ROOT / "benchmarks" / "results" / "mutants.json"
 FILES_WITHOUT_RECORD = 2  # of tests, for a mutant of which nothing is known
 DEAD = {"killed", "timeout"}

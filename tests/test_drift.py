@@ -245,7 +245,7 @@ def test_growing_in_a_trial_ends_it(batches):
 
 
 def test_the_page_on_drift_runs():
-    (made,) = run_page("drift.md")
+    made = run_page("docs/guide/drift.md")
     first = made["model"].history_.events[0]
     assert first.kind == "shift"
     assert 6000 < first.samples < 7000

@@ -336,7 +336,7 @@ def test_newton_drops_all_blocking_bounds_in_one_step():
 
 
 def test_the_page_tells_the_order_in_which_methods_are_tried():
-    page = (Path(__file__).parents[1] / "docs" / "encoders.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[1] / "docs" / "lab" / "encoders.md").read_text(encoding="utf-8")
     told = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
     tried = [type(candidate.make(1e-4, 100)).__name__ for candidate in EXACT]
     assert told[: len(tried)] == tried

@@ -250,7 +250,7 @@ def test_the_global_setting_counts_and_disturbs_nobody():
 
 
 def test_the_page_on_frames_runs():
-    (page,) = run_page("frames.md")
+    page = run_page("docs/guide/frames.md")
     assert page["roads"]["road 0"].null_count() > 0
     assert page["filled"].null_count().sum_horizontal().item() == 0
     assert page["glitches"].columns == page["roads"].columns

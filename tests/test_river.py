@@ -149,7 +149,7 @@ def test_anomalies_score_higher_in_a_pipeline_and_a_filter():
 
 
 def test_the_page_on_river_runs():
-    (page,) = run_page("river.md")
+    page = run_page("docs/guide/river.md")
     normal = {f"sensor {j}": value for j, value in enumerate([1.0, 1.0, 1.0] @ page["parts"])}
     odd = normal | {"sensor 3": 40.0}
     assert page["detector"].score_one(odd) > 10 * page["detector"].score_one(normal)

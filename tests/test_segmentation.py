@@ -56,7 +56,7 @@ def test_planted_regions_are_found(kind):
     if kind == "colour":
         image = np.stack([image, 1 - image, 0.5 + 0 * image], axis=2)
     features = "colour" if kind == "colour" else "brightness"
-    # The paper's radius would part the left of the sky from its right (docs/segmentation.md).
+    # The paper's radius would part the left of the sky from its right (docs/lab/segmentation.md).
     model = ImageSegmenter(
         3, n_superpixels=300, features=features, feature_scale=0.15, radius=1.0, random_state=0
     ).fit(image)

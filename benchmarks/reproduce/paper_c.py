@@ -28,7 +28,7 @@ from thresher.manhattan import Half, RankOneSweeps
 from thresher.penalties import Constrained
 
 SOLVERS = ("rri", "ogm", "auto")
-PICTURE = Path(__file__).parents[2] / "docs" / "manhattan_speed.png"
+PICTURE = Path(__file__).parents[2] / "docs" / "lab" / "manhattan_speed.png"
 PUBLISHED = {
     "random_100x50": "rri in fewer rounds and seconds than ogm",
     "random_1000x500": "ogm far fewer seconds a round than rri",
@@ -192,7 +192,7 @@ def by_problem(results: dict[str, Any]) -> dict[str, list[Any]]:
 
 
 def picture(results: dict[str, Any]) -> None:
-    """The first start of every problem, for docs/manhattan.md."""
+    """The first start of every problem, for docs/lab/manhattan.md."""
     import matplotlib.pyplot as plt
     from matplotlib.ticker import NullFormatter
 

@@ -154,7 +154,7 @@ class RiverTransformer(_Adapter, base.Transformer):
         An online model such as ``OnlineRobustNMF(4)``. It stays as it is; `model_` is the copy
         that learns. One that is fitted to names goes on from there. Its ``batch_size`` says from
         how many samples it learns at a time; until so many have come, codes and scores are those
-        of the model before (docs/river.md has what small batches cost).
+        of the model before (docs/guide/river.md has what small batches cost).
     missing
         What a feature is that a sample does not have: NaN, a gap that the codes are found
         without, or 0 for counts of words and the like.

@@ -1,4 +1,4 @@
-"""The page that tells of a run: docs/mutants.md."""
+"""The page that tells of a run: docs/lab/mutants.md."""
 
 from collections import Counter
 from typing import Any

@@ -134,6 +134,6 @@ class ClusterSource:
                 f"Rounds of batch_size={self._size} samples are {n_blocks} blocks, and the cluster "
                 f"has {threads} threads: most of them wait. Give batch_size="
                 f"{threads * self.block_rows} at the least, and many times that to gain by a "
-                "cluster (docs/scaling.md).",
+                "cluster (docs/guide/scaling.md).",
                 stacklevel=5,
             )

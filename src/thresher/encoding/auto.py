@@ -33,12 +33,12 @@ EXACT = (
     Candidate(
         SparsePower,
         "a sparse row is a problem on its own nonzeros; 1/10 to 1/28 of the time of expanded rows "
-        "on news (docs/divergences.md)",
+        "on news (docs/guide/divergences.md)",
     ),
     Candidate(
         lambda tol, max_iter: LeastAbsolute(tol, _STEPS_PER_ITERATION * max_iter),
         "the optimum is a vertex, which a simplex method reaches exactly and smoothing never does "
-        "(docs/l1_dictionary.md)",
+        "(docs/lab/l1_dictionary.md)",
     ),
     Candidate(
         SettledBlocks,
@@ -47,12 +47,12 @@ EXACT = (
     Candidate(
         Newton,
         "one or two steps on the inliers reach machine precision from five rounds of ADMM, which "
-        "alone needs 40 to 90 (docs/encoders.md)",
+        "alone needs 40 to 90 (docs/lab/encoders.md)",
     ),
     Candidate(
         BlocksThenNewton,
         "a convex loss has a proximal map; eight rounds bring most rows to the tolerance, Newton "
-        "steps the others (docs/divergences.md)",
+        "steps the others (docs/guide/divergences.md)",
     ),
     Candidate(
         UpdatesThenNewton,
@@ -71,7 +71,8 @@ ROUGH = (
     ),
     Candidate(
         lambda tol, max_iter: RoughSparsePower(),
-        "five expectation steps on the nonzeros teach as well as exact codes (docs/divergences.md)",
+        "five expectation steps on the nonzeros teach as well as exact codes "
+        "(docs/guide/divergences.md)",
     ),
     Candidate(
         lambda tol, max_iter: ExactIfSparse(),
@@ -80,7 +81,7 @@ ROUGH = (
     Candidate(
         lambda tol, max_iter: RoughBlocks(),
         "a few rounds with the proximal map of a convex loss teach as well as exact codes "
-        "(docs/learner.md)",
+        "(docs/lab/learner.md)",
     ),
     Candidate(
         lambda tol, max_iter: RoughUpdates(),

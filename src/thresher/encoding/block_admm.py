@@ -15,7 +15,7 @@ from thresher.kernels.region import Region
 from thresher.linalg import Array
 
 ROUNDS_WITH_GAPS = 10
-"""Rounds after which codes of rows with gaps are good enough to learn from (docs/choices.md)."""
+"""Rounds until codes of rows with gaps are good enough to learn from (docs/guide/choices.md)."""
 
 
 @dataclass(frozen=True)

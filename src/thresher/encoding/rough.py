@@ -13,7 +13,7 @@ from thresher.linalg import Array
 
 _ROUNDS = 4
 # Kinks settle slowly: with four rounds dictionaries end 4 % above the planted one, with twelve 1 %
-# (docs/manhattan.md).
+# (docs/lab/manhattan.md).
 _ROUNDS_WITH_KINKS = 12
 _UPDATES = 20
 

@@ -75,7 +75,7 @@ def duality_gaps(problem: CodingProblem, X: Any, C: Array) -> tuple[Array, NDArr
 
 @dataclass(frozen=True)
 class RoughSparsePower(SparsePower):
-    """Five expectation steps: more, or exact codes, teach no better (docs/divergences.md)."""
+    """Five expectation steps: more, or exact codes, teach no better (docs/guide/divergences.md)."""
 
     steps: int = 5
 

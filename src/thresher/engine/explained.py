@@ -11,7 +11,7 @@ import numpy as np
 from thresher.encoding import Fit
 from thresher.linalg import Array
 
-# By judgement, as shares of the squared size of the data (docs/choices.md).
+# By judgement, as shares of the squared size of the data (docs/guide/choices.md).
 _MOST = 0.5
 _NOTHING = 1e-3
 

@@ -34,7 +34,7 @@ class HistoryRow(NamedTuple):
 
 
 class Event(NamedTuple):
-    """Something that a fit noticed in the data, see docs/drift.md."""
+    """Something that a fit noticed in the data, see docs/guide/drift.md."""
 
     samples: int
     """Samples seen by then."""

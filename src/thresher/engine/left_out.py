@@ -2,7 +2,7 @@
 
 An alternation that goes on makes atoms that suit the noise of single entries. Its objective falls,
 but a code no longer tells of the entries that it was found without, and gaps are filled worse with
-every round (docs/choices.md).
+every round (docs/guide/choices.md).
 """
 
 from dataclasses import dataclass

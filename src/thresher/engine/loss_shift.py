@@ -17,7 +17,7 @@ import numpy as np
 from thresher.linalg import Array
 
 # A large shift shows in few numbers, a small one in many. The early losses of a model are high and
-# would hide one, so each is compared with what came shortly before (docs/drift.md).
+# would hide one, so each is compared with what came shortly before (docs/guide/drift.md).
 RECENT = (4, 8, 16, 32)
 _BEFORE = 8
 LONGEST = (1 + _BEFORE) * max(RECENT)

@@ -12,7 +12,7 @@ from scipy import sparse
 from thresher.encoding import AutoEncoder, CodingProblem
 from thresher.linalg import Array
 
-# How well the noise is measured with these: docs/choices.md.
+# How well the noise is measured with these: docs/guide/choices.md.
 EXACT = AutoEncoder(1e-3, 100)
 _ENTRIES = 1024  # of a block, at least if it has so many
 _SHARE = 8  # every eighth sample, at least

@@ -17,7 +17,7 @@ from thresher.streams import Batch
 Advance = Callable[[StreamState], tuple[StreamState, Summary]]
 """Learns from the current batch."""
 
-# Chosen on planted changes, see docs/drift.md.
+# Chosen on planted changes, see docs/guide/drift.md.
 WINS = 8
 LONGEST = 32
 

@@ -50,11 +50,11 @@ def lacks_majoriser(loss: Loss, atoms: Constrained) -> str | None:
 
 QUADRATIC = (
     "a quadratic that touches the loss learns fastest wherever one curvature serves all samples of "
-    "a feature (docs/divergences.md)"
+    "a feature (docs/guide/divergences.md)"
 )
 RATIOS = (
     "sparse rows, and features that span decades, have no one curvature for all samples; sums of "
-    "ratios are far better there, and far worse on other data (docs/divergences.md)"
+    "ratios are far better there, and far worse on other data (docs/guide/divergences.md)"
 )
 
 

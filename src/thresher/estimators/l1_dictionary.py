@@ -64,7 +64,7 @@ class L1Dictionary(L1Model, SparseCodingModel):
     """
 
     # Rounding off kinks leaves the alternation little to gain where it starts badly, and the stream
-    # finds a good start (measured: docs/l1_dictionary.md).
+    # finds a good start (measured: docs/lab/l1_dictionary.md).
     _stream_batch = 128
     _stream_passes = 10
 

@@ -14,7 +14,7 @@ from thresher.streams import Batch
 
 SEPARABLE = (
     "words occur with few atoms, so that curvatures differ from atom to atom; one for all of them "
-    "makes steps that overshoot (docs/l1_dictionary.md)"
+    "makes steps that overshoot (docs/lab/l1_dictionary.md)"
 )
 
 
@@ -27,7 +27,7 @@ class NeedsDocuments:
     def __call__(self, batch: Batch) -> str | None:
         """From the first batch."""
         # In the order of time new words come, and they are followed faster by steps that
-        # overshoot (measured: docs/l1_dictionary.md).
+        # overshoot (measured: docs/lab/l1_dictionary.md).
         if self.in_order or not is_mostly_zero(batch):
             return "samples in random order whose entries are mostly zero"
         return None

@@ -30,7 +30,7 @@ _TOL = 1e-4  # for the switch from bursts to sweeps, where the user's is 0
 
 _FACTORS = (
     "both factors stay in memory; ADMM on both finds the neighbourhood of a good optimum in a few "
-    "rounds, sweeps finish (docs/manhattan.md)"
+    "rounds, sweeps finish (docs/lab/manhattan.md)"
 )
 
 

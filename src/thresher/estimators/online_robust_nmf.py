@@ -71,8 +71,8 @@ class OnlineRobustNMF(RobustModel, GrowingModel, OnlineModel):
         schedule of its own.
     drift : None, "auto" or a detector
         Watch the losses of the batches, and when they rise let rivals without the past compete
-        with the dictionary (docs/drift.md). ``auto`` is ``thresher.LossShift()``; anything with
-        ``update(x)`` and ``drift_detected``, such as river's detectors, will do.
+        with the dictionary (docs/guide/drift.md). ``auto`` is ``thresher.LossShift()``; anything
+        with ``update(x)`` and ``drift_detected``, such as river's detectors, will do.
     frozen_atoms : array-like, optional
         Numbers or flags of atoms that keep their initial value.
     scale_samples : {None, "max"}

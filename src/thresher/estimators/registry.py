@@ -97,7 +97,7 @@ PARAMETRIC_DIVERGENCES: dict[str, tuple[Callable[[Any], Loss], str]] = {
 }
 
 # Rounding off at half of the noise's standard deviation changes the ℓ1 optimum little, and
-# leaves enough curvature to step by (docs/divergences.md).
+# leaves enough curvature to step by (docs/guide/divergences.md).
 _ROUNDING = 0.5
 
 
@@ -111,13 +111,14 @@ INITS = {
     "half-normal": "half-normal",
 }
 
-# Chosen by measurement, see docs/learner.md. In random order old samples only hold back, as they
-# were coded with poorer dictionaries; in the order of time they are what the model must remember.
+# Chosen by measurement, see docs/lab/learner.md. In random order old samples only hold back, as
+# they were coded with poorer dictionaries; in the order of time they are what the model must
+# remember.
 FORGETTING_SHUFFLED = PowerForgetting(60.0)
 AVERAGING_SHUFFLED = 10.0
 FORGETTING_IN_ORDER = PowerForgetting(3.0)
 FORGETTING_RATIOS = PowerForgetting(10.0)
-"""For ratios of sums in random order; they need no averaging (docs/divergences.md)."""
+"""For ratios of sums in random order; they need no averaging (docs/guide/divergences.md)."""
 
 
 def _unknown(parameter: str, value: object, names: Any) -> ValueError:

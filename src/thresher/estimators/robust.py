@@ -39,7 +39,7 @@ class Separation(NamedTuple):
 
 _QUADRATIC = (
     "a squared loss with outliers set aside has bounded curvature, and a quadratic that touches it "
-    "is all it needs (docs/learner.md)"
+    "is all it needs (docs/lab/learner.md)"
 )
 
 

@@ -34,7 +34,7 @@ class RobustNMF(RobustModel, BatchModel):
     tol : float
         Relative improvement of the objective in a round at which `fit` ends (0: it never does),
         and the certificate that codes of `transform` meet. Where entries are missing, `fit` also
-        ends when further rounds would fit the noise of single entries (docs/choices.md).
+        ends when further rounds would fit the noise of single entries (docs/guide/choices.md).
 
     All other parameters are those of `OnlineRobustNMF`.
 

@@ -94,7 +94,7 @@ class SymmetricManhattanNMF(WritesReport, BaseEstimator):
     Notes
     -----
     A similarity that is zero nearly everywhere is best explained, in this distance, by H = 0: the
-    median of mostly zeros. Make neighbourhoods large enough (docs/segmentation.md).
+    median of mostly zeros. Make neighbourhoods large enough (docs/lab/segmentation.md).
 
     Time and memory for a sweep go with K times the number of nonzero similarities.
 

@@ -107,7 +107,7 @@ class RefinedLearner(ByGuess):
         """Streams that do not change."""
         return (
             "the stream does not change, so that supports become certain, and least squares on "
-            "them end far closer than any norm (docs/orthogonal.md)"
+            "them end far closer than any norm (docs/lab/orthogonal.md)"
         )
 
     def first_guess(self, Y: Array, weight: Array, rng: np.random.Generator) -> Array:

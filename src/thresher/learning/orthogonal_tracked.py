@@ -81,7 +81,7 @@ class TrackedLearner(ByGuess):
     @property
     def why(self) -> str:
         """Streams that drift."""
-        return "a half-life was given: what drifts is followed by ranks (docs/orthogonal.md)"
+        return "a half-life was given: what drifts is followed by ranks (docs/lab/orthogonal.md)"
 
     def first_guess(self, Y: Array, weight: Array, rng: np.random.Generator) -> Array:
         """Principal directions of the first batch."""

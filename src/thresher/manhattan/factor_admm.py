@@ -12,7 +12,7 @@ from thresher.kernels.split_residual import split_residual
 from thresher.linalg import Array, has_gram
 from thresher.manhattan.half import Half
 
-# By judgement; what comes of them is measured in docs/manhattan.md.
+# By judgement; what comes of them is measured in docs/lab/manhattan.md.
 _LEAST_SQUARES = 5  # iterations for squares, to start from
 _WIDTH = 0.7  # the first threshold t, in units of the mean residual
 _SWEEPS = 5  # of block coordinate descent for each factor in an iteration

@@ -32,7 +32,7 @@ _LARGEST = 1e15
 _FINEST = 2.0**-30  # of the values, without a grid
 _FAR = 2.0**45
 _NOTHING = 1e-16  # of the largest value: too little to learn from
-_SMALLEST = 1e-30  # the smallest data that all models promise to work with (docs/choices.md)
+_SMALLEST = 1e-30  # the smallest data that all models promise to work with (docs/guide/choices.md)
 
 
 class Edge:

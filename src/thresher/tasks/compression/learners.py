@@ -17,7 +17,7 @@ from thresher.tasks.compression.dictionary import Rotation, matched, rotation_to
 
 HALF_LIVES = (200.0, 1000.0, 5000.0)
 """In rows; what ``forgetting="auto"`` chooses from. Measured beside others in
-docs/sensor_codec.md."""
+docs/lab/sensor_codec.md."""
 
 
 Account = tuple[float | None, int]

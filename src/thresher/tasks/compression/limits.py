@@ -10,7 +10,7 @@ is its own choice, ``max_bytes``.
 from thresher.tasks.compression.packet import PacketError
 
 VALUES_PER_BYTE = 512
-"""By judgement, part of the format: 1 kB may then take a few seconds (docs/sensor_codec.md)."""
+"""By judgement, part of the format: 1 kB may then take a few seconds (docs/lab/sensor_codec.md)."""
 MOST_BYTES = 2**30
 """Memory that a reader allows by default; by judgement."""
 

@@ -19,7 +19,7 @@ from scipy import sparse
 
 from thresher.linalg import Array
 
-# By judgement; what comes of them is measured in docs/novelty.md.
+# By judgement; what comes of them is measured in docs/lab/novelty.md.
 _FIRST_ROUNDS = 10  # of k-means on the first documents
 _ROUNDS = 3  # on those of a step
 _FOUNDERS = 0.01  # of a hundred documents one may found a direction

@@ -73,7 +73,7 @@ class FaceRecognizer(KeepsParameters, ClassifierMixin, BaseEstimator):
     Notes
     -----
     N. Guan, D. Tao, Z. Luo and J. Shawe-Taylor, "MahNMF: Manhattan non-negative matrix
-    factorization", arXiv 1207.3438. Figures: docs/paper_c.md.
+    factorization", arXiv 1207.3438. Figures: docs/lab/paper_c.md.
 
     Examples
     --------

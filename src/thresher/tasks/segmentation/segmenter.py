@@ -115,7 +115,7 @@ class ImageSegmenter(ClusterMixin, BaseEstimator):
     Notes
     -----
     N. Guan, D. Tao, Z. Luo and J. Shawe-Taylor, "MahNMF: Manhattan non-negative matrix
-    factorization", arXiv 1207.3438, section 5.3.2. What it reaches: docs/segmentation.md.
+    factorization", arXiv 1207.3438, section 5.3.2. What it reaches: docs/lab/segmentation.md.
 
     Examples
     --------

@@ -28,7 +28,7 @@ from thresher.tasks.topics.file import pack_topics, unpack_topics
 from thresher.tasks.topics.names import MOST_WORDS, Topic, topic_names
 from thresher.tasks.topics.weights import atoms_of, first_weights, weighted
 
-# Starts are measured in docs/topics.md, batches are by judgement.
+# Starts are measured in docs/lab/topics.md, batches are by judgement.
 _LEAST_BATCHES, _SMALLEST_BATCH = 16, 64
 _STARTS_FOR_SHORT_LISTS = 4
 
@@ -38,7 +38,7 @@ class TopicModel(ReadsSources, KeepsParameters, TransformerMixin, BaseEstimator)
 
     Documents become tf-idf weights :math:`x`, which are nonnegative mixtures of topics,
 
-    .. math:: x \approx c D, \qquad c \ge 0,\quad D \ge 0,\quad \textstyle\sum_j d_{kj} = 1,
+    .. math:: x \approx c D, \qquad c \ge 0,\quad D \ge 0,\quad \sum_j d_{kj} = 1,
 
     in the sense of the Kullback–Leibler divergence: a topic is a distribution over words.
 
@@ -64,7 +64,7 @@ class TopicModel(ReadsSources, KeepsParameters, TransformerMixin, BaseEstimator)
         Documents that are learned from at a time. If a list or table is shorter than 16 batches,
         the default model takes a sixteenth of it, but at least 64, and the best of four starts:
         in few documents small steps find better topics, and a single start sometimes merges two
-        (docs/topics.md).
+        (docs/lab/topics.md).
     warm_up : int
         Documents of a stream that are held back to find the vocabulary; then they are learned from.
     random_state : int, RandomState or None

@@ -1,0 +1,33 @@
+"""Leave out of API pages what users did not come for: members that other libraries lend."""
+
+from typing import Any
+
+from sphinx.application import Sphinx
+
+import thresher.solvers
+
+
+def skip(
+    app: Sphinx, kind: str, name: str, member: Any, skipped: bool, options: Any
+) -> bool | None:
+    """Skip methods that were not written here, and requests of metadata routing."""
+    home = getattr(member, "__module__", None) or getattr(
+        getattr(member, "fget", None), "__module__", "thresher"
+    )
+    lent = not home.startswith("thresher")
+    return True if lent or name.endswith("_request") or name == "made" else None
+
+
+def _own_names() -> None:
+    """Call published solvers by the names that users give them, not "alias of" their classes."""
+    for name in thresher.solvers.__all__:
+        solver = getattr(thresher.solvers, name)
+        if isinstance(solver, type) and name.islower():
+            solver.__name__ = name
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Listen to autodoc and autosummary."""
+    _own_names()
+    app.connect("autodoc-skip-member", skip)
+    return {"parallel_read_safe": True}

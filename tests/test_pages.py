@@ -1,0 +1,102 @@
+"""Pages keep what they promise: links lead somewhere, blocks run, and find what was planted."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import thresher
+from pages import ROOT, blocks_of, run_page
+from thresher.metrics import factor_match_score
+
+PAGES = sorted(
+    page for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")) if "_build" not in page.parts
+)
+TASKS = sorted(page for page in ROOT.glob("docs/tasks/*.md") if page.stem != "index")
+
+
+@pytest.fixture(autouse=True)
+def _empty_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def names(pages):
+    return [page.relative_to(ROOT).as_posix() for page in pages]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=names(PAGES))
+def test_links_lead_to_files(page):
+    """Those that GitHub follows; the build follows its own."""
+    text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for target in re.findall(r"\]\(([^)#\s]+)", text):
+        if not target.startswith(("http:", "https:")):
+            assert (page.parent / target).exists(), target
+
+
+def test_paths_of_pages_in_code_and_messages_exist():
+    folders = ("src", "tests", "benchmarks")
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    for file in [*files, *ROOT.glob("*.md")]:
+        for path in re.findall(r"\bdocs/[\w/]+\.(?:md|png)\b", file.read_text(encoding="utf-8")):
+            assert (ROOT / path).exists(), f"{file.name} names {path}"
+
+
+def test_every_public_name_stands_in_the_api():
+    listed = (ROOT / "docs/api.rst").read_text(encoding="utf-8").split()
+    assert set(dir(thresher)) - {"__version__"} <= set(listed)
+
+
+@pytest.mark.parametrize("page", TASKS, ids=names(TASKS))
+def test_a_task_takes_ten_lines_and_shows_a_picture(page):
+    job, *others = blocks_of(page.read_text(encoding="utf-8"))
+    lines = [line for line in job.code.splitlines() if line.strip()]
+    assert len(lines) <= 10
+    assert any(block.picture for block in (job, *others))
+
+
+# ------------------------------------------------- the jobs, as a newcomer would do them
+
+
+def test_the_readme_runs():
+    made = run_page("README.md")
+    assert not np.isnan(made["filled"]).any()
+    assert Path("topics.html").read_text(encoding="utf-8").count("<h2") > 1
+    assert made["background"].shape == made["foreground"].shape == (300, 72 * 96)
+
+
+def test_gaps_are_filled_and_glitches_found():
+    made = run_page("docs/tasks/tables.md")
+    table, gaps = made["table"], made["gaps"]
+    wrong = np.abs(made["filled"] - table.clean)[gaps].mean()
+    assert wrong < 0.3 * np.abs(made["median"] - table.clean)[gaps].mean()
+    np.testing.assert_array_equal(made["filled"][~gaps], table.data[~gaps])
+    far = (np.abs(table.outliers) > 0.5) & ~gaps
+    assert (made["glitches"][far] != 0).mean() > 0.9
+
+
+def test_topics_are_the_planted_themes():
+    made = run_page("docs/tasks/topics.md")
+    themes = {frozenset(theme.split()) for theme in made["themes"]}
+    assert {frozenset(topic.words[:4]) for topic in made["model"].topics_} == themes
+    np.testing.assert_allclose(made["shares"].sum(axis=1), 1)
+
+
+def test_what_is_new_is_marked_first():
+    made = run_page("docs/tasks/novelty.md")
+    new = np.isin(made["places"], np.arange(700, 710))
+    assert made["marked"][new].all()
+    assert made["scores"][new].min() > made["scores"][~new].max()
+    assert made["marked"][~new].mean() < 0.06
+
+
+def test_spectra_and_shares_that_sum_to_one():
+    made = run_page("docs/tasks/spectra.md")
+    np.testing.assert_allclose(made["shares"].sum(axis=1), 1)
+    assert made["shares"].min() >= 0
+    assert factor_match_score(made["pure"], made["model"].components_) > 0.99
+
+
+def test_grid_search_in_a_pipeline_finds_the_planted_parts():
+    made = run_page("docs/choose.md")
+    assert made["search"].best_params_ == {"onlinerobustnmf__n_components": 4}
