@@ -1,6 +1,7 @@
 """Spoiled faces made clean: papers A and C, PSNR of `ImageDenoiser` beside its peers.
 
-Faces of CBCL, ORL, Extended Yale B and CMU PIE, spoiled as in paper C. `ImageDenoiser` has one
+Faces of CBCL, ORL, Extended Yale B and CMU PIE, 120 of each, spoiled as in paper C: by a black
+square, salt and pepper, or Laplace noise. `ImageDenoiser` has one
 setting for all, which was chosen on ORL and CBCL; Yale B and PIE were kept back. Its peers have
 what is best for each set and kind of noise, chosen by the truth: scikit-learn's NMF (number of
 parts), `RobustPCA` (λ), total variation (weight) and the median filter (width) of scikit-image.
@@ -30,10 +31,10 @@ from thresher.low_rank import default_weight, pursue
 
 CHOSEN_ON = ("orl", "cbcl")
 KEPT_BACK = ("yale_b", "pie")
-N_IMAGES = 200
-NOISES = ("occlusion", "salt and pepper", "Laplace", "Gaussian", "Poisson")
+N_IMAGES = 120
+NOISES = ("occlusion", "salt and pepper", "Laplace")
 SMALL_SQUARE = 6  # on CBCL, which has 19 × 19 pixels; 10 on 32 × 32
-PURSUIT_STEPS = 40
+PURSUIT_STEPS = 30
 
 Clean = Callable[[Array], Array]
 
@@ -71,7 +72,7 @@ def one_by_one(work: Clean) -> Clean:
 
 def factorised(n_components: int) -> Clean:
     def run(rows: Array) -> Array:
-        model = NMF(n_components, init="nndsvda", max_iter=200, random_state=0)
+        model = NMF(n_components, init="nndsvda", max_iter=100, random_state=0)
         return np.asarray(model.inverse_transform(model.fit_transform(rows)))
 
     return by_rows(run)
@@ -98,11 +99,11 @@ METHODS: dict[str, dict[str, Clean]] = {
     "ImageDenoiser(OnlineRobustPCA(8))": {
         "": denoised(OnlineRobustPCA(8, random_state=0, verbose=0))
     },
-    "NMF": {f"K={K}": factorised(K) for K in (8, 25, 50)},
+    "NMF": {f"K={K}": factorised(K) for K in (8, 25)},
     "RobustPCA": {f"{times} λ": pursued(times) for times in (1.0, 2.0)},
     "total variation": {
         f"weight={w}": one_by_one(lambda image, w=w: denoise_tv_chambolle(image, w))
-        for w in (0.03, 0.06, 0.1, 0.2, 0.4)
+        for w in (0.05, 0.1, 0.2, 0.4)
     },
     "median": {
         f"{w} × {w}": one_by_one(lambda image, w=w: median(image, np.ones((w, w))))

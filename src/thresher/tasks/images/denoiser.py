@@ -24,7 +24,7 @@ from thresher.tasks.images.repair import damaged, repaired
 # Chosen on ORL and CBCL faces (docs/photographs.md): few parts cannot imitate damage, and a small
 # outlier weight takes it for what it is.
 _PARTS = 8
-_SHARE = 0.4  # of the usual outlier weight, range/√F
+_SHARE = 0.15  # of the usual outlier weight, range/√F
 
 
 class Denoised(NamedTuple):
@@ -305,5 +305,6 @@ def _refuse_mask(mask: Any) -> None:
 
 def _as_rows(found: Denoised) -> Denoised:
     """For files: bytes of a mask are black and white."""
-    rows = (part.reshape(len(part), -1) for part in found[:2])
-    return Denoised(*rows, found.mask.reshape(len(found.mask), -1).astype(np.uint8) * 255)
+    n = len(found.mask)
+    mask = found.mask.reshape(n, -1).astype(np.uint8) * 255
+    return Denoised(found.clean.reshape(n, -1), found.removed.reshape(n, -1), mask)

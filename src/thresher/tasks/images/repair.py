@@ -46,7 +46,7 @@ def damaged(pictures: Array, model: Array, far: float) -> NDArray[np.bool_]:
     # A median cuts corners off: what is far itself, in the same window, belongs to the spot.
     around = ndimage.maximum_filter(spots, _window(_SPOT, left.ndim), mode="constant")
     wrong: NDArray[np.bool_] = gaps | points | spots | (around & (np.abs(left) > near))
-    return wrong.any(axis=3) if wrong.ndim == 4 else wrong
+    return np.logical_or.reduce(wrong, axis=3) if wrong.ndim == 4 else wrong
 
 
 def _medians(left: Array, width: int) -> Array:
