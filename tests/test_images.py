@@ -83,6 +83,7 @@ def test_kind_and_type_stay():
 
 def test_a_photograph_is_cleaned_by_itself():
     images = spoiled(scenes(), "square")
+    images *= np.linspace(0.3, 1, len(images))[:, None, None]  # each has a range of its own
     model = quiet().fit(images)
     together, alone = model.denoise(images), model.denoise(images[7:8])
     np.testing.assert_array_equal(together.mask[7], alone.mask[0])

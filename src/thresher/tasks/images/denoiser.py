@@ -230,9 +230,7 @@ class ImageDenoiser(KeepsParameters, BaseEstimator):
         sound = np.where(hidden, np.nan, stack).reshape(pictures.rows.shape)
         model = self._said_of(sound, stack.shape)
         wrong = damaged(stack, model, self.threshold)
-        clean = repaired(stack, model, wrong)
-        if not (stack < 0).any():  # light is not negative, and no brighter than it was seen
-            clean = np.clip(clean, 0, np.nanmax(stack, initial=0))
+        clean = np.clip(repaired(stack, model, wrong), *_limits(stack))
         removed = np.where(np.isnan(stack), 0, stack - clean)
         return Denoised(pictures.like(clean), removed, wrong)
 
@@ -283,6 +281,15 @@ class ImageDenoiser(KeepsParameters, BaseEstimator):
 
 def _opened(images: Any) -> Any:
     return open_source(images) if isinstance(images, str | Path) else images
+
+
+def _limits(stack: Any) -> tuple[Any, Any]:
+    """Light is not negative, and in no photograph brighter than it was seen there."""
+    rows = stack.reshape(len(stack), -1)
+    shape = (-1, *[1] * (stack.ndim - 1))
+    low = np.minimum(np.nan_to_num(np.fmin.reduce(rows, axis=1), nan=0.0), 0)
+    high = np.nan_to_num(np.fmax.reduce(rows, axis=1), nan=np.inf)
+    return low.reshape(shape), high.reshape(shape)
 
 
 def _shape_of(source: Source) -> tuple[int, ...]:
