@@ -11,6 +11,7 @@ from thresher import (
     BatchNMF,
     FaceRecognizer,
     GoDec,
+    ImageDenoiser,
     ImageSegmenter,
     L1Dictionary,
     ManhattanNMF,
@@ -72,6 +73,7 @@ MAKERS = {
     "FaceRecognizer": lambda: FaceRecognizer(ManhattanNMF(3, **BATCH), **QUIET).fit(
         samples(), np.array(["Ann", "Bo", "Çelik"])[np.arange(48) % 3]
     ),
+    "ImageDenoiser": lambda: ImageDenoiser(**QUIET).fit(samples().reshape(-1, 2, 3)),
     "ImageSegmenter": lambda: ImageSegmenter(2, **QUIET).fit(image()),
 }
 
@@ -82,6 +84,8 @@ def answers(model):
         return np.concatenate([model.labels_.ravel(), model.embedding_.ravel()])
     if isinstance(model, SymmetricManhattanNMF):
         return model.embedding_
+    if isinstance(model, ImageDenoiser):
+        return model.denoise(samples(20, seed=1).reshape(-1, 2, 3)).clean
     if isinstance(model, FaceRecognizer):
         names = model.predict(samples(20, seed=1))
         return np.searchsorted(model.classes_, names)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from thresher.learning import frank_wolfe
     from thresher.streams import open as open
     from thresher.tasks.compression import SensorCodec
+    from thresher.tasks.images import ImageDenoiser
     from thresher.tasks.novelty import NovelDocumentDetector
     from thresher.tasks.recognition import FaceRecognizer
     from thresher.tasks.segmentation import ImageSegmenter
@@ -45,6 +46,7 @@ _HOMES = {
     "Checkpoint": "thresher.estimators",
     "FaceRecognizer": "thresher.tasks.recognition",
     "GoDec": "thresher.estimators",
+    "ImageDenoiser": "thresher.tasks.images",
     "ImageSegmenter": "thresher.tasks.segmentation",
     "ManhattanNMF": "thresher.estimators",
     "NovelDocumentDetector": "thresher.tasks.novelty",
@@ -74,6 +76,7 @@ __all__ = [
     "Checkpoint",
     "FaceRecognizer",
     "GoDec",
+    "ImageDenoiser",
     "ImageSegmenter",
     "L1Dictionary",
     "LossShift",

@@ -177,7 +177,11 @@ def _writer(target: Any, about: About, forbidden: set[Path]) -> Any:
         from thresher.streams.video_writer import VideoWriter
 
         return VideoWriter(path, about)
+    if not kind:
+        from thresher.streams.image_writer import ImageWriter
+
+        return ImageWriter(path, about)
     raise ValueError(
         f"{path} does not tell what to write; end it in .npy, .parquet, .feather, .csv, .mp4 or "
-        ".mkv."
+        ".mkv, or in nothing: a folder of pictures."
     )

@@ -1,0 +1,163 @@
+"""Photographs of one kind: what was planted is found and repaired, and the rest stays as it was."""
+
+import numpy as np
+import pytest
+
+import thresher
+from thresher import ImageDenoiser, OnlineRobustPCA, RobustPCA
+from thresher.datasets.image_noise import occlude, salt_and_pepper
+
+SHAPE = (20, 18)
+
+
+def scenes(n=150, colours=False, seed=0):
+    """Smooth pictures of a kind, in [0, 1], mixed of four."""
+    rng = np.random.default_rng(seed)
+    y, x = np.mgrid[: SHAPE[0], : SHAPE[1]] / 20
+    parts = np.stack([np.sin(a * x + b * y) ** 2 for a, b in ((1, 5), (4, 1), (2, 2), (6, 3))])
+    stack = np.tensordot(rng.dirichlet(np.ones(4), n), parts, 1)
+    return np.stack([stack, 0.5 * stack, stack**2], axis=3) if colours else stack
+
+
+def quiet(estimator=None, **parameters):
+    return ImageDenoiser(estimator, random_state=0, verbose=0, **parameters)
+
+
+def spoiled(images, kind, seed=0):
+    rows = images.reshape(len(images), -1)
+    spots = {"salt": salt_and_pepper(rows, 0.1, seed), "square": occlude(rows, SHAPE, 5, seed=seed)}
+    return spots[kind].reshape(images.shape)
+
+
+def error(found, truth):
+    return float(np.sqrt(np.mean((np.asarray(found, float) - truth) ** 2)))
+
+
+@pytest.mark.parametrize("kind", ["salt", "square"])
+@pytest.mark.parametrize(
+    "estimator", [None, OnlineRobustPCA(4, random_state=0, verbose=0)], ids=["default", "PCA"]
+)
+def test_damage_is_repaired(kind, estimator):
+    truth = scenes()
+    images = spoiled(truth, kind)
+    found = quiet(estimator).denoise(images)
+    assert error(found.clean, truth) < 0.25 * error(images, truth)
+    hit = np.abs(images - truth) > 0.1
+    assert found.mask[hit].mean() > 0.9
+    np.testing.assert_array_equal(found.clean[~found.mask], images[~found.mask])  # to the bit
+    np.testing.assert_allclose(found.clean + found.removed, images, atol=1e-12)
+
+
+def test_any_robust_estimator_will_do():
+    truth = scenes(60)
+    images = spoiled(truth, "salt")
+    found = quiet(RobustPCA(verbose=0, tol=1e-2)).denoise(images)
+    assert error(found.clean, truth) < 0.3 * error(images, truth)
+
+
+def test_gaps_are_filled_as_nan_or_by_a_mask():
+    truth = scenes()
+    hidden = np.random.default_rng(1).random(truth.shape) < 0.2
+    model = quiet().fit(truth)
+    by_nan = model.denoise(np.where(hidden, np.nan, truth))
+    by_mask = model.denoise(np.where(hidden, 0.77, truth), mask=hidden)
+    np.testing.assert_allclose(by_nan.clean, by_mask.clean, atol=1e-6)
+    assert by_nan.mask[hidden].all()
+    assert not by_nan.removed[hidden].any()
+    assert error(by_nan.clean[hidden], truth[hidden]) < 0.05
+
+
+def test_kind_and_type_stay():
+    truth = scenes(colours=True)
+    levels = np.rint(255 * truth).astype(np.uint8)
+    hit = np.random.default_rng(0).random(truth.shape[:3]) < 0.05
+    levels[hit] = 255
+    found = quiet().denoise(levels)
+    assert found.clean.dtype == np.uint8
+    assert found.clean.shape == levels.shape
+    assert found.mask.shape == truth.shape[:3]
+    assert error(found.clean / 255, truth) < 0.3 * error(levels / 255, truth)
+    single = quiet().denoise(scenes().astype(np.float32))
+    assert single.clean.dtype == np.float32
+
+
+def test_a_photograph_is_cleaned_by_itself():
+    images = spoiled(scenes(), "square")
+    images *= np.linspace(0.3, 1, len(images))[:, None, None]  # each has a range of its own
+    model = quiet().fit(images)
+    together, alone = model.denoise(images), model.denoise(images[7:8])
+    np.testing.assert_array_equal(together.mask[7], alone.mask[0])
+    np.testing.assert_allclose(together.clean[7], alone.clean[0], atol=1e-9)
+
+
+def test_nothing_depends_on_the_unit():
+    images = spoiled(scenes(), "salt")
+    here, there = quiet().denoise(images), quiet().denoise(images * 1e20)
+    np.testing.assert_array_equal(here.mask, there.mask)
+    np.testing.assert_allclose(there.clean / 1e20, here.clean, atol=1e-6)
+
+
+def test_learned_in_steps_saved_and_loaded(tmp_path):
+    truth = scenes(300)
+    images = spoiled(truth, "salt")
+    model = quiet()
+    for first in range(0, 300, 100):
+        model.partial_fit(images[first : first + 100])
+    thresher.save(model, tmp_path / "model")
+    again = thresher.load(tmp_path / "model")
+    here, there = model.denoise(images[:20]), again.denoise(images[:20])
+    np.testing.assert_array_equal(here.clean, there.clean)
+    assert error(here.clean, truth[:20]) < 0.5 * error(images[:20], truth[:20])
+    shown = model.separate(images[:20])
+    assert shown.low_rank.shape == shown.outliers.shape == (20, *SHAPE)
+
+
+def test_a_folder_in_and_a_folder_out(tmp_path):
+    """Files are read and written batch by batch, and give what the array gives."""
+    from PIL import Image
+
+    levels = np.rint(255 * spoiled(scenes(40), "salt")).astype(np.uint8)
+    (tmp_path / "in").mkdir()
+    for number, picture in enumerate(levels):
+        Image.fromarray(picture).save(tmp_path / "in" / f"{number:03d}.png")
+    model = quiet().fit(tmp_path / "in")
+    expected = model.denoise(levels)
+    batches = list(model.denoise(thresher.open(tmp_path / "in").in_batches(16)))
+    assert [len(batch.clean) for batch in batches] == [16, 16, 8]
+    np.testing.assert_array_equal(np.concatenate([b.clean for b in batches]), expected.clean)
+    paths = model.denoise(
+        tmp_path / "in", write={"clean": tmp_path / "out", "mask": tmp_path / "mask"}
+    )
+    assert sorted(paths) == ["clean", "mask"]
+    back = thresher.open(tmp_path / "out").load().reshape(levels.shape)
+    np.testing.assert_array_equal(back, expected.clean)
+    black_and_white = thresher.open(tmp_path / "mask").load().reshape(levels.shape)
+    np.testing.assert_array_equal(black_and_white == 255, expected.mask)
+    with pytest.raises(ValueError, match="is a folder"):
+        model.denoise(tmp_path / "in", write={"clean": tmp_path / "out"})
+
+
+def test_what_is_no_stack_of_photographs_is_refused_in_a_sentence():
+    model = quiet().fit(scenes(30))
+    before = model.estimator_.components_.copy()
+    for images, words in (
+        (np.ones((4, 5)), r"\(n, height, width\)"),
+        (np.ones((4, 5, 6, 2)), r"height, width, 3\) in colours"),
+        (np.ones((4, 9, 9)), "those that were learned from"),
+        (np.full((4, *SHAPE), 1j), "array of numbers"),
+        ((row for row in np.ones((3, 2, 4))), "no pictures"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            model.denoise(images)
+        np.testing.assert_array_equal(model.estimator_.components_, before)
+    with pytest.raises(ValueError, match="True where a pixel is missing"):
+        model.denoise(scenes(4), mask=np.ones((2, 2), bool))
+    with pytest.raises(ValueError, match="sets no outliers aside"):
+        ImageDenoiser(estimator=3).fit(scenes(4))
+    with pytest.raises(ValueError, match="threshold=-1 must be positive"):
+        ImageDenoiser(threshold=-1).fit(scenes(4))
+    with pytest.raises(ValueError, match="learns from all photographs at once"):
+        quiet(RobustPCA()).partial_fit(scenes(4))
+    model.set_params(estimator=RobustPCA())
+    with pytest.raises(ValueError, match="belongs to"):
+        model.denoise(scenes(4))
