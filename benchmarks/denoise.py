@@ -1,8 +1,8 @@
 """Spoiled faces made clean: papers A and C, PSNR of `ImageDenoiser` beside its peers.
 
 Faces of CBCL, ORL, Extended Yale B and CMU PIE, 120 of each, spoiled as in paper C: black
-squares, salt and pepper, and Laplace, Gaussian and Poisson noise on all pixels. `ImageDenoiser` has one
-setting for all, which was chosen on ORL and CBCL; Yale B and PIE were kept back. Its peers have
+squares, salt and pepper, and Laplace, Gaussian and Poisson noise on all pixels. `ImageDenoiser` has
+one setting for all, which was chosen on ORL and CBCL; Yale B and PIE were kept back. Its peers have
 what is best for each set and kind of noise, chosen by the truth: scikit-learn's NMF (number of
 parts), `RobustPCA` (λ), total variation (weight) and the median filter (width) of scikit-image.
 
