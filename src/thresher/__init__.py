@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from thresher.tasks.recognition import FaceRecognizer
     from thresher.tasks.segmentation import ImageSegmenter
     from thresher.tasks.topics import TopicModel
+    from thresher.tasks.video import VideoSeparator
 
 __version__ = "0.1.0"
 
@@ -62,6 +63,7 @@ _HOMES = {
     "StopAfter": "thresher.engine",
     "SymmetricManhattanNMF": "thresher.estimators",
     "TopicModel": "thresher.tasks.topics",
+    "VideoSeparator": "thresher.tasks.video",
     "frank_wolfe": "thresher.learning",
     "load": "thresher.estimators",
     "open": "thresher.streams",
@@ -91,6 +93,7 @@ __all__ = [
     "StopAfter",
     "SymmetricManhattanNMF",
     "TopicModel",
+    "VideoSeparator",
     "__version__",
     "frank_wolfe",
     "load",
