@@ -24,7 +24,7 @@ _SQUARE = 5  # pixels on a side of the median filter
 # By judgement: more of the picture than this, in so many frames on end, is another scene.
 _ANOTHER_SCENE = 0.5
 _FRAMES_TO_BE_SURE = 3
-_KEPT = 9  # frames whose median is the detail; by judgement
+_KEPT = 13  # frames whose median is the detail; by judgement
 _LOOKS_EVERY = 4  # frames: how often a camera that is still is asked whether it has moved
 _ENOUGH_FOR_NOISE = 8  # of them, the first of a scene, tell the noise of a pixel
 _REMEMBERED = 1000  # changes of the scene, the latest

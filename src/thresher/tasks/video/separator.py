@@ -92,7 +92,7 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
         estimator: Any = None,
         *,
         threshold: float = 1.5,
-        patience: int = 100,
+        patience: int = 120,
         causal: bool = True,
         align: bool = True,
         random_state: Any = None,
