@@ -25,6 +25,7 @@ from thresher import (
     RobustPCA,
     SymmetricManhattanNMF,
     TopicModel,
+    VideoSeparator,
     load,
     save,
 )
@@ -48,6 +49,11 @@ def samples(n_samples=48, n_features=6, seed=0):
 def image():
     rng = np.random.default_rng(0)
     return np.clip(np.kron(np.eye(2), np.ones((6, 8))) + 0.05 * rng.random((12, 16)), 0, 1)
+
+
+def _frames(n_frames):
+    rng = np.random.default_rng(0)
+    return rng.integers(100, 110, (n_frames, 12, 16)).astype(np.uint8)
 
 
 def _similarities():
@@ -75,6 +81,7 @@ MAKERS = {
     ),
     "ImageDenoiser": lambda: ImageDenoiser(**QUIET).fit(samples().reshape(-1, 2, 3)),
     "ImageSegmenter": lambda: ImageSegmenter(2, **QUIET).fit(image()),
+    "VideoSeparator": lambda: VideoSeparator(**QUIET).fit(_frames(20)),
 }
 
 
@@ -93,6 +100,8 @@ def answers(model):
         return model.step([*TEXTS[:5], "a parliament votes on budgets"]).scores
     if isinstance(model, TopicModel):
         return model.transform(TEXTS[:6])
+    if isinstance(model, VideoSeparator):
+        return model.separate(_frames(40)[20:]).background
     return model.transform(samples(20, seed=1) + 0.1)
 
 

@@ -72,7 +72,7 @@ def test_every_class_comes_back_and_goes_on(name, tmp_path):
             np.testing.assert_array_equal(getattr(again, field), value)
     if hasattr(model, "history_"):
         np.testing.assert_array_equal(again.history_.to_array(), model.history_.to_array())
-    if hasattr(model, "partial_fit"):
+    if hasattr(model, "partial_fit") and hasattr(model, "components_"):
         more = TEXTS[:9] if name == "TopicModel" else samples(20, seed=2)
         more = more.reshape(-1, 2, 3) if name == "ImageDenoiser" else more
         model.partial_fit(more), again.partial_fit(more)

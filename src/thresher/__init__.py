@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from thresher.tasks.recognition import FaceRecognizer
     from thresher.tasks.segmentation import ImageSegmenter
     from thresher.tasks.topics import TopicModel
+    from thresher.tasks.video import VideoSeparator
 
 __version__ = "0.1.0"
 
@@ -64,6 +65,7 @@ _HOMES = {
     "StopAfter": "thresher.engine",
     "SymmetricManhattanNMF": "thresher.estimators",
     "TopicModel": "thresher.tasks.topics",
+    "VideoSeparator": "thresher.tasks.video",
     "frank_wolfe": "thresher.learning",
     "load": "thresher.estimators",
     "open": "thresher.streams",
@@ -94,6 +96,7 @@ __all__ = [
     "StopAfter",
     "SymmetricManhattanNMF",
     "TopicModel",
+    "VideoSeparator",
     "__version__",
     "frank_wolfe",
     "load",

@@ -100,9 +100,11 @@ def _callbacks(value: Any) -> str | None:
 
 
 RULES: dict[str, Rule] = {
+    "align": _flag,
     "batch_size": _positive_whole,
     "callbacks": _callbacks,
     "cardinality": _cardinality,
+    "causal": _flag,
     "false_alarm_rate": _share,
     "feature_scale": _positive,
     "graph_weight": _not_negative,
@@ -120,6 +122,7 @@ RULES: dict[str, Rule] = {
     "n_superpixels": _positive_whole,
     "n_words": _positive_whole,
     "outlier_bound": _bound,
+    "patience": _positive_whole,
     "radius": _positive,
     "random_state": _seed,
     "share": _share,

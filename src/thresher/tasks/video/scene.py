@@ -1,0 +1,222 @@
+"""A scene that is watched: frame after frame is judged by what came before, then learned from.
+
+The background of a frame is the light of its cells times the detail of each pixel, a picture that
+says how much brighter than its cell a pixel is: the median of some frames that are kept, each
+divided by its own light. So what stays for more than half of the time that they span is background.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from thresher.linalg import Array
+from thresher.tasks.video.alignment import NO_SHIFT, Aligner, Shift, shifted
+from thresher.tasks.video.light import ENOUGH, LEARNS_EVERY, Light, cell_means, cell_side, lit
+from thresher.tasks.video.noise import LEAST, PixelNoise, usual_size
+from thresher.tasks.video.results import Mask
+from thresher.tasks.video.windows import largest_colour, median_of_flags, median_of_pictures
+
+# Chosen with those of `noise.py`.
+_SQUARE = 5  # pixels on a side of the median filter
+# By judgement: more of the picture than this, in so many frames on end, is another scene.
+_ANOTHER_SCENE = 0.5
+_FRAMES_TO_BE_SURE = 3
+_KEPT = 13  # frames whose median is the detail; by judgement
+_LOOKS_EVERY = 4  # frames: how often a camera that is still is asked whether it has moved
+_ENOUGH_FOR_NOISE = 8  # of them, the first of a scene, tell the noise of a pixel
+_REMEMBERED = 1000  # changes of the scene, the latest
+
+
+class Rules(NamedTuple):
+    """What a user can set."""
+
+    estimator: Any
+    threshold: float
+    patience: int
+    align: bool
+
+
+class Judged(NamedTuple):
+    """A frame taken apart, in the internal unit."""
+
+    background: Array
+    mask: Mask
+
+
+@dataclass(frozen=True)
+class Scene:
+    """All that is known of a scene, of constant size; a step gives a new one."""
+
+    unit: float
+    """A level: 255 of them make the brightest pixel of the first frame."""
+    side: int
+    """Pixels along the side of a cell."""
+    light: Light
+    detail: Array
+    """(height, width, colours), sides filled up to whole cells."""
+    noise: PixelNoise
+    reference: Array
+    """The background that frames are aligned to."""
+    kept: tuple[Array, ...] = ()
+    """Frames of the scene, aligned: the first ones close together, later ones further apart."""
+    last_kept: int = 0
+    """The age at which the last of them was."""
+    n_frames: int = 0
+    began: int = 0
+    """The frame at which this scene began."""
+    n_strange: int = 0
+    """Frames on end in which most of the picture moves."""
+    n_aligned: int = 0
+    last_aligned: int = 0
+    """The last frame that was."""
+    changes: tuple[int, ...] = ()
+
+    @property
+    def age(self) -> int:
+        """Frames since this scene began."""
+        return self.n_frames - self.began
+
+
+def begun(frame: Array) -> Scene:
+    """A scene that begins with a frame."""
+    brightest = float(frame.max())
+    unit = brightest / 255 if brightest > 0 else 1.0
+    side = cell_side(*frame.shape[:2])
+    return _begun_with(_in_levels(frame, unit, side), unit, side)
+
+
+def _begun_with(picture: Array, unit: float, side: int) -> Scene:
+    cells = cell_means(picture, side)
+    detail = lit(picture, 1 / np.maximum(cells, np.float32(LEAST)), side)
+    flat = np.zeros(picture.shape[:2], dtype=np.float32)
+    return Scene(unit, side, Light(cells), detail, PixelNoise(flat, 0.0), picture)
+
+
+def watched(scene: Scene, frames: Array, rules: Rules) -> tuple[Scene, list[Judged]]:
+    """Judge some frames in their order, each by what came before it, and learn from them."""
+    judged: list[Judged] = []
+    start = 0
+    while start < len(frames):
+        # The model learns at the same frames, however they come.
+        some = frames[start : start + LEARNS_EVERY - scene.n_frames % LEARNS_EVERY]
+        scene, found = _watched_until_it_learns(scene, some, rules)
+        judged += found
+        start += len(found)
+    return scene, judged
+
+
+def _watched_until_it_learns(
+    scene: Scene, frames: Array, rules: Rules
+) -> tuple[Scene, list[Judged]]:
+    """Judge frames until the light is learned, or another scene begins."""
+    pictures = [_in_levels(frame, scene.unit, scene.side) for frame in frames]
+    shifts = _shifts(scene, pictures) if rules.align else [NO_SHIFT] * len(pictures)
+    pictures = [shifted(picture, by) for picture, by in zip(pictures, shifts, strict=True)]
+    cells = np.stack([cell_means(picture, scene.side) for picture in pictures])
+    light = np.maximum(scene.light.predicted(cells), np.float32(LEAST))
+    judged: list[Judged] = []
+    background = scene.reference
+    for picture, mine, its_light, shift in zip(pictures, cells, light, shifts, strict=True):
+        background = lit(scene.detail, its_light, scene.side)
+        scene, mask = _step(scene, picture - background, rules)
+        scene = replace(
+            scene,
+            light=scene.light.with_cells(mine, scene.n_frames),
+            n_frames=scene.n_frames + 1,
+            n_aligned=scene.n_aligned + (shift != NO_SHIFT),
+            last_aligned=scene.n_frames if shift != NO_SHIFT else scene.last_aligned,
+        )
+        judged.append(_seen(background, mask, shift, frames.shape[1:3]))
+        if _is_to_be_kept(scene, rules) and scene.n_frames % LEARNS_EVERY:
+            scene = _with_medians(scene, picture)
+        if scene.n_strange == _FRAMES_TO_BE_SURE:
+            return _another(scene, picture), judged
+    if scene.n_frames % LEARNS_EVERY == 0:
+        scene = replace(scene, reference=background)
+        if len(scene.light.waiting) >= ENOUGH:
+            scene = replace(scene, light=scene.light.learned(rules.estimator))
+        if _is_to_be_kept(scene, rules):
+            scene = _with_medians(scene, picture)
+    return scene, judged
+
+
+def _shifts(scene: Scene, pictures: list[Array]) -> list[Shift]:
+    """By how much the camera has moved; of a still camera some frames are looked at."""
+    aligner = Aligner(scene.reference)
+    shifts: list[Shift] = []
+    last = scene.last_aligned
+    for number, picture in enumerate(pictures, scene.n_frames):
+        awake = number - last < LEARNS_EVERY or number % _LOOKS_EVERY == 0
+        shifts.append(aligner.shift_of(picture) if awake else NO_SHIFT)
+        last = number if shifts[-1] != NO_SHIFT else last
+    return shifts
+
+
+def _step(scene: Scene, residual: Array, rules: Rules) -> tuple[Scene, Mask]:
+    """Judge one frame, then let the noise follow it."""
+    sizes = largest_colour(np.abs(residual))
+    noise = scene.noise.with_frame(sizes)
+    moving = median_of_flags(sizes > np.float32(rules.threshold) * noise.usual(), _SQUARE)
+    strange = scene.age > LEARNS_EVERY and moving.mean() > _ANOTHER_SCENE
+    after = replace(
+        scene,
+        noise=noise.learned(sizes, moving),
+        n_strange=scene.n_strange + 1 if strange else 0,
+    )
+    return after, moving
+
+
+def _is_to_be_kept(scene: Scene, rules: Rules) -> bool:
+    """Whether the last frame is one of those to keep: more and more apart, up to a distance."""
+    apart = max(1, 2 * rules.patience // _KEPT)
+    return scene.age - scene.last_kept >= min(apart, max(1, scene.last_kept // 3))
+
+
+def _with_medians(scene: Scene, picture: Array) -> Scene:
+    """Keep a frame, and take the detail anew from all that are kept; at first also the noise."""
+    kept = (*scene.kept, picture)[-_KEPT:]
+    cells = np.stack([cell_means(one, scene.side) for one in kept])
+    light = np.maximum(scene.light.predicted(cells), np.float32(LEAST))
+    dimmed = [lit(one, 1 / by, scene.side) for one, by in zip(kept, light, strict=True)]
+    detail = median_of_pictures(dimmed)
+    noise = scene.noise
+    if len(kept) == _ENOUGH_FOR_NOISE:
+        left = [a - lit(detail, by, scene.side) for a, by in zip(kept, light, strict=True)]
+        noise = replace(
+            noise, scale=usual_size(np.stack([largest_colour(np.abs(r)) for r in left]))
+        )
+    return replace(scene, detail=detail, noise=noise, kept=kept, last_kept=scene.age)
+
+
+def _another(scene: Scene, picture: Array) -> Scene:
+    """Begin anew with a frame, but for what has been counted."""
+    return replace(
+        _begun_with(picture, scene.unit, scene.side),
+        n_frames=scene.n_frames,
+        began=scene.n_frames,
+        n_aligned=scene.n_aligned,
+        last_aligned=scene.last_aligned,
+        changes=(*scene.changes, scene.n_frames - 1)[-_REMEMBERED:],
+    )
+
+
+def _in_levels(frame: Array, unit: float, side: int) -> Array:
+    """A frame in levels, with an axis of colours, its sides filled up to whole cells."""
+    height, width = frame.shape[:2]
+    picture = np.asarray(frame, dtype=np.float32) * np.float32(1 / unit)
+    picture = picture.reshape(height, width, -1)
+    below, right = -height % side, -width % side
+    return np.pad(picture, ((0, below), (0, right), (0, 0)), "edge") if below + right else picture
+
+
+def _seen(background: Array, mask: Mask, shift: Shift, size: tuple[int, int]) -> Judged:
+    """Background and mask where the frame has them, which the camera may have moved."""
+    if shift != NO_SHIFT:
+        back = (-shift[0], -shift[1])
+        background = shifted(background, back)
+        mask = shifted(mask.astype(np.float32), back) > 0.5
+    height, width = size
+    return Judged(background[:height, :width], mask[:height, :width])
