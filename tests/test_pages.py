@@ -62,7 +62,8 @@ def test_the_readme_runs():
     made = run_page("README.md")
     assert not np.isnan(made["filled"]).any()
     assert Path("topics.html").read_text(encoding="utf-8").count("<h2") > 1
-    assert made["background"].shape == made["foreground"].shape == (300, 72 * 96)
+    assert made["background"].shape == made["foreground"].shape == (300, 72, 96)
+    assert made["mask"].dtype == bool
 
 
 def test_gaps_are_filled_and_glitches_found():

@@ -357,5 +357,5 @@ def test_nothing_is_told_before_a_frame_was_seen():
 
 
 def test_the_page_runs(capsys):
-    run_page("video.md")
+    run_page("docs/video.md")
     assert "of the pixels move" in capsys.readouterr().out
