@@ -1,10 +1,11 @@
 """VideoSeparator beside its peers: highway, planted objects in I2R clips, frames a second.
 
 Highway (CDnet): 170 (unknown) is left out, 50 (shadow) is background, scored on the last 80 %.
-Every peer stands with its own mask, and with the 5 × 5 median of its residual at the threshold that is
-best for it, which nobody knows beforehand. The separator is causal, with its own threshold. MOG2
-and KNN are OpenCV's: pip install opencv-python-headless. Planted: `planted_video.py`; clips that were
-held back while constants were chosen stand apart. Speed: at 120 × 160, and 640 × 480 in colours.
+Every peer stands with its own mask, and with the 5 × 5 median of its residual at the threshold
+that is best for it, which nobody knows beforehand. The separator is causal, with its own
+threshold. MOG2 and KNN are OpenCV's: pip install opencv-python-headless. Planted:
+`planted_video.py`; clips that were held back while constants were chosen stand apart. Speed: at
+120 × 160, and 640 × 480 in colours.
 
     python benchmarks/video.py --data FOLDER [--parts highway planted speed] [--sheets FOLDER]
 """
