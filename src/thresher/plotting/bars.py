@@ -17,6 +17,7 @@ _PANEL_GAP = 0.3
 _SMALL = 0.85 * TEXT_SIZE
 _SMALLEST_TITLE, _LARGEST_TITLE = 0.75 * TEXT_SIZE, 0.95 * TEXT_SIZE
 _BOLD_LETTER = 0.6  # width of a letter, in units of its size
+_MOST_FOR_LABELS = 0.65  # of a panel
 _LONGEST_WORD, _LONGEST_NAME = 16, 48  # letters; longer ones would leave no room for bars
 
 
@@ -52,11 +53,12 @@ def bar_panels(
     n_bars = max(1, *(len(bars) for bars in values))
     longest = max((bar for bars in values for bar in bars), default=0.0) or 1.0
     labels = [[_shortened(name, _LONGEST_WORD) for name in names] for names in labels]
-    label_room = _room_for([name for names in labels for name in names])
     panel_height = n_bars * _BAR_PITCH
     row_height = _TITLE_ROOM + panel_height + _PANEL_GAP
     total = n_rows * row_height - _PANEL_GAP
     column_width = (_WIDTH - (n_columns - 1) * _PANEL_GAP) / n_columns
+    label_room = _room_for([name for names in labels for name in names])
+    label_room = min(label_room, _MOST_FOR_LABELS * column_width)
     figure = empty_figure(_WIDTH, total)
     # Headings shrink a little before they are cut.
     room_for_title = column_width * 72 / _BOLD_LETTER  # in letters of one point
