@@ -19,7 +19,8 @@ from thresher.cli import app
 from thresher.cli.parameters import ESTIMATORS, TASKS, parameters_of, spoken
 from thresher.datasets.samples import KINDS, sample_bytes
 
-COMMANDS = ["topics", "novelty", "compress", "decompress", "segment", "fit", "transform", "inspect"]
+COMMANDS = ["topics", "novelty", "compress", "decompress", "segment", "separate", "fit"]
+COMMANDS += ["transform", "inspect"]
 
 
 def run(*words, given=None, code=0):
@@ -153,7 +154,7 @@ def test_the_program_names_its_exit_codes():
 def test_options_have_the_names_and_defaults_of_the_class(name):
     signature = inspect.signature(getattr(thresher, name)).parameters
     found = {parameter.name: parameter.default for parameter in parameters_of(name)}
-    unspoken = {"callbacks", "model", "vectorizer", "vocabulary"}
+    unspoken = {"callbacks", "estimator", "model", "vectorizer", "vocabulary"}
     assert found == {k: p.default for k, p in signature.items() if k not in unspoken}
     assert all(parameter.text for parameter in parameters_of(name))
 

@@ -20,6 +20,7 @@ from thresher.cli.inspect_model import inspect_model
 from thresher.cli.novelty import novelty
 from thresher.cli.sample import sample
 from thresher.cli.segment import segment
+from thresher.cli.separate import separate
 from thresher.cli.topics import topics
 from thresher.cli.transform import transform
 from thresher.cli.warm_up import warm_up
@@ -84,6 +85,13 @@ _add(
     "thresher sample sensors",
     "thresher compress sensors.csv sensors.thr",
     "thresher decompress sensors.thr again.csv",
+)
+_add(
+    separate,
+    _TASKS,
+    "thresher sample video",
+    "thresher separate street.avi --mask mask.mp4 --background empty.mp4",
+    of="VideoSeparator",
 )
 _add(
     segment,

@@ -24,6 +24,7 @@ TASKS = {
     "NovelDocumentDetector": "tasks/novelty/detector.py",
     "SensorCodec": "tasks/compression/codec.py",
     "TopicModel": "tasks/topics/model.py",
+    "VideoSeparator": "tasks/video/separator.py",
 }
 ESTIMATORS = {
     "BatchNMF": "estimators/batch_nmf.py",
@@ -44,7 +45,7 @@ ESTIMATORS = {
 _TELL_ALL = ("OnlineL1Dictionary", "OnlineNMF", "OnlineRobustNMF")
 
 # What no word on a command line can stand for: functions, and other estimators.
-_UNSPOKEN = {"callbacks", "model", "vectorizer", "vocabulary"}
+_UNSPOKEN = {"callbacks", "estimator", "model", "vectorizer", "vocabulary"}
 _KINDS: dict[str, Any] = {
     "int": int,
     "float": float,

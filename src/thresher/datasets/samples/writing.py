@@ -9,6 +9,7 @@ from .documents import documents_file
 from .photo import photo_file
 from .sensors import sensors_file
 from .table import table_file
+from .video import video_file
 
 
 class Sample(NamedTuple):
@@ -37,6 +38,7 @@ KINDS = {
     "sensors": Sample(
         "sensors.csv", "ten days of eight thermometers, every quarter of an hour", sensors_file
     ),
+    "video": Sample("street.avi", "six seconds of a street, drawn", video_file),
 }
 
 

@@ -1,0 +1,55 @@
+"""``thresher separate``: what moves in a video."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from thresher.cli.frame import WrongUseError, existing, made, seeded
+from thresher.cli.talk import Talk
+
+_TARGET = "a video (.mp4 for eyes, .mkv to the bit) or .npy"
+
+
+def separate(
+    talk: Talk,
+    video: Annotated[Path, typer.Argument(help="A video file.")],
+    mask: Annotated[
+        Path | None, typer.Option(help=f"Where to put what moves, in white: {_TARGET}.")
+    ] = None,
+    background: Annotated[
+        Path | None, typer.Option(help=f"Where to put the scene without it: {_TARGET}.")
+    ] = None,
+    foreground: Annotated[
+        Path | None, typer.Option(help=f"Where to put what moves alone: {_TARGET}.")
+    ] = None,
+    color: Annotated[bool, typer.Option(help="Read colours; else brightness alone.")] = False,
+    **parameters: Any,
+) -> None:
+    """Tell what moves in a video from what stays, while it is read, in constant memory."""
+    import thresher
+
+    wanted = {"mask": mask, "background": background, "foreground": foreground}
+    targets = {name: path for name, path in wanted.items() if path is not None}
+    if not targets:
+        raise WrongUseError("Say what to write, such as --mask mask.mp4 or --background empty.mp4.")
+    separator = made(thresher.VideoSeparator, seeded(talk, parameters))
+    source = thresher.open(existing(video), color=color)
+    separator.separate(source, write=targets)
+    speed, changes = separator.frames_per_second_, [one.frame for one in separator.changes_]
+    talk.answer(
+        frames=separator.n_frames_seen_,
+        frames_per_second=round(speed, 1),
+        aligned=separator.n_aligned_,
+        scene_changes=changes,
+        **targets,
+    )
+    talk.show(f"{separator.n_frames_seen_:,} frames, {speed:,.0f} a second.")
+    if separator.n_aligned_:
+        talk.show(f"{separator.n_aligned_:,} of them were shifted back: the camera moved.")
+    if changes:
+        talk.show(f"The scene became another at frames {', '.join(map(str, changes))}.")
+    for name, path in targets.items():
+        talk.show(f"{name}: {path}")
