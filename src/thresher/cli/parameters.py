@@ -27,13 +27,16 @@ TASKS = {
 }
 ESTIMATORS = {
     "BatchNMF": "estimators/batch_nmf.py",
+    "GoDec": "estimators/godec.py",
     "L1Dictionary": "estimators/l1_dictionary.py",
     "ManhattanNMF": "estimators/manhattan_nmf.py",
     "OnlineL1Dictionary": "estimators/online_l1_dictionary.py",
     "OnlineNMF": "estimators/online_nmf.py",
     "OnlineOrthogonalDictionary": "estimators/online_orthogonal.py",
     "OnlineRobustNMF": "estimators/online_robust_nmf.py",
+    "OnlineRobustPCA": "estimators/online_robust_pca.py",
     "RobustNMF": "estimators/robust_nmf.py",
+    "RobustPCA": "estimators/robust_pca.py",
     "SymmetricManhattanNMF": "estimators/symmetric.py",
 }
 """Where the classes are written; a test compares this with what the library has."""
