@@ -308,6 +308,13 @@ def test_models_are_those_of_the_class(here):
     assert len(names) == 3
 
 
+def test_what_leaves_nothing_to_chance_has_no_seed(here):
+    told = answer(
+        "fit", "sensors.csv", "m.thr", "--estimator", "RobustPCA", "--columns", "attic,bath"
+    )
+    assert "random_state" not in told["chosen"]
+
+
 def test_columns_without_numbers_are_left_out_and_named(here):
     told = answer("fit", "sensors.csv", "m.thr", "--n-components", 2)
     assert "time has no numbers" in told["chosen"]["columns"]["why"]

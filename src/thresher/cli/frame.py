@@ -111,8 +111,8 @@ def made(kind: Callable[..., Any], parameters: dict[str, Any]) -> Any:
 
 
 def seeded(talk: Talk, parameters: dict[str, Any]) -> dict[str, Any]:
-    """Parameters with a seed."""
-    if parameters.get("random_state") is None:
+    """Parameters with a seed, where chance has a part."""
+    if "random_state" in parameters and parameters["random_state"] is None:
         why = "the same command then gives the same result; any other number is as good"
         parameters = parameters | {"random_state": talk.choose("random_state", 0, why)}
     return parameters
