@@ -81,7 +81,7 @@ def test_the_measured_fit_is_that_of_the_model(tmp_path):
 
 def test_the_page_of_the_documentation_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (made,) = run_page("commands.md")
+    made = run_page("docs/commands.md")
     assert made["model"].n_features_in_ == 64
     assert "as images" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
