@@ -8,7 +8,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 _BLOCK = re.compile(
-    r"^```python\n(?P<code>.*?)^```\n(?:\s*<!-- picture: (?P<picture>.*?) -->\n)?",
+    r"^```python\n(?P<code>.*?)^```\n(?P<mark>\s*<!-- picture: (?P<picture>.*?) -->\n)?",
     re.DOTALL | re.MULTILINE,
 )
 
@@ -21,7 +21,9 @@ class Block:
     line: int
     """Where its code begins, the first line of the page being 1."""
     end: int
-    """The first character of the page behind the block and the mark of its picture."""
+    """The first character of the page behind the block."""
+    after: int
+    """The first character behind the mark of its picture, if it has one."""
     picture: str | None
     """The alternative text of the picture of ``figure``, if there is one."""
 
@@ -32,7 +34,8 @@ def blocks_of(page: str) -> list[Block]:
         Block(
             code=found["code"],
             line=page[: found.start("code")].count("\n") + 1,
-            end=found.end(),
+            end=found.end() - len(found["mark"] or ""),
+            after=found.end(),
             picture=found["picture"],
         )
         for found in _BLOCK.finditer(page)

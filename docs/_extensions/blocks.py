@@ -40,22 +40,19 @@ def run_page(app: Sphinx, name: str, source: list[str]) -> None:
     page = source[0]
     if not blocks_of(page):
         return
-    parts, done, printed = [], 0, io.StringIO()
-    with _workplace(), contextlib.redirect_stdout(printed):
+    parts, done = [], 0
+    with _workplace():
         steps = run_blocks(page, f"{name}.md")
         for number in range(len(blocks_of(page))):
-            block, made = _next(steps, name)
-            code = page[done : block.end].rsplit("<!-- picture:", 1) if block.picture else None
-            parts.append(code[0] if code else page[done : block.end])
-            if printed.getvalue():
-                parts.append(
-                    f"\n```{{code-block}} text\n:class: printed\n\n{printed.getvalue()}```\n"
-                )
-                printed.seek(0), printed.truncate()
+            with contextlib.redirect_stdout(io.StringIO()) as printed:
+                block, made = _next(steps, name)
+            parts.append(page[done : block.end])
+            if lines := printed.getvalue():
+                parts.append(f"\n```{{code-block}} text\n:class: printed\n\n{lines}```\n")
             if block.picture:
                 address = _keep_picture(app, made["figure"], name, number)
                 parts.append(f"\n![{block.picture}]({address})\n\n")
-            done = block.end
+            done = block.after
     source[0] = "".join([*parts, page[done:]])
 
 
@@ -77,7 +74,7 @@ def _workplace() -> Any:
     """An empty folder, warnings as errors, one style of pictures; what a page logs ends with it."""
     root, own = logging.getLogger(), logging.getLogger("thresher")
     handlers, level = list(root.handlers), own.level
-    root.setLevel(logging.WARNING)  # a style of the theme lowers it
+    root.handlers.clear()  # a style of the theme installs one that tells everything
     with (
         tempfile.TemporaryDirectory() as folder,
         contextlib.chdir(folder),
