@@ -76,6 +76,12 @@ def test_separation_beats_minibatch_nmf(result: DemoResult):
     assert ours.f1 <= ours.best_f1
 
 
+def test_the_mask_is_shown_and_measured(result: DemoResult):
+    assert result.mask.shape == result.scene.foreground.shape
+    assert result.watched.recall > 0.5  # light that changes too fast is flagged as well
+    assert f"{result.watched.f1:.2f}" in dict(row[:2] for row in result.table()).values()
+
+
 def test_each_frame_is_learned_from_once(result: DemoResult):
     assert result.samples[-1] == len(result.scene.frames)
     assert (np.diff(result.samples) > 0).all()
@@ -87,7 +93,7 @@ def test_progress_is_told_for_every_stage():
     run_demo(
         quick=True, progress=lambda stage, done, total: told.setdefault(stage, []).append(done)
     )
-    assert len(told) == 4
+    assert len(told) == 5
     assert all(done[0] == 0 and done[-1] == 300 for done in told.values())
 
 

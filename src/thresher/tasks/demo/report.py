@@ -8,28 +8,13 @@ from thresher.tasks.demo.result import DemoResult
 from thresher.tasks.demo.run import BATCH_SIZE, N_COMPONENTS
 
 _YOUR_OWN_VIDEO = """
-from itertools import islice
+import thresher  # pip install "thresher[video]"
 
-import av  # pip install av
-import numpy as np
-from thresher import OnlineRobustNMF
+video = thresher.open("street.mp4", color=True)
+for background, foreground, mask in thresher.VideoSeparator().separate(video):
+    ...  # a batch of frames, as they come
 
-
-def batches(path, size={batch_size}):
-    with av.open(path) as video:
-        frames = (frame.to_ndarray(format="gray").ravel() for frame in video.decode(video=0))
-        while batch := list(islice(frames, size)):
-            yield np.array(batch)
-
-
-model = OnlineRobustNMF(
-    n_components={n_components},
-    batch_size={batch_size},  # learn from this many frames at a time
-)
-model.fit(batches("street.mp4"))
-
-for background, foreground, codes in model.separate(batches("street.mp4")):
-    ...  # one frame per row
+thresher.VideoSeparator().separate(video, write={"mask": "moving.mkv"})  # or into a file
 """
 
 
@@ -61,10 +46,11 @@ def demo_report(result: DemoResult) -> Report:
     )
     report.picture(
         pictures.frames,
-        "Frames at five moments: as seen, the background and foreground that Thresher found, and "
-        "those of MiniBatchNMF",
+        "Frames at five moments: as seen, the background, foreground and mask that Thresher found, "
+        "and background and foreground of MiniBatchNMF",
         "The foreground is shown by twice its magnitude: black where the background explains a "
-        "pixel. For MiniBatchNMF it is the residual.",
+        "pixel. For MiniBatchNMF it is the residual. The mask is that of VideoSeparator, which "
+        "judges every frame by those before it.",
         wide=True,
     )
     report.heading("The parts it learned")
@@ -96,7 +82,7 @@ def demo_report(result: DemoResult) -> Report:
         emphasis=1,
     )
     report.heading("With your own video")
-    report.code(_YOUR_OWN_VIDEO.format(batch_size=BATCH_SIZE, n_components=N_COMPONENTS))
+    report.code(_YOUR_OWN_VIDEO)
     report.footnote(
         f"{n_frames} frames of {width} × {height} pixels. Made by thresher demo, without a "
         "download."

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from thresher.datasets import SurveillanceScene
 from thresher.linalg import Array
+from thresher.metrics import SupportScores, support_scores
 from thresher.plotting import atom_grid, convergence_curve, frame_grid, to_png
 
 Video = NDArray[np.float32]
@@ -71,6 +72,8 @@ class DemoResult:
         The video and its truth.
     thresher, minibatch_nmf : TakenApart
         What `OnlineRobustNMF` and scikit-learn's ``MiniBatchNMF`` made of it.
+    mask : array of bool, shape (n_frames, height, width)
+        What `VideoSeparator` saw moving, judged in every frame by those before it.
     atoms : array of shape (n_components, height, width)
         Learned atoms.
     samples, loss : arrays of shape (n_steps,)
@@ -82,6 +85,7 @@ class DemoResult:
     scene: SurveillanceScene
     thresher: TakenApart
     minibatch_nmf: TakenApart
+    mask: NDArray[np.bool_]
     atoms: Video
     samples: Array
     loss: Array
@@ -105,7 +109,16 @@ class DemoResult:
                 peer.separating_speed,
             ),
         ]
-        return [(name, form.format(a), form.format(b)) for name, form, a, b in rows]
+        told = [(name, form.format(a), form.format(b)) for name, form, a, b in rows]
+        f1 = f"{self.watched.f1:.2f}"
+        return [*told[:6], ("F1 of VideoSeparator, as the video runs", f1, "–"), *told[6:]]
+
+    @property
+    def watched(self) -> SupportScores:
+        """How well `VideoSeparator` tells what moves, once it knows the scene."""
+        start = len(self.mask) // 5
+        truth = self.scene.foreground[start:]
+        return support_scores(truth, self.mask[start:].astype(np.float64), 0.5)
 
     def pictures(self, n_rows: int = 5) -> DemoPictures:
         """Draw frames at busy moments, the atoms, and the course of learning."""
@@ -115,6 +128,7 @@ class DemoResult:
                 self.scene.frames[moments],
                 self.thresher.background[moments],
                 2 * np.abs(self.thresher.foreground[moments]),
+                PEAK * self.mask[moments],
                 self.minibatch_nmf.background[moments],
                 2 * np.abs(self.minibatch_nmf.foreground[moments]),
             ],
@@ -122,12 +136,13 @@ class DemoResult:
                 "\nseen",
                 "Thresher\nbackground",
                 "Thresher\nforeground",
+                "Thresher\nmask",
                 "MiniBatchNMF\nbackground",
                 "MiniBatchNMF\nforeground",
             ],
             [f"frame {moment + 1}" for moment in moments],
             limits=(0.0, PEAK),
-            separators=(1, 3),
+            separators=(1, 4),
         )
         n_pixels = self.scene.frames[0].size
         curve = convergence_curve(

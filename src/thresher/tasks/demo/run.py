@@ -52,11 +52,13 @@ def run_demo(seed: int = 0, *, quick: bool = False, progress: Progress | None = 
     with threadpool_limits(1):
         model, ours = _separate_with_thresher(scene, seed, tell)
         peer = _separate_with_minibatch_nmf(scene, seed, tell)
+        mask = _watch(scene, seed, tell)
     shape = scene.frames.shape[1:]
     return DemoResult(
         scene=scene,
         thresher=ours,
         minibatch_nmf=peer,
+        mask=mask,
         atoms=model.components_.reshape(-1, *shape).astype(np.float32),
         samples=model.history_.column("samples"),
         loss=model.history_.column("loss"),
@@ -107,6 +109,21 @@ def _separate_with_minibatch_nmf(scene: SurveillanceScene, seed: int, tell: Prog
 
     speeds = _learn_and_separate("MiniBatchNMF", len(pixels), learn, separate, tell)
     return _measured(scene, background, pixels - background, *speeds)
+
+
+def _watch(scene: SurveillanceScene, seed: int, tell: Progress) -> NDArray[np.bool_]:
+    """What moves, judged in every frame by those before it."""
+    from thresher.estimators import OnlineRobustNMF
+    from thresher.tasks.video import VideoSeparator
+
+    light = OnlineRobustNMF(N_COMPONENTS, n_jobs=1, random_state=seed, verbose=0)
+    separator = VideoSeparator(light, verbose=0)
+    masks = []
+    tell("VideoSeparator watches", 0, len(scene.frames))
+    for rows in _batches(len(scene.frames), _SEPARATED_AT_ONCE):
+        masks.append(separator.separate(scene.frames[rows]).mask)
+        tell("VideoSeparator watches", rows.stop, len(scene.frames))
+    return np.concatenate(masks)
 
 
 def _learn_and_separate(
