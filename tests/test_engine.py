@@ -1,5 +1,6 @@
 """The loops: what is summed, in which order, what is remembered, and when they end."""
 
+import itertools
 import subprocess
 import sys
 import textwrap
@@ -88,8 +89,9 @@ def test_batches_that_are_made_ahead_are_the_same(shuffle, skip):
 
 
 @pytest.mark.parametrize(("seconds", "n_threads"), [(0.0, 1), (0.005, 2)])
-def test_helpers_are_woken_where_they_save_more_than_that(seconds, n_threads):
-    threads = []
+def test_helpers_are_woken_where_they_save_more_than_that(seconds, n_threads, monkeypatch):
+    threads, clock = [], itertools.count()
+    monkeypatch.setattr("thresher.engine.pool.time.perf_counter", lambda: seconds * next(clock))
 
     class Blocks:
         def summariser(self, state, batch):
