@@ -1,17 +1,17 @@
 """VideoSeparator beside its peers: highway, planted objects in I2R clips, frames a second.
 
 Highway (CDnet): 170 (unknown) is left out, 50 (shadow) is background, scored on the last 80 %.
-Every peer stands with its own mask, and with the 5 × 5 median of its residual at the threshold
-that is best for it, which nobody knows beforehand. The separator is causal, with its own
-threshold. MOG2 and KNN are OpenCV's: pip install opencv-python-headless. Planted
-(`planted_video.py`): the methods that take seconds; `held_back` are clips that were not looked at
-while constants were chosen. Speed: at 120 × 160, and 640 × 480 in colours.
+Every peer stands with its own mask, and with the 5 × 5 median of its residual at the threshold that
+is best for it, which nobody knows beforehand. The separator is causal, with its own threshold. MOG2
+and KNN are OpenCV's: pip install opencv-python-headless. Planted (`planted_video.py`): `held_back`
+are clips that were not looked at while constants were chosen. Speed: at 120 × 160, and 640 × 480 in
+colours. What takes minutes can be left out: --without RobustPCA GoDec OnlineRobustPCA.
 
     python benchmarks/video.py --data FOLDER [--parts highway planted speed] [--clips lobby ...]
 """
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,6 @@ from thresher.datasets.files import find_data_file
 from thresher.tasks.video.windows import median_of_flags
 
 THRESHOLDS = (3, 5, 8, 10, 12, 15, 20, 25, 30, 35, 40, 50, 60)
-SLOW = ("RobustPCA", "GoDec", "OnlineRobustPCA")
 FIRST = 0.2  # of the frames, which are not scored
 
 
@@ -102,13 +101,13 @@ def methods() -> tuple[Mapping[str, Any], Mapping[str, Any]]:
 
 
 def rows_of(
-    video: Any, truth: Any, known: Any = None, without: tuple[str, ...] = ()
+    video: Any, truth: Any, known: Any = None, without: Sequence[str] = ()
 ) -> dict[str, Row]:
     """Every method on one video, but for some."""
     masks, residuals = methods()
-    residuals = {name: work for name, work in residuals.items() if name not in without}
+    work = {name: job for name, job in {**masks, **residuals}.items() if name not in without}
     found: dict[str, Row] = {}
-    for name, _, result, spent in interleaved({**masks, **residuals}, [video]):
+    for name, _, result, spent in interleaved(work, [video]):
         if name in masks:
             row = {"own": scores(truth, result, known)}
             filtered = np.stack([median_of_flags(one, 5) for one in result])
@@ -123,20 +122,20 @@ def rows_of(
 # --------------------------------------------------------------------------------- parts
 
 
-def highway() -> Row:
+def highway(without: list[str]) -> Row:
     data = np.load(find_data_file("cdnet_highway_120x160.npz"))
     truth, known = data["gt"] == 255, data["gt"] != 170
-    return rows_of(data["frames"], truth, known)
+    return rows_of(data["frames"], truth, known, without)
 
 
-def planted_clips(clips: list[str]) -> Row:
+def planted_clips(clips: list[str], without: list[str]) -> Row:
     """All effects in some clips."""
     found = {}
     for clip in clips:
         for effect in EFFECTS:
             print(f"{clip}, {effect}", flush=True)
             video, truth = planted(clip, effect, seed=2)
-            rows = rows_of(video, truth, without=SLOW)
+            rows = rows_of(video, truth, without=without)
             found[f"{clip}, {effect}"] = {"held_back": clip in HELD_BACK} | rows
     return found
 
@@ -183,14 +182,17 @@ def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--parts", nargs="*", default=["highway", "planted", "speed"])
     parser.add_argument("--clips", nargs="+", default=list(CLIPS), choices=list(CLIPS))
+    parser.add_argument("--without", nargs="+", default=[], help="names of peers to leave out")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--sheets", type=Path, help="folder for contact sheets, not of the project")
     options = parser.parse_args()
     path = RESULTS / "video.json"
     record = read_json(path) | {"machine": machine("numpy", "scipy", "opencv-python-headless")}
     work = {
-        "highway": highway,
-        "planted": lambda: record.get("planted", {}) | planted_clips(options.clips),
+        "highway": lambda: record.get("highway", {}) | highway(options.without),
+        "planted": lambda: (
+            record.get("planted", {}) | planted_clips(options.clips, options.without)
+        ),
         "speed": lambda: speed(options.rounds),
     }
     for part in options.parts:

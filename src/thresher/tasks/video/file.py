@@ -40,6 +40,7 @@ def pack_separator(separator: VideoSeparator) -> tuple[dict[str, Any], dict[str,
         "shape": list(separator._shape),
         "unit": scene.unit,
         "floor": scene.noise.floor,
+        "share": scene.share,
         "n_noisy": scene.noise.n_frames,
         **{name: getattr(scene, name) for name in _COUNTS},
     }
@@ -82,6 +83,7 @@ def unpack_separator(contents: Contents) -> Any:
         PixelNoise(picture("scale"), contents.number("floor"), contents.integer("n_noisy")),
         picture("reference", colours),
         kept=kept,
+        share=contents.number("share"),
         changes=tuple(contents.array("changes", (None,), ("int64",)).tolist()),
         **{name: contents.integer(name) for name in _COUNTS},
     )

@@ -26,7 +26,7 @@ class Box(NamedTuple):
 
 
 class SceneChange(NamedTuple):
-    """More than half of the picture became another at once: the model began anew."""
+    """More than a third of the picture became another at once: the model began anew."""
 
     frame: int
     """Number of the frame, from 0, after which the new scene is the background."""

@@ -21,8 +21,10 @@ from thresher.tasks.video.windows import largest_colour, median_of_flags, median
 
 # Chosen with those of `noise.py`.
 _SQUARE = 5  # pixels on a side of the median filter
-# By judgement: more of the picture than this, in so many frames on end, is another scene.
-_ANOTHER_SCENE = 0.5
+# By judgement: if so much of the picture moves that did not a frame ago, and more than so much does
+# in so many frames on end, it is another scene.
+_AT_ONCE = 0.2
+_ANOTHER_SCENE = 1 / 3
 _FRAMES_TO_BE_SURE = 3
 _KEPT = 13  # frames whose median is the detail; by judgement
 _LOOKS_EVERY = 4  # frames: how often a camera that is still is asked whether it has moved
@@ -67,8 +69,10 @@ class Scene:
     n_frames: int = 0
     began: int = 0
     """The frame at which this scene began."""
+    share: float = 0.0
+    """How much of the last frame moved."""
     n_strange: int = 0
-    """Frames on end in which most of the picture moves."""
+    """Frames on end in which much of the picture moves, since it began to at once."""
     n_aligned: int = 0
     last_aligned: int = 0
     """The last frame that was."""
@@ -160,10 +164,13 @@ def _step(scene: Scene, residual: Array, rules: Rules) -> tuple[Scene, Mask]:
     sizes = largest_colour(np.abs(residual))
     noise = scene.noise.with_frame(sizes)
     moving = median_of_flags(sizes > np.float32(rules.threshold) * noise.usual(), _SQUARE)
-    strange = scene.age > LEARNS_EVERY and moving.mean() > _ANOTHER_SCENE
+    share = float(moving.mean())
+    at_once = scene.age > _ENOUGH_FOR_NOISE and share - scene.share > _AT_ONCE
+    strange = share > _ANOTHER_SCENE and (at_once or scene.n_strange > 0)
     after = replace(
         scene,
         noise=noise.learned(sizes, moving),
+        share=share,
         n_strange=scene.n_strange + 1 if strange else 0,
     )
     return after, moving
@@ -193,10 +200,14 @@ def _with_medians(scene: Scene, picture: Array) -> Scene:
 
 def _another(scene: Scene, picture: Array) -> Scene:
     """Begin anew with a frame, but for what has been counted."""
+    fresh = _begun_with(picture, scene.unit, scene.side)
     return replace(
-        _begun_with(picture, scene.unit, scene.side),
+        fresh,
+        noise=PixelNoise(fresh.noise.scale, LEAST, 1),  # the frame is its own background
+        kept=(picture,),
+        last_kept=1,
         n_frames=scene.n_frames,
-        began=scene.n_frames,
+        began=scene.n_frames - 1,
         n_aligned=scene.n_aligned,
         last_aligned=scene.last_aligned,
         changes=(*scene.changes, scene.n_frames - 1)[-_REMEMBERED:],
