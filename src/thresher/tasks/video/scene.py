@@ -21,9 +21,9 @@ from thresher.tasks.video.windows import largest_colour, median_of_flags, median
 
 # Chosen with those of `noise.py`.
 _SQUARE = 5  # pixels on a side of the median filter
-# By judgement: if so much of the picture moves that did not a frame ago, and more than so much does
-# in so many frames on end, it is another scene.
-_AT_ONCE = 0.2
+# By judgement: if so much of the picture moves that did not a frame ago, or most of it, and then
+# more than so much in so many frames on end, it is another scene.
+_AT_ONCE, _MOST = 0.2, 0.5
 _ANOTHER_SCENE = 1 / 3
 _FRAMES_TO_BE_SURE = 3
 _KEPT = 13  # frames whose median is the detail; by judgement
@@ -134,16 +134,17 @@ def _watched_until_it_learns(
             last_aligned=scene.n_frames if shift != NO_SHIFT else scene.last_aligned,
         )
         judged.append(_seen(background, mask, shift, frames.shape[1:3]))
-        if _is_to_be_kept(scene, rules) and scene.n_frames % LEARNS_EVERY:
-            scene = _with_medians(scene, picture)
+        if _is_to_be_kept(scene, rules):
+            scene = _with_kept(scene, picture)
+            if scene.age < LEARNS_EVERY:
+                scene = _with_medians(scene)
         if scene.n_strange == _FRAMES_TO_BE_SURE:
             return _another(scene, picture), judged
     if scene.n_frames % LEARNS_EVERY == 0:
         scene = replace(scene, reference=background)
         if len(scene.light.waiting) >= ENOUGH:
             scene = replace(scene, light=scene.light.learned(rules.estimator))
-        if _is_to_be_kept(scene, rules):
-            scene = _with_medians(scene, picture)
+        scene = _with_medians(scene)  # in the light that was just learned
     return scene, judged
 
 
@@ -166,7 +167,8 @@ def _step(scene: Scene, residual: Array, rules: Rules) -> tuple[Scene, Mask]:
     moving = median_of_flags(sizes > np.float32(rules.threshold) * noise.usual(), _SQUARE)
     share = float(moving.mean())
     at_once = scene.age > _ENOUGH_FOR_NOISE and share - scene.share > _AT_ONCE
-    strange = share > _ANOTHER_SCENE and (at_once or scene.n_strange > 0)
+    begins = at_once or (scene.age > LEARNS_EVERY and share > _MOST)
+    strange = share > _ANOTHER_SCENE and (begins or scene.n_strange > 0)
     after = replace(
         scene,
         noise=noise.learned(sizes, moving),
@@ -182,9 +184,13 @@ def _is_to_be_kept(scene: Scene, rules: Rules) -> bool:
     return scene.age - scene.last_kept >= min(apart, max(1, scene.last_kept // 3))
 
 
-def _with_medians(scene: Scene, picture: Array) -> Scene:
-    """Keep a frame, and take the detail anew from all that are kept; at first also the noise."""
-    kept = (*scene.kept, picture)[-_KEPT:]
+def _with_kept(scene: Scene, picture: Array) -> Scene:
+    return replace(scene, kept=(*scene.kept, picture)[-_KEPT:], last_kept=scene.age)
+
+
+def _with_medians(scene: Scene) -> Scene:
+    """Take the detail anew from the frames that are kept; of the first of them also the noise."""
+    kept = scene.kept
     cells = np.stack([cell_means(one, scene.side) for one in kept])
     light = np.maximum(scene.light.predicted(cells), np.float32(LEAST))
     dimmed = [lit(one, 1 / by, scene.side) for one, by in zip(kept, light, strict=True)]
@@ -195,7 +201,7 @@ def _with_medians(scene: Scene, picture: Array) -> Scene:
         noise = replace(
             noise, scale=usual_size(np.stack([largest_colour(np.abs(r)) for r in left]))
         )
-    return replace(scene, detail=detail, noise=noise, kept=kept, last_kept=scene.age)
+    return replace(scene, detail=detail, noise=noise)
 
 
 def _another(scene: Scene, picture: Array) -> Scene:
