@@ -17,10 +17,10 @@ from typer.testing import CliRunner
 import thresher
 from thresher.cli import app
 from thresher.cli.parameters import ESTIMATORS, TASKS, parameters_of, spoken
-from thresher.datasets.samples import KINDS, sample_bytes
+from thresher.datasets.samples import KINDS, sample_files
 
-COMMANDS = ["topics", "novelty", "compress", "decompress", "segment", "separate", "fit"]
-COMMANDS += ["transform", "inspect"]
+COMMANDS = ["topics", "novelty", "compress", "decompress", "segment", "separate", "denoise"]
+COMMANDS += ["fit", "transform", "inspect"]
 
 
 def run(*words, given=None, code=0):
@@ -40,8 +40,10 @@ def answer(*words, **options):
 @pytest.fixture(scope="module")
 def samples(tmp_path_factory):
     folder = tmp_path_factory.mktemp("samples")
-    for kind, sample in KINDS.items():
-        (folder / sample.name).write_bytes(sample_bytes(kind))
+    for kind in KINDS:
+        for name, content in sample_files(kind).items():
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_bytes(content)
     return folder
 
 

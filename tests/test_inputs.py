@@ -45,7 +45,7 @@ MATRIX_MODELS = [
     ManhattanNMF(max_iter=5),
     OnlineOrthogonalDictionary(n_passes=2),
     OnlineRobustPCA(n_passes=2),
-    RobustPCA(max_iter=10),
+    RobustPCA(max_iter=50),
     GoDec(max_iter=10),
 ]
 ONLINE_MODELS = [model for model in MATRIX_MODELS if hasattr(model, "partial_fit")]

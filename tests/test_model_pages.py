@@ -9,7 +9,7 @@ import pytest
 
 import thresher
 from pages import run_page
-from thresher.datasets.samples import sample_bytes
+from thresher.datasets.samples import sample_files
 from thresher.engine import Event, History, HistoryRow
 from thresher.plotting import convergence_curve, profile_panels
 from thresher.report import Report, tell_run
@@ -159,7 +159,7 @@ def test_segments_are_shown_over_their_picture_or_alone(tmp_path):
 
 
 def records():
-    return [json.loads(line) for line in sample_bytes("docs").splitlines()]
+    return [json.loads(line) for line in sample_files("docs")["docs.jsonl"].splitlines()]
 
 
 @pytest.mark.parametrize("mode", ["auto", "online"])

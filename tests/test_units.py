@@ -351,7 +351,7 @@ def _assert_same(model, before):
         ManhattanNMF(max_iter=10),
         OnlineOrthogonalDictionary(),
         OnlineRobustPCA(),
-        RobustPCA(max_iter=10),
+        RobustPCA(max_iter=50),
         GoDec(),
     ],
     ids=str,

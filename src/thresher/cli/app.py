@@ -15,6 +15,7 @@ from thresher.cli import fit as fitting
 from thresher.cli.compress import compress
 from thresher.cli.decompress import decompress
 from thresher.cli.demo import demo
+from thresher.cli.denoise import denoise
 from thresher.cli.frame import framed
 from thresher.cli.inspect_model import inspect_model
 from thresher.cli.novelty import novelty
@@ -92,6 +93,13 @@ _add(
     "thresher sample video",
     "thresher separate street.avi --mask mask.mp4 --background empty.mp4",
     of="VideoSeparator",
+)
+_add(
+    denoise,
+    _TASKS,
+    "thresher sample photographs",
+    "thresher denoise photographs clean --mask damage",
+    of="ImageDenoiser",
 )
 _add(
     segment,

@@ -20,6 +20,7 @@ import typer
 import thresher
 
 TASKS = {
+    "ImageDenoiser": "tasks/images/denoiser.py",
     "ImageSegmenter": "tasks/segmentation/segmenter.py",
     "NovelDocumentDetector": "tasks/novelty/detector.py",
     "SensorCodec": "tasks/compression/codec.py",

@@ -22,7 +22,8 @@ def sample(
     kind: Annotated[
         str,
         typer.Argument(
-            help="table, docs, photo, sensors or video; all for one of each.", autocompletion=_kinds
+            help="table, docs, photo, photographs, sensors or video; all for one of each.",
+            autocompletion=_kinds,
         ),
     ],
     out: Annotated[Path, typer.Option(help="The folder to write to.", file_okay=False)] = Path(),
@@ -32,8 +33,7 @@ def sample(
     They are the same everywhere. A file that is there already, with other contents, is left
     alone.
     """
-    from thresher.datasets.samples import KINDS, sample_bytes
-    from thresher.persistence import write_atomically
+    from thresher.datasets.samples import KINDS, sample_files
 
     if kind != "all" and kind not in KINDS:
         raise WrongUseError(f"There is no sample {kind!r}; use one of {', '.join(KINDS)}, or all.")
@@ -42,15 +42,22 @@ def sample(
     written = []
     for one in KINDS if kind == "all" else [kind]:
         try:
-            path, content = out / KINDS[one].name, sample_bytes(one)
+            files = sample_files(one)
         except ImportError as error:  # of an extra; the others need none
             if kind != "all":
                 raise
             talk.note(str(error))
             continue
-        if path.exists() and path.read_bytes() != content:
-            raise WrongUseError(f"{path} is there already, and is no sample; give another --out.")
-        write_atomically(path, content)
-        written.append(path)
-        talk.show(f"{path}: {KINDS[one].about}.")
+        written += [_written(out / name, content) for name, content in files.items()]
+        talk.show(f"{out / KINDS[one].name}: {KINDS[one].about}.")
     talk.answer(files=written)
+
+
+def _written(path: Path, content: bytes) -> Path:
+    from thresher.persistence import write_atomically
+
+    if path.exists() and path.read_bytes() != content:
+        raise WrongUseError(f"{path} is there already, and is no sample; give another --out.")
+    path.parent.mkdir(exist_ok=True)
+    write_atomically(path, content)
+    return path

@@ -7,20 +7,21 @@ from typing import NamedTuple
 
 from .documents import documents_file
 from .photo import photo_file
+from .photographs import photograph_files
 from .sensors import sensors_file
 from .table import table_file
 from .video import video_file
 
 
 class Sample(NamedTuple):
-    """A small file."""
+    """A small file, or a folder of them."""
 
     name: str
-    """Of the file."""
+    """Of the file or folder."""
     about: str
     """What is in it."""
-    make: Callable[[], bytes]
-    """Gives its bytes."""
+    make: Callable[[], bytes | dict[str, bytes]]
+    """Gives its bytes; of a folder, those of each of its files."""
 
 
 KINDS = {
@@ -38,12 +39,18 @@ KINDS = {
     "sensors": Sample(
         "sensors.csv", "ten days of eight thermometers, every quarter of an hour", sensors_file
     ),
+    "photographs": Sample(
+        "photographs", "a lake on sixty days, through a window with dirt on it", photograph_files
+    ),
     "video": Sample("street.avi", "six seconds of a street, drawn", video_file),
 }
 
 
-def sample_bytes(kind: str) -> bytes:
-    """The bytes of the sample of a kind."""
+def sample_files(kind: str) -> dict[str, bytes]:
+    """The files of the sample of a kind, by their paths."""
     if kind not in KINDS:
         raise ValueError(f"There is no sample {kind!r}; use one of {', '.join(KINDS)}.")
-    return KINDS[kind].make()
+    made = KINDS[kind].make()
+    if isinstance(made, bytes):
+        return {KINDS[kind].name: made}
+    return {f"{KINDS[kind].name}/{name}": content for name, content in made.items()}
