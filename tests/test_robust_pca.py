@@ -5,6 +5,8 @@ from itertools import pairwise
 import cvxpy
 import numpy as np
 import pytest
+from sklearn.base import clone
+from threadpoolctl import threadpool_limits
 
 from thresher import GoDec, OnlineRobustPCA, RobustPCA
 from thresher.low_rank import PartialSVD, default_weight, godec, pursue
@@ -145,6 +147,16 @@ def test_new_samples_lie_in_the_subspace_that_was_found():
     parts = model.separate((low_rank + outliers)[200:])
     assert error(parts.low_rank, low_rank[200:]) < 5e-3
     assert model.components_.shape == (4, 100)
+
+
+@pytest.mark.parametrize("model", [RobustPCA(verbose=0), GoDec(5, random_state=0, verbose=0)])
+def test_threads_of_blas_change_no_bit(model):
+    low_rank, outliers, _ = planted(300, 300, 10, size=50.0)
+    found = []
+    for n_threads in (1, 2):
+        with threadpool_limits(n_threads):
+            found.append(clone(model).fit(low_rank + outliers).components_)
+    np.testing.assert_array_equal(*found)
 
 
 def test_zeros_have_no_parts():

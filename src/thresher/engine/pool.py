@@ -9,6 +9,7 @@ Models that run side by side share the cores: in processes of joblib, as many as
 threads of one process, as many as there are cores for every thread that has a pool open.
 """
 
+import math
 import os
 import time
 from collections import deque
@@ -20,7 +21,6 @@ from itertools import chain, islice
 from threading import Lock, get_ident
 from typing import Any, TypeVar
 
-import numpy as np
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from threadpoolctl import ThreadpoolController
 
@@ -81,7 +81,9 @@ class Pool:
 
     def __init__(self, n_jobs: int | None = None) -> None:
         self._given = n_jobs
-        self._spent = np.inf  # seconds that the blocks of the last batch took, one after the other
+        self._spent = (
+            math.inf
+        )  # seconds that the blocks of the last batch took, one after the other
         self._executors: dict[bool, ThreadPoolExecutor] = {}
 
     def __enter__(self) -> "Pool":
@@ -186,9 +188,8 @@ class Pool:
             spent.append(time.perf_counter() - began)
             return summary
 
-        blocks = list(method.blocks(batch))
-        taken_over = self._spent * (1 - 1 / self.n_jobs) if blocks else 0.0
-        pays = taken_over >= _WAKING
+        blocks = method.blocks(batch)
+        pays = self._spent * (self.n_jobs - 1) >= _WAKING * self.n_jobs
         summaries = self.map(timed, blocks) if pays else [timed(block) for block in blocks]
         self._spent = sum(spent)
         return merged(summaries)

@@ -14,6 +14,7 @@ from scipy import sparse
 from thresher.engine import (
     Callback,
     HistoryRow,
+    Pool,
     Position,
     ProgressBar,
     Step,
@@ -107,7 +108,8 @@ class WholeMatrixModel(BasisModel, LearnedModel):
             batch, slice(0, batch.n_samples), dtype
         )
         observed = None if weight is None else weight > 0
-        with unchanged_if_refused(self) as attempt:
+        # One BLAS thread: with more, sums of products have other bits.
+        with unchanged_if_refused(self) as attempt, Pool(1):
             self._learn_features(X)
             self._forget_everything()
             self._adopt(state, Position())
