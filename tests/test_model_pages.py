@@ -15,6 +15,8 @@ from thresher.plotting import convergence_curve, profile_panels
 from thresher.report import Report, tell_run
 from thresher.tasks.novelty.choosing import chosen_stepping
 from thresher.tasks.novelty.found import explained_steps
+from thresher.tasks.novelty.records import records_of
+from thresher.tasks.novelty.steps import DocumentStep
 from thresher.tasks.text.reading import read_documents, text_field, texts_of
 from thresher.testing.data import planted
 
@@ -165,26 +167,28 @@ def records():
 @pytest.mark.parametrize("mode", ["auto", "online"])
 def test_reasons_are_those_of_the_time_before_the_step(mode, tmp_path):
     texts = [record["text"] for record in records()]
-    steps = [("0", texts[:40]), ("1", texts[640:660]), ("2", texts[760:780])]
+    parts = [("0", texts[:40]), ("1", texts[640:660]), ("2", texts[760:780])]
+    steps = [DocumentStep(name, part, records_of(part, 0)) for name, part in parts]
     detector = thresher.NovelDocumentDetector(
         10, mode=mode, top_share=0.1, random_state=0, verbose=0
     )
     watcher = copy.deepcopy(detector)
     before = []
-    for name, documents in steps:
+    for name, documents, _ in steps:
         if name != "0":
             before.append(copy.deepcopy(watcher))
             watcher.step(documents, name)
         else:
             watcher.fit(documents)
     found = list(explained_steps(detector, steps))
-    assert [each.step.name for each in found] == ["1", "2"]
+    assert [each.step.name for each in found] == ["0", "1", "2"]
+    assert found[0].step.start
     marked = sum(len(each.documents) for each in found)
-    for each, known in zip(found, before, strict=True):
+    for each, known in zip(found[1:], before, strict=True):
         assert each.documents
         assert page_of(detector, tmp_path, found).count("<blockquote>") == marked
         for document in each.documents:
-            assert document.reason == known.explain(document.text)
+            assert document.reason == known.explain(document.record.text)
             assert document.score == pytest.approx(document.reason.score)
 
 
