@@ -22,8 +22,9 @@ from typing import Any
 
 from mutation.choice import Choice, Coverage
 from mutation.draw import Mutant, drawn, n_lines
+from mutation.imports import is_compiled
 from mutation.page import page
-from mutation.trial import Verdict, judge, keep_compiled, snapshot
+from mutation.trial import Verdict, judge, judge_forked, keep_compiled, snapshot
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / ".mutants"
@@ -83,6 +84,20 @@ class Court:
         self._keep(key, mutant, verdict)
         return about | verdict._asdict()
 
+    def try_forked(self, mutants: list[Mutant]) -> None:
+        """Try all that are another body of a function at once; the others are tried one by one."""
+        waiting = {}
+        for number, mutant in enumerate(mutants):
+            kept = self.known.get(json.dumps(mutant.key), {})
+            settled = mutant.key in self.proofs or (kept and self._still_holds(kept, mutant))
+            if not settled and not is_compiled(mutant.file):
+                tests, complete = self._tests(mutant, kept.get("verdict", {}).get("test", ""))
+                if complete:
+                    waiting[number] = (mutant, tests)
+        if waiting:
+            for number, verdict in judge_forked(waiting, self.root):
+                self._keep(json.dumps(mutants[number].key), mutants[number], verdict)
+
     def _tests(self, mutant: Mutant, before: str) -> tuple[dict[str, float], bool]:
         """Tests with their seconds, first the one that killed before; and whether they are all."""
         tests = self.choice.tests(mutant)
@@ -128,6 +143,7 @@ def judged(court: Court, seed: int, count: int, only: str, jobs: int) -> Iterato
     missing = count
     with ThreadPoolExecutor(jobs) as pool:
         while missing and (batch := list(islice(line, missing))):
+            court.try_forked(batch)
             for result in pool.map(court.judged, batch):
                 missing -= result["outcome"] != "broken"
                 yield result
@@ -152,12 +168,15 @@ def main() -> int:
     parser.add_argument(
         "--budget", type=float, default=200, help="seconds of tests in which a mutant has to die"
     )
-    parser.add_argument("--record", action="store_true", help="find out which tests run which line")
+    parser.add_argument(
+        "--record", metavar="GLOB", nargs="?", const="*",
+        help="find out which tests run which line, in all files of tests, or such as 'test_c*'",
+    )  # fmt: skip
     parser.add_argument("--write", action="store_true", help="write results and page")
     options = parser.parse_args()
     if options.record:
         with snapshot(ROOT) as copy:
-            Coverage(copy, KEPT / "coverage").record(options.jobs)
+            Coverage(copy, KEPT / "coverage").record(options.jobs, options.record)
             keep_compiled(copy, ROOT)
     results = []
     with snapshot(ROOT) as copy:

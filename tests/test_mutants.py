@@ -10,6 +10,7 @@ from mutation.draw import drawn, n_lines
 from mutation.imports import Imports
 from mutation.slips import slips
 from mutation.source import Source
+from mutation.swap import Functions, other_body
 
 ROOT = Path(__file__).parents[1]
 
@@ -132,6 +133,49 @@ def test_lines_that_run_at_import_are_told_from_others():
     text = "A = 1\n\nclass B:\n    c: int = 2\n\n    def d(self):\n        return 3\n"
     runs = [Source(text).runs_at_import(line) for line in range(1, 8)]
     assert runs == [True, True, True, True, True, False, False]
+
+
+MODULE = """
+def f(a, b=1):
+    return a + b
+
+class C:
+    @property
+    def g(self):
+        return [f(1, n) for n in range(3)]
+
+h = f(1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "swaps"),
+    [
+        ("a + b", "a - b", True),
+        ("range(3)", "range(2)", True),
+        ("b=1", "b=2", False),  # a default is made at import
+        ("h = f(1)", "h = f(2)", False),
+        ("@property", "@staticmethod", False),
+    ],
+)
+def test_only_another_body_is_put_in_place_of_a_function(old, new, swaps):
+    assert (other_body(MODULE, MODULE.replace(old, new), "here") is not None) == swaps
+
+
+def test_a_function_gets_its_other_body_wherever_it_is_known(tmp_path):
+    path = str(tmp_path / "module.py")
+    made = {}
+    exec(compile(MODULE, path, "exec"), made)
+    also = made["f"]
+    body = other_body(MODULE, MODULE.replace("a + b", "a - b"), path)
+    functions = Functions()
+    assert functions.can_take(body)
+    functions.take(body)
+    assert also(5) == 4
+    assert made["C"]().g == [1, 0, -1]
+    assert made["h"] == 2  # which was made before: such functions are tried in a copy
+    closes_over_nothing = other_body(MODULE, MODULE.replace("range(3)", "range(2)"), "elsewhere")
+    assert not functions.can_take(closes_over_nothing)
 
 
 def test_what_was_read_is_still_there():

@@ -1,0 +1,84 @@
+"""Trials of many mutants in one session of pytest: it is forked for each.
+
+A mutant is left out, for a trial in a copy, if it is
+more than another body of a function, or if its function was called by an import: what came of that
+call would stay as it was.
+"""
+
+import gc
+import importlib
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from mutation.swap import Body, Functions, Place, other_body
+
+
+class ForkedTrials:
+    """Forks a session that has collected its tests, once for each mutant of a file.
+
+    Verdicts are written to a file beside it, one line each.
+    """
+
+    def __init__(self, jobs: Path, root: Path, judge: Any) -> None:
+        self.jobs: list[dict[str, Any]] = json.loads(jobs.read_text())
+        self.verdicts = jobs.with_suffix(".jsonl")
+        self.root = root
+        self.judge = judge
+        self.called: set[Place] = set()
+        sys.setprofile(self._remember)
+        for job in self.jobs:
+            importlib.import_module(_module(job["file"]))
+
+    def _remember(self, frame: FrameType, event: str, _: object) -> None:
+        if event == "call":
+            code = frame.f_code
+            self.called.add((code.co_filename, code.co_name, code.co_firstlineno))
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Try every mutant instead of running the tests."""
+        sys.setprofile(None)
+        items = {item.nodeid: item for item in session.items}
+        functions = Functions()
+        gc.freeze()  # what is never looked at again is never copied
+        with self.verdicts.open("a") as verdicts:
+            for job in self.jobs:
+                path = str(self.root / "src" / "thresher" / job["file"])
+                body = other_body(Path(path).read_text("utf-8"), job["text"], path)
+                if body and body.place not in self.called and functions.can_take(body):
+                    self.judge.limits = job["limits"]
+                    chosen = [items[name] for name in job["limits"] if name in items]
+                    verdict = self._tried(functions, body, chosen)
+                    verdicts.write(json.dumps({"number": job["number"]} | verdict) + "\n")
+                    verdicts.flush()
+        return True
+
+    def _tried(self, functions: Functions, body: Body, items: list[pytest.Item]) -> dict[str, Any]:
+        began, note = time.perf_counter(), self.judge.note
+        note.unlink(missing_ok=True)
+        child = os.fork()
+        if not child:
+            functions.take(body)
+            for item, following in zip(items, [*items[1:], None], strict=True):
+                item.ihook.pytest_runtest_protocol(item=item, nextitem=following)
+                if note.exists():
+                    os._exit(1)
+            os._exit(0)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        return {
+            "code": code,
+            "note": json.loads(note.read_text()) if note.exists() else {},
+            "n_tests": len(items),
+            "seconds": round(time.perf_counter() - began, 1),
+        }
+
+
+def _module(file: str) -> str:
+    parts = Path("thresher", file).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
