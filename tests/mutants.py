@@ -172,11 +172,14 @@ def main() -> int:
         "--record", metavar="GLOB", nargs="?", const="*",
         help="find out which tests run which line, in all files of tests, or such as 'test_c*'",
     )  # fmt: skip
+    parser.add_argument(
+        "--longest", type=float, default=60, help="seconds of a test that is worth recording"
+    )
     parser.add_argument("--write", action="store_true", help="write results and page")
     options = parser.parse_args()
     if options.record:
         with snapshot(ROOT) as copy:
-            Coverage(copy, KEPT / "coverage").record(options.jobs, options.record)
+            Coverage(copy, KEPT / "coverage").record(options.jobs, options.record, options.longest)
             keep_compiled(copy, ROOT)
     results = []
     with snapshot(ROOT) as copy:

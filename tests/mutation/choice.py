@@ -46,13 +46,13 @@ class Coverage:
                         record["names"][k] for k in tests if record["names"][k] in self.seconds
                     }
 
-    def record(self, jobs: int, only: str) -> None:
+    def record(self, jobs: int, only: str, longest: float) -> None:
         """Run every file of tests that changed since it was recorded, and the doctests."""
         self.folder.mkdir(parents=True, exist_ok=True)
         targets = [*sorted(self.root.glob("tests/test_*.py")), self.root / "src"]
         stale = [t for t in targets if fnmatch(t.name, only) and not self._is_fresh(t)]
         with ThreadPoolExecutor(jobs) as pool:
-            for name in pool.map(self._record, stale):
+            for name in pool.map(lambda target: self._record(target, longest), stale):
                 print(f"recorded {name}", flush=True)
 
     def _place(self, target: Path) -> Path:
@@ -65,9 +65,13 @@ class Coverage:
             target.is_dir() or json.loads(place.read_text())["digest"] == _digest(target)
         )
 
-    def _record(self, target: Path) -> str:
+    def _record(self, target: Path, longest: float) -> str:
         raw, told = (self._place(target).with_suffix(end) for end in (".raw", ".out"))
-        environment = {"MUTANT_ROOT": str(self.root), "MUTANT_RECORD": str(raw)}
+        environment = {
+            "MUTANT_ROOT": str(self.root),
+            "MUTANT_RECORD": str(raw),
+            "MUTANT_LONGEST": str(longest),
+        }
         run_pytest(self.root, environment, [str(target)], told)
         output = told.read_text()
         if not raw.exists():

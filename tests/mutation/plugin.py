@@ -3,13 +3,15 @@
 Told by the environment: ``MUTANT_TESTS`` names a file with the tests to run, in order, and their
 limits in seconds; ``MUTANT_NOTE`` a file for the first failure; ``MUTANT_JOBS`` one with many
 mutants and their tests (`forks`); ``MUTANT_RECORD`` one for which test runs which line;
-``MUTANT_ROOT`` the folder whose library must be the one imported.
+``MUTANT_LONGEST`` after how many seconds a test is left out of that; ``MUTANT_ROOT`` the folder
+whose library must be the one imported.
 """
 
 import faulthandler
 import json
 import os
 import resource
+import signal
 import sys
 import time
 from collections import defaultdict
@@ -119,11 +121,16 @@ def _fixtures(item: pytest.Item) -> list[str]:
     return getattr(item, "fixturenames", [])
 
 
+def _stop(*_: object) -> None:
+    pytest.fail("takes too long to be tried on mutants")
+
+
 class _Record:
     """Record which test runs which line, and how long each test takes.
 
     What a fixture of a module runs counts for every test that asks for the fixture. Of a test with
-    many cases the first, the middle and the last are run; the others are noted.
+    many cases the first, the middle and the last are run; the others are noted. Tests that fail or
+    take too long are left out: a mutant that only they notice counts as alive.
     """
 
     def __init__(self, path: Path) -> None:
@@ -137,6 +144,8 @@ class _Record:
         self.others: dict[str, list[str]] = {}
         self.users: dict[str, list[str]] = defaultdict(list)
         self.current = ""
+        self.longest = float(os.environ["MUTANT_LONGEST"])
+        signal.signal(signal.SIGPROF, _stop)
         self.coverage = coverage.Coverage(
             data_file=None,
             include=[f"{_root()}/src/thresher/*", f"{_root()}/tests/*"],
@@ -160,8 +169,10 @@ class _Record:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         self._switch(item.nodeid)
+        signal.setitimer(signal.ITIMER_PROF, self.longest)
         with _timed() as seconds:
             result = yield
+        signal.setitimer(signal.ITIMER_PROF, 0)
         shared = self.fixtures.keys() & {f"fixture {name}" for name in _fixtures(item)}
         new = sum(self.fixtures[name] for name in shared - self.ready)
         self.ready |= shared
