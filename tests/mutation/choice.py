@@ -91,7 +91,7 @@ class Coverage:
             lines[file] = [
                 (*keys[int(line)], [names.setdefault(test, len(names)) for test in tests])
                 for line, tests in found.items()
-                if tests
+                if tests and int(line) < len(keys)  # others were compiled by a test
             ]
         kept = {name: record[name] for name in ("seconds", "others")}
         return kept | {"lines": lines, "names": list(names)}

@@ -3,8 +3,8 @@
 Told by the environment: ``MUTANT_TESTS`` names a file with the tests to run, in order, and their
 limits in seconds; ``MUTANT_NOTE`` a file for the first failure; ``MUTANT_JOBS`` one with many
 mutants and their tests (`forks`); ``MUTANT_RECORD`` one for which test runs which line;
-``MUTANT_LONGEST`` after how many seconds a test is left out of that; ``MUTANT_ROOT`` the folder
-whose library must be the one imported.
+``MUTANT_LONGEST`` after how many seconds a test is left out of that, and a file after ten times
+as many; ``MUTANT_ROOT`` the folder whose library must be the one imported.
 """
 
 import faulthandler
@@ -145,6 +145,7 @@ class _Record:
         self.users: dict[str, list[str]] = defaultdict(list)
         self.current = ""
         self.longest = float(os.environ["MUTANT_LONGEST"])
+        self.began = time.process_time()
         signal.signal(signal.SIGPROF, _stop)
         self.coverage = coverage.Coverage(
             data_file=None,
@@ -161,7 +162,12 @@ class _Record:
         self.others = {
             test: [name for name in names if name not in recorded] for test, names in cases.items()
         }
-        items[:] = [item for item in items if item.nodeid in recorded]
+        number = {name: k for names in cases.values() for k, name in enumerate(_spread(names))}
+        # The first case of each test, then the second: a file may take too long for all.
+        items[:] = sorted(
+            (item for item in items if item.nodeid in recorded),
+            key=lambda item: number[item.nodeid],
+        )
         for item in items:
             for fixture in _fixtures(item):
                 self.users[f"fixture {fixture}"].append(item.nodeid)
@@ -179,6 +185,10 @@ class _Record:
         # Fixtures of the module cost the test that asks first, which may be any of them.
         self.seconds[item.nodeid] = seconds[0] - new + sum(self.fixtures[name] for name in shared)
         return result  # type: ignore[return-value]
+
+    def pytest_runtest_setup(self) -> None:
+        if time.process_time() - self.began > 10 * self.longest:
+            pytest.skip("its file takes too long to be tried on mutants")
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any) -> Iterator[None]:
