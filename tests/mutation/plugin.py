@@ -196,12 +196,14 @@ class _Record:
             return (yield)  # type: ignore[return-value]
         before, name = self.current, f"fixture {fixturedef.argname}"
         self._switch(name)
+        signal.setitimer(signal.ITIMER_PROF, 0)  # it is not for one test alone
         try:
             with _timed() as seconds:
                 return (yield)  # type: ignore[return-value]
         finally:
             self.fixtures[name] = seconds[0]
             self._switch(before)
+            signal.setitimer(signal.ITIMER_PROF, self.longest)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if not report.passed:
