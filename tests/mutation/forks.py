@@ -9,15 +9,14 @@ import gc
 import importlib
 import json
 import os
-import sys
 import time
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
+import coverage
 import pytest
 
-from mutation.swap import Body, Functions, Place, other_body
+from mutation.swap import Body, Functions, other_body
 
 
 class ForkedTrials:
@@ -31,19 +30,20 @@ class ForkedTrials:
         self.verdicts = jobs.with_suffix(".jsonl")
         self.root = root
         self.judge = judge
-        self.called: set[Place] = set()
-        sys.setprofile(self._remember)
+        library = f"{root}/src/thresher/*"
+        self.imports = coverage.Coverage(data_file=None, include=[library], config_file=False)
+        self.imports.start()
         for job in self.jobs:
             importlib.import_module(_module(job["file"]))
 
-    def _remember(self, frame: FrameType, event: str, _: object) -> None:
-        if event == "call":
-            code = frame.f_code
-            self.called.add((code.co_filename, code.co_name, code.co_firstlineno))
+    def _ran(self, body: Body) -> bool:
+        """Whether a function was called by an import."""
+        lines = self.imports.get_data().lines(body.place[0]) or ()
+        return any(line in body.lines for line in lines)
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Try every mutant instead of running the tests."""
-        sys.setprofile(None)
+        self.imports.stop()
         items = {item.nodeid: item for item in session.items}
         functions = Functions()
         gc.freeze()  # what is never looked at again is never copied
@@ -51,7 +51,7 @@ class ForkedTrials:
             for job in self.jobs:
                 path = str(self.root / "src" / "thresher" / job["file"])
                 body = other_body(Path(path).read_text("utf-8"), job["text"], path)
-                if body and body.place not in self.called and functions.can_take(body):
+                if body and not self._ran(body) and functions.can_take(body):
                     self.judge.limits = job["limits"]
                     chosen = [items[name] for name in job["limits"] if name in items]
                     verdict = self._tried(functions, body, chosen)

@@ -20,6 +20,8 @@ class Body(NamedTuple):
     """What a function became, and which one it is."""
 
     place: Place
+    lines: range
+    """Of the body, before."""
     code: CodeType
 
 
@@ -31,13 +33,14 @@ def other_body(before: str, after: str, path: str) -> Body | None:
     if len(changed) != 1:
         return None
     old, new = changed[0]
+    lines = range(old.body[0].lineno, (old.end_lineno or 0) + 1)
     old.body = new.body = []
     if ast.dump(trees[0]) != ast.dump(trees[1]):  # a default, a decorator, another function
         return None
     first = min(node.lineno for node in (new, *new.decorator_list))
     place = (path, new.name, first)
     code = next(c for c in _codes(compile(after, path, "exec")) if _place(c) == place)
-    return Body(place, code)
+    return Body(place, lines, code)
 
 
 def _outermost(node: ast.AST) -> Iterator[ast.FunctionDef]:
