@@ -1,7 +1,9 @@
 """The tool that draws mutants: the slips that it makes, where, and how it draws."""
 
+import sys
 from collections import Counter
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -10,7 +12,7 @@ from mutation.draw import drawn, n_lines
 from mutation.imports import Imports
 from mutation.slips import slips
 from mutation.source import Source
-from mutation.swap import Functions, other_body
+from mutation.swap import Functions, other_body, other_constant
 
 ROOT = Path(__file__).parents[1]
 
@@ -176,6 +178,21 @@ def test_a_function_gets_its_other_body_wherever_it_is_known(tmp_path):
     assert made["h"] == 2  # which was made before: such functions are tried in a copy
     closes_over_nothing = other_body(MODULE, MODULE.replace("range(3)", "range(2)"), "elsewhere")
     assert not functions.can_take(closes_over_nothing)
+
+
+def test_a_constant_is_exchanged_wherever_it_was_imported(monkeypatch):
+    one, two = ModuleType("one"), ModuleType("two")
+    before = "LONG = [1, 2]\nMORE = LONG + [3]\ndef f(): return LONG"
+    exec(before, vars(one))
+    two.LONG = one.LONG
+    monkeypatch.setitem(sys.modules, "one", one)
+    monkeypatch.setitem(sys.modules, "two", two)
+    constant = other_constant(before, before.replace("[1, 2]", "[1, 1]"))
+    constant.take(one)
+    assert one.f() == two.LONG == [1, 1]
+    assert one.MORE == [1, 2, 3]  # so one that lives is tried in a copy, too
+    assert other_constant(before, before.replace("return LONG", "return MORE")) is None
+    assert other_constant(before, before.replace("f():", "f(a=1):")) is None
 
 
 def test_what_was_read_is_still_there():

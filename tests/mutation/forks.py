@@ -1,22 +1,25 @@
 """Trials of many mutants in one session of pytest: it is forked for each.
 
 A mutant is left out, for a trial in a copy, if it is
-more than another body of a function, or if its function was called by an import: what came of that
-call would stay as it was.
+more than another body of a function or another constant, or if its function was called by an
+import: what came of that call would stay as it was. So is a constant that lives.
 """
 
 import gc
 import importlib
 import json
 import os
+import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import coverage
 import pytest
 
-from mutation.swap import Body, Functions, other_body
+from mutation.swap import Body, Functions, other_body, other_constant
 
 
 class ForkedTrials:
@@ -49,27 +52,37 @@ class ForkedTrials:
         gc.freeze()  # what is never looked at again is never copied
         with self.verdicts.open("a") as verdicts:
             for job in self.jobs:
-                path = str(self.root / "src" / "thresher" / job["file"])
-                body = other_body(Path(path).read_text("utf-8"), job["text"], path)
-                if body and not self._ran(body) and functions.can_take(body):
-                    self.judge.limits = job["limits"]
-                    chosen = [items[name] for name in job["limits"] if name in items]
-                    verdict = self._tried(functions, body, chosen)
+                exchange = self._exchange(job, functions)
+                if exchange is None:
+                    continue
+                self.judge.limits = job["limits"]
+                chosen = [items[name] for name in job["limits"] if name in items]
+                verdict = self._tried(exchange, chosen)
+                if verdict["code"] or exchange.settles:
                     verdicts.write(json.dumps({"number": job["number"]} | verdict) + "\n")
                     verdicts.flush()
         return True
 
-    def _tried(self, functions: Functions, body: Body, items: list[pytest.Item]) -> dict[str, Any]:
+    def _exchange(self, job: dict[str, Any], functions: Functions) -> "_Exchange | None":
+        """How a mutant is put into place, if that can be done."""
+        path = str(self.root / "src" / "thresher" / job["file"])
+        before = Path(path).read_text("utf-8")
+        body = other_body(before, job["text"], path)
+        if body and not self._ran(body) and functions.can_take(body):
+            return _Exchange(partial(functions.take, body), settles=True)
+        constant = other_constant(before, job["text"])
+        module = sys.modules[_module(job["file"])]
+        return _Exchange(partial(constant.take, module), settles=False) if constant else None
+
+    def _tried(self, exchange: "_Exchange", items: list[pytest.Item]) -> dict[str, Any]:
         began, note = time.perf_counter(), self.judge.note
         note.unlink(missing_ok=True)
         child = os.fork()
         if not child:
-            functions.take(body)
-            for item, following in zip(items, [*items[1:], None], strict=True):
-                item.ihook.pytest_runtest_protocol(item=item, nextitem=following)
-                if note.exists():
-                    os._exit(1)
-            os._exit(0)
+            try:
+                os._exit(self._failed(exchange, items))
+            finally:  # whatever was raised, this process is not the one that goes on
+                os._exit(1)
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         return {
             "code": code,
@@ -77,6 +90,25 @@ class ForkedTrials:
             "n_tests": len(items),
             "seconds": round(time.perf_counter() - began, 1),
         }
+
+    def _failed(self, exchange: "_Exchange", items: list[pytest.Item]) -> bool:
+        """Whether a test fails, or the mutant is no program."""
+        try:
+            exchange.make()
+        except Exception as error:
+            self.judge.write("", "collect", type(error).__name__)
+            return True
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            item.ihook.pytest_runtest_protocol(item=item, nextitem=following)
+            if self.judge.note.exists():
+                return True
+        return False
+
+
+class _Exchange(NamedTuple):
+    make: Callable[[], None]
+    settles: bool
+    """Whether all of the mutant is in place, so that one that lives is alive."""
 
 
 def _module(file: str) -> str:

@@ -84,7 +84,7 @@ class Judge:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        self._write(item.nodeid, "running", "")
+        self.write(item.nodeid, "running", "")
         limit = self.limits.get(item.nodeid) or self.limits[_file(item)]
         # Seconds of the processor, whatever else the machine does; and of the clock, for a test
         # that waits for something which never comes.
@@ -99,9 +99,10 @@ class Judge:
                 self.note.unlink()
 
     def pytest_exception_interact(self, node: Any, call: Any) -> None:
-        self._write(node.nodeid, call.when, call.excinfo.typename)
+        self.write(node.nodeid, call.when, call.excinfo.typename)
 
-    def _write(self, test: str, when: str, error: str) -> None:
+    def write(self, test: str, when: str, error: str) -> None:
+        """Leave a note of what happened."""
         self.note.write_text(json.dumps({"test": test, "when": when, "error": error}))
 
 

@@ -2,13 +2,16 @@
 
 Most slips are made inside of a function. There a trial needs no copy of the repository and no start
 of Python: a process that has collected the tests is forked, and the function gets its other body.
+Constants of a module can be exchanged too, wherever they were imported; only what was computed from
+them before stays as it was, so that one that lives has to be tried in a copy as well.
 """
 
 import ast
 import gc
+import sys
 from collections import defaultdict
 from collections.abc import Iterator
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import NamedTuple
 
 from mutation.source import FUNCTIONS
@@ -41,6 +44,35 @@ def other_body(before: str, after: str, path: str) -> Body | None:
     place = (path, new.name, first)
     code = next(c for c in _codes(compile(after, path, "exec")) if _place(c) == place)
     return Body(place, lines, code)
+
+
+class Constant(NamedTuple):
+    """What the constant of a module became."""
+
+    name: str
+    value: CodeType
+
+    def take(self, module: ModuleType) -> None:
+        """Put it in the place of the old one, in its module and in those that imported it."""
+        old, new = getattr(module, self.name), eval(self.value, vars(module))
+        setattr(module, self.name, new)
+        for other in [] if self.name.startswith("_") else list(sys.modules.values()):
+            if getattr(other, "__dict__", {}).get(self.name) is old:
+                setattr(other, self.name, new)
+
+
+def other_constant(before: str, after: str) -> Constant | None:
+    """The constant that differs between two texts of a file; None if anything else does."""
+    bodies = (ast.parse(text).body for text in (before, after))
+    changed = [new for old, new in zip(*bodies, strict=False) if ast.dump(old) != ast.dump(new)]
+    if len(changed) != 1 or not isinstance(changed[0], ast.Assign | ast.AnnAssign):
+        return None
+    (statement,) = changed
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    if len(targets) != 1 or not isinstance(targets[0], ast.Name) or statement.value is None:
+        return None
+    value = compile(ast.Expression(statement.value), "constant", "eval")
+    return Constant(targets[0].id, value)
 
 
 def _outermost(node: ast.AST) -> Iterator[ast.FunctionDef]:
