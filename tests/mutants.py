@@ -23,7 +23,7 @@ from typing import Any
 from mutation.choice import Choice, Coverage
 from mutation.draw import Mutant, drawn, n_lines
 from mutation.imports import is_compiled
-from mutation.page import page
+from mutation.page import told_draw, with_draw
 from mutation.trial import Verdict, judge, judge_forked, keep_compiled, snapshot
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -149,7 +149,7 @@ def judged(court: Court, seed: int, count: int, only: str, jobs: int) -> Iterato
                 yield result
 
 
-def told(result: dict[str, Any]) -> str:
+def as_diff(result: dict[str, Any]) -> str:
     """A mutant and what became of it, as a small diff."""
     place = f"{result['file']}:{result['line']} ({result['kind']})"
     by = f" by {result['test']} [{result['error']}]" if result.get("test") else ""
@@ -175,7 +175,7 @@ def main() -> int:
     parser.add_argument(
         "--longest", type=float, default=60, help="seconds of a test that is worth recording"
     )
-    parser.add_argument("--write", action="store_true", help="write results and page")
+    parser.add_argument("--write", action="store_true", help="write results and their page")
     options = parser.parse_args()
     if options.record:
         with snapshot(ROOT) as copy:
@@ -185,7 +185,7 @@ def main() -> int:
     with snapshot(ROOT) as copy:
         court = Court(copy, options.budget)
         for result in judged(court, options.seed, options.count, options.only, options.jobs):
-            print(told(result), flush=True)
+            print(as_diff(result), flush=True)
             results.append(result)
         lines = n_lines(copy / "src" / "thresher")
     counts = Counter(result["outcome"] for result in results)
@@ -196,7 +196,8 @@ def main() -> int:
         about["share_that_dies"] = round(dead / max(dead + alive, 1), 4)
         text = json.dumps(about | {"mutants": results}, indent=1, ensure_ascii=False)
         RESULTS.write_text(text + "\n", encoding="utf-8")
-        PAGE.write_text(page(about, results), encoding="utf-8")
+        told = with_draw(PAGE.read_text(encoding="utf-8"), told_draw(about, results))
+        PAGE.write_text(told, encoding="utf-8")
     return 1 if alive else 0
 
 

@@ -10,6 +10,7 @@ import pytest
 import mutants
 from mutation.draw import drawn, n_lines
 from mutation.imports import Imports
+from mutation.page import told_draw, with_draw
 from mutation.slips import slips
 from mutation.source import Source
 from mutation.swap import Functions, other_body, other_constant
@@ -193,6 +194,26 @@ def test_a_constant_is_exchanged_wherever_it_was_imported(monkeypatch):
     assert one.MORE == [1, 2, 3]  # so one that lives is tried in a copy, too
     assert other_constant(before, before.replace("return LONG", "return MORE")) is None
     assert other_constant(before, before.replace("f():", "f(a=1):")) is None
+
+
+def test_the_account_of_a_draw_leaves_the_rest_of_the_page_alone():
+    mutant = {"file": "a.py", "line": 1, "old": "x = 1", "new": "x = 2"}
+    outcomes = ["killed"] * 7 + ["timeout", "survived", "equivalent", "broken"]
+    results = [mutant | {"outcome": o, "kind": "constant"} for o in outcomes]
+    about = {"seed": 5, "lines": 12345, "outcomes": dict(Counter(outcomes))}
+    text = told_draw(about | {"share_that_dies": 8 / 9}, results)
+    assert "--seed 5 --count 10 " in text
+    assert "**8 of 9 die (88.9%).**" in text
+    assert "| constant | 9 | 8 |" in text
+    assert "- x = 1" in text
+    page = mutants.PAGE.read_text(encoding="utf-8")
+    new = with_draw(page, text)
+    begin, end = page.index("<!-- the last draw -->"), page.index("<!-- end of the last draw -->")
+    assert new.startswith(page[:begin])
+    assert new.endswith(page[end:])
+    assert text in new
+    with pytest.raises(ValueError, match="has no"):
+        with_draw("nothing", text)
 
 
 def test_what_was_read_is_still_there():
