@@ -58,15 +58,16 @@ def model_page(model: Any, X: Any = None, shape: Sequence[int] | None = None) ->
     return report
 
 
-def model_lines(model: Any) -> str:
-    """The lines of Python that make such a model again."""
+def model_lines(model: Any, call: str = "fit(X)") -> str:
+    """The lines of Python that make such a model again, by a call of it."""
     given = ", ".join(
         f"{name}={getattr(model, name)!r}"
         for name, default in defaults_of(model).items()
         if repr(getattr(model, name)) != repr(default)
     )
     name = type(model).__name__
-    return f"from thresher import {name}\n\nmodel = {name}({given}).fit(X)"
+    lines = f"from thresher import {name}\n\nmodel = {name}({given})"
+    return f"{lines}.{call}" if call.startswith("fit(") else f"{lines}\nmodel.{call}"
 
 
 def tell_learning(report: Report, history: History, tol: float | None = None) -> None:
@@ -91,17 +92,13 @@ def tell_learning(report: Report, history: History, tol: float | None = None) ->
             "Mean loss per sample of each step, before the parts moved: the lower, the better.",
             wide=True,
         )
-    last = history[-1]
+    ends = [history[0], history[-1]] if falling else [history[0]]
     report.table(
-        ["", "first step", "last step"],
+        ["", "first step", "last step"] if falling else ["", "the only step"],
         [
-            ["mean loss per sample", f"{loss[0]:.4g}", f"{last.loss:.4g}"],
-            [
-                "certificate of its codes",
-                f"{history[0].certificate:.2g}",
-                f"{last.certificate:.2g}",
-            ],
-            ["change of the parts", f"{history[0].change:.2g}", f"{last.change:.2g}"],
+            ["mean loss per sample", *(f"{row.loss:.4g}" for row in ends)],
+            ["certificate of its codes", *(f"{row.certificate:.2g}" for row in ends)],
+            ["change of the parts", *(f"{row.change:.2g}" for row in ends)],
         ],
         caption="A certificate is how far codes are from optimal; 0 is exact. Codes to learn from "
         "need not be exact"
