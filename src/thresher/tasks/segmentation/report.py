@@ -65,7 +65,7 @@ def segment_report(model: ImageSegmenter, image: Any = None) -> Report:
         + ".",
     )
     if hasattr(model.model_, "history_"):
-        tell_learning(report, model.model_.history_)
+        tell_learning(report, model.model_.history_, in_rounds=True)
     return report
 
 
