@@ -136,11 +136,13 @@ def test_a_report_of_topics_says_what_the_model_says(topics, tmp_path):
     ]
     main = shares.argmax(axis=1)
     assert page.rows[0] == ["Topic", "Main topic of", "Coherence"]
-    assert page.rows[1:] == [
+    assert page.rows[1:3] == [
         [names[k], str((main == k).sum()), f"{coherence.per_topic[k]:.2f}".replace("-", "−")]
         for k in order
     ]
-    assert sum(int(row[1]) for row in page.rows[1:]) == 11
+    assert sum(int(row[1]) for row in page.rows[1:3]) == 11
+    beside = {row[0]: row[1] for row in page.rows[3:]}
+    assert beside["TopicModel"] == f"{coherence.mean:.2f}".replace("-", "−")
     (sizes, bars), (words, wordbars) = page.pictures
     assert bars == to_png(share_bars(names, shares.mean(axis=0).tolist()))
     for name, share in zip(names, shares.mean(axis=0), strict=True):
@@ -154,7 +156,9 @@ def test_a_report_of_topics_says_what_the_model_says(topics, tmp_path):
     for text, k in zip(typical, order, strict=True):
         best = int(shares[:, k].argmax())
         assert text.startswith(f"{names[k]} ({shares[best, k]:.0%}): “{texts[best][:30]}")
-    assert f"{len(topics.words_):,} words; NMF with 2 components." in page.texts["p"][-1]
+    assert f"{len(topics.words_):,} words; NMF with 2 components." in page.texts["p"]
+    assert "model.fit(documents)" not in page.texts["code"][0]  # but in one line with its class
+    assert page.texts["code"][0].endswith(".fit(documents)")
 
 
 def test_excerpts_end_with_a_word_and_join_paragraphs(topics, tmp_path):

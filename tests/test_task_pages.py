@@ -13,7 +13,10 @@ from thresher.cli import app
 from thresher.datasets.samples import sample_files
 from thresher.plotting import share_curve
 from thresher.report import Report, tell_beside
+from thresher.tasks.compression.beside import rounded_and_packed
 from thresher.tasks.images.report import _planted, some_of
+from thresher.tasks.novelty.beside import Kept, _distances
+from thresher.tasks.segmentation.beside import _inside, _pieces
 from thresher.tasks.video.album import Album
 from thresher.tasks.video.report import _simple_masks
 from thresher.tasks.video.scene import Judged
@@ -268,3 +271,77 @@ def test_a_curve_of_shares_begins_at_zero_and_has_its_marks():
     assert share_curve([0], [0.0], "a", "b").axes[0].get_ylim() == (0.0, 1.0)
     with pytest.raises(ValueError, match="one share"):
         share_curve([0, 1], [0.5], "a", "b")
+
+
+# ---------------------------------------------------------------------- simple alternatives
+
+
+def test_rounding_meets_the_error_that_it_is_compared_at():
+    rng = np.random.default_rng(0)
+    Y = 20 + np.cumsum(rng.normal(size=(400, 6)), axis=0)
+    Y[3, 2] = np.nan
+    for error in (0.001, 0.01):
+        n_bytes, off = rounded_and_packed(Y, error)
+        assert off == pytest.approx(error, rel=0.1)
+        assert 0 < n_bytes < Y.nbytes
+    assert rounded_and_packed(Y, 0.0)[1] == 0.0
+    assert rounded_and_packed(np.zeros((3, 2)), 0.01)[1] == 0.0
+
+
+def test_the_page_of_a_codec_measures_what_it_decodes(tmp_path):
+    rng = np.random.default_rng(0)
+    Y = np.round(20 + np.cumsum(rng.normal(size=(300, 3)), axis=0), 1)
+    codec = thresher.SensorCodec(error=0.01)
+    names = ["<a>", "b", "c"]
+    page = codec.report(tmp_path / "p.html", Y, names).read_text(encoding="utf-8")
+    data, _ = codec.compress(Y)
+    decoded, _ = codec.decompress(data)
+    assert f"3 sensors in {len(data):,} bytes" in page
+    assert f"<td>{np.abs(decoded - Y)[:, 1].max():.3g}</td>" in page
+    assert "&lt;a&gt;" in page
+    assert "SensorCodec(error=0.01)\nmodel.compress(Y)" in page
+
+
+def test_the_page_of_a_recogniser_counts_its_mistakes(tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    X = np.eye(3)[y] @ rng.random((3, 30)) + 0.4 * rng.random((60, 30))
+    model = thresher.ManhattanNMF(3, random_state=0, verbose=0)
+    known = thresher.FaceRecognizer(model).fit(X[:20], y[:20])
+    page = Page(known.report(tmp_path / "p.html", X[20:], y[20:], shape=(5, 6)).read_text())
+    right = known.score(X[20:], y[20:])
+    assert page.facts[0] == (f"{right:.1%}", "of 40 pictures got their right name")
+    mistakes = [row for row in page.rows if len(row) == 3 and row[0].isdigit()]
+    assert sum(int(row[2]) for row in mistakes) == round((1 - right) * 40)
+    rows = {row[0]: row[1] for row in page.rows}
+    drawn = known.codes_ @ known.model_.components_
+    nearest = ((X[20:, None] - drawn) ** 2).sum(axis=2).argmin(axis=1)
+    assert rows["nearest by pixels"] == f"{np.mean(y[:20][nearest] == y[20:]):.1%}"
+    assert known.report(tmp_path / "q.html").exists()
+
+
+def test_clusters_of_colours_have_pieces_and_a_variance():
+    labels = np.array([[0, 0, 1], [1, 0, 1]])
+    assert _pieces(labels) == 3
+    colours = np.array([[0.0], [2.0], [5.0], [5.0], [4.0], [5.0]])
+    inside = ((np.array([0, 2, 4]) - 2.0) ** 2).sum() / ((colours - colours.mean()) ** 2).sum()
+    assert _inside(colours, labels) == pytest.approx(inside)
+    assert _inside(np.ones((6, 3)), labels) == 0
+
+
+def test_the_nearest_document_before_is_found():
+    steps = [
+        ("0", ["apples pears plums", "apples apples pears", "bolts nails"]),
+        ("1", ["apples pears plums", "rockets moon", "nails bolts apples"]),
+        ("2", ["nails bolts apples", "bolts nails"]),
+    ]
+    first, second = _distances(steps)
+    assert first == pytest.approx([0, 1, first[2]], abs=1e-9)
+    assert 0 < first[2] < 1
+    assert second == pytest.approx([0, 0], abs=1e-9)
+
+
+def test_only_the_first_documents_are_kept():
+    kept = Kept((str(i), ["a text"] * 900) for i in range(5))
+    assert [name for name, _ in kept] == ["0", "1", "2", "3", "4"]
+    assert [name for name, _ in kept.steps] == ["0", "1"]

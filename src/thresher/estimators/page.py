@@ -54,7 +54,7 @@ def model_page(model: Any, X: Any = None, shape: Sequence[int] | None = None) ->
     fit = _fit_of(model, X) if X is not None and hasattr(model, "certificates") else None
     report.facts(facts if fit is None else facts + _fit_facts(fit))
     report.heading("The parts")
-    _tell_atoms(report, model, shape)
+    tell_atoms(report, model, shape)
     if fit is not None:
         tell_plain(report, model, fit.samples, fit.predicted)
     in_rounds = not hasattr(model, "partial_fit")
@@ -184,7 +184,8 @@ def _outlier_fact(outliers: Array) -> tuple[str, str]:
     )
 
 
-def _tell_atoms(report: Report, model: Any, shape: Sequence[int] | None) -> None:
+def tell_atoms(report: Report, model: Any, shape: Sequence[int] | None) -> None:
+    """The parts of a model: as pictures, by the names of their features, or as profiles."""
     atoms: Array = model.components_
     shown, names = atoms[:_MOST_ATOMS], getattr(model, "feature_names_in_", None)
     rest = f" The first {len(shown)} of {len(atoms)}." if len(atoms) > len(shown) else ""
