@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from .style import ACCENT, INK, TEXT_SIZE, empty_figure
 
+_FEWEST_TICKS = 3  # of powers of ten, or simple multiples of them; with fewer, any round numbers
+
 
 def convergence_curve(
     samples: ArrayLike,
@@ -53,7 +55,12 @@ def convergence_curve(
         axes.plot(x, below, color=INK, linewidth=1.4, linestyle=(0, (3, 2)), label=legend[2])
     if (y > 0).all():
         axes.set_yscale("log")
-        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        tens = LogLocator(subs=(1, 2, 5))
+        few = (
+            np.count_nonzero(_within(np.asarray(tens.tick_values(y.min(), y.max())), y))
+            < _FEWEST_TICKS
+        )
+        axes.yaxis.set_major_locator(MaxNLocator(4) if few else tens)
         axes.yaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
     for axis in (axes.xaxis, axes.yaxis):
@@ -143,6 +150,10 @@ def _make_room(figure: Figure, axes: Axes) -> None:
     place = axes.get_position()
     left, right = max(place.x0, beside + 0.02), min(place.x1, 1 - below / 2)
     axes.set_position((left, place.y0, right - left, place.height))
+
+
+def _within(ticks: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.bool_]:
+    return np.asarray((ticks >= y.min()) & (ticks <= y.max()))
 
 
 def _running_mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
