@@ -112,6 +112,7 @@ code { font-family: inherit; }
   main { max-width: none; padding: 0; }
   h1, h2, h3, thead { break-after: avoid; }
   figure, blockquote, .facts, tr { break-inside: avoid; }
+  .picture img { width: auto; max-width: 100%; max-height: 200mm; }
   pre { white-space: pre-wrap; overflow-wrap: anywhere; }
   mark { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 }
