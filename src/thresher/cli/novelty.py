@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
@@ -62,7 +63,7 @@ def novelty(
         steps = _as_they_come(talk, docs, text, size, date_field, every, fields)
     else:
         steps = _steps(talk, docs, text, size, date_field, every, fields, detector.false_alarm_rate)
-    found = []
+    found, started = [], time.perf_counter()
     with _until_interrupted(talk, endless):
         for each in explained_steps(detector, steps):
             _show(talk, each)
@@ -83,7 +84,9 @@ def novelty(
     if report is not None:
         from thresher.tasks.novelty.report import novelty_report
 
-        talk.write_report(novelty_report(detector, found), report)
+        # Of what has no end, the time that passed says nothing.
+        seconds = None if endless else time.perf_counter() - started
+        talk.write_report(novelty_report(detector, found, seconds), report)
 
 
 @contextmanager
