@@ -66,11 +66,11 @@ def novelty(
     found, started = [], time.perf_counter()
     with _until_interrupted(talk, endless):
         for each in explained_steps(detector, steps):
+            if not endless or report is not None:
+                found.append(each)  # before it is told: whoever reads of it may end all at once
             _show(talk, each)
             if endless:
                 talk.line(**_told(each))
-            if not endless or report is not None:
-                found.append(each)
     if not hasattr(detector, "n_steps_"):
         raise ValueError("There are no documents; give at least one.")
     if detector.n_steps_ == 0:
