@@ -60,6 +60,10 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
         learn from, and then again to judge them.
     align : bool
         Whether frames of a camera that shakes are shifted back where that helps.
+    shadows : bool
+        Whether shadows of what moves are part of the masks. If not, what is a darker version of the
+        background, its texture and colours kept, is left out: dark things before an even background
+        as well, so this is for colours or texture.
     random_state : int, RandomState or None
         Of the default estimator.
     verbose : int
@@ -85,7 +89,7 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
     (100, 72, 96)
     """
 
-    _may_change = MAY_CHANGE | {"threshold", "patience", "align", "causal"}
+    _may_change = MAY_CHANGE | {"threshold", "patience", "align", "causal", "shadows"}
 
     def __init__(
         self,
@@ -95,6 +99,7 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
         patience: int = 120,
         causal: bool = True,
         align: bool = True,
+        shadows: bool = True,
         random_state: Any = None,
         verbose: int = 1,
     ) -> None:
@@ -103,6 +108,7 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
         self.patience = patience
         self.causal = causal
         self.align = align
+        self.shadows = shadows
         self.random_state = random_state
         self.verbose = verbose
 
@@ -227,7 +233,9 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
         return self._adopt(scene, shape)
 
     def _watched(self, scene: Scene | None, frames: Array) -> tuple[Scene, list[Judged]]:
-        rules = Rules(self._estimator(), float(self.threshold), self.patience, self.align)
+        rules = Rules(
+            self._estimator(), float(self.threshold), self.patience, self.align, self.shadows
+        )
         return watched(begun(frames[0]) if scene is None else scene, frames, rules)
 
     def _estimator(self) -> Any:
