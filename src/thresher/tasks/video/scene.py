@@ -41,6 +41,12 @@ class Rules(NamedTuple):
     patience: int
     align: bool
     shadows: bool
+    causal: bool
+
+    @property
+    def apart(self) -> int:
+        """Frames between those that are kept: what stayed in enough of them is background."""
+        return max(1, self.patience // OFTEN_ENOUGH)
 
 
 class Judged(NamedTuple):
@@ -174,7 +180,9 @@ def _step(
     sizes = largest_colour(np.abs(picture - background))
     noise = scene.noise.with_frame(sizes)
     grid = light.reshape(len(picture) // scene.side, -1, picture.shape[2])
-    sizes = remembered_sizes(sizes, noise.scale, picture, grid, scene.memory)
+    # Looked at again, a frame may be one of the first that are kept, which are close together.
+    if rules.causal or scene.age > _KEPT * rules.apart:
+        sizes = remembered_sizes(sizes, noise.scale, picture, grid, scene.memory)
     moving = moving_pixels(sizes / (np.float32(rules.threshold) * noise.usual()), scene.moving)
     share = float(moving.mean())
     at_once = scene.age > _ENOUGH_FOR_NOISE and share - float(scene.moving.mean()) > _AT_ONCE
@@ -191,8 +199,7 @@ def _step(
 
 def _is_to_be_kept(scene: Scene, rules: Rules) -> bool:
     """Whether the last frame is one of those to keep: more and more apart, up to a distance."""
-    apart = max(1, rules.patience // OFTEN_ENOUGH)  # what stayed in so many of them is background
-    return scene.age - scene.last_kept >= min(apart, max(1, scene.last_kept // 3))
+    return scene.age - scene.last_kept >= min(rules.apart, max(1, scene.last_kept // 3))
 
 
 def _with_kept(scene: Scene, picture: Array) -> Scene:

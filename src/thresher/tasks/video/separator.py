@@ -234,7 +234,12 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
 
     def _watched(self, scene: Scene | None, frames: Array) -> tuple[Scene, list[Judged]]:
         rules = Rules(
-            self._estimator(), float(self.threshold), self.patience, self.align, self.shadows
+            self._estimator(),
+            float(self.threshold),
+            self.patience,
+            self.align,
+            self.shadows,
+            self.causal,
         )
         return watched(begun(frames[0]) if scene is None else scene, frames, rules)
 
