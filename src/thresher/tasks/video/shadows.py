@@ -11,11 +11,13 @@ what the pixel usually differs by. Something dark and even before an even backgr
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from thresher.linalg import Array
 from thresher.tasks.video.results import Mask
-from thresher.tasks.video.windows import median_of_flags, square_sums
+from thresher.tasks.video.windows import square_sums
 
 # By judgement: light from the sky remains in a shadow, and what is hardly darker is none.
 _DARKEST, _BRIGHTEST = 0.4, 0.95
@@ -32,13 +34,21 @@ def shadows(picture: Array, background: Array, usual: Array, moving: Mask) -> Ma
         What a residual may be.
     moving : array of bool of the same shape
     """
-    n = _SQUARE**2 * picture.shape[2]
-    both, own, seen = (
-        square_sums((one * other).sum(axis=2), _SQUARE)
+    products = [
+        (one * other).sum(axis=2)
         for one, other in ((picture, background), (background, background), (picture, picture))
-    )
-    own = np.maximum(own, np.finfo(np.float32).tiny)
-    scale = both / own
+    ]
+    dark = moving & _is_darker(products, usual, picture.shape[2])
+    sums = [square_sums(product, _SQUARE) for product in products]
+    core = moving & _is_darker(sums, usual, _SQUARE**2 * picture.shape[2])
+    # A square at the border of a shadow holds something else too: there a pixel speaks for itself.
+    near = square_sums(core.view(np.uint8), _SQUARE) > 0
+    return np.asarray(core | (dark & near))
+
+
+def _is_darker(products: Sequence[Array], usual: Array, n: int) -> Mask:
+    """Whether the background, made darker, is what was seen, by sums of n products."""
+    both, own, seen = products
+    scale = both / np.maximum(own, np.finfo(np.float32).tiny)
     left = np.maximum(seen - scale * both, 0)
-    dark = (scale > _DARKEST) & (scale < _BRIGHTEST) & (left <= n * usual**2)
-    return median_of_flags(moving & dark, _SQUARE) & moving
+    return (scale > _DARKEST) & (scale < _BRIGHTEST) & (left <= n * usual**2)
