@@ -101,6 +101,7 @@ def _callbacks(value: Any) -> str | None:
 
 RULES: dict[str, Rule] = {
     "align": _flag,
+    "shadows": _flag,
     "batch_size": _positive_whole,
     "callbacks": _callbacks,
     "cardinality": _cardinality,

@@ -66,6 +66,10 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
         learn from, and then again to judge them.
     align : bool
         Whether frames of a camera that shakes are shifted back where that helps.
+    shadows : bool
+        Whether shadows of what moves are part of the masks. If not, what is a darker version of the
+        background, its texture and colours kept, is left out: dark things before an even background
+        as well, so this is for colours or texture.
     random_state : int, RandomState or None
         Of the default estimator.
     verbose : int
@@ -91,7 +95,7 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
     (100, 72, 96)
     """
 
-    _may_change = MAY_CHANGE | {"threshold", "patience", "align", "causal"}
+    _may_change = MAY_CHANGE | {"threshold", "patience", "align", "causal", "shadows"}
 
     def __init__(
         self,
@@ -101,6 +105,7 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
         patience: int = 120,
         causal: bool = True,
         align: bool = True,
+        shadows: bool = True,
         random_state: Any = None,
         verbose: int = 1,
     ) -> None:
@@ -109,6 +114,7 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
         self.patience = patience
         self.causal = causal
         self.align = align
+        self.shadows = shadows
         self.random_state = random_state
         self.verbose = verbose
 
@@ -254,7 +260,14 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
         return self._adopt(scene, shape)
 
     def _watched(self, scene: Scene | None, frames: Array) -> tuple[Scene, list[Judged]]:
-        rules = Rules(self._estimator(), float(self.threshold), self.patience, self.align)
+        rules = Rules(
+            self._estimator(),
+            float(self.threshold),
+            self.patience,
+            self.align,
+            self.shadows,
+            self.causal,
+        )
         seen = 0 if scene is None else scene.n_frames
         album = Album() if scene is None else getattr(self, "_album", Album(seen))
         scene, judged = watched(begun(frames[0]) if scene is None else scene, frames, rules)
