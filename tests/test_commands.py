@@ -470,7 +470,10 @@ def test_an_interrupt_ends_what_follows_standard_input_and_keeps_what_was_found(
         follower.stdin.flush()
         told = [json.loads(follower.stdout.readline()) for _ in range(3)]
         follower.send_signal(signal.SIGINT)
-        _, said = follower.communicate(timeout=120)
+        try:
+            _, said = follower.communicate(timeout=300)
+        finally:
+            follower.kill()  # if it did not hear
     assert follower.returncode == 0
     assert "Interrupted; what came until now counts." in said
     assert "Traceback" not in said

@@ -94,6 +94,7 @@ def tell_learning(
                     np.arange(1, len(history) + 1) if rounds else samples,
                     loss,
                     sample_name="rounds" if rounds else "samples seen",
+                    legend=(f"each {step}", "running mean", ""),
                 )
             ),
             f"Mean loss per sample, from {loss[0]:.4g} in the first {step} to {loss[-1]:.4g} in "
