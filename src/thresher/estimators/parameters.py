@@ -105,6 +105,7 @@ RULES: dict[str, Rule] = {
     "callbacks": _callbacks,
     "cardinality": _cardinality,
     "causal": _flag,
+    "coverage": _share,
     "false_alarm_rate": _share,
     "feature_scale": _positive,
     "graph_weight": _not_negative,
