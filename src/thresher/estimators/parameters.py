@@ -106,6 +106,7 @@ RULES: dict[str, Rule] = {
     "callbacks": _callbacks,
     "cardinality": _cardinality,
     "causal": _flag,
+    "coverage": _share,
     "false_alarm_rate": _share,
     "fdr": _share,
     "feature_scale": _positive,
