@@ -1,5 +1,7 @@
 """Small promises that nothing else rests on: ties, bounds, defaults of parts, second tries."""
 
+import io
+import os
 import runpy
 import sys
 
@@ -7,11 +9,20 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from thresher import NovelDocumentDetector, SensorCodec
+from thresher import NovelDocumentDetector, OnlineRobustNMF, SensorCodec
+from thresher.estimators.parts import packed_value, unpacked_value
+from thresher.estimators.recipe import without_company
+from thresher.estimators.registry import named_graph
 from thresher.kernels.lad_bounds import absolute, lower_bound, total_of
 from thresher.losses.base import Loss
+from thresher.low_rank import pursue
+from thresher.persistence import Contents
+from thresher.streams.npy_files import _skip
 from thresher.tasks import warm_up
 from thresher.tasks.compression.files import compress_file
+from thresher.tasks.compression.packet import PacketError
+from thresher.tasks.compression.table import SensorTable
+from thresher.tasks.video.light import Light
 
 
 class Bare(Loss):
@@ -197,8 +208,82 @@ def test_building_a_wheel_compiles_into_its_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", "elsewhere")
     monkeypatch.delitem(sys.modules, "thresher.tasks.warm_up")
     runpy.run_module("thresher.tasks.warm_up", run_name="__main__")
-    import os
-
     assert os.environ["NUMBA_CACHE_DIR"] == str(tmp_path.resolve())
     n_pieces = len(warm_up._BY_COST)
     assert sorted(done) == sorted((p, t) for p in range(n_pieces) for t in warm_up.DTYPES)
+
+
+# ------------------------------------------------------------------------------ found by mutants
+
+
+def test_a_file_that_does_not_tell_how_its_table_was_written_is_refused():
+    values = np.ones((2, 3))
+    assert [c.name for c in SensorTable.from_about(values, {}).columns] == [
+        "sensor 1", "sensor 2", "sensor 3",
+    ]  # fmt: skip
+    for table in (3, [], {}, {"columns": ["a"]}):
+        with pytest.raises(PacketError, match="does not tell how its table was written"):
+            SensorTable.from_about(values, {"table": table})
+
+
+def test_who_works_elsewhere_calls_nobody_back():
+    calls = [print]
+    model = OnlineRobustNMF(2, callbacks=calls, verbose=1, n_jobs=2, random_state=0)
+    model.history_ = "long"
+    alone = without_company(model)
+    assert (alone.callbacks, alone.verbose, alone.n_jobs) == (None, 0, 1)
+    assert not hasattr(alone, "history_")
+    assert (model.callbacks, model.verbose, model.n_jobs) == (calls, 1, 2)
+    assert alone.get_params()["n_components"] == 2
+
+
+def test_zeros_are_taken_apart_at_once_and_exactly():
+    (step,) = pursue(np.zeros((4, 3)), None, 0.5, 1e-7)
+    assert step.low_rank.values.size == 0
+    assert not step.low_rank.product.any()
+    assert not step.outliers.any()
+    assert (step.objective, step.primal_residual, step.dual_residual) == (0, 0, 0)
+
+
+def test_a_graph_has_one_neighbour_at_least_and_all_others_at_most():
+    X = np.random.default_rng(0).random((5, 3))
+    for n_neighbours in (1, 4):
+        assert named_graph(n_neighbours, 1.0, X) is not None
+    for n_neighbours in (0, 5, -1):
+        with pytest.raises(ValueError, match="a number from 1 to 4"):
+            named_graph(n_neighbours, 1.0, X)
+    assert named_graph(None, 1.0, X) is None
+
+
+@pytest.mark.parametrize("n_bytes", [0, 10, 1 << 20, (1 << 20) + 7])
+@pytest.mark.parametrize("jumps", [True, False])
+def test_what_is_skipped_is_as_much_as_was_said(n_bytes, jumps):
+    file = io.BytesIO(bytes(3 << 20))
+    _skip(file, n_bytes, jumps)
+    assert file.tell() == n_bytes
+    _skip(file, 9 << 20, False)  # beyond the end, without end
+    assert file.tell() == 3 << 20
+
+
+def test_light_that_was_learned_waits_for_no_frame_any_more():
+    rng = np.random.default_rng(0)
+    first = 1 + rng.random(6).astype(np.float32)
+    light = Light(first)
+    for number in range(8):
+        light = light.with_cells(first * (1 + 0.1 * number), number)
+    assert len(light.waiting) == 4  # every second frame
+    learned = light.learned(OnlineRobustNMF(1, random_state=0, verbose=0))
+    assert learned.estimator is not None
+    assert learned.waiting == ()
+    brighter = 1.4 * first[None]
+    np.testing.assert_allclose(learned.predicted(brighter), brighter, rtol=0.05)
+    again = learned.with_cells(first, 8).learned(OnlineRobustNMF(1))
+    assert again.estimator is not learned.estimator
+    assert again.estimator.n_samples_seen_ > learned.estimator.n_samples_seen_
+
+
+def test_dictionaries_as_parameters_come_back_from_files():
+    arrays = {}
+    value = {"a": 1, "b": [1.5, None], "c": {"d": "x"}}
+    packed = packed_value("p", value, arrays)
+    assert unpacked_value(packed, Contents(arrays, {"p": packed}, "file")) == value
