@@ -24,12 +24,15 @@ class Step:
         The estimator that is being fitted, usable as it is: it can transform or be saved.
     events : tuple of Event
         What was noticed in the data of this step.
+    samples : array or CSR of shape (n, F), or None
+        What it learned from, as it was given; None where they are on other machines.
     """
 
     row: HistoryRow
     dictionary: Array
     model: Any
     events: tuple[Event, ...] = ()
+    samples: Any = None
 
 
 Callback = Callable[[Step], bool | None]
