@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from thresher.cli.frame import ReportFile, WrongUseError, made, seeded
+from thresher.cli.live.session import LOOPBACK, Address, LiveFlag, StayFlag, live_page
 from thresher.cli.talk import Talk
 from thresher.cli.topics import Docs, SaveFile, TextField
 
@@ -38,6 +41,9 @@ def novelty(
     ] = None,
     save: SaveFile = None,
     report: ReportFile = None,
+    live: LiveFlag = False,
+    address: Address = LOOPBACK,
+    stay: StayFlag = False,
     **parameters: Any,
 ) -> None:
     """Tell which documents of a stream are about something that has not come up before.
@@ -50,11 +56,12 @@ def novelty(
     from thresher.tasks.novelty.found import explained_steps
 
     detector = made(NovelDocumentDetector, seeded(talk, parameters))
-    steps = _steps(talk, docs, text, size, date_field, every, detector.false_alarm_rate)
+    steps = steps_of(talk, docs, text, size, date_field, every, detector.false_alarm_rate)
     found = []
-    with _until_interrupted(talk, docs == "-"):
-        for each in explained_steps(detector, steps):
-            _show(talk, each)
+    shown = _shown(talk, docs, save, address, stay) if live else nullcontext(explained_steps)
+    with shown as followed, _until_interrupted(talk, docs == "-"):
+        for each in followed(detector, steps):
+            show_step(talk, each)
             if docs == "-":
                 talk.line(**_told(each))
             if docs != "-" or report is not None:
@@ -76,6 +83,19 @@ def novelty(
 
 
 @contextmanager
+def _shown(
+    talk: Talk, docs: str, save: Path | None, address: str, stay: bool
+) -> Iterator[Callable[..., Iterator[FoundInStep]]]:
+    """With a live page: what goes through the steps, and tells the page of each."""
+    from thresher.cli.live.shows.novelty import NoveltyShow, watched_steps
+
+    what, name = "NovelDocumentDetector", Path(docs).name
+    page = live_page(talk, NoveltyShow(), name, what, address=address, path=save, stay=stay)
+    with page as watcher:
+        yield partial(watched_steps, watcher)
+
+
+@contextmanager
 def _until_interrupted(talk: Talk, following: bool) -> Iterator[None]:
     """Ctrl-C is how people end what has no end: what was found until then is kept."""
     try:
@@ -86,7 +106,7 @@ def _until_interrupted(talk: Talk, following: bool) -> Iterator[None]:
         talk.aside("Interrupted; what came until now counts.")
 
 
-def _steps(
+def steps_of(
     talk: Talk,
     docs: str,
     field: str | None,
@@ -151,7 +171,7 @@ def _told(found: FoundInStep) -> dict[str, Any]:
     }
 
 
-def _show(talk: Talk, found: FoundInStep) -> None:
+def show_step(talk: Talk, found: FoundInStep) -> None:
     """A step for people."""
     step, documents = found
     talk.show(f"{step.name}: {len(documents)} of {len(step.scores)} documents are novel")

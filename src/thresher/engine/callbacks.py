@@ -56,7 +56,7 @@ def begin_callbacks(model: Any, n_seen: int = 0) -> None:
             begin(model, n_seen)
 
 
-def any_stops(callbacks: Iterable[Callback], step: Step) -> bool:
+def any_stops(callbacks: Iterable[Callable[[Any], Any]], step: Any) -> bool:
     """Call all of them, and tell whether one wants to stop."""
     answers = [callback(step) for callback in callbacks]
     return any(isinstance(answer, bool | np.bool_) and bool(answer) for answer in answers)
