@@ -96,8 +96,9 @@ class _Events(Response):
             try:
                 await send({"type": "http.response.start", "status": 200, "headers": headers})
                 while not closed.done():
+                    ended = self._board.ended  # before the last news, not while they are sent
                     await self._send_news(reader, send)
-                    if self._board.ended:
+                    if ended:
                         await _send(send, b"", last=True)
                         return
                     with contextlib.suppress(TimeoutError):

@@ -6,6 +6,7 @@ import asyncio
 import socket
 import threading
 import time
+from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Self
 
@@ -104,8 +105,11 @@ def _bound(host: str, port: int) -> socket.socket:
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         found = socket.socket(family, kind, protocol)
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind(place)
+        with ExitStack() as closes:
+            closes.callback(found.close)
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            found.bind(place)
+            closes.pop_all()
     except OSError as error:
         raise ValueError(
             f"The live page cannot be at {host}:{port} ({error.strerror or error}); give another "
