@@ -42,7 +42,7 @@ class client:  # noqa: N801
     """Asks the application, without a server between."""
 
     def __init__(self, address="127.0.0.1", wishes=None):
-        self.app = live_app(Board({"title": "x"}), wishes or Wishes(), TOKEN, address)
+        self.app = live_app(Board({"title": "x"}), Wishes() if wishes is None else wishes, TOKEN, address)
 
     def __getattr__(self, method):
         async def ask(path, **given):
@@ -539,10 +539,12 @@ def test_a_pause_lasts_until_it_is_over():
 
 
 class SlowShow(ModelShow):
-    """Looks take a fiftieth of a second."""
+    """Looks take a hundredth of a second of the processor."""
 
     def view(self, step):
-        time.sleep(0.02)
+        until = time.thread_time() + 0.01
+        while time.thread_time() < until:
+            pass
         return {}
 
 
@@ -552,11 +554,11 @@ def test_views_take_a_small_share_of_the_time(monkeypatch):
     model = OnlineRobustNMF(3, **QUIET).partial_fit(planted(16, 12, 0))
     step = thresher.engine.Step(model.history_[-1], model.components_, model)
     began = time.monotonic()
-    while time.monotonic() - began < 1.5:
+    while time.monotonic() - began < 2.2:
         watcher(step)
     took = time.monotonic() - began
-    assert 0.02 * (len(board.all("view")) - 1) <= _SHARE * took * 1.2
-    assert len(board.all("numbers")) <= took / 0.1 + 2, "ten a second at most"
+    assert 0.01 * (len(board.all("view")) - 1) <= _SHARE * took
+    assert len(board.all("numbers")) <= took / 0.25 + 2, "four a second at most"
 
 
 def test_a_rate_is_kept():

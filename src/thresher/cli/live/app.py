@@ -102,7 +102,8 @@ class _Events(Response):
                         await _send(send, b"", last=True)
                         return
                     with contextlib.suppress(TimeoutError):
-                        await asyncio.wait_for(reader.news.wait(), _BEAT)
+                        async with asyncio.timeout(_BEAT):
+                            await reader.news.wait()
             except TimeoutError:  # it takes nothing; its browser asks again if it wants to
                 return
             finally:
@@ -110,13 +111,13 @@ class _Events(Response):
 
     async def _send_news(self, reader: Reader, send: Any) -> None:
         news = reader.take(self._board)
-        for text in news or [self._board.beat()]:
-            await _send(send, text)
+        await _send(send, b"".join(news) or self._board.beat())
 
 
 async def _send(send: Any, body: bytes, last: bool = False) -> None:
     message = {"type": "http.response.body", "body": body, "more_body": not last}
-    await asyncio.wait_for(send(message), _PATIENCE)
+    async with asyncio.timeout(_PATIENCE):
+        await send(message)
 
 
 async def _until_closed(receive: Any) -> None:

@@ -67,6 +67,8 @@ class Board:
         self._number = 0
         self._last_word = time.monotonic()
         self.ended = False
+        self.spent = 0.0
+        """Seconds of the processor that the thread of the server has taken so far."""
 
     # ------------------------------------------------------------ for the learner
 
@@ -119,6 +121,7 @@ class Board:
         return event("beat", {"quiet": round(time.monotonic() - self._last_word, 1)})
 
     def _look(self) -> None:
+        self.spent = time.thread_time()
         self._told_to_look = False
         while self._given:
             message = self._given.popleft()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections import deque
 from dataclasses import asdict
@@ -17,9 +18,9 @@ from thresher.cli.parameters import spoken
 _log = logging.getLogger(__name__)
 
 # All by judgement.
-_NUMBERS_EVERY = 0.1  # seconds
-_VIEW_EVERY = 0.5  # seconds
-_SHARE = 1 / 50  # of the time may go into views
+_NUMBERS_EVERY = 0.25  # seconds
+_VIEW_EVERY = 1.0  # seconds
+_SHARE = 1 / 100  # of the time may go into views, and as much into sending
 _RATE_OVER = 5.0  # seconds of which the speed is told
 _NAP = 0.25  # seconds between two looks while nothing is learned
 
@@ -47,7 +48,9 @@ class Watcher:
         self.saved = self.interrupted = False
         self._paused = False
         self._next_numbers = self._next_view = 0.0
+        self._spent = 0.0
         self._viewed: Any = None
+        self._controls: Any = None
         self._speed: deque[tuple[float, int]] = deque(maxlen=1000)
         self._began: tuple[float, int] | None = None
         self._last: Any = None
@@ -55,6 +58,8 @@ class Watcher:
     def __call__(self, step: Any) -> None:
         """Tell of a step. Returns at once, unless a reader has paused the run."""
         self._last = step
+        if time.monotonic() < self._next_numbers and not self._wishes and self._rate is None:
+            return  # most steps, where they are short
         numbers = self._show.numbers(step)
         self._tell(step, numbers)
         self._grant(step)
@@ -85,7 +90,8 @@ class Watcher:
         for sentence in self._show.noticed(step):
             self._board.post("noticed", sentence)
         if now >= self._next_numbers:
-            self._next_numbers = now + _NUMBERS_EVERY
+            spent, self._spent = self._board.spent - self._spent, self._board.spent
+            self._next_numbers = now + max(_NUMBERS_EVERY, spent / _SHARE * _crowding())
             self._tell_numbers(numbers)
         if now >= self._next_view and (self._board.n_readers or self._viewed is None):
             self._look(step)
@@ -96,13 +102,16 @@ class Watcher:
         self._board.post("numbers", {**numbers, "rate": rate, "point": point})
 
     def _look(self, step: Any) -> None:
-        """Show the sample and the parts; the next time after fifty times as long as it took."""
-        began = time.monotonic()
-        self._board.post("controls", [asdict(control) for control in self._show.controls(step)])
+        """Show the sample and the parts; the next time after a hundred times what it took."""
+        began, used = time.monotonic(), time.thread_time()
+        controls = [asdict(control) for control in self._show.controls(step)]
+        if controls != self._controls:
+            self._board.post("controls", controls)
+            self._controls = controls
         self._board.post("view", self._show.view(step))
         self._viewed = step
-        took = time.monotonic() - began
-        self._next_view = began + took + max(_VIEW_EVERY, took / _SHARE)
+        took = time.thread_time() - used
+        self._next_view = began + max(_VIEW_EVERY, took / _SHARE * _crowding())
 
     def _samples_a_second(self) -> float:
         last, samples = self._speed[-1]
@@ -166,3 +175,13 @@ class Watcher:
         due = began + (samples - before) / self._rate
         while not self._paused and (left := due - time.monotonic()) > 0:
             self._grant(step, min(left, _NAP))
+
+
+def _crowding() -> float:
+    """How many programs want a processor, for each that there is; at least one.
+
+    Where many do, a second on the clock is less than one of learning, and the page takes less.
+    """
+    if not hasattr(os, "getloadavg"):  # as on Windows
+        return 1.0
+    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))

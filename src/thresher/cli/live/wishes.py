@@ -36,6 +36,9 @@ class Wishes:
     def __init__(self) -> None:
         self._queue: queue.Queue[Wish] = queue.Queue(_MOST)
 
+    def __bool__(self) -> bool:
+        return bool(self._queue.queue)  # without a lock: a wish that is missed is seen next time
+
     def put(self, wish: Wish) -> bool:
         """Add a wish; False if too many wait."""
         try:
