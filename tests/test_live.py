@@ -42,7 +42,8 @@ class client:  # noqa: N801
     """Asks the application, without a server between."""
 
     def __init__(self, address="127.0.0.1", wishes=None):
-        self.app = live_app(Board({"title": "x"}), Wishes() if wishes is None else wishes, TOKEN, address)
+        wishes = Wishes() if wishes is None else wishes
+        self.app = live_app(Board({"title": "x"}), wishes, TOKEN, address)
 
     def __getattr__(self, method):
         async def ask(path, **given):

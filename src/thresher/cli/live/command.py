@@ -136,7 +136,7 @@ def function_for(estimator: str | None = None) -> Callable[..., None]:
     return framed(
         live,
         "thresher sample table",
-        "thresher live table.csv --n-components 3 --rate 200 --no-stay",
+        "thresher live table.csv --n-components 3 --rate 500 --no-stay",
         name="live",
         of=estimator,
     )
