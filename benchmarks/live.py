@@ -158,6 +158,12 @@ def quartiles(values: Array) -> list[float]:
     return [round(float(value), 4) for value in np.quantile(values, [0.25, 0.5, 0.75])]
 
 
+def by_minute(rows: list[Row]) -> list[float]:
+    """Megabytes at the end of every minute."""
+    minutes = {int((row["at"] - rows[0]["at"]) // 60): row["megabytes"] for row in rows}
+    return [round(minutes[minute], 1) for minute in sorted(minutes)]
+
+
 def measured(name: str, seconds: float, n_readers: int) -> Row:
     parameters, X, shape = STREAMS[name]()
     show = ModelShow(shape=shape)
@@ -202,6 +208,7 @@ def summed_up(name: str, rows: list[Row], n_readers: int, events: int, size: int
         "memory_at_the_end": round(float(memory[-1]), 1),
         "memory_most": round(float(memory.max()), 1),
         "memory_a_hour": round(slope, 2),
+        "memory_by_minute": by_minute(rows),
     }
     print(
         f"{name}: {result['samples_a_second']} samples a second for {result['minutes']} minutes; "

@@ -24,7 +24,7 @@ ARGUMENTS = [
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
 WIDTHS, SCHEMES = (1200, 380), ("light", "dark")
-PATIENCE = 20_000  # milliseconds; machines of CI are busy
+PATIENCE = 60_000  # milliseconds; machines of CI are busy
 expect.set_options(timeout=PATIENCE)
 
 
@@ -49,7 +49,7 @@ class Run:
         threading.Thread(target=self._listen, daemon=True).start()
         self.url = self.wait_for(r"Live page: (http://\S+)")
 
-    def wait_for(self, pattern, seconds=60):
+    def wait_for(self, pattern, seconds=120):
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             found = re.search(pattern, "".join(self.said))

@@ -63,7 +63,7 @@ def live(
     learner = made(getattr(thresher, estimator), seeded(talk, _for_looking(talk, parameters)))
     data = _small(talk, source, opened(talk, source, columns), columns)
     show = ModelShow(data.names, data.sample_shape)
-    title = Path(source).name
+    title = "Standard input" if source == "-" else Path(source).name
     what = checked_online(learner)
     page = live_page(talk, show, title, what, address=address, path=save, rate=rate, stay=stay)
     with page as watcher, until_interrupted(talk, watcher):

@@ -18,8 +18,8 @@ from thresher.cli.parameters import spoken
 _log = logging.getLogger(__name__)
 
 # All by judgement.
-_NUMBERS_EVERY = 0.25  # seconds
-_VIEW_EVERY = 1.0  # seconds
+_NUMBERS_EVERY, _NUMBERS_LATEST = 0.25, 2.0  # seconds
+_VIEW_EVERY, _VIEW_LATEST = 1.0, 5.0
 _SHARE = 1 / 100  # of the time may go into views, and as much into sending
 _RATE_OVER = 5.0  # seconds of which the speed is told
 _NAP = 0.25  # seconds between two looks while nothing is learned
@@ -91,7 +91,8 @@ class Watcher:
             self._board.post("noticed", sentence)
         if now >= self._next_numbers:
             spent, self._spent = self._board.spent - self._spent, self._board.spent
-            self._next_numbers = now + max(_NUMBERS_EVERY, spent / _SHARE * _crowding())
+            pause = spent / _SHARE * _crowding()
+            self._next_numbers = now + min(max(_NUMBERS_EVERY, pause), _NUMBERS_LATEST)
             self._tell_numbers(numbers)
         if now >= self._next_view and (self._board.n_readers or self._viewed is None):
             self._look(step)
@@ -102,7 +103,7 @@ class Watcher:
         self._board.post("numbers", {**numbers, "rate": rate, "point": point})
 
     def _look(self, step: Any) -> None:
-        """Show the sample and the parts; the next time after a hundred times what it took."""
+        """Show the sample and the parts; the next time after some hundred times what it took."""
         began, used = time.monotonic(), time.thread_time()
         controls = [asdict(control) for control in self._show.controls(step)]
         if controls != self._controls:
@@ -110,8 +111,8 @@ class Watcher:
             self._controls = controls
         self._board.post("view", self._show.view(step))
         self._viewed = step
-        took = time.thread_time() - used
-        self._next_view = began + max(_VIEW_EVERY, took / _SHARE * _crowding())
+        pause = (time.thread_time() - used) / _SHARE * _crowding()
+        self._next_view = began + min(max(_VIEW_EVERY, pause), _VIEW_LATEST)
 
     def _samples_a_second(self) -> float:
         last, samples = self._speed[-1]
@@ -135,6 +136,9 @@ class Watcher:
         """Do what was asked for; a sentence says what became of it."""
         if wish.verb in ("pause", "resume"):
             self._paused = wish.verb == "pause"
+            if self._paused and step is not None:  # what is seen is then what is
+                self._tell_numbers(self._show.numbers(step))
+                self._look(step)
             self._board.post("state", "paused" if self._paused else "learning")
             return "Paused after this step." if self._paused else "Learning goes on."
         if step is None:

@@ -64,8 +64,8 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
     random_state : int, RandomState or None
         Of the default estimator.
     callbacks : iterable of callables, optional
-        Called with a `thresher.tasks.video.WatchedFrames` after each batch of a source; returning
-        True ends the run.
+        Called by `separate` with a `thresher.tasks.video.WatchedFrames` after each batch of a
+        source; returning True ends the run.
     verbose : int
         1 shows a progress bar with the frames a second on a terminal; 0 does not.
 
