@@ -3,6 +3,7 @@
 Run by ``.ci/browser``, which installs Debian's Chromium; screenshots are kept in ``build/browser``.
 """
 
+import os
 import re
 import signal
 import subprocess
@@ -25,6 +26,7 @@ ARGUMENTS = [
 ]  # fmt: skip
 WIDTHS, SCHEMES = (1200, 380), ("light", "dark")
 PATIENCE = 60_000  # milliseconds; machines of CI are busy
+CROWDING = max(1.0, os.getloadavg()[0] / os.cpu_count())  # a second is less where many want it
 expect.set_options(timeout=PATIENCE)
 
 
@@ -66,7 +68,7 @@ class Run:
         """Press Ctrl-C; the exit code, and the seconds that it took."""
         began = time.monotonic()
         self.process.send_signal(signal.SIGINT)
-        code = self.process.wait(20)
+        code = self.process.wait(20 * CROWDING)
         return code, time.monotonic() - began
 
 
@@ -200,7 +202,7 @@ def test_buttons_pause_resume_save_and_change(run, opened, tmp_path):
     expect(page.get_by_role("button", name="Pause")).to_be_disabled()
     page.screenshot(path=SHOTS / "ended.png", full_page=True)
     assert code == 0
-    assert seconds < 3
+    assert seconds < 3 * CROWDING
     assert "what came until now counts" in "".join(running.said)
 
 
