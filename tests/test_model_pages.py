@@ -79,6 +79,42 @@ def test_the_measured_fit_is_that_of_the_model(tmp_path):
     assert f"<dd>{error:.1%}</dd>" in page
 
 
+def test_rounds_of_batch_models_are_no_samples(tmp_path):
+    X = planted(60)
+    model = thresher.BatchNMF(3, random_state=0, verbose=0).fit(X)
+    page = model.report(tmp_path / "page.html").read_text(encoding="utf-8")
+    assert f"<dd>60</dd><dt>samples, in {model.n_iter_:,} rounds</dt>" in page
+    assert "last round" in page
+
+
+def test_noise_that_a_pursuit_sets_aside_is_told_from_what_is_far_off(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 2)) @ rng.standard_normal((2, 40))
+    X += 0.01 * rng.standard_normal(X.shape)
+    hit = rng.random(X.shape) < 0.03
+    X[hit] += 20
+    model = thresher.RobustPCA(verbose=0).fit(X)
+    page = model.report(tmp_path / "page.html", X).read_text(encoding="utf-8")
+    few = float(re.search(r"<dd>([\d.]+)%</dd><dt>of the entries have 90%", page)[1])
+    assert few == pytest.approx(90 * hit.mean(), abs=0.3)
+
+
+def test_a_plain_factorisation_stands_beside_the_model(tmp_path):
+    """Outliers ruin squares: the robust model is nearer in the mean, and the page says both."""
+    X = planted(80)
+    X[np.random.default_rng(0).random(X.shape) < 0.05] += 5 * X.max()
+    model = thresher.OnlineRobustNMF(3, random_state=0, verbose=0).fit(X)
+    page = model.report(tmp_path / "page.html", X).read_text(encoding="utf-8")
+    rows = re.findall(r">(OnlineRobustNMF|scikit-learn&#x27;s NMF)</th><td>([\d.]+)%", page)
+    (ours, left), (_, theirs) = rows
+    assert ours == "OnlineRobustNMF"
+    off = np.abs(X - model.separate(X).low_rank).mean() / X.mean()
+    assert float(left) == pytest.approx(100 * off, abs=0.06)
+    assert float(left) < float(theirs)
+    signed = thresher.OnlineRobustPCA(3, random_state=0, verbose=0).fit(X - X.mean())
+    assert "TruncatedSVD" in signed.report(tmp_path / "b.html", X - X.mean()).read_text()
+
+
 def test_the_page_of_the_documentation_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     made = run_page("docs/commands.md")

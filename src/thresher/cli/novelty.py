@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
@@ -56,8 +57,13 @@ def novelty(
     from thresher.tasks.novelty.found import explained_steps
 
     detector = made(NovelDocumentDetector, seeded(talk, parameters))
-    steps = steps_of(talk, docs, text, size, date_field, every, detector.false_alarm_rate)
-    found = []
+    steps: Any = steps_of(talk, docs, text, size, date_field, every, detector.false_alarm_rate)
+    kept = None
+    if report is not None and docs != "-":  # of a stream, the time that passed says nothing
+        from thresher.tasks.novelty.beside import Kept
+
+        steps = kept = Kept(steps)
+    found, started = [], time.perf_counter()
     shown = _shown(talk, docs, save, address, stay) if live else nullcontext(explained_steps)
     with shown as followed, _until_interrupted(talk, docs == "-"):
         for each in followed(detector, steps):
@@ -79,7 +85,8 @@ def novelty(
     if report is not None:
         from thresher.tasks.novelty.report import novelty_report
 
-        talk.write_report(novelty_report(detector, found), report)
+        seconds = time.perf_counter() - started
+        talk.write_report(novelty_report(detector, found, kept, seconds), report)
 
 
 @contextmanager

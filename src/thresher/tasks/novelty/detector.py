@@ -20,6 +20,7 @@ from thresher.estimators.parameters import (
     check_parameters,
     require_positive,
 )
+from thresher.estimators.reporting import write_page
 from thresher.linalg import Array
 from thresher.persistence import Contents
 from thresher.tasks.novelty.alarm import Alarm
@@ -285,9 +286,7 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
         found : sequence of FoundInStep
             What `thresher.tasks.novelty.explained_steps` gave.
         """
-        target = Path(path)
-        target.write_text(self._page(found).html(), encoding="utf-8")
-        return target
+        return write_page(self, self._page(found), path, "fit(texts)")
 
     def _page(self, found: Sequence[FoundInStep] = ()) -> Any:
         self._check_fitted()

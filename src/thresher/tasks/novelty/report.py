@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from thresher import __version__
 from thresher.plotting import share_bars, to_png
 from thresher.report import Report
+from thresher.tasks.novelty.beside import Kept, tell_nearest
 from thresher.tasks.novelty.found import FoundInStep, NovelDocument
 
 if TYPE_CHECKING:
@@ -18,7 +19,12 @@ _LONGEST = 1200  # letters of a document
 _WORDS = 8
 
 
-def novelty_report(detector: NovelDocumentDetector, found: Sequence[FoundInStep]) -> Report:
+def novelty_report(
+    detector: NovelDocumentDetector,
+    found: Sequence[FoundInStep],
+    kept: Kept | None = None,
+    seconds: float = float("nan"),
+) -> Report:
     """Tell which documents were novel, with the words that nothing before explains marked.
 
     Parameters
@@ -27,6 +33,10 @@ def novelty_report(detector: NovelDocumentDetector, found: Sequence[FoundInStep]
         After the steps.
     found : sequence of FoundInStep
         The steps, from `explained_steps`.
+    kept : Kept, optional
+        Their texts, to compare with a simple method.
+    seconds : float
+        That all steps took.
     """
     novel = sum(len(each.documents) for each in found)
     scored = sum(len(each.step.scores) for each in found)
@@ -48,6 +58,8 @@ def novelty_report(detector: NovelDocumentDetector, found: Sequence[FoundInStep]
         _tell_topics(report, found)
         _tell_documents(report, found)
         _tell_steps(report, found)
+        if kept is not None:
+            tell_nearest(report, kept, found, seconds)
     return report
 
 

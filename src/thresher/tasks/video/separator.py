@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -14,11 +15,13 @@ from thresher.engine import any_stops, list_callbacks
 from thresher.engine.progress import ProgressBar
 from thresher.estimators import OnlineRobustNMF
 from thresher.estimators.parameters import MAY_CHANGE, KeepsParameters, check_parameters
+from thresher.estimators.reporting import write_page
 from thresher.linalg import Array
 from thresher.persistence import Contents
 from thresher.streams import Source
 from thresher.streams.reader import TWICE
 from thresher.streams.writing import About, write_results
+from thresher.tasks.video.album import Album
 from thresher.tasks.video.file import pack_separator, unpack_separator
 from thresher.tasks.video.frames import (
     checked_frames,
@@ -30,6 +33,9 @@ from thresher.tasks.video.frames import (
 )
 from thresher.tasks.video.results import SceneChange, VideoSeparation, WatchedFrames
 from thresher.tasks.video.scene import Judged, Rules, Scene, begun, watched
+
+if TYPE_CHECKING:
+    from thresher.report import Report
 
 _ATOMS = 1  # of the light; with three, slow objects were taken for light (benchmarks/video.py)
 _AT_ONCE = 64  # frames of an array that are looked at between two updates of the progress bar
@@ -176,6 +182,7 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
         if not self.causal:
             _check_comes_again(frames)
             self._learned(frames, self._scene_so_far())
+            self._album = Album(self.n_frames_seen_)  # of the second look, which judges
         if write is not None:
             return self._written(frames, write, start)
         if comes_by_itself(frames):
@@ -220,7 +227,27 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
         )
         return write_results(batches, write, about, source.reader.paths if source else ())
 
+    def report(self, path: str | Path) -> Path:
+        """Write a page about what was seen, and return its path.
+
+        It has frames with boxes, their backgrounds and masks, of some moments at equal distances,
+        which are kept while frames go by; a model that was loaded shows its background alone.
+
+        Parameters
+        ----------
+        path : str or Path
+            The HTML file; it needs nothing else.
+        """
+        return write_page(self, self._page(), path, "separate(frames)")
+
     # -------------------------------------------------------------------- details
+
+    def _page(self) -> Report:
+        self._check_begun()
+        # Pictures are drawn with matplotlib, which learning does not need.
+        from thresher.tasks.video.report import video_report
+
+        return video_report(self)
 
     def _learned(self, frames: Any, scene: Scene | None) -> Self:
         arrives = comes_by_itself(frames)
@@ -241,7 +268,11 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
 
     def _watched(self, scene: Scene | None, frames: Array) -> tuple[Scene, list[Judged]]:
         rules = Rules(self._estimator(), float(self.threshold), self.patience, self.align)
-        return watched(begun(frames[0]) if scene is None else scene, frames, rules)
+        seen = 0 if scene is None else scene.n_frames
+        album = Album() if scene is None else getattr(self, "_album", Album(seen))
+        scene, judged = watched(begun(frames[0]) if scene is None else scene, frames, rules)
+        self._album = album.with_frames(frames, judged, seen, scene.unit)
+        return scene, judged
 
     def _estimator(self) -> Any:
         if self.estimator is not None:
