@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from thresher.cli.frame import ReportFile, WrongUseError, made, seeded
+from thresher.cli.live.session import LOOPBACK, Address, LiveFlag, StayFlag, live_page
 from thresher.cli.talk import Talk
 from thresher.cli.topics import Docs, SaveFile, TextField
 
@@ -45,6 +48,9 @@ def novelty(
     ] = False,
     save: SaveFile = None,
     report: ReportFile = None,
+    live: LiveFlag = False,
+    address: Address = LOOPBACK,
+    stay: StayFlag = False,
     **parameters: Any,
 ) -> None:
     """Tell which documents of a stream are about something that has not come up before.
@@ -57,18 +63,17 @@ def novelty(
     from thresher.tasks.novelty.found import explained_steps
 
     detector = made(NovelDocumentDetector, seeded(talk, parameters))
-    fields: dict[str, Any] = {"id_field": id_field, "title_field": title_field}
+    fields = {"id_field": id_field, "title_field": title_field}
     endless = docs == "-" or follow
-    if endless:
-        steps = _as_they_come(talk, docs, text, size, date_field, every, fields)
-    else:
-        steps = _steps(talk, docs, text, size, date_field, every, fields, detector.false_alarm_rate)
+    rate = detector.false_alarm_rate
+    steps = steps_of(talk, docs, text, size, date_field, every, rate, follow, fields)
     found, started = [], time.perf_counter()
-    with _until_interrupted(talk, endless):
-        for each in explained_steps(detector, steps):
+    shown = _shown(talk, docs, save, address, stay) if live else nullcontext(explained_steps)
+    with shown as followed, _until_interrupted(talk, endless):
+        for each in followed(detector, steps):
             if not endless or report is not None:
                 found.append(each)  # before it is told: whoever reads of it may end all at once
-            _show(talk, each)
+            show_step(talk, each)
             if endless:
                 talk.line(**_told(each))
     if not hasattr(detector, "n_steps_"):
@@ -90,6 +95,19 @@ def novelty(
 
 
 @contextmanager
+def _shown(
+    talk: Talk, docs: str, save: Path | None, address: str, stay: bool
+) -> Iterator[Callable[..., Iterator[FoundInStep]]]:
+    """With a live page: what goes through the steps, and tells the page of each."""
+    from thresher.cli.live.shows.novelty import NoveltyShow, watched_steps
+
+    what, name = "NovelDocumentDetector", Path(docs).name
+    page = live_page(talk, NoveltyShow(), name, what, address=address, path=save, stay=stay)
+    with page as watcher:
+        yield partial(watched_steps, watcher)
+
+
+@contextmanager
 def _until_interrupted(talk: Talk, following: bool) -> Iterator[None]:
     """Ctrl-C is how people end what has no end: what was found until then is kept."""
     try:
@@ -100,53 +118,34 @@ def _until_interrupted(talk: Talk, following: bool) -> Iterator[None]:
         talk.aside("Interrupted; what came until now counts.")
 
 
-def _check_every(every: str | None) -> None:
-    from thresher.tasks.novelty.steps import EVERY
+def steps_of(
+    talk: Talk,
+    docs: str,
+    field: str | None,
+    size: int | None,
+    date_field: str | None,
+    every: str | None,
+    false_alarm_rate: float,
+    follow: bool = False,
+    fields: dict[str, Any] | None = None,
+) -> Iterator[DocumentStep]:
+    """Documents in steps, as given or as chosen; of what has no end nothing is read ahead."""
+    from thresher.tasks.novelty.choosing import chosen_stepping
+    from thresher.tasks.novelty.steps import EVERY, document_steps
+    from thresher.tasks.text.reading import read_documents, text_field
 
     if every is not None and every not in EVERY:
         raise WrongUseError(f"--every {every} is not known; use {', '.join(EVERY)}.")
-
-
-def _as_they_come(
-    talk: Talk,
-    docs: str,
-    field: str | None,
-    size: int | None,
-    date_field: str | None,
-    every: str | None,
-    fields: dict[str, Any],
-) -> Iterator[DocumentStep]:
-    """Steps of what has no end; nothing is read ahead."""
-    from thresher.tasks.novelty.steps import document_steps
-    from thresher.tasks.text.reading import read_documents
-
-    _check_every(every)
-    if size is None and date_field is None:
-        why = "nothing is told before two steps are full; --size makes them smaller"
-        size = talk.choose("size", 1000, why)
-    source = read_documents(docs) if docs == "-" else docs
-    return document_steps(
-        source, size or 1000, text=field or "text", date_field=date_field, every=every or "day",
-        follow=docs != "-", **fields,
-    )  # fmt: skip
-
-
-def _steps(
-    talk: Talk,
-    docs: str,
-    field: str | None,
-    size: int | None,
-    date_field: str | None,
-    every: str | None,
-    fields: dict[str, Any],
-    false_alarm_rate: float,
-) -> Iterator[DocumentStep]:
-    """Documents in steps, as given or as chosen."""
-    from thresher.tasks.novelty.choosing import chosen_stepping
-    from thresher.tasks.novelty.steps import document_steps
-    from thresher.tasks.text.reading import read_documents, text_field
-
-    _check_every(every)
+    names: dict[str, Any] = fields or {}
+    if docs == "-" or follow:
+        if size is None and date_field is None:
+            why = "nothing is told before two steps are full; --size makes them smaller"
+            size = talk.choose("size", 1000, why)
+        source: Any = read_documents(docs) if docs == "-" else docs
+        return document_steps(
+            source, size or 1000, text=field or "text", date_field=date_field,
+            every=every or "day", follow=docs != "-", **names,
+        )  # fmt: skip
     documents = read_documents(docs)
     if field is None:
         field, documents = text_field(documents)
@@ -164,7 +163,7 @@ def _steps(
                 date_field = talk.choose("date_field", chosen.date_field, "it has dates, in order")
             every = every or talk.choose("every", chosen.every, chosen.why)
     return document_steps(
-        documents, size or 1000, text=text, date_field=date_field, every=every or "day", **fields
+        documents, size or 1000, text=text, date_field=date_field, every=every or "day", **names
     )
 
 
@@ -198,7 +197,7 @@ def _told(found: FoundInStep) -> dict[str, Any]:
     }
 
 
-def _show(talk: Talk, found: FoundInStep) -> None:
+def show_step(talk: Talk, found: FoundInStep) -> None:
     """A step for people."""
     step, documents = found
     if step.start:

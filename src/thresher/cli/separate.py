@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from thresher.cli.frame import ReportFile, WrongUseError, made, seeded
+from thresher.cli.live.session import LOOPBACK, Address, LiveFlag, StayFlag, live_page
 from thresher.cli.pictures import opened_pictures
 from thresher.cli.talk import Talk
 
@@ -28,6 +31,9 @@ def separate(
     ] = None,
     color: Annotated[bool, typer.Option(help="Read colours; else brightness alone.")] = False,
     report: ReportFile = None,
+    live: LiveFlag = False,
+    address: Address = LOOPBACK,
+    stay: StayFlag = False,
     **parameters: Any,
 ) -> None:
     """Tell what moves in a video from what stays, while it is read, in constant memory."""
@@ -35,18 +41,19 @@ def separate(
 
     wanted = {"mask": mask, "background": background, "foreground": foreground}
     targets = {name: path for name, path in wanted.items() if path is not None}
-    if not targets and report is None:
+    if not targets and report is None and not live:
         raise WrongUseError(
             "Say what to write, such as --mask mask.mp4, --background empty.mp4 or --report "
             "page.html."
         )
     separator = made(thresher.VideoSeparator, seeded(talk, parameters))
     source = opened_pictures(video, color, "a video, or a folder of its frames")
-    if targets:
-        separator.separate(source, write=targets)
-    else:
-        for _ in separator.separate(source):
-            pass
+    with _shown(talk, live, separator, video.name, address, stay):
+        if targets:
+            separator.separate(source, write=targets)
+        else:
+            for _ in separator.separate(source):
+                pass
     _tell(talk, separator, targets)
     if report is not None:
         talk.write_report(separator._page(), report)
@@ -68,3 +75,19 @@ def _tell(talk: Talk, separator: Any, targets: dict[str, Path]) -> None:
         talk.show(f"The scene became another at frames {', '.join(map(str, changes))}.")
     for name, path in targets.items():
         talk.show(f"{name}: {path}")
+
+
+@contextmanager
+def _shown(
+    talk: Talk, live: bool, separator: Any, name: str, address: str, stay: bool
+) -> Iterator[None]:
+    """With a live page, if that was asked for."""
+    if not live:
+        yield
+        return
+    from thresher.cli.live.shows.video import VideoShow
+
+    page = live_page(talk, VideoShow(), name, "VideoSeparator", address=address, stay=stay)
+    with page as watcher:
+        separator.set_params(callbacks=[watcher])
+        yield

@@ -35,18 +35,20 @@ class HistoryRow(NamedTuple):
 
 
 class Event(NamedTuple):
-    """Something that a fit noticed in the data, see docs/guide/drift.md."""
+    """Something that a fit noticed in the data, or that was changed, see docs/guide/drift.md."""
 
     samples: int
     """Samples seen by then."""
     kind: str
-    """``shift``: losses rose; ``replaced``, ``kept``: what became of the dictionary then."""
+    """``shift``: losses rose; ``replaced``, ``kept``: what became of the dictionary then;
+    ``outlier_weight``, ``forgetting``: what `change` was told."""
     statistic: float
-    """Of a shift the p-value (NaN if the detector has none); else the loss of the best rival, over
-    that of the dictionary in use."""
+    """Of a shift the p-value (NaN if the detector has none); of ``replaced`` and ``kept`` the loss
+    of the best rival, over that of the dictionary in use; of a change the new λ or half-life (NaN
+    for a rule or a schedule, infinite if nothing is forgotten)."""
 
 
-KINDS = ("shift", "replaced", "kept")
+KINDS = ("shift", "replaced", "kept", "outlier_weight", "forgetting")
 _MOST_EVENTS = 1000  # the last ones; by judgement
 _SHOWN = 5  # of the first and of the last steps, in a notebook
 

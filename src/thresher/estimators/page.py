@@ -121,10 +121,10 @@ def tell_learning(
     )
     if history.events:
         report.table(
-            ["after samples", "what was noticed", "p-value or ratio of losses"],
+            ["after samples", "what happened", "p-value, ratio of losses, or new value"],
             [[f"{n:,}", kind, f"{value:.3g}"] for n, kind, value in history.events[-_MOST_EVENTS:]],
             caption="Drift: losses rose (shift), and a new dictionary then replaced the old one or "
-            "the old one was kept.",
+            "the old one was kept. Changes by hand: a new outlier weight or half-life.",
         )
 
 

@@ -56,6 +56,17 @@ class VideoSeparation(NamedTuple):
         )
 
 
+class WatchedFrames(NamedTuple):
+    """What a callback is told after each batch of a source."""
+
+    frames: Array
+    """The frames, as they came."""
+    separation: VideoSeparation
+    """What was found of them."""
+    model: Any
+    """The separator, usable as it is: it can be saved, or given another threshold."""
+
+
 def boxes(mask: Mask, smallest: int = 1) -> list[Box]:
     """Boxes around the connected parts of a mask, the largest part first.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from thresher.engine import any_stops, list_callbacks
 from thresher.engine.progress import ProgressBar
 from thresher.estimators import OnlineRobustNMF
 from thresher.estimators.parameters import MAY_CHANGE, KeepsParameters, check_parameters
@@ -30,7 +31,7 @@ from thresher.tasks.video.frames import (
     in_cuts,
     pieces_of,
 )
-from thresher.tasks.video.results import SceneChange, VideoSeparation
+from thresher.tasks.video.results import SceneChange, VideoSeparation, WatchedFrames
 from thresher.tasks.video.scene import Judged, Rules, Scene, begun, watched
 
 if TYPE_CHECKING:
@@ -72,6 +73,9 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
         as well, so this is for colours or texture.
     random_state : int, RandomState or None
         Of the default estimator.
+    callbacks : iterable of callables, optional
+        Called by `separate` with a `thresher.tasks.video.WatchedFrames` after each batch of a
+        source; returning True ends the run.
     verbose : int
         1 shows a progress bar with the frames a second on a terminal; 0 does not.
 
@@ -84,6 +88,8 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
         How many frames were shifted back.
     frames_per_second_ : float
         Of the last call, with what was done with the batches of a source.
+    light_ : array of shape (K, rows of cells, cells in a row), or with 3 colours, or None
+        The atoms of the light, as coarse pictures.
 
     Examples
     --------
@@ -107,6 +113,7 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
         align: bool = True,
         shadows: bool = True,
         random_state: Any = None,
+        callbacks: Iterable[Callable[[WatchedFrames], bool | None]] | None = None,
         verbose: int = 1,
     ) -> None:
         self.estimator = estimator
@@ -116,6 +123,7 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
         self.align = align
         self.shadows = shadows
         self.random_state = random_state
+        self.callbacks = callbacks
         self.verbose = verbose
 
     # ------------------------------------------------------------------ learning
@@ -197,13 +205,18 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
         return VideoSeparation(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
     def _batches(self, pieces: Iterator[Any], total: int | None) -> Iterator[VideoSeparation]:
+        callbacks = list(self.callbacks or ())
         with self._telling(total) as told:
             for given in pieces:
                 piece = checked_frames(given, self._frame_shape())
                 scene, judged = self._watched(self._scene_so_far(), piece)
                 self._adopt(scene, piece.shape[1:])
                 told(len(piece))
-                yield _separation(piece, judged, scene.unit)
+                found = _separation(piece, judged, scene.unit)
+                stops = any_stops(callbacks, WatchedFrames(piece, found, self))
+                yield found
+                if stops:
+                    return
 
     def _written(self, frames: Any, write: Any, start: int) -> Any:
         source = frames if isinstance(frames, Source) else None
@@ -323,6 +336,18 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
         self._check_begun()
         return [SceneChange(frame) for frame in self._scene.changes]
 
+    @property
+    def light_(self) -> Array | None:
+        """The atoms of the light of the scene, as coarse pictures; None before any is learned."""
+        self._check_begun()
+        scene = self._scene
+        atoms = getattr(scene.light.estimator, "components_", None)
+        if atoms is None:
+            return None
+        height, width, colours = scene.detail.shape
+        shape = (len(atoms), height // scene.side, width // scene.side, colours)
+        return np.asarray(atoms.reshape(shape if colours > 1 else shape[:3]))
+
     def _scene_so_far(self) -> Scene | None:
         if not hasattr(self, "_scene"):
             return None
@@ -338,6 +363,7 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
 
     def _check_parameters(self) -> None:
         check_parameters(self)
+        list_callbacks(self)
         if self.threshold <= 0:
             raise ValueError(f"threshold={self.threshold!r} must be above zero; 1 to 3 is usual.")
         given = self.estimator
