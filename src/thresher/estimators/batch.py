@@ -111,6 +111,7 @@ class BatchModel(GrowingModel):
             codes, stopped = self._learn(method, batch, pool, attempt, codes)
         if not stopped:
             self._warn_of_size(self._energies(method, batch, codes))
+        self._remember(batch)
         return codes
 
     # ------------------------------------------------------------------- details

@@ -114,6 +114,7 @@ class WholeMatrixModel(BasisModel, LearnedModel):
             self._forget_everything()
             self._adopt(state, Position())
             self._run(self._rounds(samples, observed, seed), len(samples), attempt)
+        self._remember(batch)
         return self
 
     def _run(self, rounds: Iterator[Basis], n_samples: int, attempt: Attempt) -> None:
