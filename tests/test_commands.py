@@ -20,6 +20,7 @@ from thresher.cli.parameters import ESTIMATORS, TASKS, parameters_of, spoken
 from thresher.datasets.samples import KINDS, sample_files
 
 COMMANDS = ["topics", "novelty", "compress", "decompress", "segment", "separate", "denoise"]
+COMMANDS += ["choose"]
 COMMANDS += ["fit", "transform", "inspect"]
 
 
