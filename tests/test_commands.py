@@ -5,6 +5,7 @@ import json
 import re
 import resource
 import shlex
+import signal
 import subprocess
 import sys
 import warnings
@@ -456,3 +457,28 @@ def test_an_interrupt_is_a_line(here, monkeypatch):
     monkeypatch.setattr(thresher.TopicModel, "fit", interrupted)
     done = run("topics", "docs.jsonl", code=130)
     assert done.stderr.splitlines()[-1].startswith("Interrupted")
+
+
+def test_an_interrupt_ends_what_follows_standard_input_and_keeps_what_was_found(here):
+    """Ctrl-C in a process of its own: the model, the page and all steps until then are there."""
+    words = ["novelty", "-", "--size", "100", "--json", "--save", "now.thr", "--report", "now.html"]
+    program = [sys.executable, "-c", "from thresher.cli import main; main()", *words]
+    with subprocess.Popen(
+        program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as follower:
+        lines = Path("docs.jsonl").read_text().splitlines(keepends=True)
+        follower.stdin.write("".join(lines[:330]))  # two steps after the first, and a part of one
+        follower.stdin.flush()
+        told = [json.loads(follower.stdout.readline()) for _ in range(3)]
+        follower.send_signal(signal.SIGINT)
+        try:
+            _, said = follower.communicate(timeout=300)
+        finally:
+            follower.kill()  # if it did not hear
+    assert follower.returncode == 0
+    assert "Interrupted; what came until now counts." in said
+    assert "Traceback" not in said
+    assert [step["documents"] for step in told] == [100, 100, 100]
+    assert [step["start"] for step in told] == [True, False, False]
+    assert thresher.load("now.thr").n_steps_ == 2
+    assert "scored, in 2 steps" in Path("now.html").read_text(encoding="utf-8")

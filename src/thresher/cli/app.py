@@ -92,14 +92,14 @@ _add(
     separate,
     _TASKS,
     "thresher sample video",
-    "thresher separate street.avi --mask mask.mp4 --background empty.mp4",
+    "thresher separate street.avi --mask mask.mp4 --report street.html",
     of="VideoSeparator",
 )
 _add(
     denoise,
     _TASKS,
     "thresher sample photographs",
-    "thresher denoise photographs clean --mask damage",
+    "thresher denoise photographs clean --report clean.html",
     of="ImageDenoiser",
 )
 _add(

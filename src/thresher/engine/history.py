@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from thresher.linalg import Array
+from thresher.report.notebook import curve_svg
 
 LONGEST = 10_000  # rows; by judgement
 
@@ -93,15 +94,17 @@ class History:
         told = np.flatnonzero(~np.isnan(values).all(axis=0))
         steps = np.arange(len(self))
         shown = steps[(steps < _SHOWN) | (steps >= len(self) - _SHOWN)]
-        head = "".join(f"<th>{HistoryRow._fields[j]}</th>" for j in told)
+        head = "".join(f'<th scope="col">{HistoryRow._fields[j]}</th>' for j in told)
         body = "".join(
             f"<tr><td>{i + 1}</td>{''.join(f'<td>{values[i, j]:.5g}</td>' for j in told)}</tr>"
             for i in shown
         )
         noticed = "; ".join(f"{kind} after {samples:,} samples" for samples, kind, _ in self.events)
+        curve = curve_svg(self.column("loss").tolist(), "loss")
+        caption = f"<caption>{len(self):,} steps; the first and the last</caption>"
         return (
-            f"<table><caption>{len(self):,} steps; the first and the last</caption><thead><tr>"
-            f"<th>step</th>{head}</tr></thead><tbody>{body}</tbody></table><p>{noticed}</p>"
+            f'{curve}<table>{caption}<thead><tr><th scope="col">step</th>{head}</tr></thead>'
+            f"<tbody>{body}</tbody></table><p>{noticed}</p>"
         )
 
     def column(self, name: str) -> Array:

@@ -1,10 +1,12 @@
 """Errors of hidden entries: rows are kept from learning, and entries of these from coding."""
 
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from thresher.linalg import Array
 from thresher.tasks.choice.candidates import Settings, made, same_but_for_parts
@@ -66,8 +68,10 @@ def tried(
         if warm and place > 0 and same_but_for_parts(candidates[place - 1], settings):
             rng = np.random.default_rng([seed, place])
             model.set_params(**(warm_settings(model, before, learn, rng) or {}))
-        model.fit(learn)
-        errors = group_errors(model, test, share, seed)
+        with warnings.catch_warnings():  # the one that is chosen will say so, if it is refitted
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(learn)
+            errors = group_errors(model, test, share, seed)
         before = model
         results.append(Tried(errors, model.components_, time.perf_counter() - started, model))
         done()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -13,11 +14,13 @@ from sklearn.base import BaseEstimator
 from thresher.engine.progress import ProgressBar
 from thresher.estimators import OnlineRobustNMF
 from thresher.estimators.parameters import MAY_CHANGE, KeepsParameters, check_parameters
+from thresher.estimators.reporting import write_page
 from thresher.linalg import Array
 from thresher.persistence import Contents
 from thresher.streams import Source
 from thresher.streams.reader import TWICE
 from thresher.streams.writing import About, write_results
+from thresher.tasks.video.album import Album
 from thresher.tasks.video.file import pack_separator, unpack_separator
 from thresher.tasks.video.frames import (
     checked_frames,
@@ -29,6 +32,9 @@ from thresher.tasks.video.frames import (
 )
 from thresher.tasks.video.results import SceneChange, VideoSeparation
 from thresher.tasks.video.scene import Judged, Rules, Scene, begun, watched
+
+if TYPE_CHECKING:
+    from thresher.report import Report
 
 _ATOMS = 1  # of the light; with three, slow objects were taken for light (benchmarks/video.py)
 _AT_ONCE = 64  # frames of an array that are looked at between two updates of the progress bar
@@ -60,6 +66,10 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
         learn from, and then again to judge them.
     align : bool
         Whether frames of a camera that shakes are shifted back where that helps.
+    shadows : bool
+        Whether shadows of what moves are part of the masks. If not, what is a darker version of the
+        background, its texture and colours kept, is left out: dark things before an even background
+        as well, so this is for colours or texture.
     random_state : int, RandomState or None
         Of the default estimator.
     verbose : int
@@ -85,7 +95,7 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
     (100, 72, 96)
     """
 
-    _may_change = MAY_CHANGE | {"threshold", "patience", "align", "causal"}
+    _may_change = MAY_CHANGE | {"threshold", "patience", "align", "causal", "shadows"}
 
     def __init__(
         self,
@@ -95,6 +105,7 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
         patience: int = 120,
         causal: bool = True,
         align: bool = True,
+        shadows: bool = True,
         random_state: Any = None,
         verbose: int = 1,
     ) -> None:
@@ -103,6 +114,7 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
         self.patience = patience
         self.causal = causal
         self.align = align
+        self.shadows = shadows
         self.random_state = random_state
         self.verbose = verbose
 
@@ -168,6 +180,7 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
         if not self.causal:
             _check_comes_again(frames)
             self._learned(frames, self._scene_so_far())
+            self._album = Album(self.n_frames_seen_)  # of the second look, which judges
         if write is not None:
             return self._written(frames, write, start)
         if comes_by_itself(frames):
@@ -207,7 +220,27 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
         )
         return write_results(batches, write, about, source.reader.paths if source else ())
 
+    def report(self, path: str | Path) -> Path:
+        """Write a page about what was seen, and return its path.
+
+        It has frames with boxes, their backgrounds and masks, of some moments at equal distances,
+        which are kept while frames go by; a model that was loaded shows its background alone.
+
+        Parameters
+        ----------
+        path : str or Path
+            The HTML file; it needs nothing else.
+        """
+        return write_page(self, self._page(), path, "separate(frames)")
+
     # -------------------------------------------------------------------- details
+
+    def _page(self) -> Report:
+        self._check_begun()
+        # Pictures are drawn with matplotlib, which learning does not need.
+        from thresher.tasks.video.report import video_report
+
+        return video_report(self)
 
     def _learned(self, frames: Any, scene: Scene | None) -> Self:
         arrives = comes_by_itself(frames)
@@ -227,8 +260,19 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
         return self._adopt(scene, shape)
 
     def _watched(self, scene: Scene | None, frames: Array) -> tuple[Scene, list[Judged]]:
-        rules = Rules(self._estimator(), float(self.threshold), self.patience, self.align)
-        return watched(begun(frames[0]) if scene is None else scene, frames, rules)
+        rules = Rules(
+            self._estimator(),
+            float(self.threshold),
+            self.patience,
+            self.align,
+            self.shadows,
+            self.causal,
+        )
+        seen = 0 if scene is None else scene.n_frames
+        album = Album() if scene is None else getattr(self, "_album", Album(seen))
+        scene, judged = watched(begun(frames[0]) if scene is None else scene, frames, rules)
+        self._album = album.with_frames(frames, judged, seen, scene.unit)
+        return scene, judged
 
     def _estimator(self) -> Any:
         if self.estimator is not None:
