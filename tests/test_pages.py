@@ -101,3 +101,8 @@ def test_spectra_and_shares_that_sum_to_one():
 def test_grid_search_in_a_pipeline_finds_the_planted_parts():
     made = run_page("docs/choose.md")
     assert made["search"].best_params_ == {"onlinerobustnmf__n_components": 4}
+
+
+def test_the_planted_number_of_parts_is_chosen():
+    made = run_page("docs/tasks/parts.md")
+    assert made["choice"].best_params_ == {"n_components": 5}

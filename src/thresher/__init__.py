@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     )
     from thresher.learning import frank_wolfe
     from thresher.streams import open as open
+    from thresher.tasks.choice import Choice, choose
     from thresher.tasks.compression import SensorCodec
     from thresher.tasks.images import ImageDenoiser
     from thresher.tasks.novelty import NovelDocumentDetector
@@ -46,6 +47,7 @@ logging.getLogger("thresher").addHandler(logging.NullHandler())  # silent until 
 _HOMES = {
     "BatchNMF": "thresher.estimators",
     "Checkpoint": "thresher.estimators",
+    "Choice": "thresher.tasks.choice",
     "FaceRecognizer": "thresher.tasks.recognition",
     "GoDec": "thresher.estimators",
     "ImageDenoiser": "thresher.tasks.images",
@@ -68,6 +70,7 @@ _HOMES = {
     "TableCleaner": "thresher.tasks.tables",
     "TopicModel": "thresher.tasks.topics",
     "VideoSeparator": "thresher.tasks.video",
+    "choose": "thresher.tasks.choice",
     "frank_wolfe": "thresher.learning",
     "load": "thresher.estimators",
     "open": "thresher.streams",
@@ -78,6 +81,7 @@ _HOMES = {
 __all__ = [
     "BatchNMF",
     "Checkpoint",
+    "Choice",
     "FaceRecognizer",
     "GoDec",
     "ImageDenoiser",
@@ -101,6 +105,7 @@ __all__ = [
     "TopicModel",
     "VideoSeparator",
     "__version__",
+    "choose",
     "frank_wolfe",
     "load",
     "save",

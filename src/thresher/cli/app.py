@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 
 from thresher import __version__
 from thresher.cli import fit as fitting
+from thresher.cli.choose import choose
 from thresher.cli.compress import compress
 from thresher.cli.decompress import decompress
 from thresher.cli.demo import demo
@@ -112,6 +113,12 @@ _add(
 )
 app.command("fit", rich_help_panel=_MODELS)(fitting.function_for())
 app.command("live", rich_help_panel=_MODELS)(watching.function_for())
+_add(
+    choose,
+    _MODELS,
+    "thresher sample table",
+    "thresher choose table.csv --n-components 2-6 --report choice.html",
+)
 _add(
     transform,
     _MODELS,

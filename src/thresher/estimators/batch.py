@@ -121,6 +121,7 @@ class BatchModel(GrowingModel):
             if chosen.streaming is not None:
                 self._stream_first(chosen.streaming, batch, pool)
             learned = self._learn(method, batch, pool, attempt, codes)
+        self._remember(batch)
         if not learned.stopped:
             self._warn_of_size(self._energies(method, batch, learned.codes))
         return learned

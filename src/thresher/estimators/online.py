@@ -156,6 +156,7 @@ class OnlineModel(ChangingModel):
             self._position = Position()
         self._seconds += time.perf_counter() - started
         self._record(before, after, self._position, batch, summary)
+        self._remember(batch)
         return self
 
     # ------------------------------------------------------------------- details
@@ -318,6 +319,7 @@ class OnlineModel(ChangingModel):
         callbacks = list(self.callbacks or ())
         reached, stopped = position, False
         energies: deque[Callable[[], Energies]] = deque(maxlen=_LAST_BATCHES)
+        in_memory = isinstance(source, ArraySource)
 
         with self._workers(source) as pool, ProgressBar(label, total, self.verbose > 0) as bar:
             batches: BatchSource = source
@@ -336,6 +338,8 @@ class OnlineModel(ChangingModel):
             ) -> bool | Course:
                 nonlocal reached, stopped
                 energies.append(summary.energies)
+                if not (in_memory or hasattr(source, "workers")):
+                    self._remember(batch)
                 self._seconds = already + time.perf_counter() - started
                 row = self._record(before, after, position, batch, summary)
                 bar.update(after.n_samples - seen_before, f"loss {row.loss:.4g}")
@@ -366,6 +370,8 @@ class OnlineModel(ChangingModel):
             self._tell_end("there is no more to read")
         if not stopped:
             self._warn_of_size(sum((of_batch() for of_batch in energies), Energies()))
+        if isinstance(source, ArraySource):
+            self._remember(source.whole())
         return self
 
     def _tell_end(self, reason: str) -> None:

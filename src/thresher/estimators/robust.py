@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from thresher.encoding import AutoEncoder, BlockEncoder
 from thresher.engine import Candidate, OnlineMethod, Plan
+from thresher.estimators.anomalies import FlagsAnomalies
 from thresher.estimators.base import DictionaryModel
 from thresher.estimators.by_batch import comes_in_parts
 from thresher.estimators.coded_block import CodedBlock
@@ -57,7 +58,7 @@ def robust_plan(
     return Plan((Candidate("quadratic", method, _QUADRATIC, streaming=streaming),))
 
 
-class RobustModel(DictionaryModel):
+class RobustModel(FlagsAnomalies, DictionaryModel):
     """A dictionary model whose loss sets outliers aside."""
 
     solver: Any

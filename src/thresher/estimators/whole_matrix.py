@@ -115,6 +115,7 @@ class WholeMatrixModel(BasisModel, LearnedModel):
             self._forget_everything()
             self._adopt(state, Position())
             missed = self._run(self._rounds(samples, observed, seed), len(samples), attempt)
+        self._remember(batch)
         warn_unfinished(self, missed, stacklevel=4)
         return self
 

@@ -2,6 +2,7 @@
 
 from .bars import bar_panels, share_bars
 from .boundaries import paint_boundaries
+from .choices import choice_curve
 from .curves import convergence_curve, share_curve
 from .frames import atom_grid, frame_grid
 from .profiles import profile_panels
@@ -10,6 +11,7 @@ from .style import to_png
 __all__ = [
     "atom_grid",
     "bar_panels",
+    "choice_curve",
     "convergence_curve",
     "frame_grid",
     "paint_boundaries",

@@ -131,6 +131,10 @@ class ArraySource:
             "shuffle": str(bool(self.shuffle)),
         }
 
+    def whole(self) -> Batch:
+        """All rows, as they stand."""
+        return Batch(self.X, self.sample_weight, self.entry_weight)
+
     @property
     def pays_ahead(self) -> bool:
         """Whether batches are so large that it pays to make the next one beside the learning."""
