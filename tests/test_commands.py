@@ -19,7 +19,16 @@ from thresher.cli import app
 from thresher.cli.parameters import ESTIMATORS, TASKS, parameters_of, spoken
 from thresher.datasets.samples import KINDS, sample_files
 
-COMMANDS = ["topics", "novelty", "compress", "decompress", "segment", "separate", "denoise"]
+COMMANDS = [
+    "topics",
+    "novelty",
+    "clean",
+    "compress",
+    "decompress",
+    "segment",
+    "separate",
+    "denoise",
+]
 COMMANDS += ["fit", "transform", "inspect"]
 
 

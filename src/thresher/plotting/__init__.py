@@ -5,6 +5,7 @@ from .boundaries import paint_boundaries
 from .curves import convergence_curve
 from .frames import atom_grid, frame_grid
 from .profiles import profile_panels
+from .series import series_panels
 from .style import to_png
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "frame_grid",
     "paint_boundaries",
     "profile_panels",
+    "series_panels",
     "share_bars",
     "to_png",
 ]
