@@ -20,8 +20,8 @@ from thresher.cli import app
 from thresher.cli.parameters import ESTIMATORS, TASKS, parameters_of, spoken
 from thresher.datasets.samples import KINDS, sample_files
 
-COMMANDS = ["topics", "novelty", "compress", "decompress", "segment", "separate", "denoise"]
-COMMANDS += ["choose", "fit", "live", "transform", "inspect"]
+COMMANDS = ["topics", "novelty", "clean", "compress", "decompress", "segment", "separate"]
+COMMANDS += ["denoise", "choose", "fit", "live", "transform", "inspect"]
 
 
 def run(*words, given=None, code=0):

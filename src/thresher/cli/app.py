@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 from thresher import __version__
 from thresher.cli import fit as fitting
 from thresher.cli.choose import choose
+from thresher.cli.clean import clean
 from thresher.cli.compress import compress
 from thresher.cli.decompress import decompress
 from thresher.cli.demo import demo
@@ -75,6 +76,13 @@ _add(
     "thresher novelty docs.jsonl --report novelty.html",
     "tail -n 600 docs.jsonl | thresher novelty - --size 100",
     of="NovelDocumentDetector",
+)
+_add(
+    clean,
+    _TASKS,
+    "thresher sample table",
+    "thresher clean table.csv clean.csv --changes changes.csv --report clean.html",
+    of="TableCleaner",
 )
 _add(
     compress,

@@ -6,6 +6,7 @@ from .choices import choice_curve
 from .curves import convergence_curve, share_curve
 from .frames import atom_grid, frame_grid
 from .profiles import profile_panels
+from .series import series_panels
 from .style import to_png
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "frame_grid",
     "paint_boundaries",
     "profile_panels",
+    "series_panels",
     "share_bars",
     "share_curve",
     "to_png",

@@ -23,6 +23,7 @@ _PRIOR = 8.0  # readings that count with them: the column as usual
 _ROW = 8.0  # and how much the row counts, whatever its columns
 _CLIP = 4.0
 _BIN = 0.25  # of suspicion, to look for a valley
+_TOP, _LEAST_TOP = 0.02, 50  # the share, and the number, of readings that make the tail
 _STEPS = 50  # to solve for the rate
 
 
@@ -66,10 +67,11 @@ class Tail(NamedTuple):
     def learned(cls, suspicions: NDArray[Any], cut: float = np.inf) -> Tail:
         """From readings that are likely to be sound; none is above the ``cut``.
 
-        Above their 90 % point suspicions x fall off exponentially. Of an exponential with rate r
+        Above their 98 % point suspicions x fall off exponentially. Of an exponential with rate r
         that is cut off at c, the mean is ``1/r − c / (exp(r c) − 1)``.
         """
-        start = float(np.quantile(suspicions, 0.9))
+        top = min(max(_TOP, _LEAST_TOP / len(suspicions)), 0.5)
+        start = float(np.quantile(suspicions, 1 - top))
         above = suspicions[suspicions > start] - start
         thinned = np.sort(suspicions)[:: max(len(suspicions) // 1000, 1)]
         mean = max(float(above.mean()) if len(above) else 0.0, 1e-6)
@@ -77,7 +79,7 @@ class Tail(NamedTuple):
         for _ in range(_STEPS if np.isfinite(room) else 0):
             rate = 1 / (mean + room / np.expm1(np.clip(rate * room, 0.1, 500.0)))
         lost = np.exp(-rate * room)  # of sound readings above the start, those above the cut
-        share = 0.1 / (0.9 * (1 - lost) + 0.1) if np.isfinite(room) else 0.1
+        share = top / ((1 - top) * (1 - lost) + top) if np.isfinite(room) else top
         return cls(thinned, start, share, rate)
 
     def limit(self, chance: float) -> float:
@@ -86,11 +88,11 @@ class Tail(NamedTuple):
             return float(np.quantile(self.seen, 1 - chance))
         return self.start + np.log(self.share / chance) / self.rate
 
-    def chance(self, suspicions: NDArray[Any]) -> NDArray[Any]:
-        """How often a sound reading is as suspicious as this, or more."""
+    def scores(self, suspicions: NDArray[Any]) -> NDArray[Any]:
+        """-log10 of how often a sound reading is as suspicious as this, or more."""
         place = np.searchsorted(self.seen, suspicions, side="left")
-        inside = 1 - place / (len(self.seen) + 1)
-        beyond = self.share * np.exp(-self.rate * np.maximum(suspicions - self.start, 0.0))
+        inside = -np.log10(1 - (1 - self.share) * place / (len(self.seen) + 1))
+        beyond = (self.rate * (suspicions - self.start) - np.log(self.share)) / np.log(10)
         return np.asarray(np.where(suspicions > self.start, beyond, inside))
 
 

@@ -40,7 +40,11 @@ def hidden_entries(
 
 
 def kinds_of_gap(
-    trusted: NDArray[Any], times: NDArray[Any], beside: NDArray[Any], causal: bool = False
+    trusted: NDArray[Any],
+    times: NDArray[Any],
+    beside: NDArray[Any],
+    whole: NDArray[Any],
+    causal: bool = False,
 ) -> NDArray[Any]:
     """A number for each entry: how far the nearest reading is, and whether its row tells anything.
 
@@ -60,7 +64,6 @@ def kinds_of_gap(
         reach[:, j] = before if causal else np.minimum(before, behind)
     reach = np.minimum(np.maximum(reach, 1.0), 2.0 ** (_REACHES - 1))
     kinds = np.minimum(np.log2(reach).astype(int), _REACHES - 1)
-    whole = np.quantile(beside, 0.1, axis=0)
     return np.asarray(kinds + _REACHES * (beside > 1.5 * whole))
 
 

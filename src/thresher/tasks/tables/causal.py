@@ -171,8 +171,7 @@ class Follower:
         unknown = ~trusted & is_unknown(model, guesses, self.trusted[-1])[-n:]
         observed = np.isfinite(X)
         scores = np.where(observed, np.inf, np.nan)
-        chances = self.learned.tail.chance(s[-n:][allowed])
-        scores[allowed] = -np.log10(np.maximum(chances, 1e-300))
+        scores[allowed] = self.learned.tail.scores(s[-n:][allowed])
         low = np.where(np.isfinite(promises.low), promises.low, self.learned.low)
         high = np.where(np.isfinite(promises.high), promises.high, self.learned.high)
         values, half = (mean * model.scale + model.centre)[-n:], (half * model.scale)[-n:]
@@ -193,7 +192,7 @@ def _looked_at(
     """Suspicion of each entry, what was to be expected, and half its interval, standardised."""
     Z = (X - model.centre) / model.scale
     guesses = model.guesses(Z, trusted, times, causal=True)
-    kinds = kinds_of_gap(trusted, times, guesses.beside, causal=True)
+    kinds = kinds_of_gap(trusted, times, guesses.beside, model.whole_row, causal=True)
     mean, spread = blend.blended(guesses, kinds)
     errors = Z - mean
     scale = spread * activity(errors, spread, trusted, causal=True)

@@ -64,7 +64,7 @@ def cleaned(
             trusted = allowed & (s <= limit)
     scores = np.where(observed, np.inf, np.nan)
     if tail is not None:
-        scores[allowed] = -np.log10(np.maximum(tail.chance(s[allowed]), 1e-300))
+        scores[allowed] = tail.scores(s[allowed])
     model, blend = proved(model, X, ~observed, trusted, times, promises.coverage, rng)
     values, half, unknown = _filled(model, blend, X, trusted, times)
     low, high = limits(X, trusted, promises)
@@ -117,7 +117,7 @@ def _suspicions(
 ) -> NDArray[Any]:
     """Of every reading, given the trusted ones."""
     guesses = model.guesses(Z, trusted, times)
-    kinds = kinds_of_gap(trusted, times, guesses.beside)
+    kinds = kinds_of_gap(trusted, times, guesses.beside, model.whole_row)
     blend = Blend.learned(Z, guesses, kinds, some_of(trusted, rng))
     mean, spread = blend.blended(guesses, kinds)
     errors = Z - mean
@@ -140,7 +140,7 @@ def proved(
     model = Model.learned(X, known, times, causal, before)
     Z = (X - model.centre) / model.scale
     guesses = model.guesses(Z, known, times, causal)
-    kinds = kinds_of_gap(known, times, guesses.beside, causal)
+    kinds = kinds_of_gap(known, times, guesses.beside, model.whole_row, causal)
     blend = Blend.learned(Z, guesses, kinds, some_of(hidden, rng))
     mean, spread = blend.blended(guesses, kinds)
     errors = Z - mean
@@ -155,7 +155,7 @@ def _filled(
     """Values for all entries, half their intervals, and where nothing is known."""
     Z = (X - model.centre) / model.scale
     guesses = model.guesses(Z, trusted, times)
-    kinds = kinds_of_gap(trusted, times, guesses.beside)
+    kinds = kinds_of_gap(trusted, times, guesses.beside, model.whole_row)
     mean, spread = blend.blended(guesses, kinds)
     half = blend.quantiles[kinds] * spread * activity(Z - mean, spread, trusted)
     unknown = ~trusted & is_unknown(model, guesses, trusted)

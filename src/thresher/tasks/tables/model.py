@@ -46,6 +46,7 @@ class Model:
     levels_left: Correlation
     alone: Correlation
     moves: Factors | None
+    whole_row: NDArray[Any]  # variance of an entry of each column if its row has hardly a gap
 
     @classmethod
     def learned(
@@ -69,12 +70,14 @@ class Model:
         alone = Correlation.learned(Z, trusted, times, period)
         ahead = kriged(Z, trusted, times, alone, causal).mean
         if K < 1:
-            return cls(centre, scale, None, alone, alone, None)
+            return cls(centre, scale, None, alone, alone, None, np.ones(Z.shape[1]))
         levels = Factors.learned(Z, trusted, K, before.levels if before else None)
-        left = Z - levels.without_itself(Z, trusted).mean
+        row = levels.without_itself(Z, trusted)
+        left = Z - row.mean
         levels_left = Correlation.learned(left, trusted, times, period)
         moves = Factors.learned(Z - ahead, trusted, K, before.moves if before else None)
-        return cls(centre, scale, levels, levels_left, alone, moves)
+        whole = np.quantile(row.variance, 0.1, axis=0)
+        return cls(centre, scale, levels, levels_left, alone, moves, whole)
 
     def guesses(
         self, Z: NDArray[Any], trusted: NDArray[Any], times: NDArray[Any], causal: bool = False
