@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -110,12 +111,14 @@ class ImageDenoiser(KeepsParameters, BaseEstimator):
         given = _opened(images)
         if not comes_in_parts(given):
             pictures = Pictures.of(given, mask)
+            _warn_if_alone(len(pictures.rows))
             return self._adopt(
                 self._new_estimator(pictures.rows).fit(pictures.rows), pictures.shape
             )
         _refuse_mask(mask)
         source = source_of(given)
         shape = _shape_of(source)
+        _warn_if_alone(source.n_samples)
         model = self._new_estimator(next(iter(source.sized(_PARTS))))
         whole = source if hasattr(model, "partial_fit") else source.load()
         return self._adopt(model.fit(whole), shape)
@@ -281,6 +284,16 @@ class ImageDenoiser(KeepsParameters, BaseEstimator):
 
 def _opened(images: Any) -> Any:
     return open_source(images) if isinstance(images, str | Path) else images
+
+
+def _warn_if_alone(n_photographs: int | None) -> None:
+    if n_photographs == 1:
+        warnings.warn(
+            "One photograph alone is of no kind: nobody knows what it should look like, and little "
+            "of what is wrong with it can be found. Learn from many, or take a median filter.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def _limits(stack: Any) -> tuple[Any, Any]:
