@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -123,12 +124,14 @@ class ImageDenoiser(KeepsParameters, BaseEstimator):
         given = _opened(images)
         if not comes_in_parts(given):
             pictures = Pictures.of(given, mask)
+            _warn_if_alone(len(pictures.rows))
             return self._adopt(
                 self._new_estimator(pictures.rows).fit(pictures.rows), pictures.shape
             )
         _refuse_mask(mask)
         source = source_of(given)
         shape = _shape_of(source)
+        _warn_if_alone(source.n_samples)
         # What can be read again is read as often as an array would be: photographs are few.
         passes = None if source.reader.once else _PASSES
         model = self._new_estimator(next(iter(source.sized(_PARTS))), passes)
@@ -316,6 +319,16 @@ class ImageDenoiser(KeepsParameters, BaseEstimator):
 
 def _opened(images: Any) -> Any:
     return open_source(images) if isinstance(images, str | Path) else images
+
+
+def _warn_if_alone(n_photographs: int | None) -> None:
+    if n_photographs == 1:
+        warnings.warn(
+            "One photograph alone is of no kind: nobody knows what it should look like, and little "
+            "of what is wrong with it can be found. Learn from many, or take a median filter.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def _limits(stack: Any) -> tuple[Any, Any]:
