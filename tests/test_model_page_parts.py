@@ -209,9 +209,11 @@ def test_tables_need_full_rows_and_stress_one_column():
 
 def test_pictures_may_be_wide_and_listings_may_wrap():
     wide = Report("t").picture(b"x", 'a "b"', wide=True).html()
-    assert '<div class="picture wide"><img alt="a &quot;b&quot;"' in wide
+    assert re.search('<div class="picture wide"[^>]*><img alt="a &quot;b&quot;"', wide)
     assert '<div class="picture"><img' in Report("t").picture(b"x", "a").html()
-    assert "<pre><code>x</code></pre>" in Report("t").code("\nx\n").html()
+    scrolls = Report("t").code("\nx\n").html()
+    assert re.search("<pre[^>]*><code>x</code></pre>", scrolls)
+    assert '<pre class="wrap"' not in scrolls
     assert '<pre class="wrap"><code>x</code></pre>' in Report("t").code("x", wrap=True).html()
 
 
@@ -237,7 +239,7 @@ def test_numbers_of_a_curve_have_thousands_apart_and_no_powers():
     (axes,) = figure.axes
     figure.draw_without_rendering()
     labels = {label.get_text() for label in axes.get_xticklabels() + axes.get_yticklabels()}
-    assert "20\u2009000" in labels
+    assert any(re.fullmatch("\\d+\u2009000", label) for label in labels)
     assert not any("e" in label or "," in label for label in labels)
 
 
