@@ -15,7 +15,7 @@ from thresher.plotting import share_curve
 from thresher.report import Report, tell_beside
 from thresher.tasks.compression.beside import rounded_and_packed
 from thresher.tasks.images.report import _planted, some_of
-from thresher.tasks.novelty.beside import Kept, _distances
+from thresher.tasks.novelty.beside import _distances
 from thresher.tasks.segmentation.beside import _inside, _pieces
 from thresher.tasks.video.album import Album
 from thresher.tasks.video.report import _simple_masks
@@ -331,17 +331,11 @@ def test_clusters_of_colours_have_pieces_and_a_variance():
 
 def test_the_nearest_document_before_is_found():
     steps = [
-        ("0", ["apples pears plums", "apples apples pears", "bolts nails"]),
-        ("1", ["apples pears plums", "rockets moon", "nails bolts apples"]),
-        ("2", ["nails bolts apples", "bolts nails"]),
+        ["apples pears plums", "apples apples pears", "bolts nails"],
+        ["apples pears plums", "rockets moon", "nails bolts apples"],
+        ["nails bolts apples", "bolts nails"],
     ]
     first, second = _distances(steps)
     assert first == pytest.approx([0, 1, first[2]], abs=1e-9)
     assert 0 < first[2] < 1
     assert second == pytest.approx([0, 0], abs=1e-9)
-
-
-def test_only_the_first_documents_are_kept():
-    kept = Kept((str(i), ["a text"] * 900) for i in range(5))
-    assert [name for name, _ in kept] == ["0", "1", "2", "3", "4"]
-    assert [name for name, _ in kept.steps] == ["0", "1"]

@@ -37,6 +37,7 @@ def video_report(separator: VideoSeparator) -> Report:
     separator : VideoSeparator
         That has seen frames.
     """
+    separator._check_begun()
     scene, album = separator._scene, getattr(separator, "_album", None)
     moments = () if album is None else album.moments
     height, width = separator._shape[:2]

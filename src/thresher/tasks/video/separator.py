@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -33,9 +33,6 @@ from thresher.tasks.video.frames import (
 )
 from thresher.tasks.video.results import SceneChange, VideoSeparation, WatchedFrames
 from thresher.tasks.video.scene import Judged, Rules, Scene, begun, watched
-
-if TYPE_CHECKING:
-    from thresher.report import Report
 
 _ATOMS = 1  # of the light; with three, slow objects were taken for light (benchmarks/video.py)
 _AT_ONCE = 64  # frames of an array that are looked at between two updates of the progress bar
@@ -236,8 +233,7 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
     def report(self, path: str | Path) -> Path:
         """Write a page about what was seen, and return its path.
 
-        It has frames with boxes, their backgrounds and masks, of some moments at equal distances,
-        which are kept while frames go by; a model that was loaded shows its background alone.
+        It shows moments that are kept while frames go by; of a loaded model the background alone.
 
         Parameters
         ----------
@@ -248,10 +244,8 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
 
     # -------------------------------------------------------------------- details
 
-    def _page(self) -> Report:
-        self._check_begun()
-        # Pictures are drawn with matplotlib, which learning does not need.
-        from thresher.tasks.video.report import video_report
+    def _page(self) -> Any:
+        from thresher.tasks.video.report import video_report  # draws, which learning does not
 
         return video_report(self)
 
