@@ -100,6 +100,13 @@ def _orthogonal(dtype: str) -> None:
     _learn(OnlineOrthogonalDictionary(random_state=0, verbose=0), _dense(dtype)[:, :8])
 
 
+def _video(dtype: str) -> None:
+    from thresher import VideoSeparator
+
+    frames = np.random.default_rng(0).integers(0, 255, (8, 16, 16)).astype(dtype)
+    VideoSeparator(random_state=0, verbose=0).fit(frames)
+
+
 def _codec(dtype: str) -> None:
     try:
         import constriction  # noqa: F401
@@ -125,6 +132,7 @@ _BY_COST: tuple[Callable[[str], None], ...] = (
     _simplex,
     _orthogonal,
     _codec,
+    _video,
 )
 
 

@@ -18,7 +18,7 @@ from thresher.tasks.video.decision import moving_pixels
 from thresher.tasks.video.light import ENOUGH, LEARNS_EVERY, Light, cell_means, cell_side, lit
 from thresher.tasks.video.memory import OFTEN_ENOUGH, remembered_sizes
 from thresher.tasks.video.noise import LEAST, PixelNoise, usual_size
-from thresher.tasks.video.results import Mask
+from thresher.tasks.video.results import Mask, VideoSeparation
 from thresher.tasks.video.shadows import shadows
 from thresher.tasks.video.windows import largest_colour, median_of_pictures
 
@@ -255,3 +255,18 @@ def _seen(background: Array, mask: Mask, shift: Shift, size: tuple[int, int]) ->
         mask = shifted(mask.astype(np.float32), back) > 0.5
     height, width = size
     return Judged(background[:height, :width], mask[:height, :width])
+
+
+def separation(frames: Array, judged: list[Judged], unit: float) -> VideoSeparation:
+    """What was found of frames, in their own unit, shape and kind."""
+    mask = np.stack([one.mask for one in judged])
+    background = np.empty_like(frames)
+    whole = frames.dtype.kind != "f"
+    most = np.iinfo(str(frames.dtype)).max if whole else 0
+    for one, empty in zip(judged, background, strict=True):
+        picture = one.background * np.float32(unit)
+        if whole:  # adding a half and cutting off is rounding
+            picture = np.clip(picture + np.float32(0.5), 0, most)
+        empty[...] = picture.reshape(empty.shape)
+    moving = mask if frames.ndim == 3 else mask[..., np.newaxis]
+    return VideoSeparation(background, frames * moving, mask)

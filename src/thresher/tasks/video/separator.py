@@ -32,7 +32,7 @@ from thresher.tasks.video.frames import (
     pieces_of,
 )
 from thresher.tasks.video.results import SceneChange, VideoSeparation, WatchedFrames
-from thresher.tasks.video.scene import Judged, Rules, Scene, begun, watched
+from thresher.tasks.video.scene import Judged, Rules, Scene, begun, separation, watched
 
 _ATOMS = 1  # of the light; with three, slow objects were taken for light (benchmarks/video.py)
 _AT_ONCE = 64  # frames of an array that are looked at between two updates of the progress bar
@@ -195,7 +195,7 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
         with self._telling(len(whole)) as told:
             for piece in in_cuts(whole, _AT_ONCE):
                 scene, judged = self._watched(scene, piece)
-                parts.append(_separation(piece, judged, scene.unit))
+                parts.append(separation(piece, judged, scene.unit))
                 told(len(piece))
         assert scene is not None  # there is a frame
         self._adopt(scene, whole.shape[1:])
@@ -209,7 +209,7 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
                 scene, judged = self._watched(self._scene_so_far(), piece)
                 self._adopt(scene, piece.shape[1:])
                 told(len(piece))
-                found = _separation(piece, judged, scene.unit)
+                found = separation(piece, judged, scene.unit)
                 stops = any_stops(callbacks, WatchedFrames(piece, found, self))
                 yield found
                 if stops:
@@ -383,18 +383,3 @@ def _check_comes_again(frames: Any) -> None:
     once = isinstance(frames, Iterator) or (isinstance(frames, Source) and frames.reader.once)
     if once:
         raise ValueError(f"causal=False looks at every frame twice. {TWICE}")
-
-
-def _separation(frames: Array, judged: list[Judged], unit: float) -> VideoSeparation:
-    """What was found of frames, in their own unit, shape and kind."""
-    mask = np.stack([one.mask for one in judged])
-    background = np.empty_like(frames)
-    whole = frames.dtype.kind != "f"
-    most = np.iinfo(str(frames.dtype)).max if whole else 0
-    for one, empty in zip(judged, background, strict=True):
-        picture = one.background * np.float32(unit)
-        if whole:  # adding a half and cutting off is rounding
-            picture = np.clip(picture + np.float32(0.5), 0, most)
-        empty[...] = picture.reshape(empty.shape)
-    moving = mask if frames.ndim == 3 else mask[..., np.newaxis]
-    return VideoSeparation(background, frames * moving, mask)
