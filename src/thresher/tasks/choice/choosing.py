@@ -65,8 +65,8 @@ def choose(
         How much of the entries of these rows is hidden.
     warm : bool
         Whether a fit with more parts starts from the one with fewer, and from what is common to
-        its residuals; a sixth of the candidates, the best, is then fitted anew as well, and the
-        better of both fits counts. Else all are fitted anew, which takes longer.
+        its residuals; a sixth of the candidates, the best, is then fitted anew as well, which
+        counts where it is clearly better. Else all are fitted anew, which takes longer.
     refit : bool
         Whether ``best_`` is fitted to all samples.
     random_state : int
