@@ -12,7 +12,7 @@ import pytest
 from sensors import decoded, made_stream, relative_error, sent
 from thresher import SensorCodec
 from thresher.tasks.compression import Cloud, PacketError
-from thresher.tasks.compression.container import Container, written_container
+from thresher.tasks.compression.container import Container, packed_head, written_container
 from thresher.tasks.compression.files import decompress_file
 from thresher.tasks.compression.keyframe import Keyframe, keyframe_digest
 from thresher.tasks.compression.limits import VALUES_PER_BYTE, file_bytes, least_bytes
@@ -173,7 +173,7 @@ def document(rows=1, sensors=1, **rest):
 
 def new_container(text, *parts, size=None):
     """A file of this version with any head and parts, and a checksum that fits."""
-    data = b"THR\x03" + number(len(text) if size is None else size) + part(packing.packed(text))
+    data = b"THR\x03" + number(len(text) if size is None else size) + part(packed_head(text))
     data += b"".join(map(part, parts))
     return data + zlib.crc32(data).to_bytes(4, "little")
 

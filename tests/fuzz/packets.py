@@ -11,9 +11,9 @@ import numpy as np
 
 from thresher import SensorCodec
 from thresher.tasks.compression import Cloud, PacketError, VersionError
-from thresher.tasks.compression.container import read_container, written_container
+from thresher.tasks.compression.container import packed_head, read_container, written_container
 from thresher.tasks.compression.keyframe import keyframe_digest
-from thresher.tasks.compression.lossless import packed_texts, packing, unpacked_texts
+from thresher.tasks.compression.lossless import packed_texts, unpacked_texts
 from thresher.tasks.compression.lossless.parts import number, part
 from thresher.tasks.compression.packet import ANY_STREAM, Kind, Packet, packed, unpacked
 from thresher.tasks.compression.row_batch import read_batch
@@ -205,7 +205,7 @@ def old_container(text: bytes, packets: list[bytes]) -> bytes:
 
 def container(text: bytes, parts: list[bytes]) -> bytes:
     """A file with any head and parts, and a checksum that fits."""
-    data = b"THR\x03" + number(len(text)) + part(packing.packed(text))
+    data = b"THR\x03" + number(len(text)) + part(packed_head(text))
     return mended(data + b"".join(map(part, parts)) + bytes(4))
 
 

@@ -17,6 +17,13 @@ from thresher.tasks.compression.packet import PacketError
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _FIELD = re.compile(r"([.,]?)%(\?)?(-)?([1-9])?([YymbdHIMSpfzZX])")
 _LONGEST = 60
+_USUAL = (
+    "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M", "%Y-%m-%d",
+    "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%d %H:%M:%S%z", "%d/%m/%Y %H:%M",
+    "%d/%m/%Y %H:%M:%S", "%m/%d/%Y %H:%M", "%-m/%-d/%Y %-H:%M", "%d.%m.%Y %H:%M",
+    "%d.%m.%Y %H:%M:%S", "%Y-%m-%d %H:%M:%S.%3f", "%Y-%m-%dT%H:%M:%S.%3fZ", "%Y%m%d%H%M",
+)  # fmt: skip
+"""Part of the format: patterns that a byte stands for."""
 _DIGITS = {"Y": 4, "y": 2, "m": 2, "d": 2, "H": 2, "I": 2, "M": 2, "S": 2}
 _ZONES = {"z": r"[+-]\d\d:\d\d", "Z": r"[+-]\d{4}", "X": r"[+-]\d\d"}
 
@@ -96,6 +103,22 @@ def read_pattern(text: str) -> Pattern:
     if len(text) > _LONGEST or not fields or not sensible or "%" in "".join(pattern.letters):
         raise PacketError("The file has times in a pattern that makes no sense; get it again.")
     return pattern
+
+
+def short(pattern: Pattern) -> bytes:
+    """A pattern in a file: a byte for the usual ones."""
+    text = pattern.text()
+    return bytes([1 + _USUAL.index(text)]) if text in _USUAL else text.encode()
+
+
+def from_short(data: bytes) -> Pattern:
+    """The pattern that `short` wrote; `PacketError` if there is none."""
+    if len(data) == 1 and 1 <= data[0] <= len(_USUAL):
+        return read_pattern(_USUAL[data[0] - 1])
+    try:
+        return read_pattern(data.decode())
+    except UnicodeDecodeError:
+        raise PacketError("The file has times in a pattern that makes no sense.") from None
 
 
 # ------------------------------------------------------------------ from a cell

@@ -17,8 +17,9 @@ from thresher.tasks.compression.lossless.patterns import (
     MONTHS,
     Field,
     Pattern,
+    from_short,
     patterns_of,
-    read_pattern,
+    short,
 )
 from thresher.tasks.compression.packet import PacketError
 
@@ -178,16 +179,13 @@ def _spelled(field: Field, number: int) -> str:
 
 def packed_times(pattern: Pattern, times: Times) -> bytes:
     """All that `unpacked_times` needs but the number of rows."""
-    data = part(pattern.text().encode()) + packed_part(times.ticks)
+    data = part(short(pattern)) + packed_part(times.ticks)
     return data + (packed_part(times.zones) if pattern.at("zZX") is not None else b"")
 
 
 def unpacked_times(parts: Reader, n: int) -> list[str]:
     """So many cells again."""
-    try:
-        pattern = read_pattern(parts.part().decode())
-    except UnicodeDecodeError:
-        raise PacketError("The file has times in a pattern that makes no sense.") from None
+    pattern = from_short(parts.part())
     ticks, zones = unpacked_integers(parts.part(), n), np.zeros(n, np.int64)
     if pattern.at("zZX") is not None:
         zones = unpacked_integers(parts.part(), n)
