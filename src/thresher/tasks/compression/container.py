@@ -26,7 +26,7 @@ _USUAL = (
     b'null,5,4,3],"blank":[1],"delimiter":";"\t","newline":"\\r\\n","decimal":",","bom":true,'
     b'"ended":false,"missing":["","null","nan"],"metadata":{"pandas":"parquet":{"names":["types":['
     b'"timestamp[ns, tz=UTC]","string","int64","float","double","temperature","humidity",'
-    b'"pressure","time","s1","s0"],"kinds":["kept","kept",2,1,0,0,0]}}}{"rows":8760,"sensors":12,'
+    b'"pressure","time","s1","s0"],"kinds":["kept","kept",2,1,0,0,0]}}}{"rows":8760,"sensors":1,'
     b'"columns":1,"about":{"table":{"names":["time","'
 )
 """Part of the format: what heads are like, so that the usual words take next to nothing."""

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _LARGEST_FILE_BATCH = 2**21  # values: by judgement, what they take in the making is 200 MB
 _LEAST_BATCH = 256
-_FEW_BITS = 0.5  # for each value: only below, a dictionary has ever paid; by judgement
+_FEW_BITS = 1.0  # for each value: only below, a dictionary has ever paid; by trial
 
 
 class FileContent(NamedTuple):
