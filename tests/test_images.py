@@ -94,7 +94,7 @@ def test_nothing_depends_on_the_unit():
     images = spoiled(scenes(), "salt")
     here, there = quiet().denoise(images), quiet().denoise(images * 1e20)
     np.testing.assert_array_equal(here.mask, there.mask)
-    np.testing.assert_allclose(there.clean / 1e20, here.clean, atol=1e-6)
+    np.testing.assert_allclose(there.clean / 1e20, here.clean, atol=1e-4)  # codes have tol=1e-4
 
 
 def test_learned_in_steps_saved_and_loaded(tmp_path):

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from thresher.tasks.novelty import NovelDocumentDetector
     from thresher.tasks.recognition import FaceRecognizer
     from thresher.tasks.segmentation import ImageSegmenter
+    from thresher.tasks.tables import TableCleaner
     from thresher.tasks.topics import TopicModel
     from thresher.tasks.video import VideoSeparator
 
@@ -64,6 +65,7 @@ _HOMES = {
     "Separation": "thresher.estimators",
     "StopAfter": "thresher.engine",
     "SymmetricManhattanNMF": "thresher.estimators",
+    "TableCleaner": "thresher.tasks.tables",
     "TopicModel": "thresher.tasks.topics",
     "VideoSeparator": "thresher.tasks.video",
     "frank_wolfe": "thresher.learning",
@@ -95,6 +97,7 @@ __all__ = [
     "Separation",
     "StopAfter",
     "SymmetricManhattanNMF",
+    "TableCleaner",
     "TopicModel",
     "VideoSeparator",
     "__version__",

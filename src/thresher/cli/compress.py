@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -53,8 +54,10 @@ def compress(
 
     bounds = {"error": _bounds(error), "max_error": _bounds(max_error or [])}
     codec = made(SensorCodec, {**bounds, **parameters})
+    started = time.perf_counter()
     with talk.stages("rows") as tell:
         done = compress_file(existing(source), target, codec, tell)
+    seconds = time.perf_counter() - started
     if done.labels:
         kept = ", ".join(map(repr, done.labels))
         talk.choose(
@@ -85,7 +88,7 @@ def compress(
     if report is not None:
         from thresher.tasks.compression.page import compression_page
 
-        talk.write_report(compression_page(done, source.name), report)
+        talk.write_report(compression_page(done, source.name, done.values, seconds), report)
 
 
 def _bounds(given: list[str]) -> Any:

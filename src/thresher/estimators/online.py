@@ -13,6 +13,7 @@ from thresher.cluster import cluster_for
 from thresher.engine import (
     Ahead,
     Callback,
+    Course,
     Energies,
     HistoryRow,
     Pool,
@@ -32,9 +33,9 @@ from thresher.engine import (
     told_in_words,
 )
 from thresher.estimators.by_batch import comes_in_parts, source_of
+from thresher.estimators.changing import ChangingModel
 from thresher.estimators.checked_source import CheckedSource
 from thresher.estimators.guard import Attempt, unchanged_if_refused
-from thresher.estimators.learned import LearnedModel
 from thresher.estimators.recipe import ModelRecipe
 from thresher.estimators.registry import named_detector
 from thresher.linalg import Array, length
@@ -47,7 +48,7 @@ _LAST_BATCHES = 5  # tell what a fit came to; by judgement
 _log = logging.getLogger(__name__)
 
 
-class OnlineModel(LearnedModel):
+class OnlineModel(ChangingModel):
     """`fit`, `partial_fit` and `resume` on the engine's stream loop."""
 
     batch_size: int
@@ -332,7 +333,7 @@ class OnlineModel(LearnedModel):
                 position: Position,
                 batch: Batch,
                 summary: Summary,
-            ) -> bool:
+            ) -> bool | Course:
                 nonlocal reached, stopped
                 energies.append(summary.energies)
                 self._seconds = already + time.perf_counter() - started
@@ -342,9 +343,12 @@ class OnlineModel(LearnedModel):
                     self._position = replace(position, origin=origin())
                 # What came before a bad batch of a source was long to read, or is gone.
                 attempt.keep = keep
-                step = Step(row, self.components_, self, events_of(after))
+                step = Step(row, self.components_, self, events_of(after), batch.at_hand)
                 reached, stopped = position, attempt.stops(callbacks, step)
-                return stopped
+                if stopped or self._state is after:
+                    return stopped
+                method = self._planned(len(self._state.D), in_order).begun_with(self._state).method
+                return Course(method, self._state, self._position)
 
             try:
                 stream(method, self._state, batches, pool, report, n_passes, self.tol, position)

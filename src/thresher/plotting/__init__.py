@@ -2,7 +2,7 @@
 
 from .bars import bar_panels, share_bars
 from .boundaries import paint_boundaries
-from .curves import convergence_curve
+from .curves import convergence_curve, share_curve
 from .frames import atom_grid, frame_grid
 from .profiles import profile_panels
 from .style import to_png
@@ -15,5 +15,6 @@ __all__ = [
     "paint_boundaries",
     "profile_panels",
     "share_bars",
+    "share_curve",
     "to_png",
 ]

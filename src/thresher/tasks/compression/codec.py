@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from thresher.estimators.inputs import unmasked
 from thresher.estimators.parameters import is_number, is_whole
+from thresher.estimators.reporting import write_page
 from thresher.linalg import Array
 from thresher.tasks.compression.batch import LARGEST_BATCH
 from thresher.tasks.compression.bounds import bounds_of, check_errors
@@ -267,6 +269,22 @@ class SensorCodec:
         """
         file = read_file(data, max_bytes, progress or _silent)
         return file.values, file.about
+
+    def report(self, path: str | Path, Y: Any, names: Sequence[str] | None = None) -> Path:
+        """Compress values, and write a page about their size and the error of each sensor.
+
+        Parameters
+        ----------
+        path : str or Path
+            The HTML file; it needs nothing else.
+        Y : array-like of shape (n, N)
+            As for `compress`.
+        names : sequence of str, optional
+            Of the sensors.
+        """
+        from thresher.tasks.compression.codec_page import codec_page
+
+        return write_page(self, codec_page(self, Y, names), path, "compress(Y)")
 
 
 def _silent(done: int, total: int) -> None:

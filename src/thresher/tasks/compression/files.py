@@ -62,6 +62,7 @@ def compress_file(
         missing=np.isnan(table.values).mean(axis=0),
         packets=packets,
         kind="Parquet" if is_parquet else "CSV",
+        values=table.values,
     )
 
 

@@ -86,6 +86,8 @@ class CompressionReport:
         What the measurements take.
     kind : str
         Of the table that was read, CSV or Parquet.
+    values : array of shape (n, N)
+        The measurements that were compressed.
     missing : array of shape (N)
         For each column of measurements, the share of missing values.
     packets : dict
@@ -105,6 +107,7 @@ class CompressionReport:
     label_bytes: list[int]
     value_bytes: int
     kind: str
+    values: Array
 
     columns = ("Sensor", "missing", "of its own size", "root mean square", "largest")
     """Of a table of the errors."""
