@@ -12,10 +12,14 @@ import pytest
 from sensors import decoded, made_stream, relative_error, sent
 from thresher import SensorCodec
 from thresher.tasks.compression import Cloud, PacketError
-from thresher.tasks.compression.container import Container, read_container, written_container
+from thresher.tasks.compression.container import Container, packed_head, written_container
+from thresher.tasks.compression.files import decompress_file
 from thresher.tasks.compression.keyframe import Keyframe, keyframe_digest
 from thresher.tasks.compression.limits import VALUES_PER_BYTE, file_bytes, least_bytes
+from thresher.tasks.compression.lossless import packing
+from thresher.tasks.compression.lossless.parts import number, part
 from thresher.tasks.compression.packet import Kind, Packet, packed, unpacked
+from thresher.tasks.compression.values import written_packets
 
 # ----------------------------------------------------------- restarts and two edges
 
@@ -33,7 +37,8 @@ def test_an_edge_that_restarts_is_heard_again():
 
 
 def test_a_restart_whose_keyframe_is_lost_is_asked_for_and_counted():
-    Y, codec, cloud = made_stream(), SensorCodec(error=0.02, batch_size=50), Cloud()
+    codec = SensorCodec(error=0.02, batch_size=50, buffer_size=0)
+    Y, cloud = made_stream(), Cloud()
     decoded(codec.edge(8).send(Y[:300]), cloud)
     again = codec.edge(8)
     _, *rest = again.send(Y[300:450])  # without its keyframe
@@ -116,7 +121,7 @@ def test_an_edge_that_was_saved_goes_on_as_another_stream():
 
 
 def test_a_cloud_that_restarts_asks_and_knows_what_it_missed():
-    Y, codec = made_stream(), SensorCodec(error=0.02)
+    Y, codec = made_stream(), SensorCodec(error=0.02, buffer_size=0)
     edge, cloud = codec.edge(8), Cloud()
     edge.send(Y[:200])
     result = cloud.receive(edge.send(Y[200:300])[0])
@@ -125,7 +130,8 @@ def test_a_cloud_that_restarts_asks_and_knows_what_it_missed():
 
 
 def test_memory_of_a_cloud_is_bounded_and_streams_that_were_forgotten_come_back():
-    codec, cloud = SensorCodec(error=0.02), SensorCodec().cloud(max_bytes=400_000)
+    codec = SensorCodec(error=0.02, buffer_size=0)
+    cloud = SensorCodec().cloud(max_bytes=800_000)
     Y = made_stream()[:100]
     edges = [codec.edge(8) for _ in range(30)]
     for edge in edges:
@@ -165,6 +171,27 @@ def document(rows=1, sensors=1, **rest):
     return json.dumps({"rows": rows, "sensors": sensors, "about": {}, **rest}).encode()
 
 
+def new_container(text, *parts, size=None):
+    """A file of this version with any head and parts, and a checksum that fits."""
+    data = b"THR\x03" + number(len(text) if size is None else size) + part(packed_head(text))
+    data += b"".join(map(part, parts))
+    return data + zlib.crc32(data).to_bytes(4, "little")
+
+
+def new_document(rows=1, sensors=1, columns=0, **rest):
+    return document(rows, sensors, columns=columns, **rest)
+
+
+def texts(n, name="a"):
+    """What a file tells of a table of one column of text."""
+    about = {"table": {"names": [name], "kinds": ["kept"]}}
+    return new_document(n, 0, 1, about=about)
+
+
+def start(N):
+    return bytes([0, Kind.KEYFRAME]) + part(Keyframe(N, 0, np.zeros(1, np.float32), True).written())
+
+
 BOMBS = {
     "rows in the head": container(document(10**12, 56)),
     "rows in a packet": container(document(65535, 56), [keyframe(56), data_packet(65535)]),
@@ -173,7 +200,37 @@ BOMBS = {
     "lists in the head": container(b"[" + b"[]," * 20_000_000 + b"[]]"),
     "rows that start late": container(document(2**62, 1), [keyframe(1, start=2**62)]),
     "a keyframe of many sensors": keyframe(4096),
+    "rows in a new head": new_container(new_document(10**12, 56), b"", b""),
+    "rows of a new batch": new_container(
+        new_document(65535, 56), start(56) + bytes([Kind.DATA]) + part(b"\xff\xff\0"), b""
+    ),
+    "sensors of a new file": new_container(new_document(1, 4096), start(4096), b""),
+    "zeros in a new head": new_container(b" " * 300_000_000),
+    "a head of any size": new_container(b"{}", size=2**40),
+    "plain values": new_container(new_document(10**6, 56), b"\1" + bytes(60), bytes(150_000)),
 }
+COLUMNS = {
+    "text": bytes([0]) + number(2**40) + part(packing.packed(b"")),
+    "text that is longer": bytes([0]) + number(9) + part(packing.packed(b" " * 10**7)),
+    "words": bytes([1]) + number(2**40),
+    "exceptions": bytes([2]) + number(2**40),
+    "numbers": bytes([2, 0, 0, 0, 1, 0]) + part(bytes([0x10, 0, 1]) + packing.packed(bytes(10**7))),
+    "a pattern": bytes([3, 0, 0]) + part(b"%Y" * 40) + part(b"\0\0\0"),
+    "no way": bytes([9]),
+    "nothing": b"",
+}
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_columns_claim_no_more_than_they_have(column, tmp_path):
+    (tmp_path / "a.thr").write_bytes(new_container(texts(5), b"", COLUMNS[column], b""))
+    tracemalloc.start()
+    try:
+        with pytest.raises(PacketError, match=r".{20}"):
+            decompress_file(tmp_path / "a.thr", tmp_path / "a.csv")
+        assert tracemalloc.get_traced_memory()[1] < 20e6
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("bomb", BOMBS)
@@ -181,7 +238,7 @@ def test_claims_are_checked_before_memory_is_taken(bomb):
     data = BOMBS[bomb]
     tracemalloc.start()
     try:
-        if data[:2] == b"Ts":
+        if data[:3] != b"THR":
             assert "max_bytes" in Cloud().receive(data).problem
         else:
             with pytest.raises(PacketError, match=r".{20}"):
@@ -191,7 +248,17 @@ def test_claims_are_checked_before_memory_is_taken(bomb):
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("bomb", ["rows in the head", "rows in a packet", "sensors"])
+@pytest.mark.parametrize(
+    "bomb",
+    [
+        "rows in the head",
+        "rows in a packet",
+        "sensors",
+        "rows in a new head",
+        "rows of a new batch",
+        "a head of any size",
+    ],
+)
 def test_small_claims_take_no_memory_at_all(bomb):
     tracemalloc.start()
     try:
@@ -231,31 +298,24 @@ def test_every_malformed_head_is_a_packet_error(text):
         SensorCodec.decompress(container(text))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [b"{}", b"7", b"{", b"\xff", b"", b"[" * 100_000, b"9" * 10_000, document(),
+     new_document(-1), new_document("3"), new_document(True), new_document(1, 5000),
+     new_document(1, 1, -1), new_document(1, 1, 10**9), new_document(about=[]),
+     new_document(more=1)],
+)  # fmt: skip
+def test_every_malformed_new_head_is_a_packet_error(text):
+    with pytest.raises(PacketError, match=r"head|cannot have"):
+        SensorCodec.decompress(new_container(text, b"", b""))
+
+
 def test_heads_that_do_not_inflate():
-    whole = SensorCodec().compress(np.ones((3, 2)))[0]
     for head in (b"", b"no deflate", zlib.compress(document()) + b"more", zlib.compress(b"1")[:-3]):
-        (length,) = struct.unpack("<I", whole[4:8])
-        data = b"".join(
-            [
-                whole[:4],
-                struct.pack("<I", len(head)),
-                head,
-                struct.pack("<I", zlib.crc32(head)),
-                whole[12 + length :],
-            ]
-        )
+        parts = [b"THR\x02", struct.pack("<I", len(head)), head]
+        data = b"".join([*parts, struct.pack("<I", zlib.crc32(head)), bytes(4)])
         with pytest.raises(PacketError, match="does not inflate"):
             SensorCodec.decompress(data)
-
-
-def test_the_checksum_of_a_head_is_looked_at():
-    """A head that inflates to another one, under the old checksum."""
-    data, _ = SensorCodec().compress(np.ones((3, 2)), about={"station": "roof"})
-    (length,) = struct.unpack("<I", data[4:8])
-    head = zlib.compress(zlib.decompress(data[8 : 8 + length]).replace(b"roof", b"yard"), 9)
-    mixed = data[:4] + struct.pack("<I", len(head)) + head + data[8 + length :]
-    with pytest.raises(PacketError, match="head of the file is damaged"):
-        SensorCodec.decompress(mixed)
 
 
 @pytest.mark.parametrize("codec", [SensorCodec(batch_size=20), SensorCodec(n_nonzero=1, error=0.1)])
@@ -273,21 +333,25 @@ def test_damage_at_every_byte_of_a_file(codec):
 
 
 def test_packets_that_do_not_belong_together():
-    Y = made_stream()[:60]
-    ours, theirs = (
-        read_container(SensorCodec(batch_size=20).compress(A)[0], 2**30) for A in (Y, -Y)
-    )
+    Y = made_stream(missing=0.02)[:60]
+    codec = SensorCodec(batch_size=20, n_nonzero=8)
+    ours, theirs = (codec.edge(8).send(A) for A in (Y, -Y))
+
+    def file(packets, N=8):
+        return written_container(Container(60, N, {}, written_packets(packets), []))
+
+    assert SensorCodec.decompress(file(ours))[0].shape == (60, 8)
     for packets in (
-        [*ours.packets, theirs.packets[0]],
-        [*ours.packets[:2], *ours.packets],
-        [ours.packets[0], ours.packets[2], ours.packets[1], ours.packets[3]],
-        ours.packets[:-1],
-        [ours.packets[0], *theirs.packets[1:]],
+        [*ours, theirs[0]],
+        [*ours[:2], *ours],
+        [ours[0], ours[2], ours[1], ours[3]],
+        ours[:-1],
+        [ours[0], *theirs[1:]],
     ):
         with pytest.raises(PacketError, match=r"damaged after row|of its 60 rows"):
-            SensorCodec.decompress(written_container(ours._replace(packets=packets)))
+            SensorCodec.decompress(file(packets))
     with pytest.raises(PacketError, match="than its head tells"):
-        SensorCodec.decompress(written_container(ours._replace(n_sensors=7)))
+        SensorCodec.decompress(file(ours, 7))
 
 
 @pytest.mark.parametrize("value", [0.0, 5.0, np.nan])
@@ -330,6 +394,3 @@ def test_what_is_no_packet_at_all():
 def test_the_same_rows_give_the_same_file():
     Y = made_stream()
     assert SensorCodec().compress(Y)[0] == SensorCodec().compress(Y)[0]
-    file = read_container(SensorCodec().compress(Y)[0], 2**30)
-    assert isinstance(file, Container)
-    assert len({unpacked(packet).stream for packet in file.packets}) == 1

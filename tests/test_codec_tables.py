@@ -9,7 +9,8 @@ from thresher import SensorCodec
 from thresher.cli import app
 from thresher.tasks.compression import PacketError
 from thresher.tasks.compression.files import compress_file, decompress_file
-from thresher.tasks.compression.labels import packed_labels, unpacked_labels
+from thresher.tasks.compression.labels import unpacked_labels
+from thresher.tasks.compression.lossless import packed_texts, unpacked_texts
 from thresher.tasks.compression.report import Errors
 from thresher.tasks.compression.table import SensorTable, read_table
 
@@ -49,9 +50,7 @@ def cells(text, delimiter=","):
     ],
 )
 def test_labels(labels):
-    packed = packed_labels(labels)
-    assert unpacked_labels(packed, len(labels)) == labels
-    assert ("labels" in packed) == (labels[-1] in ("8", "2017-01-02", "", "\\n"))
+    assert unpacked_texts(packed_texts(labels), len(labels), 2**30) == labels
 
 
 @pytest.mark.parametrize(
@@ -275,7 +274,7 @@ def test_whole_numbers_beside_decimals_keep_the_bound(trip):
 def test_tables_that_make_no_sense(change):
     about = {"table": {"names": ["a", "b"], "kinds": [1, None], **change}}
     with pytest.raises(PacketError, match="how its table was written"):
-        SensorTable.from_about(np.zeros((3, 2)), about)
+        SensorTable.from_about(np.zeros((3, 2)), about, [], 2**30)
 
 
 def test_values_of_the_library_become_a_table(tmp_path):
@@ -297,10 +296,11 @@ def test_a_column_that_would_be_lost_is_refused_by_name(tmp_path):
     result = run(app, ["compress", str(source), str(tmp_path / "a.thr")])
     assert result.exit_code == 1
     assert "'temp'" in result.output
-    assert "columns of one unit" in result.output
+    assert "share of each column" in " ".join(result.output.split())
     assert list(tmp_path.iterdir()) == [source]
-    result = run(app, ["compress", str(source), str(tmp_path / "a.thr"), "--error", "0"])
-    assert result.exit_code == 0, result.output
+    for asked in ("0", "1%", "temp=0.1"):
+        result = run(app, ["compress", str(source), str(tmp_path / "a.thr"), "--error", asked])
+        assert result.exit_code == 0, result.output
 
 
 @pytest.mark.parametrize(("own", "passes"), [(0.19, True), (0.21, False), (np.inf, False)])

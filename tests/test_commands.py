@@ -178,7 +178,8 @@ def test_own_options_have_the_defaults_of_the_class():
 
     own = inspect.signature(compress, eval_str=True).parameters
     codec = inspect.signature(thresher.SensorCodec).parameters
-    assert own["error"].default == codec["error"].default
+    assert [float(text) for text in own["error"].default] == [codec["error"].default]
+    assert own["max_error"].default is codec["max_error"].default
 
 
 def test_values_are_what_they_look_like():

@@ -198,7 +198,7 @@ def crafted_about(rng: np.random.Generator) -> str:
         keys = ["names", "kinds", "blank", "delimiter", "newline", "decimal", "bom", "ended", "x"]
         about[str(rng.choice(keys))] = odd(rng)
     try:
-        data = SensorTable.from_about(values, {"table": about}).csv()
+        data = SensorTable.from_about(values, {"table": about}, [], 2**28).csv()
     except PacketError as error:
         return refused(error)
     assert len(data) < 10_000

@@ -89,6 +89,7 @@ _add(
     _TASKS,
     "thresher sample sensors",
     "thresher compress sensors.csv sensors.thr --error 0.01 --report sensors.html",
+    "thresher compress sensors.csv sensors.thr --error 1% --error attic=0.2",
     of="SensorCodec",
 )
 _add(

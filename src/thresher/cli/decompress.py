@@ -1,4 +1,4 @@
-"""``thresher decompress``: the CSV file again."""
+"""``thresher decompress``: the table again."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from thresher.cli.talk import Talk
 def decompress(
     talk: Talk,
     source: Annotated[Path, typer.Argument(help="What thresher compress wrote.")],
-    target: Annotated[Path, typer.Argument(help="The CSV file to write.")],
+    target: Annotated[Path, typer.Argument(help="The file to write: .csv or .parquet.")],
     max_bytes: Annotated[
         int, typer.Option(help="Memory for what the file claims to hold.", min=1)
     ] = 2**30,
 ) -> None:
-    """Write the CSV file of a file that was compressed."""
+    """Write the table of a file that was compressed."""
     from thresher.tasks.compression.files import decompress_file
 
     with talk.stages("rows") as tell:

@@ -4,8 +4,7 @@ import logging
 from typing import NamedTuple
 
 from thresher.linalg import Array
-from thresher.tasks.compression.batch import n_rows_in
-from thresher.tasks.compression.follower import Follower, LatePacketError
+from thresher.tasks.compression.follower import EarlyPacketError, Follower, LatePacketError
 from thresher.tasks.compression.keyframe import read_keyframe
 from thresher.tasks.compression.limits import (
     MOST_BYTES,
@@ -20,9 +19,9 @@ from thresher.tasks.compression.packet import (
     Packet,
     PacketError,
     VersionError,
-    packed,
     unpacked,
 )
+from thresher.tasks.compression.sender import Request
 
 _log = logging.getLogger(__name__)
 
@@ -33,7 +32,8 @@ class Received(NamedTuple):
     Attributes
     ----------
     values : array of shape (n, N) or None
-        Decoded rows, NaN where a sensor was silent; None if the packet brought none.
+        Decoded rows, NaN where a sensor was silent; None if the packet brought none. A packet that
+        was missing brings the rows of those that waited for it, too.
     start : int
         The number of the first of these rows in their stream, or of the next one expected.
     request : bytes or None
@@ -43,6 +43,8 @@ class Received(NamedTuple):
     stream : int or None
         Whose packet it is: rows of different streams are from different edges, or from one that
         was started again. None if the packet is too damaged to tell.
+    times : array of shape (n) or None
+        The times of the rows, if the edge has sent some, as whole numbers in its unit.
     """
 
     values: Array | None
@@ -50,13 +52,15 @@ class Received(NamedTuple):
     request: bytes | None = None
     problem: str | None = None
     stream: int | None = None
+    times: Array | None = None
 
 
 class Cloud:
     """Decodes the packets of `Edge` objects; made by `SensorCodec.cloud`.
 
-    A packet that is damaged, out of order, or leads to another state than the edge's is not used,
-    and nothing comes of it but a request. The next keyframe puts things right.
+    A packet that is damaged, or leads to another state than the edge's, is not used, and nothing
+    comes of it but a request. One that comes too early waits for those before it, which are asked
+    for; an edge that does not have them any more answers with a keyframe, and starts anew.
 
     Every edge draws a number when it starts, and streams with different numbers are kept apart: two
     edges that send to one cloud are never mixed, and an edge that is started again begins another
@@ -113,7 +117,7 @@ class Cloud:
         except VersionError:
             raise
         except PacketError as error:
-            return Received(None, self.n_rows_, _request(ANY_STREAM, 0), str(error))
+            return Received(None, self.n_rows_, self._for_damage(), str(error))
         known = self.streams_.get(found.stream)
         start, sequence = (known.n_rows_, known.sequence) if known else (0, 0)
         if found.kind == Kind.REQUEST:
@@ -123,22 +127,33 @@ class Cloud:
             return self._used(found, known)
         except LatePacketError as error:
             return Received(None, start, None, str(error), found.stream)
-        except PacketError as error:
-            request = _request(found.stream, sequence)
+        except EarlyPacketError as error:
+            assert known is not None
+            request = Request.written(found.stream, sequence, known.n_missing, anew=False)
             return Received(None, start, request, str(error), found.stream)
+        except PacketError as error:
+            # A packet of a stream that is followed, and the next one: it would not help to get it
+            # again. Of a stream that is not, all that there is may be had.
+            anew = known is not None or found.kind == Kind.KEYFRAME
+            request = Request.written(found.stream, min(sequence, LAST_SEQUENCE), 0, anew=anew)
+            return Received(None, start, request, str(error), found.stream)
+
+    def _for_damage(self) -> bytes:
+        """Ask for a packet of which nothing is known: the next one, if there is but one stream."""
+        if len(self.streams_) != 1:
+            return Request.written(ANY_STREAM, 0, 1, anew=False)
+        ((stream, follower),) = self.streams_.items()
+        return Request.written(stream, min(follower.sequence, LAST_SEQUENCE), 1, anew=False)
 
     def _used(self, packet: Packet, follower: Follower | None) -> Received:
         if follower is None:
             follower = self._begun(packet)
             return Received(None, follower.n_rows_, stream=packet.stream)
-        rows = n_rows_in(packet.payload, follower.n_sensors_) if packet.kind == Kind.DATA else 0
-        self._make_room(packet_bytes(rows, follower.n_sensors_), packet.stream)
-        start = follower.n_rows_
-        values = follower.use(packet)
+        n_rows = follower.n_rows_in(packet)
+        self._make_room(packet_bytes(n_rows, follower.n_sensors_), packet.stream)
+        rows = follower.use(packet)
         self.streams_[packet.stream] = self.streams_.pop(packet.stream)  # heard last
-        return Received(
-            values, start if values is not None else follower.n_rows_, None, None, packet.stream
-        )
+        return Received(rows.values, rows.start, None, None, packet.stream, rows.times)
 
     def _begun(self, packet: Packet) -> Follower:
         """Follow a stream that is new here."""
@@ -165,9 +180,9 @@ class Cloud:
 
     def _make_room(self, needed: int, stream: int) -> None:
         """Forget streams that are silent, if memory is short."""
-        others = {s: state_bytes(f.n_sensors_) for s, f in self.streams_.items() if s != stream}
-        own = self.streams_.get(stream)
-        needed += 0 if own is None else state_bytes(own.n_sensors_)
+        sizes = {s: state_bytes(f.n_sensors_) + f.waiting_bytes for s, f in self.streams_.items()}
+        needed += sizes.get(stream, 0)
+        others = {s: size for s, size in sizes.items() if s != stream}
         check_memory(needed, self._max_bytes)
         excess = needed + sum(others.values()) - self._max_bytes
         for silent, size in others.items():
@@ -176,7 +191,3 @@ class Cloud:
             excess -= size
             row = self.streams_.pop(silent).n_rows_
             _log.warning("Stream %08x is forgotten at row %d: memory is short.", silent, row)
-
-
-def _request(stream: int, sequence: int) -> bytes:
-    return packed(Packet(Kind.REQUEST, stream, min(sequence, LAST_SEQUENCE), 0, b""))

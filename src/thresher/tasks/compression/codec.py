@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,21 +14,22 @@ from thresher.estimators.parameters import is_number, is_whole
 from thresher.estimators.reporting import write_page
 from thresher.linalg import Array
 from thresher.tasks.compression.batch import LARGEST_BATCH
+from thresher.tasks.compression.bounds import bounds_of, check_errors
 from thresher.tasks.compression.cloud import Cloud
-from thresher.tasks.compression.container import Container, read_container, written_container
+from thresher.tasks.compression.container import Container, written_container
 from thresher.tasks.compression.dictionary import MOST_ANGLE_BITS
-from thresher.tasks.compression.edge import Edge, checked_rows
+from thresher.tasks.compression.dictionary_edge import DictionaryEdge
+from thresher.tasks.compression.edge import Edge
 from thresher.tasks.compression.keyframe import MOST_SENSORS
 from thresher.tasks.compression.learners import HALF_LIVES
-from thresher.tasks.compression.limits import MOST_BYTES, check_memory, file_bytes
-from thresher.tasks.compression.packet import PacketError
+from thresher.tasks.compression.limits import MOST_BYTES
 from thresher.tasks.compression.paper import NUMBER_BYTES
 from thresher.tasks.compression.paper_edge import PaperEdge
+from thresher.tasks.compression.sender import Sender, checked_rows
+from thresher.tasks.compression.writing import read_file, smallest_values
 
-_LARGEST_FILE_BATCH = 2**21  # values: by judgement, as numbers and chances they take 75 MB
 _ROWS_PER_PACKET = 256  # by judgement; half-lives and speed were measured with it
 _ROWS_PER_SLOT = 6  # paper D, Table I
-_FINEST = 1e-9  # beyond the nine digits to which a dictionary is orthogonal (`least_slope`)
 
 
 @dataclass(frozen=True)
@@ -37,17 +37,23 @@ class SensorCodec:
     r"""Compress what N sensors report, within an error bound, for a channel that loses packets.
 
     Two objects talk through bytes alone: `edge` turns rows into packets, `cloud` turns packets into
-    rows. Values are predicted from what the cloud has, and the rest is coded; of two ways to do so
-    the one with fewer bytes is taken, batch by batch: on a lattice in the units of the data, or by
-    sparse codes with an orthogonal dictionary that the edge learns, and sends as N(N−1)/2 Givens
-    angles when that saves more bytes than it costs.
+    rows. Values are predicted from what the cloud has, and the number of steps beside the
+    prediction is coded, in the unit of each column. A file is written in several ways, among them
+    plain ones, and the smallest is kept.
 
     Parameters
     ----------
-    error : float
-        The relative root mean square error, :math:`\sqrt{\sum (\hat y - y)^2 / \sum y^2}` over
-        observed entries, that holds for the stream so far after every packet. Zero is lossless,
-        for values on a grid, such as whole numbers or tenths.
+    error : float, str, sequence or dict
+        A number is the relative root mean square error,
+        :math:`\sqrt{\sum (\hat y - y)^2 / \sum y^2}` over observed entries of all columns together,
+        that holds for the stream so far after every packet. ``"1%"`` is the same for each column by
+        itself. A sequence has a bound for each column, a dict for some, by name or number, and
+        ``"*"`` for the rest: a number is then a root mean square error in the column's unit,
+        ``"1%"`` relative to the column's own size. Zero is lossless, for values on a grid, such as
+        whole numbers or tenths.
+    max_error : float, str, sequence or dict, optional
+        The largest error that any value may have, in the column's unit, or as ``"1%"`` of the
+        column's root mean square (in a stream: so far).
     n_nonzero : int, optional
         Code by the dictionary only, with at most so many codes in a row. ``error`` is then the
         fineness of the codes, and the error above which a dictionary is sent. As without it, what
@@ -71,6 +77,8 @@ class SensorCodec:
         ``paper`` those of a time slot, after which the dictionary learns: 6, as in its table I.
     angle_bits : int
         Angles are sent in units of 2π/2^bits.
+    buffer_size : int
+        Bytes of packets that an edge keeps, to send them again when they were lost.
 
     Examples
     --------
@@ -86,7 +94,7 @@ class SensorCodec:
     True
     """
 
-    error: float = 0.02
+    error: Any = 0.02
     n_nonzero: int | None = None
     forgetting: Any = "auto"
     batch_size: int | None = None
@@ -94,12 +102,16 @@ class SensorCodec:
     mode: str = "auto"
     as_printed: bool = False
     number_bytes: int = 8
+    max_error: Any = None
+    buffer_size: int = 1_000_000
 
     def __post_init__(self) -> None:
-        if not is_number(self.error) or not (self.error == 0 or _FINEST <= float(self.error) < 1):
+        check_errors(self.error, self.max_error)
+        if not is_whole(self.buffer_size, 0):
+            raise ValueError(f"buffer_size={self.buffer_size!r} must be a number of bytes, or 0.")
+        if self.n_nonzero is not None and not (is_number(self.error) and self.max_error is None):
             raise ValueError(
-                f"error={self.error!r} must be a share of the size of the data, such as 0.02 for "
-                f"2 %, and {_FINEST:g} at least; or 0 for no loss at all."
+                "n_nonzero goes with one error for all columns, and without max_error."
             )
         for name, most in (("n_nonzero", 2**31), ("batch_size", LARGEST_BATCH)):
             value = getattr(self, name)
@@ -157,7 +169,8 @@ class SensorCodec:
         reference: float | None = None,
         expected_rows: int | None = None,
         start: Any = None,
-    ) -> Edge:
+        names: Sequence[str] | None = None,
+    ) -> Sender:
         """The side of the sensors.
 
         Parameters
@@ -167,9 +180,11 @@ class SensorCodec:
         reference : float, optional
             The root mean square to which ``error`` refers; by default that of the stream so far.
         expected_rows : int, optional
-            How long the stream will be, if that is known: dictionaries pay earlier.
+            Of ``n_nonzero``: how long the stream will be, if that is known.
         start : array of shape (N, N), optional
             Of ``mode="paper"``: D₀, the edge's first dictionary; by default a random one.
+        names : sequence of str, optional
+            Of the columns, for errors that are asked by name.
         """
         if not is_whole(n_sensors) or n_sensors > MOST_SENSORS:
             raise ValueError(
@@ -184,7 +199,11 @@ class SensorCodec:
             return PaperEdge(self, int(n_sensors), _checked_start(start, n_sensors))
         if start is not None:
             raise ValueError("start is for mode='paper'; other streams start without a dictionary.")
-        return Edge(self, int(n_sensors), reference, expected_rows)
+        if self.n_nonzero is not None:
+            return DictionaryEdge(self, int(n_sensors), reference, expected_rows)
+        bounds = bounds_of(self.error, self.max_error, int(n_sensors), names)
+        size = None if reference is None else np.full(int(n_sensors), float(reference))
+        return Edge(self, int(n_sensors), bounds, None if size is None else (size, size))
 
     def cloud(self, *, max_bytes: int = MOST_BYTES) -> Cloud:
         """The side that wants the rows.
@@ -202,7 +221,8 @@ class SensorCodec:
         *,
         about: dict[str, Any] | None = None,
         progress: Callable[[int, int], None] | None = None,
-    ) -> tuple[bytes, Edge]:
+        names: Sequence[str] | None = None,
+    ) -> tuple[bytes, Sender]:
         """All rows as the bytes of a file, and the edge, which knows what was sent.
 
         Parameters
@@ -213,28 +233,16 @@ class SensorCodec:
             Kept with the data, as JSON.
         progress : function of (rows done, rows in all), optional
             Told after every batch.
+        names : sequence of str, optional
+            Of the columns, for errors that are asked by name.
         """
         Y = np.asarray(unmasked(Y))
         if Y.ndim != 2 or Y.shape[1] < 1:
             raise ValueError(f"Y must have shape (rows, sensors); got {Y.shape}.")
         Y = checked_rows(Y, Y.shape[1])
-        # The same rows give the same file, so the stream is named by what is in it.
-        name = zlib.crc32(Y.tobytes()) or 1
-        whole = self
-        if self.mode == "paper":
-            edge: Edge = PaperEdge(self, Y.shape[1], None, name)
-        else:
-            if not self.batch_size:
-                whole = replace(self, batch_size=_file_batch(Y.shape[1]))
-            known = np.isfinite(Y).any()
-            size = float(np.sqrt(np.nanmean(np.square(Y, dtype=np.float64)))) if known else 0.0
-            edge = Edge(whole, Y.shape[1], size or None, len(Y), name)
-        packets: list[bytes] = []
-        for start in range(0, len(Y), whole.rows_per_packet):
-            packets += edge.send(Y[start : start + whole.rows_per_packet])
-            if progress is not None:
-                progress(edge.n_rows_, len(Y))
-        return written_container(Container(packets, len(Y), Y.shape[1], about or {})), edge
+        values, edge = smallest_values(self, Y, names, progress or _silent)
+        n, N = Y.shape
+        return written_container(Container(n, N, about or {}, values, [])), edge
 
     @staticmethod
     def decompress(
@@ -259,29 +267,8 @@ class SensorCodec:
         PacketError
             If the bytes are not such a file, or not a whole one, or take more memory.
         """
-        file = read_container(data, max_bytes)
-        check_memory(file_bytes(file.n_rows, file.n_sensors), max_bytes)
-        values = np.empty((file.n_rows, file.n_sensors))
-        cloud = Cloud(max_bytes - values.nbytes)
-        for packet in file.packets:
-            received = cloud.receive(packet)
-            rows, start = received.values, received.start
-            problem = received.problem
-            if len(cloud.streams_) > 1 or cloud.gaps_:
-                problem = "Its packets do not belong together."
-            if problem is not None:
-                raise PacketError(f"The file is damaged after row {start}: {problem}")
-            if rows is not None:
-                if rows.shape[1] != file.n_sensors or start + len(rows) > file.n_rows:
-                    raise PacketError("The file has other rows than its head tells; get it again.")
-                values[start : start + len(rows)] = rows
-                if progress is not None:
-                    progress(cloud.n_rows_, file.n_rows)
-        if cloud.n_rows_ != file.n_rows:
-            raise PacketError(
-                f"The file has {cloud.n_rows_} of its {file.n_rows} rows; get it again."
-            )
-        return values, file.about
+        file = read_file(data, max_bytes, progress or _silent)
+        return file.values, file.about
 
     def report(self, path: str | Path, Y: Any, names: Sequence[str] | None = None) -> Path:
         """Compress values, and write a page about their size and the error of each sensor.
@@ -300,6 +287,10 @@ class SensorCodec:
         return write_page(self, codec_page(self, Y, names), path, "compress(Y)")
 
 
+def _silent(done: int, total: int) -> None:
+    """Tell nobody."""
+
+
 def _checked_start(start: Any, N: int) -> Array | None:
     if start is None:
         return None
@@ -307,8 +298,3 @@ def _checked_start(start: Any, N: int) -> Array | None:
     if D.shape != (N, N) or not np.isfinite(D).all() or np.linalg.matrix_rank(D) < N:
         raise ValueError(f"start must be an orthogonal matrix of shape ({N}, {N}).")
     return D
-
-
-def _file_batch(n_sensors: int) -> int:
-    """As many rows as memory allows: one slope for all is best, and heads are few."""
-    return max(_ROWS_PER_PACKET, min(LARGEST_BATCH, _LARGEST_FILE_BATCH // n_sensors))

@@ -28,16 +28,17 @@ def codec_page(codec: SensorCodec, Y: Any, names: Sequence[str] | None) -> Repor
     names : sequence of str, optional
         Of the sensors.
     """
-    (data, _), seconds = timed(lambda: codec.compress(Y))
+    (data, _), seconds = timed(lambda: codec.compress(Y, names=names))
     (decoded, _), back = timed(lambda: codec.decompress(data))
     values = np.asarray(Y, dtype=np.float64)
     errors = Errors.of(decoded, values)
     n, N = values.shape
+    asked = f"{codec.error:.3%}" if isinstance(codec.error, int | float) else f"{codec.error}"
     labels = [f"sensor {j}" for j in range(N)] if names is None else [str(name) for name in names]
     report = Report(
         f"{N:,} sensors in {len(data):,} bytes",
         f"{n:,} rows were compressed and decoded again to measure their error: "
-        f"{errors.relative:.3%} of the size of all values, where {codec.error:.3%} was asked.",
+        f"{errors.relative:.3%} of the size of all values, where {asked} was asked.",
         f"Thresher {__version__} · compression",
     )
     report.facts(

@@ -3,8 +3,9 @@
 Only measurements may come back with an error. A column is a label if any of its cells is not a
 number; if a number has zeros in front, or more digits than a double; if its name says so (a time, a
 date, an id); if it is the first one and its numbers only rise, or only fall: times and row numbers
-do; or if all its numbers are alike, which costs little. To keep a measurement as text costs
-bytes, to round an id destroys it: in doubt, text.
+do; or if it has a few different whole numbers only, such as states, or all alike, which cost
+little. To keep a measurement as text costs bytes, to round an id destroys it: in doubt, text. What
+an error names is a measurement, if it is numbers.
 """
 
 import re
@@ -25,8 +26,14 @@ _NAMES |= {"utc", "year", "month", "day", "hour", "minute", "second", "hora", "s
 _NAMES |= {"station", "sensor", "device", "node", "site", "zip", "postcode", "plz"}
 
 
-def label_columns(records: Records, numeric: list[bool]) -> list[bool]:
-    """Which columns are labels."""
+_FEW = 8  # different whole numbers at most that are states, not sizes; by judgement
+_OFTEN = 4  # rows at least for each of them
+
+
+def label_columns(
+    records: Records, numeric: list[bool], asked: set[str] | None = None
+) -> list[bool]:
+    """Which columns are labels; not those of numbers that are asked for."""
     columns = list(zip(*records.rows, strict=True))
     labels = [
         not number or _is_spelled(column) or _is_named(name, column, first=j == 0)
@@ -36,11 +43,23 @@ def label_columns(records: Records, numeric: list[bool]) -> list[bool]:
     ]
     if not labels[0] and len(columns) > 1:
         labels[0] = _only_rises_or_falls(columns[0], records.dialect.decimal)
-    kept = [
-        label or len({cell for cell in column if not is_missing(cell)}) < 2
-        for label, column in zip(labels, columns, strict=True)
+    wanted = [
+        number and name in (asked or ())
+        for name, number in zip(records.header, numeric, strict=True)
     ]
-    return labels if all(kept) else kept  # something has to be measured
+    return [
+        not want and (label or _has_few_states(column))
+        for label, column, want in zip(labels, columns, wanted, strict=True)
+    ]
+
+
+def _has_few_states(column: tuple[str, ...]) -> bool:
+    """Whether all numbers are alike, or a few whole ones that come again and again."""
+    states = {cell for cell in column if not is_missing(cell)}
+    if len(states) < 2:
+        return True
+    enough = len(states) <= _FEW and _OFTEN * len(states) <= len(column)
+    return enough and all(cell.strip().lstrip("+-").isdigit() for cell in states)
 
 
 def value_of(cell: str, decimal: str) -> float:

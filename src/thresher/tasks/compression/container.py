@@ -1,111 +1,115 @@
-"""Files of packets: ``.thr``.
+"""Files: ``.thr``.
 
-    magic 4 | length 4 | JSON, deflated | its CRC-32 4 | (length 4 | packet)… | 0 4
+    magic 4 | head | values | columns that are kept letter by letter, one after the other |
+    zeros, if the rest is too short for what it stands for | CRC-32 of all 4
 
-Packets have their own checksums; the lengths between them are checked by what they lead to. The
-JSON has the number of rows and of sensors, and what the writer keeps about them.
+Parts have their lengths in front. The head is JSON: the number of rows, of sensors and of other
+columns, and what the writer keeps about them.
 """
 
+from __future__ import annotations
+
 import json
-import struct
 import zlib
 from typing import Any, NamedTuple
 
 from thresher.tasks.compression.keyframe import MOST_SENSORS
-from thresher.tasks.compression.limits import check_claim, check_memory
+from thresher.tasks.compression.limits import check_claim, check_memory, least_bytes
+from thresher.tasks.compression.lossless.parts import Reader, number, part
+from thresher.tasks.compression.old_container import parsed_json
 from thresher.tasks.compression.packet import PacketError
 
-_MAGIC = b"THR\x02"
-_NUMBER = struct.Struct("<I")
-_OBJECT = 100  # bytes that a small object of Python takes, and a little more
+MAGIC = b"THR\x03"
+_KEYS = {"rows", "sensors", "columns", "about"}
+_MOST_COLUMNS = 2**16  # by judgement
+_USUAL = (
+    b'null,5,4,3],"blank":[1],"delimiter":";"\t","newline":"\\r\\n","decimal":",","bom":true,'
+    b'"ended":false,"missing":["","null","nan"],"metadata":{"pandas":"parquet":{"names":["types":['
+    b'"timestamp[ns, tz=UTC]","string","int64","float","double","temperature","humidity",'
+    b'"pressure","time","s1","s0"],"kinds":["kept","kept",2,1,0,0,0]}}}{"rows":8760,"sensors":1,'
+    b'"columns":1,"about":{"table":{"names":["time","'
+)
+"""Part of the format: what heads are like, so that the usual words take next to nothing."""
 
 
 class Container(NamedTuple):
-    """What is in a file."""
+    """What is in a file; ``values`` are those of sensors, ``columns`` the others."""
 
-    packets: list[bytes]
     n_rows: int
     n_sensors: int
     about: dict[str, Any]
+    values: bytes
+    columns: list[bytes]
 
 
 def written_container(file: Container) -> bytes:
     """The bytes of a file."""
-    document = {"rows": file.n_rows, "sensors": file.n_sensors, "about": file.about}
-    text = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
-    head = zlib.compress(text.encode(), 9)
-    parts = [_MAGIC, _NUMBER.pack(len(head)), head, _NUMBER.pack(zlib.crc32(head))]
-    for packet in file.packets:
-        parts += [_NUMBER.pack(len(packet)), packet]
-    return b"".join([*parts, _NUMBER.pack(0)])
+    document = {"rows": file.n_rows, "sensors": file.n_sensors, "columns": len(file.columns)}
+    text = json.dumps(
+        document | {"about": file.about}, separators=(",", ":"), ensure_ascii=False
+    ).encode()
+    data = MAGIC + number(len(text)) + part(packed_head(text)) + part(file.values)
+    data += b"".join(map(part, file.columns))
+    missing = _least(file.n_rows, file.n_sensors, len(file.columns)) - len(data)
+    data += part(bytes(max(missing, 0)))
+    return data + zlib.crc32(data).to_bytes(4, "little")
 
 
 def read_container(data: bytes, max_bytes: int) -> Container:
     """What is in the bytes of a file; `PacketError` if they are not one, or claim too much."""
-    if data[:3] != _MAGIC[:3]:
+    if data[:3] != MAGIC[:3]:
         raise PacketError("This is not a file of `thresher compress`.")
-    if data[:4] != _MAGIC:
+    if data[:4] != MAGIC:
         raise PacketError(
             f"The file has version {data[3] if len(data) > 3 else '?'} of the format, this library "
-            f"reads version {_MAGIC[3]}: use the release of thresher that wrote it."
+            f"reads versions 2 and {MAGIC[3]}: use the release of thresher that wrote it."
         )
-    head, at = _part(data, 4)
-    checksum, at = _number(data, at)
-    if checksum != zlib.crc32(head):
-        raise PacketError("The head of the file is damaged; get it again.")
-    packets = []
-    while True:
-        packet, at = _part(data, at)
-        if not packet:
-            break
-        packets.append(packet)
-    if at != len(data):
-        raise PacketError(f"The file is damaged: {len(data) - at} bytes follow its end.")
-    return _checked(_document(head, max_bytes), packets)
+    if len(data) < 12 or zlib.crc32(data[:-4]) != int.from_bytes(data[-4:], "little"):
+        raise PacketError("The file is damaged, or cut short; get it again.")
+    parts = Reader(data[4:-4])
+    size = parts.number()
+    check_memory(6 * size, max_bytes)
+    document = parsed_json(_unpacked_head(parts.part(), size), max_bytes)
+    n_rows, n_sensors, n_columns, about = _checked(document)
+    check_claim(n_rows * (n_sensors + n_columns), n_sensors + n_columns, len(data))
+    values, columns = parts.part(), [parts.part() for _ in range(n_columns)]
+    if parts.part().strip(b"\0"):
+        raise PacketError("The file has bytes that belong to nothing; get it again.")
+    parts.end()
+    return Container(n_rows, n_sensors, about, values, columns)
 
 
-def _document(head: bytes, max_bytes: int) -> Any:
-    """The JSON of a file, if memory allows."""
-    inflate = zlib.decompressobj()
+def packed_head(text: bytes) -> bytes:
+    """A head as it stands in a file."""
+    deflate = zlib.compressobj(9, zlib.DEFLATED, -15, 9, zdict=_USUAL)
+    return deflate.compress(text) + deflate.flush()
+
+
+def _unpacked_head(data: bytes, size: int) -> bytes:
+    inflate = zlib.decompressobj(-15, zdict=_USUAL)
     try:
-        text = inflate.decompress(head, max(max_bytes // 6, 1))
+        text = inflate.decompress(data, size + 1)
     except zlib.error:
-        raise PacketError("The head of the file does not inflate; get it again.") from None
-    if inflate.unconsumed_tail:
-        raise PacketError(
-            f"The head of the file inflates to over {len(text):,} bytes. If you trust the sender, "
-            f"allow more memory than max_bytes={max_bytes}."
-        )
-    if not inflate.eof or inflate.unused_data:
+        text = b""
+    if len(text) != size or inflate.unused_data:
         raise PacketError("The head of the file does not inflate; get it again.")
-    # Strings take up to four bytes a letter, beside the text; small objects many times their text.
-    check_memory(6 * len(text) + _OBJECT * sum(map(text.count, (b",", b"[", b"{"))), max_bytes)
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        raise PacketError("The head of the file is not the JSON that it should be.") from None
+    return text
 
 
-def _checked(document: Any, packets: list[bytes]) -> Container:
-    if not isinstance(document, dict) or set(document) != {"rows", "sensors", "about"}:
+def _least(n_rows: int, n_sensors: int, n_columns: int) -> int:
+    return least_bytes(n_rows * (n_sensors + n_columns), n_sensors + n_columns)
+
+
+def _checked(document: Any) -> tuple[int, int, int, dict[str, Any]]:
+    if not isinstance(document, dict) or set(document) != _KEYS:
         raise PacketError("The head of the file does not tell its rows, its sensors, and the rest.")
-    n_rows, n_sensors, about = (document[key] for key in ("rows", "sensors", "about"))
-    if not (type(n_rows) is int and type(n_sensors) is int and isinstance(about, dict)):
+    numbers = [document[key] for key in ("rows", "sensors", "columns")]
+    about = document["about"]
+    if any(type(n) is not int for n in numbers) or not isinstance(about, dict):
         raise PacketError("The head of the file does not tell its rows and sensors as numbers.")
-    if n_rows < 0 or not 1 <= n_sensors <= MOST_SENSORS:
-        raise PacketError(f"The file cannot have {n_rows} rows of {n_sensors} sensors.")
-    check_claim(n_rows * n_sensors, n_sensors, sum(map(len, packets)))
-    return Container(packets, n_rows, n_sensors, about)
-
-
-def _number(data: bytes, at: int) -> tuple[int, int]:
-    if at + 4 > len(data):
-        raise PacketError("The file is cut short; get it again.")
-    return _NUMBER.unpack_from(data, at)[0], at + 4
-
-
-def _part(data: bytes, at: int) -> tuple[bytes, int]:
-    length, at = _number(data, at)
-    if at + length > len(data):
-        raise PacketError("The file is cut short; get it again.")
-    return data[at : at + length], at + length
+    n_rows, n_sensors, n_columns = numbers
+    if n_rows < 0 or not 0 <= n_sensors <= MOST_SENSORS or not 0 <= n_columns <= _MOST_COLUMNS:
+        raise PacketError(
+            f"The file cannot have {n_rows} rows of {n_sensors} sensors and {n_columns} columns."
+        )
+    return n_rows, n_sensors, n_columns, about

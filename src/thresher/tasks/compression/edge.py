@@ -2,243 +2,192 @@
 
 from __future__ import annotations
 
-import secrets
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from thresher.estimators.inputs import unmasked
-from thresher.linalg import Array
-from thresher.tasks.compression.batch import written
-from thresher.tasks.compression.chooser import Budget, Choice, Chooser, Rows
-from thresher.tasks.compression.dictionary import Rotation, rotate_dictionary, rotation_towards
+from thresher.tasks.compression.arrays import Numbers
+from thresher.tasks.compression.bounds import Bounds
 from thresher.tasks.compression.grid import GRIDS
-from thresher.tasks.compression.keyframe import Keyframe, keyframe_digest
-from thresher.tasks.compression.packet import (
-    ANY_STREAM,
-    Kind,
-    Packet,
-    PacketError,
-    packed,
-    unpacked,
-)
-from thresher.tasks.compression.state import CodecState
+from thresher.tasks.compression.keyframe import Keyframe
+from thresher.tasks.compression.packet import Kind
+from thresher.tasks.compression.row_batch import Batch, StreamState
+from thresher.tasks.compression.sender import Sender, checked_rows, checked_times
+from thresher.tasks.compression.spending import Budget, Choice, Spender
 
 if TYPE_CHECKING:
     from thresher.tasks.compression.codec import SensorCodec
 
 # Bounds of doubles, with a margin by judgement: 2⁻⁵² of a number is its rounding.
-_LARGEST = 1e15
 _FINEST = 2.0**-30  # of the values, without a grid
 _FAR = 2.0**45
-_NOTHING = 1e-16  # of the largest value: too little to learn from
-_SMALLEST = 1e-30  # the smallest data that all models promise to work with (docs/guide/choices.md)
 
 
-class Edge:
+class Edge(Sender):
     """Codes what sensors report into packets for a `Cloud`; made by `SensorCodec.edge`.
-
-    An edge draws a number when it starts, which names its stream in every packet. One that was
-    pickled or copied goes on as a stream of its own, since nobody knows what the other one has sent
-    since: it keeps what it has learned and counts its rows on, and begins with a keyframe.
 
     Attributes
     ----------
     stream_ : int
         The number of the stream.
     n_bytes_ : dict
-        Bytes sent so far, by kind of packet.
+        Bytes sent so far, by kind of packet; those that were sent again apart.
     n_packets_ : dict
-        Packets sent so far: keyframes, batches by lattice and by dictionary, dictionaries.
+        Packets sent so far: keyframes, and batches of rows.
     n_rows_ : int
         Rows sent so far.
     relative_error_ : float
         Root of the squared error so far over the squares so far, of observed entries.
+    column_errors_ : array of shape (N)
+        Root mean square error of each column so far, in its own unit.
     """
 
     def __init__(
         self,
         codec: SensorCodec,
         n_sensors: int,
-        reference: float | None,
-        expected_rows: int | None,
+        bounds: Bounds,
+        sizes: tuple[Numbers, Numbers] | None = None,
         stream: int | None = None,
     ) -> None:
-        self.stream_ = _drawn() if stream is None else stream
+        super().__init__(codec.buffer_size, stream)
         self._codec = codec
-        self._reference = reference
-        self._expected_rows = expected_rows
         self._N = n_sensors
-        self._state: Any = None  # a CodecState, or that of the paper's scheme
-        self._sequence = 0
-        self._is_copy = False
-        self._chooser = Chooser(codec, n_sensors)
-        self._squares = self._error = 0.0
-        self._n_values = 0
-        self._last = np.full(n_sensors, np.nan)
-        self.n_rows_ = 0
-        self.n_bytes_ = {kind.name.lower(): 0 for kind in Kind if kind != Kind.REQUEST}
-        self.n_packets_ = {"keyframe": 0, "lattice": 0, "transform": 0, "dictionary": 0}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.stream_, self._sequence, self._is_copy = _drawn(), 0, True
+        self._bounds = bounds
+        # Root mean squares of the columns, of their groups and their own, if known beforehand.
+        self._sizes = sizes
+        self._spender = Spender(bounds)
+        self._state: StreamState | None = None
+        self._grids: Numbers = np.full(n_sensors, -1)
+        self._counts, self._squares, self._errors = (np.zeros(n_sensors) for _ in range(3))
+        self.n_packets_ = {"keyframe": 0, "rows": 0, "dictionary": 0}
 
     @property
     def relative_error_(self) -> float:
         """Root of the squared error so far over the squares so far."""
-        return float(np.sqrt(self._error / self._squares)) if self._squares else 0.0
+        squares = self._squares.sum()
+        return float(np.sqrt(self._errors.sum() / squares)) if squares else 0.0
 
-    # ------------------------------------------------------------------- sending
+    @property
+    def column_errors_(self) -> Numbers:
+        """Root mean square error of each column so far."""
+        return np.sqrt(self._errors / np.maximum(self._counts, 1))
 
-    def send(self, Y: Any) -> list[bytes]:
+    def send(self, Y: Any, times: Any = None) -> list[bytes]:
         """Code rows; the packets have to reach the cloud in this order.
 
         Parameters
         ----------
         Y : array-like of shape (n, N)
             What the sensors report, a time in each row; NaN where one is silent.
+        times : array-like of shape (n), optional
+            A whole number for each row, such as seconds, or a date of NumPy. Regular ones take a
+            byte in each packet, and come back as whole numbers (`Received.times`).
         """
         Y = checked_rows(Y, self._N)
+        T = checked_times(times, len(Y))
+        return [self._framed(kind, payload) for kind, payload in self.coded(Y, T)]
+
+    def coded(self, Y: Numbers, times: Numbers | None = None) -> Iterator[tuple[Kind, bytes]]:
+        """What the packets of checked rows bring, without their frame, one after the other."""
         size = self._codec.rows_per_packet
-        batches = [Rows.of(Y[start : start + size]) for start in range(0, len(Y), size)]
-        if self._codec.error == 0 and any(rows.n_values and not rows.grid for rows in batches):
+        starts, grids, batches = range(0, len(Y), size), self._grids, list[Batch]()
+        for start in starts:
+            batches.append(Batch.of(Y[start : start + size], grids))
+            grids = _met(grids, batches[-1])
+        self._check_exact(batches)
+        self._grids = grids
+        for start, batch in zip(starts, batches, strict=True):
+            yield from self._payloads(
+                batch, None if times is None else times[start : start + len(batch.Y)]
+            )
+
+    def _payloads(self, batch: Batch, times: Numbers | None = None) -> Iterator[tuple[Kind, bytes]]:
+        """What the packets of a batch bring."""
+        known = batch.Y[batch.present]
+        if self._is_copy:
+            self._is_copy = False
+            if self._state is not None:
+                yield self._keyframe(self._state.level)
+        if self._state is None or self._is_far(batch):
+            yield self._keyframe(np.array([np.median(known) if known.size else 0.0]))
+        while len(batch.Y):
+            assert self._state is not None
+            choice = self._spender.choose(self._state, batch, self._budget(batch))
+            n = len(choice.batch.Y)
+            yield Kind.DATA, self._coded(choice, None if times is None else times[:n])
+            batch = batch.part(slice(n, None))
+            times = None if times is None else times[n:]
+
+    def _framed(self, kind: Kind, payload: bytes) -> bytes:
+        if kind == Kind.KEYFRAME:
+            return self._keyframe_packet(payload)
+        assert self._state is not None
+        return self._packet(kind, payload, self._state.digest(self.n_rows_, self._sequence))
+
+    def _check_exact(self, batches: list[Batch]) -> None:
+        exact = self._bounds.exact[self._bounds.groups]
+        if any((exact & (batch.grids == 0)).any() for batch in batches):
             raise ValueError(
                 "error=0 is for values on a grid, such as whole numbers or tenths; these have more "
                 "digits. Set an error above zero."
             )
-        return [packet for rows in batches for packet in self._batch(rows)]
 
-    def handle(self, request: bytes) -> list[bytes]:
-        """Answer a request of the cloud: all that it needs to follow again.
-
-        A keyframe with the last values, in which models start anew, and the dictionary. Requests
-        for other streams are not answered.
-        """
-        found = unpacked(request)
-        if found.kind != Kind.REQUEST:
-            raise PacketError("This is not a request of a cloud; hand its answer on unchanged.")
-        return self._restart_packets() if found.stream in (ANY_STREAM, self.stream_) else []
-
-    def _restart_packets(self) -> list[bytes]:
-        """All that a cloud needs to follow from here."""
-        self._is_copy = False
-        if self._state is None:
-            return []
-        D = self._state.D.copy()
-        packets = [self._keyframe(self._state.level)]
-        if not np.array_equal(D, np.eye(self._N)):
-            packets.append(self._dictionary(rotation_towards(D, np.eye(self._N), 9)))
-        return packets
-
-    def _batch(self, rows: Rows) -> list[bytes]:
-        """The packets of a batch; the first begins with a keyframe."""
-        packets = self._restart_packets() if self._is_copy else []
-        known = rows.Y[rows.present]
-        if self._state is None or self._is_far(known, rows.grid):
-            packets.append(self._keyframe(np.array([np.median(known) if known.size else 0.0])))
-        whole = np.vstack([self._last, np.where(rows.present, rows.Y, np.nan)])
-        innovations = np.diff(whole, axis=0)
-        largest = np.abs(whole).max(initial=0.0, where=~np.isnan(whole))
-        innovations[np.abs(innovations) < _NOTHING * largest] = 0
-        self._chooser.learn(innovations)
-        self._last = whole[-1]
-        while len(rows.Y):
-            choice = self._chooser.choose(
-                self._known(), rows, self._budget(rows), self._batches_left(len(rows.Y))
-            )
-            packets += self._coded(choice)
-            rows = rows.part(slice(len(choice.rows.Y), None))
-        return packets
-
-    def _is_far(self, known: Array, grid: int) -> bool:
+    def _is_far(self, batch: Batch) -> bool:
         """Whether the last values are so large beside these that doubles lose what is between."""
-        if not known.size:
-            return False
-        finest = GRIDS[grid].spacing or _FINEST * np.abs(known).max()
-        return bool(np.abs(self._known().level).max() > _FAR * finest)
+        assert self._state is not None
+        largest = np.abs(batch.Y).max(axis=0, initial=0.0)
+        spacings = np.array([GRIDS[g].spacing for g in batch.grids])
+        finest = np.where(spacings > 0, spacings, _FINEST * largest)
+        some = largest > 0
+        return bool((np.abs(self._state.level) > _FAR * finest)[some].any())
 
-    def _budget(self, rows: Rows) -> Budget:
+    def _budget(self, batch: Batch) -> Budget:
         """What error the stream may have after some rows, and has before."""
-        squares = self._squares + rows.squares
-        if self._reference is not None:
-            squares = (self._n_values + rows.n_values) * self._reference**2
-        return Budget(float(self._codec.error**2 * squares), self._error)
+        counts = self._counts + batch.counts
+        squares = own = self._squares + batch.squares
+        if self._sizes is not None:
+            squares, own = (counts * size**2 for size in self._sizes)
+        return Budget(
+            self._bounds.summed(self._errors),
+            self._bounds.allowed(counts, squares),
+            self._bounds.largest(counts, own),
+        )
 
-    def _batches_left(self, n_rows: int) -> float:
-        """How many more batches of this size are known to follow."""
-        if self._expected_rows is None:
-            return 0.0
-        return max(0.0, (self._expected_rows - self.n_rows_) / n_rows - 1)
-
-    # ------------------------------------------------------------------- packets
-
-    def _known(self) -> CodecState:
-        state: CodecState = self._state
-        assert state is not None
-        return state
-
-    def _packet(self, kind: Kind, payload: bytes) -> bytes:
-        if kind == Kind.KEYFRAME:
-            digest = keyframe_digest(payload, self._sequence)
-        else:
-            digest = self._state.digest(self.n_rows_, self._sequence)
-        data = packed(Packet(kind, self.stream_, self._sequence, digest, payload))
-        self._sequence += 1
-        self.n_bytes_[kind.name.lower()] += len(data)
-        return data
-
-    def _coded(self, choice: Choice) -> list[bytes]:
-        """The packets of a choice."""
-        if not np.isfinite(choice.coded.error):
+    def _coded(self, choice: Choice, times: Numbers | None) -> bytes:
+        """The payload of a choice."""
+        assert self._state is not None
+        if not np.isfinite(choice.coded.errors).all():
             raise ValueError(
                 "Some values are too large beside the others to be coded in one stream; put NaN "
                 "where a sensor failed, or start a new edge."
             )
-        packets = [] if choice.rotation is None else [self._dictionary(choice.rotation)]
-        payload = written(choice.coded, choice.rows.present)
-        self._state = choice.coded.state
-        self._n_values += choice.rows.n_values
-        self._squares += choice.rows.squares
-        self._error += choice.coded.error
-        self.n_rows_ += len(choice.rows.Y)
-        self.n_packets_[choice.coded.quantiser.mode.name.lower()] += 1
-        return [*packets, self._packet(Kind.DATA, payload)]
+        payload = choice.coded.payload(self._state, times)
+        self._state = choice.coded.after(times)
+        self._counts += choice.batch.counts
+        self._squares += choice.batch.squares
+        self._errors += choice.coded.errors
+        self.n_rows_ += len(choice.batch.Y)
+        self.n_packets_["rows"] += 1
+        return payload
 
-    def _keyframe(self, level: Array) -> bytes:
+    def _keyframe(self, level: Numbers, *, gives_up: bool = False) -> tuple[Kind, bytes]:
         """Start anew from given values, one for all sensors or one each."""
-        keyframe = Keyframe(self._N, self.n_rows_, level.astype(np.float32))
-        self._state = keyframe.state()
-        self.n_packets_["keyframe"] += 1
-        return self._packet(Kind.KEYFRAME, keyframe.written())
+        keyframe = Keyframe(self._N, self.n_rows_, level.astype(np.float32), True, gives_up)
+        state = keyframe.state()
+        assert isinstance(state, StreamState)
+        self._state = state
+        return Kind.KEYFRAME, keyframe.written()
 
-    def _dictionary(self, rotation: Rotation) -> bytes:
-        rotate_dictionary(self._known(), rotation)
-        self.n_packets_["dictionary"] += 1
-        return self._packet(Kind.DICTIONARY, rotation.written())
-
-
-def _drawn() -> int:
-    """The number of a stream; any but that of no stream."""
-    return secrets.randbelow(2**32 - 1) + 1
+    def _restart_packets(self) -> list[bytes]:
+        self._is_copy = False
+        if self._state is None:
+            return []
+        return [self._framed(*self._keyframe(self._state.level, gives_up=True))]
 
 
-def checked_rows(Y: Any, n_sensors: int) -> Array:
-    """Rows of numbers, or a sentence that says what they should be."""
-    Y = np.asarray(unmasked(Y))
-    if Y.dtype.kind not in "fiub":
-        raise TypeError("Sensor values must be numbers; put NaN where a sensor is silent.")
-    if Y.dtype != np.float32:
-        Y = Y.astype(np.float64)
-    if Y.ndim != 2 or Y.shape[1] != n_sensors:
-        raise ValueError(
-            f"This edge has {n_sensors} sensors: pass an array of shape (rows, {n_sensors}), not "
-            f"{Y.shape}."
-        )
-    if np.isinf(Y).any():
-        raise ValueError("Some values are infinite; put NaN where a sensor failed.")
-    if (np.abs(Y) > _LARGEST).any():
-        raise ValueError(f"Some values are beyond {_LARGEST:g}; put NaN where a sensor failed.")
-    if 0 < np.abs(Y).max(initial=0.0, where=~np.isnan(Y)) < _SMALLEST:
-        raise ValueError(f"All values are below {_SMALLEST:g}; give them in a smaller unit.")
-    return Y
+def _met(grids: Numbers, batch: Batch) -> Numbers:
+    """The grids of columns after a batch; one without a grid does not change what is known."""
+    some = batch.present.any(axis=0)
+    return np.where(some & (batch.grids > 0), batch.grids, grids)

@@ -36,6 +36,10 @@ GRIDS = [
 """By the number that names them in packets, finest first."""
 
 
+WHOLE = GRIDS.index(Grid(1.0, 1.0))
+"""The grid of whole numbers."""
+
+
 def grid_of(values: Array) -> int:
     """The coarsest grid that all values lie on, to their own precision; 0 if there is none."""
     if values.size == 0:
@@ -43,12 +47,21 @@ def grid_of(values: Array) -> int:
     precision = 4 * float(np.finfo(values.dtype).eps)
     largest = float(np.abs(values).max())
     if largest == 0:
-        return GRIDS.index(Grid(1.0, 1.0))
+        return WHOLE
     for index in range(len(GRIDS) - 1, 0, -1):
         grid = GRIDS[index]
         if precision * largest > 0.01 * grid.spacing:
             break  # any value would do
         exact = np.rint(values / grid.spacing) * grid.numerator / grid.denominator
         if (np.abs(values - exact) <= precision * np.abs(values)).all():
+            return index
+    return 0
+
+
+def finest_common(a: int, b: int) -> int:
+    """The coarsest grid that has the points of two grids; 0 if there is none."""
+    for index in range(min(a, b), 0, -1):
+        ratios = [GRIDS[other].spacing / GRIDS[index].spacing for other in (a, b)]
+        if all(abs(ratio - round(ratio)) < 1e-9 * ratio for ratio in ratios):
             return index
     return 0

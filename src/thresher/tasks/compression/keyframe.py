@@ -1,6 +1,8 @@
 """Keyframes: where a stream starts, or starts anew: N, the row, and values to start from.
 
-Streams of the paper's scheme predict nothing, and have no values to start from.
+Streams of the paper's scheme predict nothing, and have no values to start from. Two bits beside N
+tell whether rows are coded column by column, each with its own step, and whether the sender has
+given up the rows before: then a receiver that misses some does not wait for them.
 """
 
 import struct
@@ -10,12 +12,15 @@ from typing import NamedTuple
 import numpy as np
 
 from thresher.linalg import Array
-from thresher.tasks.compression.packet import Packet, PacketError
+from thresher.tasks.compression.packet import VERSION, Packet, PacketError
 from thresher.tasks.compression.paper import PaperState
+from thresher.tasks.compression.row_batch import StreamState
 from thresher.tasks.compression.state import CodecState
 
 _HEAD = struct.Struct("<HQ")
 _LAST_ROW = 2**63  # of the format: row numbers fit a signed integer of 64 bits
+
+_BY_COLUMN, _GIVES_UP = 0x4000, 0x8000
 
 MOST_SENSORS = 4096
 """By judgement: second moments of twice as many variables are kept, here half a gigabyte."""
@@ -27,23 +32,26 @@ class Keyframe(NamedTuple):
     n_sensors: int
     start: int
     level: Array
+    by_column: bool = False
+    gives_up: bool = False
 
     @property
     def is_paper(self) -> bool:
         """Whether the stream is one of the paper's scheme."""
         return not self.level.size
 
-    def state(self) -> CodecState | PaperState:
+    def state(self) -> CodecState | PaperState | StreamState:
         """What both sides know after it."""
         if self.is_paper:
             return PaperState.starting(self.n_sensors)
         level = np.empty(self.n_sensors)
         level[:] = self.level
-        return CodecState.starting_at(level)
+        return (StreamState if self.by_column else CodecState).starting_at(level)
 
     def written(self) -> bytes:
         """The payload."""
-        return _HEAD.pack(self.n_sensors, self.start) + self.level.tobytes()
+        told = _BY_COLUMN * self.by_column | _GIVES_UP * self.gives_up | self.n_sensors
+        return _HEAD.pack(told, self.start) + self.level.tobytes()
 
 
 def keyframe_digest(payload: bytes, sequence: int) -> int:
@@ -53,15 +61,23 @@ def keyframe_digest(payload: bytes, sequence: int) -> int:
 
 def read_keyframe(packet: Packet) -> Keyframe:
     """The keyframe in a packet; nothing is made of its claims yet."""
-    if keyframe_digest(packet.payload, packet.sequence) != packet.digest:
+    if not packet.leads_to(keyframe_digest(packet.payload, packet.sequence)):
         raise PacketError("The keyframe is damaged.")
-    if len(packet.payload) < _HEAD.size:
+    found = parsed_keyframe(packet.payload)
+    return found._replace(gives_up=found.gives_up or packet.version < VERSION)
+
+
+def parsed_keyframe(payload: bytes) -> Keyframe:
+    """The keyframe in a payload."""
+    if len(payload) < _HEAD.size:
         raise PacketError("The packet does not decode: its header is cut.")
-    N, start = _HEAD.unpack_from(packet.payload)
-    values = packet.payload[_HEAD.size :]
-    if not 1 <= N <= MOST_SENSORS or len(values) not in (0, 4, 4 * N) or start >= _LAST_ROW:
+    told, start = _HEAD.unpack_from(payload)
+    N = told & ~(_BY_COLUMN | _GIVES_UP)
+    by_column, values = bool(told & _BY_COLUMN), payload[_HEAD.size :]
+    sizes = (4, 4 * N) if by_column else (0, 4, 4 * N)
+    if not 1 <= N <= MOST_SENSORS or len(values) not in sizes or start >= _LAST_ROW:
         raise PacketError("The packet does not decode: its header makes no sense.")
     level = np.frombuffer(values, np.float32)
     if not np.isfinite(level).all():
         raise PacketError("The packet does not decode: some values are not numbers.")
-    return Keyframe(N, start, level)
+    return Keyframe(N, start, level, by_column, bool(told & _GIVES_UP))

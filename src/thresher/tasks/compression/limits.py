@@ -45,8 +45,8 @@ def check_memory(needed: int, max_bytes: int) -> None:
 
 
 def state_bytes(n_sensors: int) -> int:
-    """Memory of the models of a stream: second moments of 2N variables, regressions, atoms."""
-    return 64 * n_sensors**2 + 2**14
+    """Memory of the models of a stream: second moments of 2N variables, regressions, contexts."""
+    return 64 * n_sensors**2 + 512 * n_sensors + 2**15
 
 
 def packet_bytes(n_rows: int, n_sensors: int) -> int:

@@ -29,27 +29,28 @@ def compression_page(
     seconds : float
         That reading, compressing and checking took.
     """
-    ratio = done.csv_bytes / done.n_bytes
+    ratio = done.source_bytes / done.n_bytes
     error = done.errors.relative
     report = Report(
         f"{name}, {ratio:.1f} times smaller",
-        f"{done.n_bytes:,} bytes instead of {done.csv_bytes:,}. The file was decoded again to "
+        f"{done.n_bytes:,} bytes instead of {done.source_bytes:,}. The file was decoded again to "
         f"measure its error: {error:.3%} of the size of all values."
         if error
-        else f"{done.n_bytes:,} bytes instead of {done.csv_bytes:,}, and every value comes back "
+        else f"{done.n_bytes:,} bytes instead of {done.source_bytes:,}, and every value comes back "
         "as it was.",
         f"Thresher {__version__} · compression",
     )
     report.facts(
         [
             (f"{done.n_bytes:,}", "bytes"),
-            (f"{ratio:.1f} ×", "smaller than the CSV file"),
+            (f"{ratio:.1f} ×", f"smaller than the {done.kind} file"),
             (f"{done.raw_bytes / done.n_bytes:.1f} ×", "smaller than 32-bit numbers"),
             (f"{error:.2%}", "relative error of all values"),
         ]
     )
     drawn = done.worst(_DRAWN)
-    report.heading("What each sensor lost")
+    if done.names:
+        report.heading("What each sensor lost")
     if error:
         report.picture(
             to_png(
@@ -65,17 +66,30 @@ def compression_page(
             + (f" The {len(drawn)} of largest error." if len(drawn) < len(done.names) else ""),
             wide=True,
         )  # fmt: skip
-    shown = done.worst(_MOST_SENSORS)
+    if done.names:
+        shown = done.worst(_MOST_SENSORS)
+        report.table(
+            done.columns,
+            [done.row(j) for j in shown],
+            caption="Errors in the unit of each sensor; missing values stay missing."
+            + (f" The {len(shown)} of largest error." if len(shown) < len(done.names) else ""),
+        )
+    report.heading("What takes the bytes")
     report.table(
-        done.columns,
-        [done.row(j) for j in shown],
-        caption="Errors in the unit of each sensor; missing values stay missing."
-        + (f" The {len(shown)} of largest error." if len(shown) < len(done.names) else ""),
+        ("Column", "bytes", "share"),
+        [
+            (name, f"{size:,}", f"{size / done.n_bytes:.1%}")
+            for name, size in [
+                (f"{len(done.names)} columns of measurements", done.value_bytes),
+                *zip(done.labels, done.label_bytes, strict=True),
+                ("names, and what holds it together", done.rest_bytes),
+            ]
+        ],
+        caption="Times, ids, words and other columns that are kept letter by letter stand by name.",
     )
-    if values is not None:
+    if values is not None and done.names:
         tell_rounding(report, values, done.n_bytes, seconds, error)
-    kinds = ", ".join(f"{count} of {kind}" for kind, count in done.packets.items() if count)
-    return report.paragraph(f"Packets: {kinds}.")
+    return report
 
 
 def _scaled(values: object, drawn: list[int]) -> list[float]:

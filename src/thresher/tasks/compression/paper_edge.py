@@ -10,7 +10,7 @@ from thresher.engine.orthogonal import row_means
 from thresher.learning import Progress, random_orthogonal
 from thresher.linalg import Array, polar
 from thresher.solvers import noncvx_sfw
-from thresher.tasks.compression.edge import Edge, checked_rows
+from thresher.tasks.compression.dictionary_edge import DictionaryEdge
 from thresher.tasks.compression.packet import Kind
 from thresher.tasks.compression.paper import (
     Codes,
@@ -19,12 +19,13 @@ from thresher.tasks.compression.paper import (
     written,
     written_dictionary,
 )
+from thresher.tasks.compression.sender import checked_rows
 
 if TYPE_CHECKING:
     from thresher.tasks.compression.codec import SensorCodec
 
 
-class PaperEdge(Edge):
+class PaperEdge(DictionaryEdge):
     r"""Sends what section II-B, example 1, of paper D says; made by ``SensorCodec(mode="paper")``.
 
     For time slot t, with the dictionary :math:`D_{t-1}` of the edge and :math:`D_c` of the cloud,
@@ -74,12 +75,12 @@ class PaperEdge(Edge):
         for j, y in enumerate(filled):
             codes = self._codes(y)
             if self._passes(y, codes) and (self._codec.as_printed or not is_new):
-                packets += self._data(Y[first:j], coded)
+                packets += self._codes_packets(Y[first:j], coded)
                 packets.append(self._dictionary_packet())
                 first, is_new, coded = j, True, []
                 codes = self._codes(y)
             coded.append(codes)
-        packets += self._data(Y[first:], coded)
+        packets += self._codes_packets(Y[first:], coded)
         self._learn(filled)
         return packets
 
@@ -117,7 +118,7 @@ class PaperEdge(Edge):
         if self._state is None:
             return []
         dictionary = self._cloud().dictionary
-        packets = [self._keyframe(np.empty(0))]
+        packets = [self._keyframe(np.empty(0), gives_up=True)]
         return packets + ([self._dictionary_packet(dictionary)] if dictionary else [])
 
     def _dictionary_packet(self, payload: bytes = b"") -> bytes:
@@ -125,9 +126,9 @@ class PaperEdge(Edge):
             payload = written_dictionary(self._D, self._codec.number_bytes, self._codec.as_printed)
         read_dictionary(self._cloud(), payload)
         self.n_packets_["dictionary"] += 1
-        return self._packet(Kind.DICTIONARY, payload)
+        return self._data(Kind.DICTIONARY, payload)
 
-    def _data(self, Y: Array, coded: list[Codes]) -> list[bytes]:
+    def _codes_packets(self, Y: Array, coded: list[Codes]) -> list[bytes]:
         """The packet of some rows, if there are any."""
         if not coded:
             return []
@@ -138,4 +139,4 @@ class PaperEdge(Edge):
         self._squares += float(np.nansum(Y**2))
         self.n_rows_ += len(Y)
         self.n_packets_["codes"] += 1
-        return [self._packet(Kind.DATA, payload)]
+        return [self._data(Kind.DATA, payload)]

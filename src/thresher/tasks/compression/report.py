@@ -50,15 +50,17 @@ class Errors:
         altogether, and nobody would notice.
         """
         asked = max(asked, self.relative)
+        if not len(self.own):
+            return
         worst = int(np.argmax(self.own))
         own = self.own[worst]
         if own > min(_FAR * asked, 1.0):
             raise ValueError(
                 f"Column {names[worst]!r} would come back with an error of {self.rms[worst]:.3g}, "
                 f"which is {own:.1%} of its own size, where {asked:.1%} was asked. The error is "
-                "relative to the size of all columns together, and others are larger. Put columns "
-                "of one unit in a file of their own, or ask for no error, 0. If a column has times "
-                "or ids, name it so, and it is kept as text."
+                "relative to the size of all columns together, and others are larger. Ask for a "
+                f"share of each column by itself, error='{100 * asked:g}%', or name an error for "
+                "this one."
             )
 
 
@@ -68,8 +70,8 @@ class CompressionReport:
 
     Attributes
     ----------
-    n_bytes, csv_bytes, raw_bytes : int
-        Of the file, of the CSV file, and of the values as 32-bit numbers.
+    n_bytes, source_bytes, raw_bytes : int
+        Of the file, of the table that was read, and of the values as 32-bit numbers.
     memory : int
         Bytes of memory that it takes to read the file.
     paper_ratio : int or None
@@ -78,6 +80,14 @@ class CompressionReport:
         Over all measurements, and for each column.
     names, labels : list of str
         Columns of measurements, and those that are kept letter by letter.
+    label_bytes : list of int
+        What each of those takes.
+    value_bytes : int
+        What the measurements take.
+    kind : str
+        Of the table that was read, CSV or Parquet.
+    values : array of shape (n, N)
+        The measurements that were compressed.
     missing : array of shape (N)
         For each column of measurements, the share of missing values.
     packets : dict
@@ -85,7 +95,7 @@ class CompressionReport:
     """
 
     n_bytes: int
-    csv_bytes: int
+    source_bytes: int
     raw_bytes: int
     memory: int
     paper_ratio: int | None
@@ -94,9 +104,18 @@ class CompressionReport:
     labels: list[str]
     missing: Array
     packets: dict[str, int]
+    label_bytes: list[int]
+    value_bytes: int
+    kind: str
+    values: Array
 
     columns = ("Sensor", "missing", "of its own size", "root mean square", "largest")
     """Of a table of the errors."""
+
+    @property
+    def rest_bytes(self) -> int:
+        """Of names, and what holds the file together."""
+        return self.n_bytes - self.value_bytes - sum(self.label_bytes)
 
     def worst(self, most: int) -> list[int]:
         """The numbers of so many columns, those with the largest relative error, in order."""

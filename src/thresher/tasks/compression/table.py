@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -12,6 +13,8 @@ import numpy as np
 from thresher.linalg import Array
 from thresher.streams.csv_cells import decimal_marks, is_number
 from thresher.streams.csv_records import DELIMITERS, NEWLINES, Dialect, read_records
+from thresher.streams.extras import needed
+from thresher.tasks.compression.bounds import USUAL, asked_by_name, bounds_of
 from thresher.tasks.compression.columns import (
     MOST_DIGITS,
     cell_of,
@@ -19,10 +22,13 @@ from thresher.tasks.compression.columns import (
     label_columns,
     value_of,
 )
-from thresher.tasks.compression.labels import packed_labels, unpacked_labels
+from thresher.tasks.compression.grid import grid_of
+from thresher.tasks.compression.labels import unpacked_labels
+from thresher.tasks.compression.lossless import packed_texts, unpacked_texts
 from thresher.tasks.compression.packet import PacketError
 
 _BLOCK = 4096  # rows that are text at a time; by judgement
+_KEPT = "kept"  # the kind of a column that comes back letter by letter, in a file
 
 
 @dataclass(frozen=True)
@@ -49,34 +55,47 @@ class SensorTable:
         return [column for column in self.columns if column.cells is None]
 
     @property
+    def names(self) -> list[str]:
+        """Of the columns of ``values``."""
+        return [column.name for column in self.measured]
+
+    @property
     def labels(self) -> list[str]:
         """Names of the columns that are kept letter by letter."""
         return [column.name for column in self.columns if column.cells is not None]
 
     def about(self) -> dict[str, Any]:
         """All but the values, for a file."""
-        kinds = [c.decimals if c.cells is None else packed_labels(c.cells) for c in self.columns]
+        kinds = [c.decimals if c.cells is None else _KEPT for c in self.columns]
         about: dict[str, Any] = {"names": [c.name for c in self.columns], "kinds": kinds}
         usual = asdict(Dialect())
         about |= {k: v for k, v in asdict(self.dialect).items() if v != usual[k]}
         return {"table": about | ({"blank": self.blank} if self.blank else {})}
 
+    def packed(self) -> list[bytes]:
+        """The columns that are kept letter by letter, for a file."""
+        return [packed_texts(column.cells) for column in self.columns if column.cells is not None]
+
     @classmethod
-    def from_about(cls, values: Array, about: dict[str, Any]) -> SensorTable:
+    def from_about(
+        cls, values: Array, about: dict[str, Any], packed: list[bytes], max_bytes: int
+    ) -> SensorTable:
         """The table again; what is not from a CSV file gets names of its own."""
         n, N = values.shape
         table = about.get("table")
         if table is None:
             return cls(values, [Column(f"sensor {j + 1}") for j in range(N)])
-        if not isinstance(table, dict) or not _makes_sense(table, n, N):
+        if not isinstance(table, dict) or not _makes_sense(table, n, N, len(packed)):
             raise PacketError("The head of the file does not tell how its table was written.")
         dialect = Dialect(**{key: table[key] for key in asdict(Dialect()) if key in table})
-        columns = [
-            Column(name, unpacked_labels(kind, n))
-            if isinstance(kind, dict)
-            else Column(name, decimals=kind)
-            for name, kind in zip(table["names"], table["kinds"], strict=True)
-        ]
+        kept, columns = iter(packed), list[Column]()
+        for name, kind in zip(table["names"], table["kinds"], strict=True):
+            if kind == _KEPT:
+                columns.append(Column(name, unpacked_texts(next(kept), n, max_bytes)))
+            elif isinstance(kind, dict):
+                columns.append(Column(name, unpacked_labels(kind, n)))
+            else:
+                columns.append(Column(name, decimals=kind))
         return cls(values, columns, dialect, table.get("blank", []))
 
     def as_written(self, values: Array) -> Array:
@@ -92,6 +111,21 @@ class SensorTable:
         lines, blank = self._lines(), set(self.blank)
         total = 1 + len(self.values) + len(blank)
         return self.dialect.file("" if i in blank else next(lines) for i in range(total))
+
+    def parquet(self) -> bytes:
+        """The table as a Parquet file: measurements as numbers, the rest as text."""
+        arrow = needed("pyarrow", "files", "Parquet")
+        parquet = needed("pyarrow.parquet", "files", "Parquet")
+        values, buffer = iter(self.values.T), io.BytesIO()
+        arrays = [
+            arrow.array(c.cells, arrow.string())
+            if c.cells is not None
+            else arrow.array(next(values), mask=None, from_pandas=True)
+            for c in self.columns
+        ]
+        names = [column.name for column in self.columns]
+        parquet.write_table(arrow.Table.from_arrays(arrays, names=names), buffer)
+        return buffer.getvalue()
 
     def _lines(self) -> Iterator[str]:
         yield self.dialect.line(column.name for column in self.columns) or '""'
@@ -112,7 +146,11 @@ def _is_decimals(kind: Any) -> bool:
     return kind is None or (type(kind) is int and 0 <= kind <= MOST_DIGITS)
 
 
-def _makes_sense(table: dict[str, Any], n: int, N: int) -> bool:
+def _is_label(kind: Any) -> bool:
+    return isinstance(kind, dict) or kind == _KEPT
+
+
+def _makes_sense(table: dict[str, Any], n: int, N: int, n_kept: int) -> bool:
     """Whether what a file tells about its table is of the right kinds and sizes."""
     told = {"names": None, "kinds": None, "blank": [], **asdict(Dialect()), **table}
     names, kinds, blank = told["names"], told["kinds"], told["blank"]
@@ -120,8 +158,9 @@ def _makes_sense(table: dict[str, Any], n: int, N: int) -> bool:
         all(isinstance(part, list) for part in (names, kinds, blank))
         and len(names) == len(kinds)
         and all(isinstance(name, str) for name in names)
-        and sum(not isinstance(kind, dict) for kind in kinds) == N
-        and all(isinstance(kind, dict) or _is_decimals(kind) for kind in kinds)
+        and sum(not _is_label(kind) for kind in kinds) == N
+        and sum(kind == _KEPT for kind in kinds) == n_kept
+        and all(_is_label(kind) or _is_decimals(kind) for kind in kinds)
         and told["delimiter"] in tuple(DELIMITERS)
         and told["newline"] in NEWLINES
         and told["decimal"] in (".", ",")
@@ -131,16 +170,21 @@ def _makes_sense(table: dict[str, Any], n: int, N: int) -> bool:
     )
 
 
-def read_table(path: Path) -> SensorTable:
-    """Read a CSV file; a ValueError says what to change in one that does not fit."""
+def read_table(path: Path, error: Any = USUAL, max_error: Any = None) -> SensorTable:
+    """Read a CSV file; a ValueError says what to change in one that does not fit.
+
+    Columns that must come back as they are, and whose numbers have more digits than a grid, are
+    kept as text; columns that an error names are measurements, if they are numbers.
+    """
     records = read_records(path)
     decimal, numeric = decimal_marks(records)
     dialect = replace(records.dialect, decimal=decimal)
     records = records._replace(dialect=dialect)
     if all(map(is_number, records.header)):
         raise ValueError(f"The first line of {path} must name the columns; it has numbers only.")
-    columns, values = [], []
-    kept = label_columns(records, numeric)
+    asked = asked_by_name(error) | asked_by_name(max_error)
+    columns, values = list[Column](), list[list[float]]()
+    kept = label_columns(records, numeric, asked)
     for name, cells, is_label in zip(
         records.header, zip(*records.rows, strict=True), kept, strict=True
     ):
@@ -149,12 +193,29 @@ def read_table(path: Path) -> SensorTable:
         else:
             columns.append(Column(name, decimals=decimals_of(list(cells), decimal)))
             values.append([value_of(cell, decimal) for cell in cells])
-    if not values:
-        raise ValueError(
-            f"{path} has no column of numbers to compress: all are text, times, ids, or a first "
-            "column that only rises or falls."
-        )
-    Y = np.array(values).T
+    Y = np.array(values, np.float64).reshape(len(values), len(records.rows)).T
     if np.isinf(Y).any():
         raise ValueError(f"{path} has infinite values; empty these cells.")
-    return SensorTable(Y, columns, dialect, records.blank)
+    table = SensorTable(Y, columns, dialect, records.blank)
+    return _without_a_grid_as_text(table, records.rows, error, max_error)
+
+
+def _without_a_grid_as_text(
+    table: SensorTable, rows: list[list[str]], error: Any, max_error: Any
+) -> SensorTable:
+    """Columns without error whose numbers are on no grid, as they are written."""
+    if not table.measured:
+        return table
+    bounds = bounds_of(error, max_error, len(table.measured), table.names)
+    exact = iter(bounds.exact[bounds.groups])
+    columns, left = list[Column](), list[int]()
+    for j, column in enumerate(table.columns):
+        number = sum(c.cells is None for c in table.columns[:j])
+        if column.cells is None and next(exact):
+            known = table.values[:, number]
+            if not grid_of(known[~np.isnan(known)]) and not np.isnan(known).all():
+                column = Column(column.name, [row[j] for row in rows])
+        if column.cells is None:
+            left.append(number)
+        columns.append(column)
+    return replace(table, columns=columns, values=table.values[:, left])

@@ -145,11 +145,11 @@ def _end_row(state):  # type: ignore[no-untyped-def]
     # fits cost about the same.
     every = max(_REFIT, N // 4)
     if rows % every == 0 or (every == _REFIT and rows in (4, 8, 16)):
-        _regress(state.moments, 1 + 50.0 / rows, state.weights)
+        regress(state.moments, 1 + 50.0 / rows, state.weights)
 
 
 @strict_kernel
-def _regress(moments, cautious, weights):  # type: ignore[no-untyped-def]
+def regress(moments, cautious, weights):  # type: ignore[no-untyped-def]
     """Regressions of the last N variables on all before them, from a Cholesky factor."""
     M = moments.shape[0]
     N = M // 2

@@ -44,6 +44,22 @@ def _context(state, j):  # type: ignore[no-untyped-def]
     return (rate * 2 + here) * (_AGES.size + 1) + age
 
 
+@strict_helper
+def changes_at(state, j):  # type: ignore[no-untyped-def]
+    """The chance that sensor j changes, in units of 2⁻¹⁶."""
+    return 16 * told(state.chances, _context(state, j))
+
+
+@strict_helper
+def learn_change(state, j, changed):  # type: ignore[no-untyped-def]
+    """Learn whether sensor j has changed."""
+    here = int(state.present[j])
+    adapt(state.chances, _context(state, j), changed)
+    state.rate[j, here] += ((65535 if changed else 0) - state.rate[j, here]) // 40
+    state.age[j] = 0 if changed else state.age[j] + 1
+    state.present[j] = state.present[j] != changed
+
+
 @strict_kernel
 def mask_chances(state, p):  # type: ignore[no-untyped-def]
     """Chances that each sensor changes in the next row."""
@@ -55,9 +71,4 @@ def mask_chances(state, p):  # type: ignore[no-untyped-def]
 def mask_learn(state, present):  # type: ignore[no-untyped-def]
     """Learn from a row."""
     for j in range(present.size):
-        changed = present[j] != state.present[j]
-        here = int(state.present[j])
-        adapt(state.chances, _context(state, j), changed)
-        state.rate[j, here] += ((65535 if changed else 0) - state.rate[j, here]) // 40
-        state.age[j] = 0 if changed else state.age[j] + 1
-        state.present[j] = present[j]
+        learn_change(state, j, present[j] != state.present[j])

@@ -1,0 +1,207 @@
+"""Tables through the sensor codec, files and streams, beside plain ways: bytes at a given error.
+
+Every table has a time column, which is counted for all: the codec's own file of the CSV table, and
+for the others the smallest of lzma, zstd and bz2 of the times as they are written, of their ticks,
+of differences and of differences of these.
+
+- Kraków: temperature, humidity, pressure, PM2.5, twelve stations each, hourly, whole numbers;
+  the same temperatures averaged over four stations, in tenths; Los Angeles: speeds; Abilene:
+  traffic; series of the Numenta benchmark. ``--half 0`` has the stations and series on which the
+  codec was made, ``--half 1`` those that were kept back.
+- **file**: `thresher compress` of the CSV file, all bytes. **stream**: packets of 256 rows with
+  their times, all bytes, frames and all.
+- *quantised deltas*: the coarsest even rounding that keeps the error (whole steps where data lie on
+  a grid), each column by its best predictor (the value, differences, second differences, each also
+  beside the column to the left), missing values held, the mask apart; rows or columns first, bytes
+  of a number together or apart, of which the three that deflate best are tried; the smallest of
+  lzma (raw, three settings), bz2, and zstd 22.
+- In a stream these get packets of 256 rows: each packed by itself, or zstd over the whole stream,
+  flushed at each packet; no frame, no number, no checksum. What lzma makes of the whole file stands
+  beside, though it is no stream.
+- zstd and lzma: the CSV file. zfp and fpzip: as in ``sensor_codec.py``, with mask and times.
+
+    THRESHER_DATA=folder python benchmarks/sensor_tables.py [--half 0|1] [--only name]
+"""
+
+import tempfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import zstandard
+from common import RESULTS, clock, command_line, read_json, write_json
+from sensor_codec import coarsest, filled, fpzip_bytes, mask_bytes, relative_error, zfp_bytes
+
+from thresher import SensorCodec
+from thresher.datasets.files import find_data_file
+from thresher.linalg import Array
+from thresher.tasks.compression.files import compress_file
+from thresher.tasks.compression.grid import GRIDS, grid_of
+from thresher.tasks.compression.lossless.packing import packed
+from thresher.tasks.compression.plain import _best_order, _differences, _smallest
+
+ERRORS = (0.01, 0.05)
+
+
+def tables(half: int) -> Iterator[tuple[str, Array, Array, int]]:
+    """Names, values, times in seconds, digits."""
+    with np.load(find_data_file("airly_krakow_2017.npz"), allow_pickle=False) as z:
+        hours = z["time"].astype("M8[s]").astype(np.int64)
+        order = np.argsort(np.isnan(z["temperature"]).mean(axis=0), kind="stable")
+        for quantity in ("temperature", "humidity", "pressure", "pm25"):
+            Y = z[quantity].astype(np.float64)
+            if quantity == "humidity":
+                Y[(Y < 0) | (Y > 150)] = np.nan
+            yield quantity, Y[:, order[half:24:2]], hours, 0
+        T = z["temperature"].astype(np.float64)[:, order[:48]].reshape(-1, 12, 4)
+        T = T if half == 0 else T.reshape(-1, 4, 12).transpose(0, 2, 1)
+        known = ~np.isnan(T)
+        mean = np.nan_to_num(T).sum(axis=2) / np.maximum(known.sum(axis=2), 1)
+        tenths = np.where(known.any(axis=2), mean, np.nan)
+        noise = np.random.default_rng(half).normal(0, 0.15, tenths.shape)
+        yield "mean temperature", np.round(tenths + noise, 1), hours, 1
+    with np.load(find_data_file("los_loop_speed.npz"), allow_pickle=False) as z:
+        times = z["time"].astype("M8[s]").astype(np.int64)
+        yield "los_loop", z["speed"].astype(np.float64)[:, half::2][:, :24], times, 4
+    with np.load(find_data_file("abilene_traffic.npz"), allow_pickle=False) as z:
+        times, Y = z["time"].astype("M8[s]").astype(np.int64), z["traffic"].reshape(4896, -1)
+        Y = Y[:, Y.std(axis=0) > 0].astype(np.float64)
+        yield "abilene", Y[:, half::2][:, :24], times, 4
+    with np.load(find_data_file("nab.npz"), allow_pickle=False) as z:
+        for i in range(half * 3, 58, 8):
+            part = slice(z["offsets"][i], z["offsets"][i + 1])
+            name = "nab " + str(z["series_name"][i]).rpartition("/")[2].removesuffix(".csv")
+            yield name, z["value"][part, None], z["time"][part].astype(np.int64), 4
+
+
+def csv(Y: Array, times: Array, digits: int) -> bytes:
+    texts = np.datetime_as_string(times.astype("M8[s]"))
+    lines = ["time," + ",".join(f"s{j}" for j in range(Y.shape[1]))]
+    for time, row in zip(texts, Y, strict=True):
+        lines.append(",".join([time, *("" if np.isnan(v) else f"{v:.{digits}f}" for v in row)]))
+    return ("\n".join(lines) + "\n").encode()
+
+
+def zstd(data: bytes) -> int:
+    return len(zstandard.ZstdCompressor(level=22, write_content_size=False).compress(data))
+
+
+def smallest(data: bytes) -> int:
+    return min(zstd(data), len(packed(data)) - 1)
+
+
+def time_bytes(times: Array) -> int:
+    text = "\n".join(np.datetime_as_string(times.astype("M8[s]"))).encode()
+    kinds = [text, times.tobytes(), np.diff(times, prepend=0).tobytes()]
+    return min(map(smallest, [*kinds, np.diff(times, 2, prepend=[0, 0]).tobytes()]))
+
+
+def steps(Y: Array, error: float) -> list[float]:
+    """The coarsest step that keeps the error, and the coarsest multiple of the grid."""
+
+    def keeps(step: float) -> bool:
+        return relative_error(np.rint(Y / step) * step, Y) <= error
+
+    size = float(np.sqrt(np.nanmean(Y**2)))
+    step = coarsest(keeps, 1e-3 * error * size, 10 * size)
+    spacing = GRIDS[grid_of(Y[~np.isnan(Y)])].spacing
+    if not spacing:
+        return [step]
+    most = min(int(1.5 * step / spacing) + 2, 400)
+    whole = next((k for k in range(most, 0, -1) if keeps(k * spacing)), None)
+    return [step] if whole is None else [step, whole * spacing]
+
+
+def layouts(Q: Array) -> Iterator[Array]:
+    best = np.array([_best_order(Q, j) for j in range(Q.shape[1])], np.uint8)
+    for orders in (best, np.ones_like(best), np.zeros_like(best)):
+        R = _differences(Q, orders)
+        for A in (R, R.T):
+            small = _smallest(A)
+            yield small
+            if small.itemsize > 1:
+                yield small.reshape(-1).view(np.uint8).reshape(-1, small.itemsize).T.copy()
+
+
+def quantised(Y: Array, error: float) -> dict[str, int]:
+    """Bytes of the file, and of a stream, by the best of all layouts."""
+    F, found = filled(Y), dict[str, list[int]]()
+    for step in steps(Y, error):
+        Q = np.rint(F / step).astype(np.int64)
+        likely = sorted(layouts(Q), key=lambda A: len(zlib.compress(A.tobytes(), 1)))[:3]
+        for A in likely:
+            found.setdefault("file, lzma", []).append(len(packed(A.tobytes())) - 1)
+            found.setdefault("file, zstd", []).append(zstd(A.tobytes()))
+        best = np.array([_best_order(Q, j) for j in range(Q.shape[1])], np.uint8)
+        blocks = [_smallest(_differences(Q, best)[i : i + 256]) for i in range(0, len(Q), 256)]
+        for each in (blocks, [np.ascontiguousarray(b.T) for b in blocks]):
+            found.setdefault("stream, packets", []).append(sum(smallest(b.tobytes()) for b in each))
+            flushed = zstandard.ZstdCompressor(level=22).compressobj()
+            size = 0
+            for block in each:
+                size += len(flushed.compress(block.tobytes()))
+                size += len(flushed.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK))
+            found.setdefault("stream, zstd flushed", []).append(size)
+    return {name: min(sizes) for name, sizes in found.items()}
+
+
+def ours(Y: Array, times: Array, digits: int, error: float) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder) / "a.csv", Path(folder) / "a.thr"
+        source.write_bytes(csv(Y, times, digits))
+        with clock() as taken:
+            report = compress_file(source, target, SensorCodec(error=error))
+    edge, cloud, parts = SensorCodec(error=error).edge(Y.shape[1]), SensorCodec().cloud(), []
+    size = 0
+    for i in range(0, len(Y), 256):
+        for packet in edge.send(Y[i : i + 256], times=times[i : i + 256]):
+            size += len(packet)
+            received = cloud.receive(packet)
+            assert received.problem is None
+            parts += [] if received.values is None else [received.values]
+    return {
+        "thresher, file": report.n_bytes,
+        "its times": sum(report.label_bytes),
+        "error of the file": report.errors.relative,
+        "seconds": taken.processor,
+        "thresher, stream": size,
+        "error of the stream": relative_error(np.vstack(parts), Y),
+    }
+
+
+def main() -> None:
+    parser = command_line(__doc__)
+    parser.add_argument("--half", type=int, choices=(0, 1), default=1)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--plain-only", action="store_true", help="leave out zfp and fpzip")
+    options = parser.parse_args()
+    file = RESULTS / "sensor_tables.json"
+    results = read_json(file)
+    for name, values, times, digits in tables(options.half):
+        if options.only not in name:
+            continue
+        Y = np.round(values, digits)
+        whole = csv(Y, times, digits)
+        extra = {"mask": mask_bytes(Y) if np.isnan(Y).any() else 0, "times": time_bytes(times)}
+        for error in ERRORS:
+            row: dict[str, Any] = {"table": name, "half": options.half, "error": error, **extra}
+            row |= ours(Y, times, digits, error)
+            more = sum(extra.values())
+            row |= {f"quantised, {k}": v + more for k, v in quantised(Y, error).items()}
+            if not options.plain_only:
+                row |= {"zfp": zfp_bytes(Y, error) + more, "fpzip": fpzip_bytes(Y, error) + more}
+            row |= {"CSV, zstd": zstd(whole), "CSV, lzma": len(packed(whole)) - 1}
+            print(row, flush=True)
+            kept = [r for r in results.get("tables", []) if _key(r) != _key(row)]
+            results["tables"] = [*kept, row]
+            write_json(file, results)
+
+
+def _key(row: dict[str, Any]) -> tuple[Any, ...]:
+    return row["table"], row["half"], row["error"]
+
+
+if __name__ == "__main__":
+    main()

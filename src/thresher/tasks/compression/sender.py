@@ -1,0 +1,168 @@
+"""What all edges share: the frame of packets, their numbers, and those that may be sent again."""
+
+from __future__ import annotations
+
+import secrets
+import struct
+from collections import deque
+from typing import Any
+
+import numpy as np
+
+from thresher.estimators.inputs import unmasked
+from thresher.tasks.compression.arrays import Numbers
+from thresher.tasks.compression.keyframe import keyframe_digest
+from thresher.tasks.compression.packet import (
+    ANY_STREAM,
+    Kind,
+    Packet,
+    PacketError,
+    packed,
+    unpacked,
+)
+
+# Bounds of doubles, with a margin by judgement: 2⁻⁵² of a number is its rounding.
+_LARGEST = 1e15
+_SMALLEST = 1e-30  # the smallest data that all models promise to work with (docs/guide/choices.md)
+_REQUEST = struct.Struct("<HB")
+
+
+class Request:
+    """What a cloud asks for: packets from a number on, or to start anew."""
+
+    @staticmethod
+    def written(stream: int, sequence: int, count: int, *, anew: bool) -> bytes:
+        """The packet; a count of 0 asks for all from there on."""
+        payload = _REQUEST.pack(min(count, 65535), anew)
+        return packed(Packet(Kind.REQUEST, stream, sequence, 0, payload))
+
+    @staticmethod
+    def read(packet: Packet) -> tuple[int, bool]:
+        """The count, and whether to start anew; requests of version 2 always ask for that."""
+        if len(packet.payload) != _REQUEST.size:
+            return 0, True
+        count, anew = _REQUEST.unpack(packet.payload)
+        return count, bool(anew)
+
+
+class Sender:
+    """Frames packets, numbers them, and keeps the last ones, to be sent again.
+
+    An edge draws a number when it starts, which names its stream in every packet. One that was
+    pickled or copied goes on as a stream of its own, since nobody knows what the other one has sent
+    since: it keeps what it has learned and counts its rows on, and begins with a keyframe.
+
+    Attributes
+    ----------
+    stream_ : int
+        The number of the stream.
+    n_bytes_ : dict
+        Bytes sent so far, by kind of packet; those that were sent again apart.
+    n_packets_ : dict
+        Packets sent so far, by what is in them.
+    n_rows_ : int
+        Rows sent so far.
+    """
+
+    n_packets_: dict[str, int]
+
+    def __init__(self, buffer_size: int, stream: int | None) -> None:
+        self.stream_ = _drawn() if stream is None else stream
+        self._sequence = 0
+        self._is_copy = False
+        self._room = buffer_size
+        self._kept: deque[bytes] = deque()  # the last packets, without a gap
+        self.n_rows_ = 0
+        kinds = [kind.name.lower() for kind in Kind if kind != Kind.REQUEST]
+        self.n_bytes_ = dict.fromkeys([*kinds, "again"], 0)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.stream_, self._sequence, self._is_copy = _drawn(), 0, True
+        self._kept = deque()
+
+    def handle(self, request: bytes) -> list[bytes]:
+        """Answer a request of the cloud.
+
+        Packets that were lost are sent again, if this edge still has them (``buffer_size``). If
+        not, or if the cloud could not use them, a keyframe with the last values starts anew, and
+        what was lost before stays lost. Requests for other streams are not answered.
+        """
+        found = unpacked(request)
+        if found.kind != Kind.REQUEST:
+            raise PacketError("This is not a request of a cloud; hand its answer on unchanged.")
+        if found.stream not in (ANY_STREAM, self.stream_):
+            return []
+        count, anew = Request.read(found)
+        if anew:
+            return self._restart_packets()
+        first = self._sequence - len(self._kept)
+        if found.stream == ANY_STREAM:  # some packet was damaged: most likely the last one
+            again = list(self._kept)[-1:]
+        elif found.sequence >= self._sequence:
+            return []  # there are none after it
+        elif found.sequence < first:
+            again = []
+        else:
+            start = found.sequence - first
+            again = list(self._kept)[start : start + count if count else None]
+        self.n_bytes_["again"] += sum(map(len, again))
+        return again or self._restart_packets()
+
+    def _restart_packets(self) -> list[bytes]:
+        """All that a cloud needs to follow from here."""
+        raise NotImplementedError
+
+    def _packet(self, kind: Kind, payload: bytes, digest: int) -> bytes:
+        data = packed(Packet(kind, self.stream_, self._sequence, digest, payload))
+        self._sequence += 1
+        self.n_bytes_[kind.name.lower()] += len(data)
+        self._kept.append(data)
+        while self._kept and sum(map(len, self._kept)) > self._room:
+            self._kept.popleft()
+        return data
+
+    def _keyframe_packet(self, payload: bytes) -> bytes:
+        self.n_packets_["keyframe"] += 1
+        return self._packet(Kind.KEYFRAME, payload, keyframe_digest(payload, self._sequence))
+
+
+def _drawn() -> int:
+    """The number of a stream; any but that of no stream."""
+    return secrets.randbelow(2**32 - 1) + 1
+
+
+def checked_rows(Y: Any, n_sensors: int) -> Numbers:
+    """Rows of numbers, or a sentence that says what they should be."""
+    Y = np.asarray(unmasked(Y))
+    if Y.dtype.kind not in "fiub":
+        raise TypeError("Sensor values must be numbers; put NaN where a sensor is silent.")
+    if Y.dtype != np.float32:
+        Y = Y.astype(np.float64)
+    if Y.ndim != 2 or Y.shape[1] != n_sensors:
+        raise ValueError(
+            f"This edge has {n_sensors} sensors: pass an array of shape (rows, {n_sensors}), not "
+            f"{Y.shape}."
+        )
+    if np.isinf(Y).any():
+        raise ValueError("Some values are infinite; put NaN where a sensor failed.")
+    if (np.abs(Y) > _LARGEST).any():
+        raise ValueError(f"Some values are beyond {_LARGEST:g}; put NaN where a sensor failed.")
+    if 0 < np.abs(Y).max(initial=0.0, where=~np.isnan(Y)) < _SMALLEST:
+        raise ValueError(f"All values are below {_SMALLEST:g}; give them in a smaller unit.")
+    return Y
+
+
+def checked_times(times: Any, n: int) -> Numbers | None:
+    """A whole number for each row, or a sentence that says what they should be."""
+    if times is None:
+        return None
+    T = np.asarray(times)
+    if T.dtype.kind in "mM":
+        T = T.astype(np.int64)
+    if T.dtype.kind not in "iu" or T.shape != (n,):
+        raise ValueError(
+            f"times must be {n} whole numbers, such as seconds, or dates of NumPy; one for each "
+            "row."
+        )
+    return T.astype(np.int64)
