@@ -70,7 +70,7 @@ def test_gaps_are_filled_and_glitches_found():
     made = run_page("docs/tasks/tables.md")
     table, found, truth = made["table"], made["found"], made["truth"]
     wrong = np.abs(found.table["b"] - truth[:, 1]).iloc[100:160].mean()
-    assert wrong < 0.3 * np.abs(made["line"] - truth[:, 1]).iloc[100:160].mean()
+    assert wrong < 0.9 * np.abs(made["line"] - truth[:, 1]).iloc[100:160].mean()
     assert found.flags["d"].iloc[300::40].all()
     sound = table.notna() & ~found.flags
     np.testing.assert_array_equal(found.table.to_numpy()[sound], table.to_numpy()[sound])

@@ -127,17 +127,17 @@ def test_glitches_are_found_and_mended() -> None:
 
 def test_false_alarms_and_intervals_keep_their_promise() -> None:
     """On a table without glitches: 1 % of flags are asked for; 90 % of the gaps are covered."""
-    truth = sensors(2500, 8, seed=2)
+    truth = sensors(1500, 8, seed=2)
     gaps = np.random.default_rng(1).random(truth.shape) < 0.1
     found = cleaner(false_alarm_rate=0.01).clean(np.where(gaps, np.nan, truth))
     inside = (found.lower <= truth) & (truth <= found.upper)
-    assert 0.88 < inside[gaps].mean() < 0.92
+    assert 0.875 < inside[gaps].mean() < 0.925
     assert 0.005 < found.flags[~gaps].mean() < 0.02
 
 
 def test_each_column_has_its_own_unit() -> None:
-    table = sensors(seed=3)
-    table[50:60, 2], table[200, 4] = np.nan, 50.0
+    table = sensors(200, seed=3)
+    table[50:60, 2], table[150, 4] = np.nan, 50.0
     units, shift = np.array([1e-20, 1, 1e12, 1, 5, 1]), np.array([0, -100.0, 0, 3, 0, 0])
     plain, other = cleaner().clean(table), cleaner().clean(table * units + shift)
     assert np.array_equal(plain.flags, other.flags)
@@ -278,7 +278,7 @@ def test_what_cannot_be_cleaned_is_refused(
 
 def test_a_live_stream_is_cleaned_without_a_look_ahead_however_it_is_cut(tmp_path) -> None:
     """The same: whole, in batches, saved and loaded on the way, and without the end."""
-    table = sensors(110, 3, seed=5)
+    table = sensors(90, 3, seed=5)
     table[60, 1], table[70:75, 2] = 40.0, np.nan
     whole = cleaner(causal=True).clean(table)
     assert whole.flags[60, 1]
@@ -286,7 +286,7 @@ def test_a_live_stream_is_cleaned_without_a_look_ahead_however_it_is_cut(tmp_pat
     parts = [live.follow(table[:33])]
     thresher.save(live, tmp_path / "cleaner.thr")
     again = thresher.load(tmp_path / "cleaner.thr")
-    parts += [again.follow(table[33:80])]  # and 80 to 110 never come
+    parts += [again.follow(table[33:80])]  # and 80 to 90 never come
     by_source = cleaner(causal=True).clean(iter([table[:40], table[40:80]]))
     for cut in (parts, list(by_source)):
         for field in whole._fields:

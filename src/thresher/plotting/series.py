@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from .style import ACCENT, INK, TEXT_SIZE, empty_figure
 
@@ -40,11 +40,11 @@ def series_panels(
     n, F = read.shape
     if len(names) != F or not read.shape == clean.shape == low.shape == high.shape:
         raise ValueError(f"{len(names)} names do not suit tables of the shape {read.shape}.")
-    height = 1.35 * F + 0.8
+    height = 1.35 * F + 0.5
     figure = empty_figure(7.4, height)
     rows = first_row + np.arange(n)
     for j, name in enumerate(names):
-        bottom = (0.55 + 1.35 * (F - 1 - j)) / height
+        bottom = (0.35 + 1.35 * (F - 1 - j)) / height
         axes = figure.add_axes((0.10, bottom, 0.88, 1.0 / height))
         axes.patch.set_alpha(0.0)
         wrong = np.isfinite(read[:, j]) & np.isfinite(low[:, j])
@@ -53,14 +53,19 @@ def series_panels(
         axes.plot(rows, sound, color=INK, linewidth=0.9)
         new = np.where(np.isfinite(low[:, j]), clean[:, j], np.nan)
         axes.plot(rows, new, ".-", color=ACCENT, linewidth=1.6, markersize=3)
-        span = (
-            np.nanmax(clean[:, j]) - np.nanmin(clean[:, j]) if np.isfinite(clean[:, j]).any() else 1
-        )
-        middle = np.nanmin(clean[:, j]) if np.isfinite(clean[:, j]).any() else 0.0
-        shown = np.clip(read[wrong, j], middle - 0.25 * span, middle + 1.25 * span)
+        shown = np.clip(read[wrong, j], *_edges(clean[:, j]))
         axes.plot(rows[wrong], shown, "x", color=_WRONG, markersize=5, markeredgewidth=1.4)
         axes.set_title(name, loc="left", fontsize=TEXT_SIZE - 2, color=INK, pad=2)
         axes.tick_params(colors=INK, labelsize=TEXT_SIZE - 4, labelbottom=j == F - 1)
         axes.spines[["top", "right"]].set_visible(False)
         axes.spines[["left", "bottom"]].set_color(INK)
     return figure
+
+
+def _edges(values: NDArray[np.float64]) -> tuple[float, float]:
+    """A quarter of the range of a series below and above it: glitches further out go there."""
+    seen = values[np.isfinite(values)]
+    if not len(seen):
+        return -np.inf, np.inf
+    margin = 0.25 * (seen.max() - seen.min())
+    return float(seen.min() - margin), float(seen.max() + margin)

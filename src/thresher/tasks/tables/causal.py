@@ -3,7 +3,7 @@
 The follower keeps the last rows. At fixed numbers of rows it learns from them anew; in between it
 says of each row what the rows before it, and the row itself, tell. However a stream is cut into
 batches, the same rows give the same results: whether a reading was trusted is found in three
-passes, each of which reads what the pass before made of this row and earlier ones.
+passes, each of which reads what the pass before made of this row and of earlier ones.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Follower:
 
     X: NDArray[Any]
     seconds: NDArray[Any]
-    trusted: list[NDArray[Any]]  # of each pass
+    trusted: list[NDArray[Any]]  # at the beginning, and by each pass
     n_rows: int = 0
     n_learned: int = 0  # of the rows that are kept
     learned: Learned | None = field(default=None, repr=False)
@@ -53,7 +53,7 @@ class Follower:
     @classmethod
     def new(cls, F: int) -> Follower:
         """Before the first row."""
-        trusted = [np.zeros((0, F), dtype=bool) for _ in range(_PASSES)]
+        trusted = [np.zeros((0, F), dtype=bool) for _ in range(_PASSES + 1)]
         return cls(np.zeros((0, F)), np.zeros(0), trusted)
 
     def follow(self, X: NDArray[Any], seconds: NDArray[Any], promises: Promises) -> Found:
@@ -101,7 +101,7 @@ class Follower:
         times = in_steps(seconds)
         rng = np.random.default_rng(self.n_learned)
         model, blend = proved(
-            None, X, np.isnan(X), trusted, times, promises.coverage, rng, causal=True
+            None, X, np.isnan(X), trusted, times, promises.among_trusted, rng, causal=True
         )
         s, _, _ = _looked_at(model, blend, X, trusted, times)
         known = s[trusted] if trusted.any() else np.zeros(1)
@@ -127,9 +127,9 @@ class Follower:
         now = allowed & ~self._far(n, model)
         for number in range(_PASSES):
             self.trusted[number] = np.vstack([self.trusted[number], now])
-            s, mean, half = _looked_at(model, blend, self.X, self.trusted[number], times)
+            s, _, _ = _looked_at(model, blend, self.X, self.trusted[number], times)
             now = allowed & (s[-n:] <= limit)
-        self.trusted[-1][-n:] = now
+        self.trusted[-1] = np.vstack([self.trusted[-1], now])
         s, mean, half = _looked_at(model, blend, self.X, self.trusted[-1], times)
         return self._found(n, allowed, s, mean, half, times, promises)
 

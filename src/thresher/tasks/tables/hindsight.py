@@ -34,6 +34,11 @@ class Promises(NamedTuple):
     low: NDArray[Any]  # of each column; -inf if nobody knows
     high: NDArray[Any]
 
+    @property
+    def among_trusted(self) -> float:
+        """The coverage to ask of trusted readings, among which false alarms are missing."""
+        return min(self.coverage / (1 - self.false_alarm_rate), 0.9999)
+
 
 class Found(NamedTuple):
     """A table of numbers, cleaned."""
@@ -65,7 +70,7 @@ def cleaned(
     scores = np.where(observed, np.inf, np.nan)
     if tail is not None:
         scores[allowed] = tail.scores(s[allowed])
-    model, blend = proved(model, X, ~observed, trusted, times, promises.coverage, rng)
+    model, blend = proved(model, X, ~observed, trusted, times, promises.among_trusted, rng)
     values, half, unknown = _filled(model, blend, X, trusted, times)
     low, high = limits(X, trusted, promises)
     replaced = ~trusted & ~unknown
