@@ -23,6 +23,7 @@ from thresher import (
     OnlineRobustPCA,
     RobustNMF,
     RobustPCA,
+    SpectralUnmixer,
     SymmetricManhattanNMF,
     TopicModel,
     VideoSeparator,
@@ -82,6 +83,7 @@ MAKERS = {
     "ImageDenoiser": lambda: ImageDenoiser(**QUIET).fit(samples().reshape(-1, 2, 3)),
     "ImageSegmenter": lambda: ImageSegmenter(2, **QUIET).fit(image()),
     "VideoSeparator": lambda: VideoSeparator(**QUIET).fit(_frames(20)),
+    "SpectralUnmixer": lambda: SpectralUnmixer(3, **QUIET).fit(samples()),
 }
 
 

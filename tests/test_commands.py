@@ -20,7 +20,7 @@ from thresher.cli.parameters import ESTIMATORS, TASKS, parameters_of, spoken
 from thresher.datasets.samples import KINDS, sample_files
 
 COMMANDS = ["topics", "novelty", "compress", "decompress", "segment", "separate", "denoise"]
-COMMANDS += ["fit", "transform", "inspect"]
+COMMANDS += ["unmix", "fit", "transform", "inspect"]
 
 
 def run(*words, given=None, code=0):

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from thresher.tasks.novelty import NovelDocumentDetector
     from thresher.tasks.recognition import FaceRecognizer
     from thresher.tasks.segmentation import ImageSegmenter
+    from thresher.tasks.spectra import SpectralUnmixer
     from thresher.tasks.topics import TopicModel
     from thresher.tasks.video import VideoSeparator
 
@@ -62,6 +63,7 @@ _HOMES = {
     "RobustPCA": "thresher.estimators",
     "SensorCodec": "thresher.tasks.compression",
     "Separation": "thresher.estimators",
+    "SpectralUnmixer": "thresher.tasks.spectra",
     "StopAfter": "thresher.engine",
     "SymmetricManhattanNMF": "thresher.estimators",
     "TopicModel": "thresher.tasks.topics",
@@ -93,6 +95,7 @@ __all__ = [
     "RobustPCA",
     "SensorCodec",
     "Separation",
+    "SpectralUnmixer",
     "StopAfter",
     "SymmetricManhattanNMF",
     "TopicModel",

@@ -24,6 +24,7 @@ from thresher.cli.segment import segment
 from thresher.cli.separate import separate
 from thresher.cli.topics import topics
 from thresher.cli.transform import transform
+from thresher.cli.unmix import unmix
 from thresher.cli.warm_up import warm_up
 
 
@@ -107,6 +108,13 @@ _add(
     "thresher sample photo",
     "thresher segment photo.png parts.png --n-segments 4 --report parts.html",
     of="ImageSegmenter",
+)
+_add(
+    unmix,
+    _TASKS,
+    "thresher sample scene",
+    "thresher unmix scene.npy shares.npy --report scene.html",
+    of="SpectralUnmixer",
 )
 app.command("fit", rich_help_panel=_MODELS)(fitting.function_for())
 _add(

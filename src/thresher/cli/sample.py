@@ -22,7 +22,7 @@ def sample(
     kind: Annotated[
         str,
         typer.Argument(
-            help="table, docs, photo, photographs, sensors or video; all for one of each.",
+            help="table, docs, photo, photographs, scene, sensors or video; all for one of each.",
             autocompletion=_kinds,
         ),
     ],

@@ -6,6 +6,7 @@ from .l1_dictionary import regret, regret_bound, sparse_reconstruction_error, vi
 from .orthogonal import frank_wolfe_gap, orthogonal_error
 from .outliers import SupportScores, support_scores
 from .reconstruction import mean_regret, psnr, relative_error, squared_relative_error
+from .spectra import spectral_angles
 from .topics import TopicCoherence, topic_coherence
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "regret_bound",
     "relative_error",
     "sparse_reconstruction_error",
+    "spectral_angles",
     "squared_relative_error",
     "support_scores",
     "topic_coherence",
