@@ -20,7 +20,7 @@ from thresher.cli.parameters import ESTIMATORS, TASKS, parameters_of, spoken
 from thresher.datasets.samples import KINDS, sample_files
 
 COMMANDS = ["topics", "novelty", "compress", "decompress", "segment", "separate", "denoise"]
-COMMANDS += ["unmix", "fit", "transform", "inspect"]
+COMMANDS += ["unmix", "sound", "fit", "transform", "inspect"]
 
 
 def run(*words, given=None, code=0):

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from thresher.tasks.novelty import NovelDocumentDetector
     from thresher.tasks.recognition import FaceRecognizer
     from thresher.tasks.segmentation import ImageSegmenter
+    from thresher.tasks.sound import SoundSeparator
     from thresher.tasks.spectra import SpectralUnmixer
     from thresher.tasks.topics import TopicModel
     from thresher.tasks.video import VideoSeparator
@@ -63,6 +64,7 @@ _HOMES = {
     "RobustPCA": "thresher.estimators",
     "SensorCodec": "thresher.tasks.compression",
     "Separation": "thresher.estimators",
+    "SoundSeparator": "thresher.tasks.sound",
     "SpectralUnmixer": "thresher.tasks.spectra",
     "StopAfter": "thresher.engine",
     "SymmetricManhattanNMF": "thresher.estimators",
@@ -95,6 +97,7 @@ __all__ = [
     "RobustPCA",
     "SensorCodec",
     "Separation",
+    "SoundSeparator",
     "SpectralUnmixer",
     "StopAfter",
     "SymmetricManhattanNMF",

@@ -22,6 +22,7 @@ from thresher.cli.novelty import novelty
 from thresher.cli.sample import sample
 from thresher.cli.segment import segment
 from thresher.cli.separate import separate
+from thresher.cli.sound import sound
 from thresher.cli.topics import topics
 from thresher.cli.transform import transform
 from thresher.cli.unmix import unmix
@@ -115,6 +116,13 @@ _add(
     "thresher sample scene",
     "thresher unmix scene.npy shares.npy --report scene.html",
     of="SpectralUnmixer",
+)
+_add(
+    sound,
+    _TASKS,
+    "thresher sample tune",
+    "thresher sound tune.wav parts --report tune.html",
+    of="SoundSeparator",
 )
 app.command("fit", rich_help_panel=_MODELS)(fitting.function_for())
 _add(

@@ -11,6 +11,7 @@ from .photographs import photograph_files
 from .scene import scene_file
 from .sensors import sensors_file
 from .table import table_file
+from .tune import tune_file
 from .video import video_file
 
 
@@ -46,6 +47,7 @@ KINDS = {
     "scene": Sample(
         "scene.npy", "four kinds of ground in sixty bands, two of them bad", scene_file
     ),
+    "tune": Sample("tune.wav", "seven notes of a tune, three different ones, plucked", tune_file),
     "video": Sample("street.avi", "six seconds of a street, drawn", video_file),
 }
 
