@@ -63,13 +63,23 @@ print(json.dumps(dict(where=thresher.__file__, import_=ready - began, fit=fitted
 """
 
 
+def environment() -> dict[str, str]:
+    """Without a way to another tree."""
+    return {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+
+
 def first_calls(python: Path, folder: Path) -> dict[str, Any]:
     """A fresh process for each estimator."""
     rows = {}
     for name, (model, data) in FIRST_CALLS.items():
         program = PROGRAM.format(model=model, data=data)
         run = subprocess.run(
-            [python, "-c", program], cwd=folder, capture_output=True, text=True, check=True
+            [python, "-c", program],
+            cwd=folder,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            check=True,
         )
         row = json.loads(run.stdout)
         assert str(folder) in row.pop("where"), "this is another package"
@@ -89,17 +99,14 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=RESULTS / "cold.json")
     given = parser.parse_args()
     folder = given.keep or Path(tempfile.mkdtemp())
-    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    environment |= {"THRESHER_PURE": "1"} if given.pure else {}
+    how = environment() | ({"THRESHER_PURE": "1"} if given.pure else {})
     subprocess.run([sys.executable, "-m", "venv", folder / "here"], check=True)
     python = folder / "here" / "bin" / "python"
     with clock() as dependencies:  # which any package of this kind has
         names = ["numba", "scikit-learn", "scipy", "matplotlib", "typer", "safetensors"]
         subprocess.run([python, "-m", "pip", "install", "-q", *names], check=True)
     with clock() as package:
-        subprocess.run(
-            [python, "-m", "pip", "install", "-q", str(ROOT)], env=environment, check=True
-        )
+        subprocess.run([python, "-m", "pip", "install", "-q", str(ROOT)], env=how, check=True)
     print(f"dependencies {dependencies.wall:.0f} s, then the package {package.wall:.0f} s")
     rows = {"installed": first_calls(python, folder / "here")}
     shutil.copytree(folder / "here", folder / "copy", symlinks=True)

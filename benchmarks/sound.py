@@ -114,10 +114,8 @@ def drums(seeds: int) -> list[Row]:
         parts = model.separate(sound[half:], rate=rate).parts
     pairs = zip(sources[:, half:], parts, strict=True)
     taught = [round(signal_to_distortion(s, p), 1) for s, p in pairs]
-    seconds_taken = round(spent.processor, 2)
-    rows.append(
-        {"way": "taught, SoundSeparator", "sdr": taught, "processor_seconds": seconds_taken}
-    )
+    taken = round(spent.processor, 2)
+    rows.append({"way": "taught, SoundSeparator", "sdr": taught, "processor_seconds": taken})
     return rows
 
 

@@ -22,8 +22,9 @@ from typing import Any
 
 from mutation.choice import Choice, Coverage
 from mutation.draw import Mutant, drawn, n_lines
-from mutation.page import page
-from mutation.trial import Verdict, judge, keep_compiled, snapshot
+from mutation.imports import is_compiled
+from mutation.page import told_draw, with_draw
+from mutation.trial import Verdict, judge, judge_forked, keep_compiled, snapshot
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ROOT / ".mutants"
@@ -83,6 +84,20 @@ class Court:
         self._keep(key, mutant, verdict)
         return about | verdict._asdict()
 
+    def try_forked(self, mutants: list[Mutant]) -> None:
+        """Try all that are another body of a function at once; the others are tried one by one."""
+        waiting = {}
+        for number, mutant in enumerate(mutants):
+            kept = self.known.get(json.dumps(mutant.key), {})
+            settled = mutant.key in self.proofs or (kept and self._still_holds(kept, mutant))
+            if not settled and not is_compiled(mutant.file):
+                tests, complete = self._tests(mutant, kept.get("verdict", {}).get("test", ""))
+                if complete:
+                    waiting[number] = (mutant, tests)
+        if waiting:
+            for number, verdict in judge_forked(waiting, self.root):
+                self._keep(json.dumps(mutants[number].key), mutants[number], verdict)
+
     def _tests(self, mutant: Mutant, before: str) -> tuple[dict[str, float], bool]:
         """Tests with their seconds, first the one that killed before; and whether they are all."""
         tests = self.choice.tests(mutant)
@@ -128,12 +143,13 @@ def judged(court: Court, seed: int, count: int, only: str, jobs: int) -> Iterato
     missing = count
     with ThreadPoolExecutor(jobs) as pool:
         while missing and (batch := list(islice(line, missing))):
+            court.try_forked(batch)
             for result in pool.map(court.judged, batch):
                 missing -= result["outcome"] != "broken"
                 yield result
 
 
-def told(result: dict[str, Any]) -> str:
+def as_diff(result: dict[str, Any]) -> str:
     """A mutant and what became of it, as a small diff."""
     place = f"{result['file']}:{result['line']} ({result['kind']})"
     by = f" by {result['test']} [{result['error']}]" if result.get("test") else ""
@@ -152,18 +168,24 @@ def main() -> int:
     parser.add_argument(
         "--budget", type=float, default=200, help="seconds of tests in which a mutant has to die"
     )
-    parser.add_argument("--record", action="store_true", help="find out which tests run which line")
-    parser.add_argument("--write", action="store_true", help="write results and page")
+    parser.add_argument(
+        "--record", metavar="GLOB", nargs="?", const="*",
+        help="find out which tests run which line, in all files of tests, or such as 'test_c*'",
+    )  # fmt: skip
+    parser.add_argument(
+        "--longest", type=float, default=60, help="seconds of a test that is worth recording"
+    )
+    parser.add_argument("--write", action="store_true", help="write results and their page")
     options = parser.parse_args()
     if options.record:
         with snapshot(ROOT) as copy:
-            Coverage(copy, KEPT / "coverage").record(options.jobs)
+            Coverage(copy, KEPT / "coverage").record(options.jobs, options.record, options.longest)
             keep_compiled(copy, ROOT)
     results = []
     with snapshot(ROOT) as copy:
         court = Court(copy, options.budget)
         for result in judged(court, options.seed, options.count, options.only, options.jobs):
-            print(told(result), flush=True)
+            print(as_diff(result), flush=True)
             results.append(result)
         lines = n_lines(copy / "src" / "thresher")
     counts = Counter(result["outcome"] for result in results)
@@ -174,7 +196,8 @@ def main() -> int:
         about["share_that_dies"] = round(dead / max(dead + alive, 1), 4)
         text = json.dumps(about | {"mutants": results}, indent=1, ensure_ascii=False)
         RESULTS.write_text(text + "\n", encoding="utf-8")
-        PAGE.write_text(page(about, results), encoding="utf-8")
+        told = with_draw(PAGE.read_text(encoding="utf-8"), told_draw(about, results))
+        PAGE.write_text(told, encoding="utf-8")
     return 1 if alive else 0
 
 

@@ -26,6 +26,7 @@ from thresher import (
     SoundSeparator,
     SpectralUnmixer,
     SymmetricManhattanNMF,
+    TableCleaner,
     TopicModel,
     VideoSeparator,
     load,
@@ -51,6 +52,11 @@ def samples(n_samples=48, n_features=6, seed=0):
 def image():
     rng = np.random.default_rng(0)
     return np.clip(np.kron(np.eye(2), np.ones((6, 8))) + 0.05 * rng.random((12, 16)), 0, 1)
+
+
+def followed(cleaner):
+    cleaner.follow(samples())
+    return cleaner
 
 
 def _frames(n_frames):
@@ -85,6 +91,7 @@ MAKERS = {
     "FaceRecognizer": lambda: FaceRecognizer(ManhattanNMF(3, **BATCH), **QUIET).fit(
         samples(), np.array(["Ann", "Bo", "Çelik"])[np.arange(48) % 3]
     ),
+    "TableCleaner": lambda: followed(TableCleaner(causal=True, random_state=3)),
     "ImageDenoiser": lambda: ImageDenoiser(**QUIET).fit(samples().reshape(-1, 2, 3)),
     "ImageSegmenter": lambda: ImageSegmenter(2, **QUIET).fit(image()),
     "VideoSeparator": lambda: VideoSeparator(**QUIET).fit(_frames(20)),
@@ -101,6 +108,8 @@ def answers(model):
         return model.embedding_
     if isinstance(model, ImageDenoiser):
         return model.denoise(samples(20, seed=1).reshape(-1, 2, 3)).clean
+    if isinstance(model, TableCleaner):
+        return model.follow(samples(20, seed=1)).scores
     if isinstance(model, FaceRecognizer):
         names = model.predict(samples(20, seed=1))
         return np.searchsorted(model.classes_, names)

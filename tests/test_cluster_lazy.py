@@ -18,7 +18,8 @@ GAPS = np.where(rng.random(X.shape) < 0.1, np.nan, X)
 NAMES = [f"c{j}" for j in range(F)]
 FRAME = pd.DataFrame(GAPS, columns=NAMES, index=np.arange(N) / 2)
 MODEL = OnlineRobustNMF(3, random_state=0, verbose=0).fit(X).calibrate(X)
-VERBS = ("transform", "score_samples", "is_anomaly", "impute")
+VERBS = ("transform", "score_samples", "is_anomaly", "impute", "predict", "decision_function")
+VERBS += ("reading_scores",)
 
 
 def never(block):

@@ -5,6 +5,7 @@ import json
 import re
 import resource
 import shlex
+import signal
 import subprocess
 import sys
 import warnings
@@ -19,8 +20,8 @@ from thresher.cli import app
 from thresher.cli.parameters import ESTIMATORS, TASKS, parameters_of, spoken
 from thresher.datasets.samples import KINDS, sample_files
 
-COMMANDS = ["topics", "novelty", "compress", "decompress", "segment", "separate", "denoise"]
-COMMANDS += ["unmix", "sound", "fit", "transform", "inspect"]
+COMMANDS = ["topics", "novelty", "clean", "compress", "decompress", "segment", "separate"]
+COMMANDS += ["denoise", "unmix", "sound", "choose", "fit", "live", "transform", "inspect"]
 
 
 def run(*words, given=None, code=0):
@@ -356,6 +357,33 @@ def test_a_table_comes_through_a_pipe(here):
     np.testing.assert_array_equal(piped.components_, read.components_)
 
 
+def test_a_live_page_changes_nothing_of_the_run(here):
+    plain, shown = (
+        answer("fit", "table.csv", f"{len(live)}.thr", "--n-components", 3, *live)
+        for live in ([], ["--live"])
+    )
+    assert shown["live"].startswith("http://127.0.0.1:")
+    assert shown["loss"] == plain["loss"]
+    first, second = (thresher.load(f"{number}.thr").components_ for number in (0, 1))
+    np.testing.assert_array_equal(first, second)
+    assert (
+        answer("novelty", "docs.jsonl", "--live")["steps"]
+        == answer("novelty", "docs.jsonl")["steps"]
+    )
+    run("separate", "street.avi", "--mask", "mask.npy")
+    run("separate", "street.avi", "--mask", "shown.npy", "--live")
+    np.testing.assert_array_equal(np.load("mask.npy"), np.load("shown.npy"))
+
+
+def test_live_learns_in_small_batches_and_knows_documents(here):
+    told = answer("live", "table.csv", "--n-components", 3, "--no-stay", "--save", "m.thr")
+    model = thresher.OnlineRobustNMF(3, batch_size=32, drift="auto", random_state=0, verbose=0)
+    model.fit(thresher.open("table.csv"))
+    np.testing.assert_array_equal(thresher.load("m.thr").components_, model.components_)
+    assert told["chosen"]["batch_size"]["value"] == 32
+    assert answer("live", "docs.jsonl", "--no-stay")["documents"] == len(texts())
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -397,6 +425,11 @@ def test_the_line_that_repeats_a_run_repeats_it(here, words):
         (["segment", "photo.png", "x.txt"], 2, "must end in .png"),
         (["topics", "docs.jsonl", "--report", "no/x.html"], 2, "no such folder"),
         (["novelty", "docs.jsonl", "--every", "hour"], 2, "--every hour is not known"),
+        (["live", "nowhere.csv"], 2, "There is no nowhere.csv"),
+        (["live", "table.csv", "--estimator", "GoDec"], 2, "nothing to watch live; use one of"),
+        (["fit", "table.csv", "m", "--estimator", "GoDec", "--live"], 2, "nothing to watch live"),
+        (["live", "table.csv", "--address", "here"], 2, "such as 127.0.0.1:8000"),
+        (["live", "docs.jsonl", "--forgetting", "9"], 2, "thresher novelty docs.jsonl --live"),
         (["topics", "table.csv"], 1, "is not JSON"),
         (["topics", "docs.jsonl", "--text", "body"], 1, "no text in its field 'body'"),
         (["segment", "table.csv", "x.png"], 1, "is no picture"),
@@ -455,3 +488,28 @@ def test_an_interrupt_is_a_line(here, monkeypatch):
     monkeypatch.setattr(thresher.TopicModel, "fit", interrupted)
     done = run("topics", "docs.jsonl", code=130)
     assert done.stderr.splitlines()[-1].startswith("Interrupted")
+
+
+def test_an_interrupt_ends_what_follows_standard_input_and_keeps_what_was_found(here):
+    """Ctrl-C in a process of its own: the model, the page and all steps until then are there."""
+    words = ["novelty", "-", "--size", "100", "--json", "--save", "now.thr", "--report", "now.html"]
+    program = [sys.executable, "-c", "from thresher.cli import main; main()", *words]
+    with subprocess.Popen(
+        program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as follower:
+        lines = Path("docs.jsonl").read_text().splitlines(keepends=True)
+        follower.stdin.write("".join(lines[:330]))  # two steps after the first, and a part of one
+        follower.stdin.flush()
+        told = [json.loads(follower.stdout.readline()) for _ in range(3)]
+        follower.send_signal(signal.SIGINT)
+        try:
+            _, said = follower.communicate(timeout=300)
+        finally:
+            follower.kill()  # if it did not hear
+    assert follower.returncode == 0
+    assert "Interrupted; what came until now counts." in said
+    assert "Traceback" not in said
+    assert [step["documents"] for step in told] == [100, 100, 100]
+    assert [step["start"] for step in told] == [True, False, False]
+    assert thresher.load("now.thr").n_steps_ == 2
+    assert "scored, in 2 steps" in Path("now.html").read_text(encoding="utf-8")

@@ -6,6 +6,7 @@ import pytest
 import thresher
 from thresher import ImageDenoiser, OnlineRobustPCA, RobustPCA
 from thresher.datasets.image_noise import occlude, salt_and_pepper
+from thresher.tasks.images.repair import damaged
 
 SHAPE = (20, 18)
 
@@ -94,7 +95,7 @@ def test_nothing_depends_on_the_unit():
     images = spoiled(scenes(), "salt")
     here, there = quiet().denoise(images), quiet().denoise(images * 1e20)
     np.testing.assert_array_equal(here.mask, there.mask)
-    np.testing.assert_allclose(there.clean / 1e20, here.clean, atol=1e-6)
+    np.testing.assert_allclose(there.clean / 1e20, here.clean, atol=1e-4)  # codes have tol=1e-4
 
 
 def test_learned_in_steps_saved_and_loaded(tmp_path):
@@ -135,6 +136,36 @@ def test_a_folder_in_and_a_folder_out(tmp_path):
     np.testing.assert_array_equal(black_and_white == 255, expected.mask)
     with pytest.raises(ValueError, match="is a folder"):
         model.denoise(tmp_path / "in", write={"clean": tmp_path / "out"})
+
+
+def test_one_photograph_alone_is_told_so():
+    with pytest.warns(UserWarning, match="of no kind"):
+        quiet().denoise(scenes(1))
+
+
+def test_an_error_counts_relative_to_the_light():
+    """Ten times the light makes errors of ten times the size, which are no damage for that."""
+    rng = np.random.default_rng(0)
+    model = np.where(np.arange(40) < 20, 1.0, 10.0) * np.ones((1, 40, 40))
+    seen = model * (1 + 0.05 * rng.normal(size=model.shape))
+    assert not damaged(seen, model, 12.0).any()
+    seen[0, 10:18, 26:34] *= 0.4
+    wrong = damaged(seen, model, 12.0)[0]
+    assert wrong[11:17, 27:33].all()
+    assert not wrong[:, :20].any()
+
+
+def test_a_spot_stands_out_from_its_surroundings():
+    """A square is damage; a model that is more and more wrong towards the middle is no damage."""
+    rng = np.random.default_rng(0)
+    y, x = np.mgrid[:60, :60] - 30
+    square = (np.abs(x) < 6) & (np.abs(y) < 6)
+    hill = np.exp(-(x**2 + y**2) / (2 * 15**2))
+    model = np.full((2, 60, 60), 100.0)
+    seen = model - 20 * np.stack([square, hill]) + rng.normal(0, 2, model.shape)
+    found = damaged(seen, model, 8.0)
+    assert found[0, 26:35, 26:35].all()
+    assert not found[1].any()
 
 
 def test_what_is_no_stack_of_photographs_is_refused_in_a_sentence():

@@ -494,7 +494,7 @@ def snapshot(detector):
         list(detector.words_),
         detector._words.frequency.copy(),
         detector.n_documents_,
-        list(detector._alarm.past),
+        detector._usual.recent.counts.toarray(),
         detector.components_.copy(),
         detector.n_steps_,
     )
@@ -507,14 +507,15 @@ PLACES = [
     "thresher.tasks.novelty.growing_words.GrowingWords.learn",
     "thresher.tasks.novelty.growing_words.GrowingWords.rarest",
     "thresher.tasks.novelty.growing_words.GrowingWords.keep",
-    "thresher.tasks.novelty.alarm.Alarm.p_values",
     "thresher.tasks.novelty.alarm.Alarm.marks",
-    "thresher.tasks.novelty.alarm.Alarm.learn",
+    "thresher.tasks.novelty.held_out.HeldOut.judged",
+    "thresher.tasks.novelty.held_out.HeldOut.learned",
+    "thresher.tasks.novelty.recent.RecentDocuments.keep",
     "thresher.tasks.novelty.memory.DirectionMemory.scores",
     "thresher.tasks.novelty.memory.DirectionMemory.grow",
     "thresher.tasks.novelty.memory.DirectionMemory.learned",
     "thresher.tasks.novelty.memory.DirectionMemory.keep",
-    "thresher.tasks.novelty.detector.emerging_topics",
+    "thresher.tasks.novelty.held_out.topics_beside",
 ]
 NEWS = ["parliament votes on budget", "minister votes on budget", "rain wind snow"] * 5
 
@@ -533,9 +534,8 @@ def test_a_step_that_fails_anywhere_changes_nothing(monkeypatch, place, error):
     with monkeypatch.context() as patch:
         patch.setattr(place, fail)
         for verb in (detector.step, detector.fit):
-            if place.endswith("emerging_topics") and verb == detector.fit:
-                continue
-            if place.endswith(("marks", "grow")) and verb == detector.fit:
+            judging = ("topics_beside", "judged", "scores", "marks", "grow")
+            if place.endswith(judging) and verb == detector.fit:
                 continue
             with pytest.raises(error):
                 verb([*NEWS, *TEXTS])

@@ -1,9 +1,11 @@
 """Machine code is found by what it depends on, wherever it lies, and never when it is stale."""
 
+import importlib.util
 import os
 import shutil
 import subprocess
 import sys
+import types
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from thresher.cli.app import app
 from thresher.kernels import machine_code
 from thresher.tasks import warm_up
 
+BUILD = Path(__file__).parents[1] / "hatch_build.py"
 KERNEL = """
 from thresher.kernels.compiling import kernel
 {imports}
@@ -139,8 +142,62 @@ def test_command_runs_all_pieces_and_says_where_machine_code_is(monkeypatch, job
     pieces = tuple(lambda dtype, name=name: done.append((name, dtype)) for name in "abc")
     monkeypatch.setattr(warm_up, "_BY_COST", pieces)
     monkeypatch.setattr(warm_up, "ProcessPoolExecutor", threads)
+    monkeypatch.setattr(machine_code, "notice", machine_code._Notice())
     result = CliRunner().invoke(app, ["warm-up", *jobs])
     assert result.exit_code == 0
     assert sorted(done) == [(name, dtype) for name in "abc" for dtype in warm_up.DTYPES]
     assert asked == [3 if jobs else os.cpu_count()]
     assert result.stdout.splitlines()[-1] == str(machine_code.folder())
+    machine_code.notice.begin()
+    assert machine_code.notice._timer is None  # nobody is told of warm-up by warm-up
+
+
+@pytest.fixture
+def hook(monkeypatch, tmp_path):
+    """The hook of the build, on sources of its own."""
+    interface = types.ModuleType("interface")
+    interface.BuildHookInterface = object
+    monkeypatch.setitem(sys.modules, "hatchling.builders.hooks.plugin.interface", interface)
+    spec = importlib.util.spec_from_file_location("hatch_build", BUILD)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    hook = module.MachineCodeHook()
+    hook.root, hook.target_name = str(tmp_path), "wheel"
+    (tmp_path / "src" / "thresher").mkdir(parents=True)
+    (tmp_path / "src" / "thresher" / "kernel.py").write_text("first")
+    return hook
+
+
+def test_editable_installs_take_what_a_wheel_has_compiled(hook, tmp_path):
+    kept = hook._folder() / "thresher" / "kernel.nbc"
+    kept.parent.mkdir(parents=True)
+    kept.write_bytes(b"machine code")
+    place = tmp_path / "src" / "thresher" / "machine_code"
+    hook.initialize("editable", {})  # the wheel was interrupted
+    assert not place.exists()
+    (hook._folder() / "done").touch()
+    hook.initialize("editable", {})
+    assert (place / "kernel.nbc").read_bytes() == b"machine code"
+    shutil.rmtree(place)
+    (tmp_path / "src" / "thresher" / "kernel.py").write_text("second")
+    hook.initialize("editable", {})  # what is there is of other sources
+    assert not place.exists()
+
+
+def test_wheels_do_not_rely_on_what_the_checkout_has_kept(hook, tmp_path, monkeypatch):
+    """It would be found beside the sources, and nothing compiled for the wheel."""
+    kept = tmp_path / "src" / "thresher" / "machine_code"
+    kept.mkdir()
+    (kept / "kernel.nbc").write_bytes(b"machine code")
+    seen = []
+
+    def compiles(command, env, **_):
+        sources = Path(env["PYTHONPATH"].split(os.pathsep)[0])
+        seen.extend(path.name for path in sources.rglob("*") if path.is_file())
+        (Path(command[-1]) / "thresher").mkdir(parents=True)
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(subprocess, "run", compiles)
+    hook.initialize("standard", asked := {"force_include": {}})
+    assert seen == ["kernel.py"]
+    assert asked["force_include"] == {str(hook._folder() / "thresher"): "thresher/machine_code"}

@@ -97,6 +97,8 @@ REFUSED = {
     "threshold": [NAN, INF, "x", True],
     "top_share": [0, 1, NAN, "x", True],
     "false_alarm_rate": [0, 1, NAN, "x", True, None],
+    "fdr": [0, 1, NAN, "x", True],
+    "keep_texts": [1, None, "yes"],
     "feature_scale": [0, -1, NAN, INF, "x", True, None],
     "location_scale": [0, -1, NAN, INF, "x", True, None],
     "radius": [0, -1, NAN, INF, "x", True],

@@ -15,6 +15,8 @@ from thresher.plotting import convergence_curve, profile_panels
 from thresher.report import Report, tell_run
 from thresher.tasks.novelty.choosing import chosen_stepping
 from thresher.tasks.novelty.found import explained_steps
+from thresher.tasks.novelty.records import records_of
+from thresher.tasks.novelty.steps import DocumentStep
 from thresher.tasks.text.reading import read_documents, text_field, texts_of
 from thresher.testing.data import planted
 
@@ -77,6 +79,42 @@ def test_the_measured_fit_is_that_of_the_model(tmp_path):
     error = np.linalg.norm((X - low_rank - outliers)[seen]) / np.linalg.norm(X[seen])
     assert f"<dd>{share:.1%}</dd>" in page
     assert f"<dd>{error:.1%}</dd>" in page
+
+
+def test_rounds_of_batch_models_are_no_samples(tmp_path):
+    X = planted(60)
+    model = thresher.BatchNMF(3, random_state=0, verbose=0).fit(X)
+    page = model.report(tmp_path / "page.html").read_text(encoding="utf-8")
+    assert f"<dd>60</dd><dt>samples, in {model.n_iter_:,} rounds</dt>" in page
+    assert "last round" in page
+
+
+def test_noise_that_a_pursuit_sets_aside_is_told_from_what_is_far_off(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 2)) @ rng.standard_normal((2, 40))
+    X += 0.01 * rng.standard_normal(X.shape)
+    hit = rng.random(X.shape) < 0.03
+    X[hit] += 20
+    model = thresher.RobustPCA(verbose=0).fit(X)
+    page = model.report(tmp_path / "page.html", X).read_text(encoding="utf-8")
+    few = float(re.search(r"<dd>([\d.]+)%</dd><dt>of the entries have 90%", page)[1])
+    assert few == pytest.approx(90 * hit.mean(), abs=0.3)
+
+
+def test_a_plain_factorisation_stands_beside_the_model(tmp_path):
+    """Outliers ruin squares: the robust model is nearer in the mean, and the page says both."""
+    X = planted(80)
+    X[np.random.default_rng(0).random(X.shape) < 0.05] += 5 * X.max()
+    model = thresher.OnlineRobustNMF(3, random_state=0, verbose=0).fit(X)
+    page = model.report(tmp_path / "page.html", X).read_text(encoding="utf-8")
+    rows = re.findall(r">(OnlineRobustNMF|scikit-learn&#x27;s NMF)</th><td>([\d.]+)%", page)
+    (ours, left), (_, theirs) = rows
+    assert ours == "OnlineRobustNMF"
+    off = np.abs(X - model.separate(X).low_rank).mean() / X.mean()
+    assert float(left) == pytest.approx(100 * off, abs=0.06)
+    assert float(left) < float(theirs)
+    signed = thresher.OnlineRobustPCA(3, random_state=0, verbose=0).fit(X - X.mean())
+    assert "TruncatedSVD" in signed.report(tmp_path / "b.html", X - X.mean()).read_text()
 
 
 def test_the_page_of_the_documentation_runs(tmp_path, monkeypatch):
@@ -165,26 +203,28 @@ def records():
 @pytest.mark.parametrize("mode", ["auto", "online"])
 def test_reasons_are_those_of_the_time_before_the_step(mode, tmp_path):
     texts = [record["text"] for record in records()]
-    steps = [("0", texts[:40]), ("1", texts[640:660]), ("2", texts[760:780])]
+    parts = [("0", texts[:40]), ("1", texts[640:660]), ("2", texts[760:780])]
+    steps = [DocumentStep(name, part, records_of(part, 0)) for name, part in parts]
     detector = thresher.NovelDocumentDetector(
         10, mode=mode, top_share=0.1, random_state=0, verbose=0
     )
     watcher = copy.deepcopy(detector)
     before = []
-    for name, documents in steps:
+    for name, documents, _ in steps:
         if name != "0":
             before.append(copy.deepcopy(watcher))
             watcher.step(documents, name)
         else:
             watcher.fit(documents)
     found = list(explained_steps(detector, steps))
-    assert [each.step.name for each in found] == ["1", "2"]
+    assert [each.step.name for each in found] == ["0", "1", "2"]
+    assert found[0].step.start
     marked = sum(len(each.documents) for each in found)
-    for each, known in zip(found, before, strict=True):
+    for each, known in zip(found[1:], before, strict=True):
         assert each.documents
         assert page_of(detector, tmp_path, found).count("<blockquote>") == marked
         for document in each.documents:
-            assert document.reason == known.explain(document.text)
+            assert document.reason == known.explain(document.record.text)
             assert document.score == pytest.approx(document.reason.score)
 
 

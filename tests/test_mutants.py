@@ -1,15 +1,19 @@
 """The tool that draws mutants: the slips that it makes, where, and how it draws."""
 
+import sys
 from collections import Counter
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import mutants
 from mutation.draw import drawn, n_lines
 from mutation.imports import Imports
+from mutation.page import told_draw, with_draw
 from mutation.slips import slips
 from mutation.source import Source
+from mutation.swap import Functions, other_body, other_constant
 
 ROOT = Path(__file__).parents[1]
 
@@ -132,6 +136,84 @@ def test_lines_that_run_at_import_are_told_from_others():
     text = "A = 1\n\nclass B:\n    c: int = 2\n\n    def d(self):\n        return 3\n"
     runs = [Source(text).runs_at_import(line) for line in range(1, 8)]
     assert runs == [True, True, True, True, True, False, False]
+
+
+MODULE = """
+def f(a, b=1):
+    return a + b
+
+class C:
+    @property
+    def g(self):
+        return [f(1, n) for n in range(3)]
+
+h = f(1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "swaps"),
+    [
+        ("a + b", "a - b", True),
+        ("range(3)", "range(2)", True),
+        ("b=1", "b=2", False),  # a default is made at import
+        ("h = f(1)", "h = f(2)", False),
+        ("@property", "@staticmethod", False),
+    ],
+)
+def test_only_another_body_is_put_in_place_of_a_function(old, new, swaps):
+    assert (other_body(MODULE, MODULE.replace(old, new), "here") is not None) == swaps
+
+
+def test_a_function_gets_its_other_body_wherever_it_is_known(tmp_path):
+    path = str(tmp_path / "module.py")
+    made = {}
+    exec(compile(MODULE, path, "exec"), made)
+    also = made["f"]
+    body = other_body(MODULE, MODULE.replace("a + b", "a - b"), path)
+    functions = Functions()
+    assert functions.can_take(body)
+    functions.take(body)
+    assert also(5) == 4
+    assert made["C"]().g == [1, 0, -1]
+    assert made["h"] == 2  # which was made before: such functions are tried in a copy
+    closes_over_nothing = other_body(MODULE, MODULE.replace("range(3)", "range(2)"), "elsewhere")
+    assert not functions.can_take(closes_over_nothing)
+
+
+def test_a_constant_is_exchanged_wherever_it_was_imported(monkeypatch):
+    one, two = ModuleType("one"), ModuleType("two")
+    before = "LONG = [1, 2]\nMORE = LONG + [3]\ndef f(): return LONG"
+    exec(before, vars(one))
+    two.LONG = one.LONG
+    monkeypatch.setitem(sys.modules, "one", one)
+    monkeypatch.setitem(sys.modules, "two", two)
+    constant = other_constant(before, before.replace("[1, 2]", "[1, 1]"))
+    constant.take(one)
+    assert one.f() == two.LONG == [1, 1]
+    assert one.MORE == [1, 2, 3]  # so one that lives is tried in a copy, too
+    assert other_constant(before, before.replace("return LONG", "return MORE")) is None
+    assert other_constant(before, before.replace("f():", "f(a=1):")) is None
+
+
+def test_the_account_of_a_draw_leaves_the_rest_of_the_page_alone():
+    mutant = {"file": "a.py", "line": 1, "old": "x = 1", "new": "x = 2"}
+    outcomes = ["killed"] * 7 + ["timeout", "survived", "equivalent", "broken"]
+    results = [mutant | {"outcome": o, "kind": "constant"} for o in outcomes]
+    about = {"seed": 5, "lines": 12345, "outcomes": dict(Counter(outcomes))}
+    text = told_draw(about | {"share_that_dies": 8 / 9}, results)
+    assert "--seed 5 --count 10 " in text
+    assert "**8 of 9 die (88.9%).**" in text
+    assert "| constant | 9 | 8 |" in text
+    assert "- x = 1" in text
+    page = mutants.PAGE.read_text(encoding="utf-8")
+    new = with_draw(page, text)
+    begin, end = page.index("<!-- the last draw -->"), page.index("<!-- end of the last draw -->")
+    assert new.startswith(page[:begin])
+    assert new.endswith(page[end:])
+    assert text in new
+    with pytest.raises(ValueError, match="has no"):
+        with_draw("nothing", text)
 
 
 def test_what_was_read_is_still_there():

@@ -5,24 +5,29 @@ import functools
 import gzip
 import json
 import operator
+import threading
 import tracemalloc
+from math import comb
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
 from scipy.optimize import linprog, minimize
+from scipy.stats import binom, false_discovery_control
 from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.metrics import roc_auc_score
 
 from thresher import NovelDocumentDetector, OnlineNMF, OnlineOrthogonalDictionary, load, save
 from thresher.solvers import batch_impl, online
-from thresher.tasks.novelty.alarm import Alarm
+from thresher.tasks.novelty.alarm import Alarm, share_as_high
 from thresher.tasks.novelty.directions import Directions, _joined, _spread, unit_rows
-from thresher.tasks.novelty.emerging import emerging_topics
+from thresher.tasks.novelty.emerging import emerging_topics, topics_beside
 from thresher.tasks.novelty.growing_words import GrowingWords
+from thresher.tasks.novelty.records import Record
 from thresher.tasks.novelty.steps import document_steps
+from thresher.tasks.novelty.usual import Judged, PastScores
 
 TOPICS = {
     name: words.split()
@@ -218,30 +223,103 @@ def test_a_new_topic_is_found_and_soon_known():
     assert step.novel[truth].mean() > 0.9
     assert len(step.topics) >= 1
     assert set(step.topics[0].words) <= set(TOPICS["politics"]) | set(COMMON)
-    assert labels[step.topics[0].representative] == "politics"
+    assert labels[step.topics[0].representative.place] == "politics"
+    assert step.topics[0].representative.text == news[step.topics[0].documents[0]]
+    assert step.topics[0].p_value < 1e-6
     again, labels = texts(["weather", "music", "politics"], 100, seed=3)
     step = detector.step(again)
     assert step.novel[labels == "politics"].mean() < 0.3
 
 
-def test_marks_hold_the_false_alarm_rate():
-    """Exchangeable documents are marked at the rate asked for, or less."""
-    start, _ = texts(list(TOPICS), 400)
-    detector = NovelDocumentDetector(8, false_alarm_rate=0.1, random_state=0, verbose=0).fit(start)
-    marks = [detector.step(texts(list(TOPICS), 200, seed=s)[0]).novel for s in range(1, 6)]
+@pytest.mark.parametrize(("start", "size"), [(400, 200), (60, 40), (30, 300)])
+def test_marks_hold_the_false_alarm_rate(start, size):
+    """Exchangeable documents are marked at the rate asked for, or less, also after small starts."""
+    first, _ = texts(list(TOPICS), start)
+    detector = NovelDocumentDetector(8, false_alarm_rate=0.1, random_state=0, verbose=0).fit(first)
+    marks = [detector.step(texts(list(TOPICS), size, seed=s)[0]).novel for s in range(1, 7)]
     rate = np.concatenate(marks).mean()
-    assert 0.02 < rate < 0.14
+    assert 0.01 < rate < 0.12
+    assert max(mark.sum() for mark in marks) <= binom.ppf(0.999, size, 0.1)
 
 
-def test_a_fifth_of_the_start_tells_what_usual_scores_are():
+def test_every_document_of_the_start_tells_what_is_usual():
     """So finely are scores told apart: the most novel document of n + 1 has p = 1/(n + 1)."""
     start, _ = texts(["weather", "music"], 300)
     detector = NovelDocumentDetector(2, random_state=0, verbose=0).fit(start)
     (p,) = detector.step(["parliament budget minister election"]).p_values
-    assert p == pytest.approx(1 / 61)
-    few = NovelDocumentDetector(2, random_state=0, verbose=0).fit(start[:100])
-    (p,) = few.step(["parliament budget minister election"]).p_values
-    assert p == pytest.approx(1 / 41)  # at a rate of one in twenty, twice as many as it takes
+    assert p == pytest.approx(1 / 301)
+    model = OnlineNMF(2, divergence="kl", verbose=0)
+    other = NovelDocumentDetector(2, model=model, random_state=0, verbose=0).fit(start[:100])
+    (p,) = other.step(["parliament budget minister election"]).p_values
+    assert p == pytest.approx(1 / 41)  # these hold some out: twice as many as one in twenty takes
+
+
+def test_documents_are_left_out_of_their_directions():
+    """As if each had been taken out of the sum of its group; one that was alone leaves nothing."""
+    rng = np.random.default_rng(0)
+    X = np.abs(rng.normal(size=(12, 6))) * np.repeat(np.eye(3), 2, axis=1)[rng.integers(3, size=12)]
+    alone = np.zeros((1, 8))
+    alone[0, 6:] = 1
+    X = np.vstack([np.hstack([X, 0.1 * rng.random((12, 2))]), alone])
+    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    group = np.append(unit[:12, :6].reshape(12, 3, 2).sum(axis=2).argmax(axis=1), 3)
+    sums = np.stack([unit[group == k].sum(axis=0) for k in range(4)]).astype(np.float32)
+    known = Directions(np.ascontiguousarray(sums.T), 4, 0)
+    best = []
+    for u, own in zip(unit, group, strict=True):
+        others = [s - u * (k == own) for k, s in enumerate(sums) if k != own or own != 3]
+        best.append(max(u @ s / np.linalg.norm(s) for s in others))
+    np.testing.assert_allclose(known.left_out_cosines(sparse.csr_array(X)), best, atol=1e-6)
+
+
+def test_scores_are_distances_in_units_of_the_last_documents():
+    start, _ = texts(list(TOPICS), 80)
+    detector = NovelDocumentDetector(5, random_state=0, verbose=0).fit(start)
+    words = detector._words
+    counts = words.counts(start)[0]
+    rows = unit_rows(words.weights(counts)).toarray().astype(float)
+    cosines = rows @ rows.T
+    np.fill_diagonal(cosines, -1)
+    near = 1 - np.sort(cosines, axis=1)[:, -3:].mean(axis=1)
+    far = 1 - detector._memory.directions.left_out_cosines(words.weights(counts))
+    (new,) = detector.novelty_scores(["rain parliament budget"])
+    row = unit_rows(words.weights(words.counts(["rain parliament budget"])[0])).toarray()[0]
+    mine = [
+        1 - detector._memory.directions.cosines(sparse.csr_array(row[None])).max(),
+        1 - np.sort(rows @ row)[-3:].mean(),
+    ]
+    expected = 0
+    for distance, usual in zip(mine, (far, near), strict=True):
+        low, middle, high = np.quantile(usual, (0.25, 0.5, 0.75))
+        expected += (distance - middle) / (high - low)
+    assert new == pytest.approx(expected, rel=1e-4)
+
+
+def test_a_step_that_differs_as_a_whole_is_told_and_not_flagged():
+    """All documents have words of their own in it: the stream has changed."""
+    start, _ = texts(list(TOPICS), 400)
+    detector = NovelDocumentDetector(8, random_state=0, verbose=0).fit(start)
+    usual = detector.step(texts(list(TOPICS), 200, seed=1)[0])
+    rng = np.random.default_rng(0)
+    changed = [
+        f"{text} " + " ".join("".join(rng.choice(list("bcdfgh"), 6)) for _ in range(2))
+        for text in texts(list(TOPICS), 200, seed=2)[0]
+    ]
+    step = detector.step(changed)
+    assert usual.shift == 0
+    assert step.shift > 0.5
+    assert step.novel.mean() < 0.15
+    assert np.mean(step.scores > np.quantile(usual.scores, 0.95)) > 0.4  # what it would be without
+
+
+def test_follow_ups_of_what_was_marked_are_compared_with_their_like():
+    start, _ = texts(["weather", "music"], 200)
+    detector = NovelDocumentDetector(10, random_state=0, verbose=0).fit(start)
+    first = detector.step([*start[:50], "parliament budget minister", "parliament election budget"])
+    assert first.novel[-2:].all()
+    again = detector.step([*start[50:100], "parliament budget election minister"])
+    assert again.scores[-1] > np.quantile(first.scores, 0.9)
+    assert not again.novel[-1]
 
 
 def test_explanations_name_the_words_and_the_nearest_atoms():
@@ -475,6 +553,8 @@ def test_steps_by_date_and_by_count(tmp_path):
     assert [(s.name, len(s.documents)) for s in by_week] == [
         ("1998-01-05", 3), ("1998-01-12", 1), ("1998-01-26", 1)
     ]  # fmt: skip
+    assert [r.id for step in by_week for r in step.records] == list("01234")
+    assert by_week[1].records[0].title == by_week[1].documents[0] == "rain 3"
     by_month = list(document_steps(records(), date_field="day", every="month"))
     assert [(s.name, len(s.documents)) for s in by_month] == [("1998-01-01", 4), ("1998-02-01", 1)]
     path = tmp_path / "news.jsonl.gz"
@@ -484,7 +564,10 @@ def test_steps_by_date_and_by_count(tmp_path):
     frame["day"] = pd.to_datetime(frame["day"])
     for source in (path, str(path), frame, iter(records())):
         steps = list(document_steps(source, date_field="day", every="week"))
-        assert steps == by_week
+        assert [step[:2] for step in steps] == [step[:2] for step in by_week]
+        assert [r.date[:10] for step in steps for r in step.records] == [
+            record["day"] for record in records()
+        ]
     by_count = list(document_steps([record["text"] for record in records()], 2))
     assert [len(step.documents) for step in by_count] == [2, 2, 1]
     table = sparse.csr_array(np.eye(5))
@@ -497,13 +580,72 @@ def test_a_stream_is_watched(tmp_path):
     for month, topics in ((1, ["weather"]), (2, ["weather"]), (3, ["weather", "sport"])):
         date = f"2020-{month:02d}-15"
         documents, _ = texts(topics, 60, seed=month)
-        lines.extend(json.dumps({"text": text, "date": date}) for text in documents)
+        lines.extend(
+            json.dumps({"text": text, "date": date, "key": f"{month}/{n}", "head": text[:4]})
+            for n, text in enumerate(documents)
+        )
     path.write_text("\n".join(lines))
     detector = NovelDocumentDetector(5, random_state=0, verbose=0)
-    found = list(detector.watch(path, date_field="date", every="month"))
-    assert [step.name for step in found] == ["2020-02-01", "2020-03-01"]
-    assert found[0].novel.mean() < 0.2 < found[1].novel.mean()
+    fields = {"date_field": "date", "id_field": "key", "title_field": "head"}
+    found = list(detector.watch(path, every="month", **fields))
+    assert [step.name for step in found] == ["2020-01-01", "2020-02-01", "2020-03-01"]
+    assert [step.start for step in found] == [True, False, False]
+    assert not found[0].novel.any()
+    assert found[1].novel.mean() < 0.2 < found[2].novel.mean()
     assert detector.n_documents_ == 180
+    topic = found[2].topics[0]
+    assert [record.place for record in topic.records] == topic.documents
+    for record in topic.records:
+        assert record.id == f"3/{record.place}"
+        assert record.title == record.text[:4]
+        assert record.date == "2020-03-15"
+    assert len(detector.step(["rain"], records=[Record(7, "mine")]).records) == 1
+    with pytest.raises(ValueError, match="one for each"):
+        detector.step(["rain", "snow"], records=[Record(0, "mine")])
+
+
+def test_a_file_that_grows_is_followed(tmp_path):
+    path = tmp_path / "news.jsonl"
+    documents = texts(["weather", "sport"], 90)[0]
+    lines = [json.dumps({"text": text}) for text in documents]
+    path.write_text("\n".join(lines[:40]) + "\n" + lines[40][:9])  # in the middle of a line
+    detector = NovelDocumentDetector(3, random_state=0, verbose=0)
+    steps = detector.watch(path, 30, follow=True)
+    assert next(steps).start
+    late = threading.Timer(0.3, lambda: _append(path, lines[40][9:], *lines[41:]))
+    late.start()
+    assert [record.text for record in next(steps).records] == documents[30:60]
+    assert [record.text for record in next(steps).records] == documents[60:]
+    late.join()
+    steps.close()
+    packed = tmp_path / "news.jsonl.gz"
+    packed.touch()
+    with pytest.raises(ValueError, match="cannot be followed"):
+        next(detector.watch(packed, follow=True))
+    with pytest.raises(ValueError, match="Only a file"):
+        next(detector.watch(documents, follow=True))
+
+
+def _append(path, *lines):
+    with path.open("a") as file:
+        file.write("\n".join(lines) + "\n")
+
+
+def test_texts_are_kept_only_if_they_are_asked_for(tmp_path):
+    start, _ = texts(["weather", "music"], 60)
+    private = "Confidential: rain wind storm"
+    for keep in (False, True):
+        detector = NovelDocumentDetector(3, keep_texts=keep, random_state=0, verbose=0)
+        detector.fit([*start, private])
+        path = tmp_path / "detector.thresher"
+        save(detector, path)
+        assert (b"Confidential: rain" in path.read_bytes()) == keep
+        again = load(path)
+        told = again.explain("confidential rain wind storm")
+        assert told == detector.explain("confidential rain wind storm")
+        assert [record.text for record, _ in told.similar[:1]] == ([private] if keep else [])
+    assert told.similar[0][0].id == "60"
+    assert told.similar[0][1] > 0.99
 
 
 def test_emerging_topics_are_groups_with_support():
@@ -516,6 +658,7 @@ def test_emerging_topics_are_groups_with_support():
     X = words.weights(counts)
     places = np.arange(100, 131)
     topics = emerging_topics(X, places, new, np.ones(31))
+    assert all(np.isnan(topic.p_value) for topic in topics)
     assert len(topics) == 2
     for topic in topics:
         assert len({labels[place - 100] for place in topic.documents}) == 1
@@ -525,53 +668,95 @@ def test_emerging_topics_are_groups_with_support():
 # ------------------------------------------------------------------------------ rules
 
 
+def test_groups_are_judged_by_where_their_documents_come_from():
+    """The chance of a group is that of its share of the step if documents were shuffled."""
+    rng = np.random.default_rng(0)
+    kinds = np.repeat(np.arange(6), 10)
+    rows = np.repeat(np.eye(6), 10, axis=0) + 0.05 * rng.random((60, 6))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    in_step = np.isin(np.arange(60), [*range(4), 12, 23, 34, 45])  # four of the first kind
+    step, recent = sparse.csr_array(rows[in_step]), sparse.csr_array(rows[~in_step])
+    # The least explained quarter: all of the first kind, and five of the second.
+    scores = np.where(kinds == 0, 2.0, np.where(np.arange(60) < 15, 1.0, 0.0))
+    topics, alone = topics_beside(step, scores[in_step], recent, scores[~in_step], list("abcdef"))
+    assert topics == []  # a third of them would be in the step anyhow
+    assert alone.all()
+    step, recent = sparse.csr_array(rows[:8]), sparse.csr_array(rows[10:])
+    scores = np.where(kinds == 0, 2.0, np.where(np.arange(60) < 17, 1.0, 0.0))
+    names = list("abcdef")
+    (topic,), alone = topics_beside(step, scores[:8], recent, scores[10:], names)
+    draws = np.array([rng.permutation(15)[:8].max() < 8 for _ in range(20_000)])
+    exactly = 1 / comb(15, 8)  # all eight in the group of eight
+    assert draws.mean() == pytest.approx(exactly, abs=5e-4)
+    assert topic.p_value == pytest.approx(2 * exactly)  # two groups were looked at
+    assert sorted(topic.documents) == list(range(8))
+    assert topic.words[0] == "a"
+    assert not alone.any()
+
+
 def test_rules_of_alarm():
-    scores = np.array([0.1, 0.9, 0.5, 0.7])
-    assert Alarm(threshold=0.6).marks(scores).tolist() == [False, True, False, True]
-    assert Alarm(top_share=0.25).marks(scores).tolist() == [False, True, False, False]
-    alarm = Alarm(false_alarm_rate=0.25)
-    alarm.past.extend(np.linspace(0, 1, 101))
-    np.testing.assert_allclose(alarm.p_values(scores), [92 / 102, 12 / 102, 52 / 102, 32 / 102])
-    assert alarm.marks(scores).tolist() == [False, True, False, False]
-    assert not Alarm().marks(scores).any()  # nothing is known yet
+    scores, p = np.array([0.1, 0.9, 0.5, 0.7]), np.array([0.9, 0.01, 0.3, 0.04])
+    assert Alarm(threshold=0.6).marks(scores, p).tolist() == [False, True, False, True]
+    assert Alarm(top_share=0.25).marks(scores, p).tolist() == [False, True, False, False]
+    assert Alarm(false_alarm_rate=0.05).marks(scores, p).tolist() == [False, True, False, True]
+    past = np.linspace(0, 1, 101)
+    np.testing.assert_allclose(
+        share_as_high(past, scores), [92 / 102, 12 / 102, 52 / 102, 32 / 102]
+    )
+    assert share_as_high(np.zeros(0), scores).tolist() == [1.0] * 4  # nothing is known yet
+
+
+def test_false_discoveries_are_controlled_as_by_scipy():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        p = np.concatenate([rng.random(60), 0.02 * rng.random(rng.integers(1, 30))])
+        expected = false_discovery_control(p) <= 0.1
+        np.testing.assert_array_equal(Alarm(fdr=0.1).marks(p, p), expected)
+    assert not Alarm(fdr=0.1).marks(np.ones(5), np.ones(5)).any()
+
+
+def seen(*steps):
+    """What is known of scores that came one after the other."""
+    usual = PastScores()
+    for scores in steps:
+        judged = Judged(scores, usual.p_values(scores))
+        usual = usual.learned(None, None, judged, 0.05, [])
+    return usual
 
 
 def test_marks_follow_scores_that_fall():
     """What is known grows, so scores fall; the rate stays, and what is novel is still marked."""
     rng = np.random.default_rng(0)
-    alarm = Alarm(false_alarm_rate=0.05)
-    alarm.learn(rng.normal(1.0, 0.1, 500))
+    usual = [rng.normal(1.0, 0.1, 500)]
     for fall in np.arange(1, 8) * 0.1:
-        usual, new = rng.normal(1.0 - fall, 0.1, 300), rng.normal(1.4 - fall, 0.1, 200)
-        marks = alarm.marks(np.concatenate([usual, new]))
+        old, new = rng.normal(1.0 - fall, 0.1, 300), rng.normal(1.4 - fall, 0.1, 200)
+        marks = seen(*usual).p_values(np.concatenate([old, new])) <= 0.05
         assert marks[:300].mean() < 0.1
         assert marks[300:].mean() > 0.8
-        alarm.learn(usual)
+        usual.append(old)
 
 
 def test_steady_scores_are_marked_at_the_rate():
     """The lower quartile of a step is uncertain; that must not raise the rate."""
     rng = np.random.default_rng(1)
-    alarm = Alarm(false_alarm_rate=0.05)
-    alarm.learn(rng.normal(size=1000))
-    marked = []
+    usual, marked = seen(rng.normal(size=1000)), []
     for _ in range(200):
         scores = rng.normal(size=60)
-        marked.append(alarm.marks(scores).mean())
-        alarm.learn(scores)
+        p_values = usual.p_values(scores)
+        marked.append(np.mean(p_values <= 0.05))
+        usual = usual.learned(None, None, Judged(scores, p_values), 0.05, [])
     assert 0.03 < np.mean(marked) < 0.065
 
 
 def test_what_is_novel_does_not_become_usual():
     rng = np.random.default_rng(0)
-    alarm = Alarm(false_alarm_rate=0.1)
-    for _ in range(5):
-        alarm.learn(rng.random(300))  # nothing is novel: nothing is left out
-    assert len(alarm.past) == 1500
-    assert np.mean(alarm.past) == pytest.approx(0.5, abs=0.03)
-    alarm.learn(np.concatenate([rng.random(100), 5 + rng.random(100)]))
-    assert len(alarm.past) < 1500 + 100 + 21
-    assert alarm.marks(np.array([0.98, 0.5])).tolist() == [True, False]
+    usual = seen(*(rng.random(300) for _ in range(5)))  # nothing is novel: nothing is left out
+    assert len(usual.past) == 1500
+    assert np.mean(usual.past) == pytest.approx(0.5, abs=0.03)
+    scores = np.concatenate([rng.random(100), 5 + rng.random(100)])
+    usual = usual.learned(None, None, Judged(scores, usual.p_values(scores)), 0.05, [])
+    assert len(usual.past) < 1500 + 100 + 21
+    assert (usual.p_values(np.array([0.98, 0.5])) <= 0.1).tolist() == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -580,7 +765,9 @@ def test_what_is_novel_does_not_become_usual():
         ({"mode": "best"}, "use one of auto"),
         ({"n_components": 0}, "positive integer"),
         ({"threshold": 0.5, "top_share": 0.1}, "not both"),
+        ({"threshold": 0.5, "fdr": 0.1}, "not both"),
         ({"false_alarm_rate": 1.5}, "between 0 and 1"),
+        ({"fdr": 0}, "between 0 and 1"),
         ({"vectorizer": object()}, "CountVectorizer"),
         ({"model": 3}, "cannot score documents"),
     ],
@@ -621,4 +808,4 @@ def test_documents_without_a_word_are_not_novel():
     detector = NovelDocumentDetector(2, random_state=0, verbose=0).fit(texts(["weather"], 40)[0])
     step = detector.step(["", "the", "rain wind"])
     assert not step.novel[:2].any()
-    assert step.scores[0] == 0
+    assert step.scores[0] < step.scores[2]

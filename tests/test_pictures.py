@@ -144,3 +144,11 @@ def test_headings_of_panels_have_room():
         ceiling = figure.bbox.y1 if number < 2 else panels[number - 2].y0
         assert panel.y1 <= heading.y0
         assert heading.y1 <= ceiling
+
+
+@pytest.mark.parametrize(("first", "last"), [(111_400, 71_080), (3.0, 2.9), (1e6, 10), (0.5, 0.02)])
+def test_losses_in_any_range_have_numbers_to_read_them_by(first, last):
+    figure = convergence_curve(np.arange(20), np.geomspace(first, last, 20))
+    low, high = sorted(figure.axes[0].get_ylim())
+    ticks = figure.axes[0].get_yticks()
+    assert np.count_nonzero((ticks >= low) & (ticks <= high)) >= 3

@@ -16,6 +16,8 @@ from thresher.metrics import support_scores
 from thresher.tasks.video import VideoSeparation, boxes
 from thresher.tasks.video.alignment import Aligner, shifted
 from thresher.tasks.video.light import cell_means, lit
+from thresher.tasks.video.memory import remembered_sizes
+from thresher.tasks.video.shadows import shadows
 from thresher.tasks.video.windows import median_of_flags, median_of_pictures
 
 HEIGHT, WIDTH = 48, 64
@@ -50,7 +52,7 @@ def planted(n_frames=160, sway=0.0, shake=0.0, seed=0):
         left = (2 * t) % 90 - 14
         if left < WIDTH:
             mask[20:34, max(left, 0) : max(left + 14, 0)] = True
-            picture[mask] = 250
+            picture[mask] = (250, 12, 215)[2 * t // 90 % 3]  # no two look the same
         if shake:
             by = rng.normal(0, shake, 2)
             picture = moved(picture, by, order=1, mode="nearest")
@@ -139,7 +141,7 @@ def test_what_is_kept_does_not_grow():
         light = dataclasses.replace(model._scene.light, estimator=None)
         sizes.append(len(pickle.dumps(dataclasses.replace(model._scene, light=light))))
         n_atoms = model._scene.light.estimator.components_.shape[0]
-    assert max(sizes) - min(sizes) < 100
+    assert max(sizes) - min(sizes) < 100  # bytes
     assert n_atoms == 1
 
 
@@ -169,6 +171,68 @@ def test_colours_tell_what_grey_does_not():
     assert parts.mask.shape == truth.shape
     assert f1(truth, parts.mask) > 0.85
     assert f1(truth, separator().separate(coloured.mean(axis=3)).mask) < 0.3
+
+
+def coloured_scene_with_a_shadow(n_frames=90):
+    """A red box crosses a textured scene, and a shadow that is as large runs before it."""
+    rng = np.random.default_rng(3)
+    scene = np.stack([texture(rng), texture(rng), 0.7 * texture(rng)], axis=2)
+    video, box, shadow = [], [], []
+    for t in range(n_frames):
+        left, top = (2 * t) % 60 - 6, 2 + 15 * (2 * t // 60)
+        box.append(np.zeros(scene.shape[:2], dtype=bool))
+        shadow.append(box[-1].copy())
+        box[-1][top : top + 14, max(left, 0) : max(left + 14, 0)] = True
+        shadow[-1][top : top + 14, left + 14 : left + 28] = True
+        picture = np.where(shadow[-1][..., np.newaxis], 0.6 * scene, scene)
+        picture[box[-1]] = (200, 30, 40)
+        video.append(picture + rng.normal(0, 2, picture.shape))
+    frames = np.clip(np.rint(video), 0, 255).astype(np.uint8)
+    return frames, np.array(box), np.array(shadow)
+
+
+def test_shadows_are_left_out_on_demand_and_what_throws_them_is_not():
+    frames, box, shadow = coloured_scene_with_a_shadow()
+    late = slice(40, None)
+    whole, without = (separator(shadows=wanted).separate(frames).mask for wanted in (True, False))
+    assert whole[late][shadow[late]].mean() > 0.9
+    assert without[late][shadow[late]].mean() < 0.25  # where box and shadow meet
+    assert without[late][box[late]].mean() > 0.95 * whole[late][box[late]].mean()
+    assert not (without & ~whole).any()
+
+
+def test_a_shadow_keeps_texture_and_colours():
+    """The definition itself, and what is darker in another way."""
+    rng = np.random.default_rng(0)
+    background = np.stack([texture(rng)] * 3, axis=2).astype(np.float32)
+    moving, usual = np.ones((HEIGHT, WIDTH), dtype=bool), np.full((HEIGHT, WIDTH), 3, np.float32)
+    darker = 0.6 * background + rng.normal(0, 1, background.shape).astype(np.float32)
+    assert shadows(darker, background, usual, moving).all()
+    assert not shadows(darker, background, usual, ~moving).any()
+    others = {
+        "brighter": 1.3 * background,
+        "hardly darker": 0.98 * background,
+        "black": 0.2 * background,
+        "coloured": background * np.array([0.8, 0.6, 0.4], dtype=np.float32),
+        "flat": np.full_like(background, 0.6 * background.mean()),
+    }
+    for name, picture in others.items():
+        assert not shadows(picture, background, usual, moving).any(), name
+
+
+def test_what_was_seen_three_times_is_no_news():
+    """The kernel against a sort, on both sides of the usual and for few frames."""
+    rng = np.random.default_rng(0)
+    picture = rng.uniform(0, 200, (12, 18, 3)).astype(np.float32)
+    light = rng.uniform(0.5, 2, (4, 6, 3)).astype(np.float32)
+    memory = rng.uniform(0, 200, (7, 12, 18, 3)).astype(np.float32)
+    sizes, usual = rng.uniform(0, 90, (2, 12, 18)).astype(np.float32)
+    seen = memory * np.repeat(np.repeat(light, 3, axis=0), 3, axis=1)
+    third = np.sort(np.abs(picture - seen).max(axis=3), axis=0)[2]
+    expected = np.where(sizes > usual, np.minimum(sizes, third), sizes)
+    found = remembered_sizes(sizes, usual, picture, light, memory)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    np.testing.assert_array_equal(remembered_sizes(sizes, usual, picture, light, memory[:2]), sizes)
 
 
 # ----------------------------------------------------------------- what changes for good
@@ -337,6 +401,7 @@ def test_frames_that_are_none_are_refused_and_nothing_changes(frames, error, say
         ({"threshold": "high"}, "threshold='high'"),
         ({"patience": 0}, "patience=0"),
         ({"align": "yes"}, "align='yes'"),
+        ({"shadows": 1}, "shadows=1"),
         ({"causal": None}, "causal=None"),
         ({"estimator": "nmf"}, "robust estimator"),
         ({"estimator": OnlineRobustNMF}, "robust estimator"),

@@ -25,7 +25,7 @@ from thresher.plotting.style import INK
 
 _PICTURES = "_build/pictures"
 _STYLE = {
-    "axes.prop_cycle": mpl.cycler(color=["#c98a1b", "#3f7fbf", "#5d9c59", "#b0588f"]),
+    "axes.prop_cycle": mpl.cycler(color=["#c08318", "#3f7fbf", "#5d9c59", "#b0588f"]),
     "axes.spines.right": False,
     "axes.spines.top": False,
     "legend.frameon": False,

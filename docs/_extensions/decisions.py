@@ -69,7 +69,7 @@ _STYLE = """<style>
 .decisions .answer { text-anchor: middle; font-weight: 600; font-size: 13.5px; }
 .decisions .way { font-size: 12px; font-style: italic; }
 .decisions rect { fill: none; stroke: currentColor; stroke-opacity: .45; }
-.decisions rect.answer { stroke: #c98a1b; stroke-opacity: 1; stroke-width: 2; }
+.decisions rect.answer { stroke: #c08318; stroke-opacity: 1; stroke-width: 2; }
 .decisions path { stroke: currentColor; fill: currentColor; stroke-width: 1.2; }
 </style>"""
 

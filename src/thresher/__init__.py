@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     )
     from thresher.learning import frank_wolfe
     from thresher.streams import open as open
+    from thresher.tasks.choice import Choice, choose
     from thresher.tasks.compression import SensorCodec
     from thresher.tasks.images import ImageDenoiser
     from thresher.tasks.novelty import NovelDocumentDetector
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from thresher.tasks.segmentation import ImageSegmenter
     from thresher.tasks.sound import SoundSeparator
     from thresher.tasks.spectra import SpectralUnmixer
+    from thresher.tasks.tables import TableCleaner
     from thresher.tasks.topics import TopicModel
     from thresher.tasks.video import VideoSeparator
 
@@ -47,6 +49,7 @@ logging.getLogger("thresher").addHandler(logging.NullHandler())  # silent until 
 _HOMES = {
     "BatchNMF": "thresher.estimators",
     "Checkpoint": "thresher.estimators",
+    "Choice": "thresher.tasks.choice",
     "FaceRecognizer": "thresher.tasks.recognition",
     "GoDec": "thresher.estimators",
     "ImageDenoiser": "thresher.tasks.images",
@@ -68,8 +71,10 @@ _HOMES = {
     "SpectralUnmixer": "thresher.tasks.spectra",
     "StopAfter": "thresher.engine",
     "SymmetricManhattanNMF": "thresher.estimators",
+    "TableCleaner": "thresher.tasks.tables",
     "TopicModel": "thresher.tasks.topics",
     "VideoSeparator": "thresher.tasks.video",
+    "choose": "thresher.tasks.choice",
     "frank_wolfe": "thresher.learning",
     "load": "thresher.estimators",
     "open": "thresher.streams",
@@ -80,6 +85,7 @@ _HOMES = {
 __all__ = [
     "BatchNMF",
     "Checkpoint",
+    "Choice",
     "FaceRecognizer",
     "GoDec",
     "ImageDenoiser",
@@ -101,9 +107,11 @@ __all__ = [
     "SpectralUnmixer",
     "StopAfter",
     "SymmetricManhattanNMF",
+    "TableCleaner",
     "TopicModel",
     "VideoSeparator",
     "__version__",
+    "choose",
     "frank_wolfe",
     "load",
     "save",

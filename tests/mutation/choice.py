@@ -7,17 +7,16 @@ call the kernel. What runs at import is noticed by the tests of the functions th
 
 import hashlib
 import json
-import os
 import re
-import subprocess
-import sys
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
 from mutation.draw import Mutant
 from mutation.imports import Imports, is_compiled
+from mutation.process import run_pytest, without_case
 from mutation.source import Source
 
 Key = tuple[str, str, int]
@@ -35,23 +34,25 @@ class Coverage:
         self.root = root
         self.folder = folder
         self.seconds: dict[str, float] = {}
+        self.others: dict[str, list[str]] = {}
         self.lines: dict[str, dict[Key, set[str]]] = defaultdict(lambda: defaultdict(set))
         for path in sorted(folder.glob("*.json")):
             record = json.loads(path.read_text())
             self.seconds |= record["seconds"]
+            self.others |= record["others"]
             for file, lines in record["lines"].items():
                 for scope, text, number, tests in lines:
                     self.lines[file][scope, text, number] |= {
                         record["names"][k] for k in tests if record["names"][k] in self.seconds
                     }
 
-    def record(self, jobs: int) -> None:
+    def record(self, jobs: int, only: str, longest: float) -> None:
         """Run every file of tests that changed since it was recorded, and the doctests."""
         self.folder.mkdir(parents=True, exist_ok=True)
         targets = [*sorted(self.root.glob("tests/test_*.py")), self.root / "src"]
-        stale = [target for target in targets if not self._is_fresh(target)]
+        stale = [t for t in targets if fnmatch(t.name, only) and not self._is_fresh(t)]
         with ThreadPoolExecutor(jobs) as pool:
-            for name in pool.map(self._record, stale):
+            for name in pool.map(lambda target: self._record(target, longest), stale):
                 print(f"recorded {name}", flush=True)
 
     def _place(self, target: Path) -> Path:
@@ -64,25 +65,23 @@ class Coverage:
             target.is_dir() or json.loads(place.read_text())["digest"] == _digest(target)
         )
 
-    def _record(self, target: Path) -> str:
-        raw = self._place(target).with_suffix(".raw")
-        environment = os.environ | {
-            "PYTHONPATH": f"{self.root / 'src'}{os.pathsep}{self.root / 'tests'}",
+    def _record(self, target: Path, longest: float) -> str:
+        raw, told = (self._place(target).with_suffix(end) for end in (".raw", ".out"))
+        environment = {
             "MUTANT_ROOT": str(self.root),
             "MUTANT_RECORD": str(raw),
+            "MUTANT_LONGEST": str(longest),
         }
-        command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "mutation.plugin"]
-        run = subprocess.run(
-            [*command, "-p", "no:cacheprovider", str(target)],
-            cwd=self.root, env=environment, capture_output=True, text=True,
-        )  # fmt: skip
+        run_pytest(self.root, environment, [str(target)], told)
+        output = told.read_text()
         if not raw.exists():
-            raise SystemExit(f"{target} could not be recorded:\n{run.stdout}{run.stderr}")
+            raise SystemExit(f"{target} could not be recorded:\n{output}")
+        told.unlink()
         record = json.loads(raw.read_text())
         raw.unlink()
         place = self._place(target)
         place.write_text(json.dumps(self._compact(record) | {"digest": _digest(target)}))
-        return f"{target.name}: {len(record['seconds'])} tests, {run.stdout.splitlines()[-1]}"
+        return f"{target.name}: {len(record['seconds'])} tests, {output.splitlines()[-1]}"
 
     def _compact(self, record: dict[str, Any]) -> dict[str, Any]:
         names: dict[str, int] = {}
@@ -92,9 +91,10 @@ class Coverage:
             lines[file] = [
                 (*keys[int(line)], [names.setdefault(test, len(names)) for test in tests])
                 for line, tests in found.items()
-                if tests
+                if tests and int(line) < len(keys)  # others were compiled by a test
             ]
-        return {"seconds": record["seconds"], "lines": lines, "names": list(names)}
+        kept = {name: record[name] for name in ("seconds", "others")}
+        return kept | {"lines": lines, "names": list(names)}
 
 
 class Choice:
@@ -105,11 +105,18 @@ class Choice:
         self.imports = Imports(root)
 
     def tests(self, mutant: Mutant) -> dict[str, float]:
-        """Names and usual seconds of the tests that run a mutant's line."""
+        """Names and usual seconds of the tests that run a mutant's line; recorded cases first."""
         file = f"src/thresher/{mutant.file}"
         found = self._of_line(file, mutant.line)
         seconds = self.coverage.seconds
-        return {test: seconds[test] for test in sorted(found, key=seconds.__getitem__)}
+        recorded = {test: seconds[test] for test in sorted(found, key=seconds.__getitem__)}
+        usual = {without_case(test): spent for test, spent in recorded.items()}
+        others = {
+            case: spent
+            for test, spent in usual.items()
+            for case in self.coverage.others.get(test, ())
+        }
+        return recorded | others
 
     def _of_line(self, file: str, line: int) -> set[str]:
         code = self.imports.files[file]

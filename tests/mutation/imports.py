@@ -3,6 +3,7 @@
 import ast
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,13 @@ class Imports:
 
     def lines_that_call(self, file: str, function: str) -> set[Line]:
         """Lines of Python that name a compiled function, or one that calls it when compiled."""
+        callers, lines = self._uses
+        reached = _reached([(file, function)], callers)
+        return {line for target in reached for line in lines[target]}
+
+    @cached_property
+    def _uses(self) -> tuple[dict[Function, set[Function]], dict[Function, set[Line]]]:
+        """Of every function: the compiled ones that name it, and the lines of Python that do."""
         callers: dict[Function, set[Function]] = defaultdict(set)
         lines: dict[Function, set[Line]] = defaultdict(set)
         for name, code in self.files.items():
@@ -64,8 +72,7 @@ class Imports:
                     callers[target].add((name, user))
                 else:
                     lines[target].add((name, line))
-        reached = _reached([(file, function)], callers)
-        return {line for target in reached for line in lines[target]}
+        return callers, lines
 
     def _calls(self, name: str, code: Source) -> Iterator[tuple[int, str, Function]]:
         """Line, function around it and what is named there, for names of functions."""

@@ -1,21 +1,18 @@
-"""The page that tells of a run: docs/lab/mutants.md."""
+"""The part of docs/lab/mutants.md that tells of the last draw."""
 
+import re
 from collections import Counter
 from typing import Any
 
-_HEAD = """# Which mistakes the tests notice
+_MARKS = "<!-- the last draw -->", "<!-- end of the last draw -->"
+_DRAW = """
+## The last draw
 
-`python tests/mutants.py --record --count {count} --jobs 2 --write` makes this page. It draws lines
-at random from all {lines:,} lines of the library in which a slip can be made (seed {seed}), makes
-one small slip in each, in a copy, and runs the tests that execute the line, fastest first. Slips
-are those that people make: a boundary, a sign, an axis, an argument forgotten or in the wrong
-place, a neighbour's name, a line left out. None is made in words that people read. Compiled kernels
-take part: theirs are the tests of the Python lines that call them.
-
-**{dead} of {fair} die ({share:.1%}).** {equivalent} more change nothing that can be seen;
-`tests/mutants.toml` has a proof for each. {broken} were no programs (a name that does not exist, a
-kernel that does not compile) and were replaced by the next of the draw. CI runs the first ten of
-the same draw.
+`python tests/mutants.py --seed {seed} --count {count} --write` wrote this part. Of the {lines:,}
+lines in which a slip can be made, so many were drawn. **{dead} of {fair} die ({share:.1%}).**
+{equivalent} more change nothing that can be seen; `tests/mutants.toml` has a proof for each.
+{broken} were no programs (a name that does not exist, a kernel that does not compile) and were
+replaced by the next of the draw.
 
 | kind of slip | drawn | die |
 |---|---|---|
@@ -24,14 +21,23 @@ the same draw.
 {survivors}"""
 
 
-def page(about: dict[str, Any], results: list[dict[str, Any]]) -> str:
+def with_draw(page: str, told: str) -> str:
+    """The page with another account between its marks."""
+    begin, end = _MARKS
+    if begin not in page or end not in page:
+        raise ValueError(f"The page has no {begin} and {end}.")
+    inside = re.compile(f"(?<={re.escape(begin)}).*(?={re.escape(end)})", re.DOTALL)
+    return inside.sub(lambda _: told, page)
+
+
+def told_draw(about: dict[str, Any], results: list[dict[str, Any]]) -> str:
     """A short account in Markdown."""
     outcomes = Counter(about["outcomes"])
     fair = [r for r in results if r["outcome"] in {"killed", "timeout", "survived"}]
     alive = [r for r in fair if r["outcome"] == "survived"]
     drawn, living = Counter(r["kind"] for r in fair), Counter(r["kind"] for r in alive)
     kinds = [f"| {kind} | {n} | {n - living[kind]} |" for kind, n in drawn.most_common()]
-    return _HEAD.format(
+    return _DRAW.format(
         count=sum(outcomes.values()) - outcomes["broken"],
         lines=about["lines"],
         seed=about["seed"],
@@ -53,4 +59,4 @@ def _survivors(alive: list[dict[str, Any]]) -> str:
         f"  ```diff\n  - {r['old']}\n  + {r['new']}\n  ```\n"
         for r in alive
     ]
-    return "## What survived\n\n" + "".join(told)
+    return "### What survived\n\n" + "".join(told)

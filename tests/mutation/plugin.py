@@ -1,8 +1,10 @@
 """What pytest does in the processes that judge mutants, and in those that record coverage.
 
 Told by the environment: ``MUTANT_TESTS`` names a file with the tests to run, in order, and their
-limits in seconds; ``MUTANT_NOTE`` a file for the first failure; ``MUTANT_RECORD`` one for which
-test runs which line; ``MUTANT_ROOT`` the folder whose library must be the one imported.
+limits in seconds; ``MUTANT_NOTE`` a file for the first failure; ``MUTANT_JOBS`` one with many
+mutants and their tests (`forks`); ``MUTANT_RECORD`` one for which test runs which line;
+``MUTANT_LONGEST`` after how many seconds a test is left out of that, and a file after ten times
+as many; ``MUTANT_ROOT`` the folder whose library must be the one imported.
 """
 
 import faulthandler
@@ -19,7 +21,11 @@ from typing import Any
 
 import pytest
 
+from mutation.forks import ForkedTrials
+from mutation.process import without_case
+
 LONGER_THAN_BUSY = 20
+RECORDED_CASES = 3  # of a test with many: they run the same lines, or nearly
 
 
 def _root() -> Path:
@@ -27,12 +33,16 @@ def _root() -> Path:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the one of the two that is wanted."""
+    """Register what is wanted."""
     if "MUTANT_RECORD" in os.environ:
         config.pluginmanager.register(_Record(Path(os.environ["MUTANT_RECORD"])))
-    else:
-        wanted = json.loads(Path(os.environ["MUTANT_TESTS"]).read_text())
-        config.pluginmanager.register(_Judge(wanted, Path(os.environ["MUTANT_NOTE"])))
+        return
+    wanted = json.loads(Path(os.environ["MUTANT_TESTS"]).read_text())
+    judge = Judge(wanted, Path(os.environ["MUTANT_NOTE"]))
+    config.pluginmanager.register(judge)
+    if "MUTANT_JOBS" in os.environ:
+        jobs = Path(os.environ["MUTANT_JOBS"])
+        config.pluginmanager.register(ForkedTrials(jobs, _root(), judge))
 
 
 def pytest_sessionfinish() -> None:
@@ -47,11 +57,17 @@ def _file(item: pytest.Item) -> str:
     return item.nodeid.split("::")[0]
 
 
+def _spread(names: list[str]) -> list[str]:
+    """Some of the names, evenly spread, with the first and the last."""
+    steps = RECORDED_CASES - 1
+    return [names[k * (len(names) - 1) // steps] for k in range(steps + 1)]
+
+
 def _first(pair: tuple[Any, Any]) -> Any:
     return pair[0]
 
 
-class _Judge:
+class Judge:
     """Run the named tests, or files of tests, in order; write down the first failure.
 
     Each runs under its limit: a process that is stopped by one leaves the name of its test.
@@ -68,7 +84,7 @@ class _Judge:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        self._write(item.nodeid, "running", "")
+        self.write(item.nodeid, "running", "")
         limit = self.limits.get(item.nodeid) or self.limits[_file(item)]
         # Seconds of the processor, whatever else the machine does; and of the clock, for a test
         # that waits for something which never comes.
@@ -83,9 +99,10 @@ class _Judge:
                 self.note.unlink()
 
     def pytest_exception_interact(self, node: Any, call: Any) -> None:
-        self._write(node.nodeid, call.when, call.excinfo.typename)
+        self.write(node.nodeid, call.when, call.excinfo.typename)
 
-    def _write(self, test: str, when: str, error: str) -> None:
+    def write(self, test: str, when: str, error: str) -> None:
+        """Leave a note of what happened."""
         self.note.write_text(json.dumps({"test": test, "when": when, "error": error}))
 
 
@@ -107,7 +124,9 @@ def _fixtures(item: pytest.Item) -> list[str]:
 class _Record:
     """Record which test runs which line, and how long each test takes.
 
-    What a fixture of a module runs counts for every test that asks for the fixture.
+    What a fixture of a module runs counts for every test that asks for the fixture. Of a test with
+    many cases the first, the middle and the last are run; the others are noted. Tests that fail or
+    take too long are left out: a mutant that only they notice counts as alive.
     """
 
     def __init__(self, path: Path) -> None:
@@ -117,9 +136,12 @@ class _Record:
         self.seconds: dict[str, float] = {}
         self.fixtures: dict[str, float] = {}
         self.ready: set[str] = set()
-        self.failed: set[str] = set()
+        self.failed: set[str] = set()  # or took too long
+        self.others: dict[str, list[str]] = {}
         self.users: dict[str, list[str]] = defaultdict(list)
         self.current = ""
+        self.longest = float(os.environ["MUTANT_LONGEST"])
+        self.began = time.process_time()
         self.coverage = coverage.Coverage(
             data_file=None,
             include=[f"{_root()}/src/thresher/*", f"{_root()}/tests/*"],
@@ -128,6 +150,19 @@ class _Record:
         self.coverage.start()
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        cases: dict[str, list[str]] = defaultdict(list)
+        for item in items:
+            cases[without_case(item.nodeid)].append(item.nodeid)
+        recorded = {name for names in cases.values() for name in _spread(names)}
+        self.others = {
+            test: [name for name in names if name not in recorded] for test, names in cases.items()
+        }
+        number = {name: k for names in cases.values() for k, name in enumerate(_spread(names))}
+        # The first case of each test, then the second: a file may take too long for all.
+        items[:] = sorted(
+            (item for item in items if item.nodeid in recorded),
+            key=lambda item: number[item.nodeid],
+        )
         for item in items:
             for fixture in _fixtures(item):
                 self.users[f"fixture {fixture}"].append(item.nodeid)
@@ -140,9 +175,15 @@ class _Record:
         shared = self.fixtures.keys() & {f"fixture {name}" for name in _fixtures(item)}
         new = sum(self.fixtures[name] for name in shared - self.ready)
         self.ready |= shared
+        if seconds[0] - new > self.longest:
+            self.failed.add(item.nodeid)
         # Fixtures of the module cost the test that asks first, which may be any of them.
         self.seconds[item.nodeid] = seconds[0] - new + sum(self.fixtures[name] for name in shared)
         return result  # type: ignore[return-value]
+
+    def pytest_runtest_setup(self) -> None:
+        if time.process_time() - self.began > 10 * self.longest:
+            pytest.skip("its file takes too long to be tried on mutants")
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any) -> Iterator[None]:
@@ -172,7 +213,8 @@ class _Record:
             for file in data.measured_files()
         }
         passed = {name: t for name, t in self.seconds.items() if name not in self.failed}
-        self.path.write_text(json.dumps({"seconds": passed, "lines": lines}))
+        others = {test: names for test, names in self.others.items() if names}
+        self.path.write_text(json.dumps({"seconds": passed, "lines": lines, "others": others}))
 
     def _switch(self, context: str) -> None:
         self.current = context

@@ -1,21 +1,19 @@
 """The trial of a mutant: the tests that can notice it run on a copy of the repository."""
 
 import json
-import multiprocessing
-import os
-import resource
 import shutil
 import signal
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from mutation.draw import Mutant
 from mutation.imports import is_compiled
+from mutation.process import run_pytest
 
 NOT_COPIED = (".git", ".venv*", ".mutants", ".hypothesis", ".*_cache", "results", "*.thr")
 BROKEN = {  # the change is no program any more, which no test had to notice
@@ -25,22 +23,6 @@ BROKEN = {  # the change is no program any more, which no test had to notice
 SLOWER = 10  # times its usual seconds, and then a test counts as hanging
 SECONDS_TO_START = 30
 SECONDS_TO_COMPILE = 150
-MEMORY = 12 * 2**30
-
-# Libraries take seconds to import; a server does it once, and is forked for each mutant.
-_SERVER = multiprocessing.get_context("forkserver")
-_SERVER.set_forkserver_preload(
-    [
-        "numba",
-        "sklearn.utils.estimator_checks",
-        "cvxpy",
-        "pandas",
-        "matplotlib.pyplot",
-        "pytest",
-        "scipy.optimize",
-        "scipy.stats",
-    ]
-)
 
 
 class Verdict(NamedTuple):
@@ -77,17 +59,61 @@ def judge(mutant: Mutant, tests: dict[str, float], original: Path) -> Verdict:
         shutil.copytree(original, folder)
         file = f"src/thresher/{mutant.file}"
         (folder / file).write_text(mutant.text, encoding="utf-8")
-        spare = SECONDS_TO_START + is_compiled(mutant.file) * SECONDS_TO_COMPILE
-        limits = {test: spare + SLOWER * seconds for test, seconds in tests.items()}
-        code, note = _run(folder, limits)
+        code, note = _run(folder, _limits(mutant, tests), Path(name))
     outcome = _outcome(code, note)
     test, error = note.get("test", ""), note.get("error", "")
     return Verdict(outcome, test, error, len(tests), round(time.perf_counter() - began, 1))
 
 
-def _run(folder: Path, limits: dict[str, float]) -> tuple[int, dict[str, Any]]:
-    note, told = folder.parent / "note.json", folder.parent / "output.txt"
-    wanted = folder.parent / "tests.json"
+def judge_forked(
+    trials: dict[int, tuple[Mutant, dict[str, float]]], original: Path
+) -> Iterator[tuple[int, Verdict]]:
+    """Try all at once, in forks; verdicts as they come.
+
+    Those that are more than another body of a function get none.
+    """
+    limits = {number: _limits(mutant, tests) for number, (mutant, tests) in trials.items()}
+    jobs = [
+        {"number": n, "file": m.file, "text": m.text, "limits": limits[n]}
+        for n, (m, _) in trials.items()
+    ]
+    together = {test: limit for each in limits.values() for test, limit in each.items()}
+    with (
+        tempfile.TemporaryDirectory(prefix="mutants-", dir=original.parent) as name,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        place, found = Path(name) / "jobs.json", Path(name) / "jobs.jsonl"
+        place.write_text(json.dumps(jobs))
+        found.touch()
+        run = pool.submit(_run, original, together, Path(name), {"MUTANT_JOBS": str(place)})
+        with found.open() as lines:
+            while True:
+                ended = run.done()
+                for line in lines:
+                    yield _told(json.loads(line))
+                if ended:
+                    break
+                time.sleep(0.2)
+        run.result()
+
+
+def _told(about: dict[str, Any]) -> tuple[int, Verdict]:
+    note = about["note"]
+    outcome, n_tests, seconds = _outcome(about["code"], note), about["n_tests"], about["seconds"]
+    verdict = Verdict(outcome, note.get("test", ""), note.get("error", ""), n_tests, seconds)
+    return about["number"], verdict
+
+
+def _limits(mutant: Mutant, tests: dict[str, float]) -> dict[str, float]:
+    """Seconds after which each test counts as hanging."""
+    spare = SECONDS_TO_START + is_compiled(mutant.file) * SECONDS_TO_COMPILE
+    return {test: spare + SLOWER * seconds for test, seconds in tests.items()}
+
+
+def _run(
+    folder: Path, limits: dict[str, float], beside: Path, more: dict[str, str] | None = None
+) -> tuple[int, dict[str, Any]]:
+    note, told, wanted = (beside / name for name in ("note.json", "output.txt", "tests.json"))
     wanted.write_text(json.dumps(limits))
     files = list(dict.fromkeys(test.split("::")[0] for test in limits))
     environment = {
@@ -95,28 +121,10 @@ def _run(folder: Path, limits: dict[str, float]) -> tuple[int, dict[str, Any]]:
         "MUTANT_TESTS": str(wanted),
         "MUTANT_NOTE": str(note),
     }
-    child = _SERVER.Process(target=_child, args=(folder, environment, files, told))
-    child.start()
-    child.join()
-    if child.exitcode and not note.exists():
+    code = run_pytest(folder, environment | (more or {}), ["-x", *files], told)
+    if code and not note.exists():
         raise RuntimeError(f"pytest gave no verdict:\n{told.read_text()}")
-    return child.exitcode or 0, json.loads(note.read_text()) if note.exists() else {}
-
-
-def _child(folder: Path, environment: dict[str, str], files: list[str], told: Path) -> None:
-    """Run pytest in a process that has imported everything but the library."""
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    os.environ |= environment
-    os.chdir(folder)
-    sys.path[:0] = [str(folder / "src"), str(folder / "tests")]
-    output = os.open(told, os.O_WRONLY | os.O_CREAT)
-    os.dup2(output, 1)
-    os.dup2(output, 2)
-    import pytest
-
-    options = ["-x", "-q", "-n", "0", "-p", "no:cacheprovider", "-p", "mutation.plugin"]
-    code = int(pytest.main([*options, *files]))
-    os._exit(code)
+    return code, json.loads(note.read_text()) if note.exists() else {}
 
 
 def _outcome(code: int, note: dict[str, Any]) -> str:

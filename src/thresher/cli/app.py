@@ -12,12 +12,15 @@ from typer.core import TyperGroup
 
 from thresher import __version__
 from thresher.cli import fit as fitting
+from thresher.cli.choose import choose
+from thresher.cli.clean import clean
 from thresher.cli.compress import compress
 from thresher.cli.decompress import decompress
 from thresher.cli.demo import demo
 from thresher.cli.denoise import denoise
 from thresher.cli.frame import framed
 from thresher.cli.inspect_model import inspect_model
+from thresher.cli.live import command as watching
 from thresher.cli.novelty import novelty
 from thresher.cli.sample import sample
 from thresher.cli.segment import segment
@@ -30,11 +33,12 @@ from thresher.cli.warm_up import warm_up
 
 
 class _Commands(TyperGroup):
-    """Knows that the options of ``fit`` depend on the estimator that is asked for."""
+    """Knows that options of ``fit`` and ``live`` depend on the estimator that is asked for."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, command, rest = super().resolve_command(ctx, args)
-        return (name, fitting.command_for(rest), rest) if name == "fit" else (name, command, rest)
+        of_estimator = {"fit": fitting.command_for, "live": watching.command_for}
+        return (name, of_estimator[name](rest) if name in of_estimator else command, rest)
 
 
 app = typer.Typer(
@@ -76,6 +80,13 @@ _add(
     of="NovelDocumentDetector",
 )
 _add(
+    clean,
+    _TASKS,
+    "thresher sample table",
+    "thresher clean table.csv clean.csv --changes changes.csv --report clean.html",
+    of="TableCleaner",
+)
+_add(
     compress,
     _TASKS,
     "thresher sample sensors",
@@ -93,14 +104,14 @@ _add(
     separate,
     _TASKS,
     "thresher sample video",
-    "thresher separate street.avi --mask mask.mp4 --background empty.mp4",
+    "thresher separate street.avi --mask mask.mp4 --report street.html",
     of="VideoSeparator",
 )
 _add(
     denoise,
     _TASKS,
     "thresher sample photographs",
-    "thresher denoise photographs clean --mask damage",
+    "thresher denoise photographs clean --report clean.html",
     of="ImageDenoiser",
 )
 _add(
@@ -125,6 +136,13 @@ _add(
     of="SoundSeparator",
 )
 app.command("fit", rich_help_panel=_MODELS)(fitting.function_for())
+app.command("live", rich_help_panel=_MODELS)(watching.function_for())
+_add(
+    choose,
+    _MODELS,
+    "thresher sample table",
+    "thresher choose table.csv --n-components 2-6 --report choice.html",
+)
 _add(
     transform,
     _MODELS,

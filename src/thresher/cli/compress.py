@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -44,8 +45,10 @@ def compress(
     from thresher.tasks.compression.limits import MOST_BYTES
 
     codec = made(SensorCodec, {"error": error, **parameters})
+    started = time.perf_counter()
     with talk.stages("rows") as tell:
         done = compress_file(existing(source), target, codec, tell)
+    seconds = time.perf_counter() - started
     if done.labels:
         kept = ", ".join(map(repr, done.labels))
         talk.choose(
@@ -74,8 +77,10 @@ def compress(
         talk.show(f"To read the file: thresher decompress --max-bytes {done.memory} …")
     if report is not None:
         from thresher.tasks.compression.page import compression_page
+        from thresher.tasks.compression.table import read_table
 
-        talk.write_report(compression_page(done, source.name), report)
+        values = read_table(source).values
+        talk.write_report(compression_page(done, source.name, values, seconds), report)
 
 
 def _show(talk: Talk, done: CompressionReport) -> None:

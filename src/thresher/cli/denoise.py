@@ -7,10 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
-from thresher.cli.frame import existing, made, seeded
+from thresher.cli.frame import ReportFile, made, seeded
+from thresher.cli.pictures import opened_pictures
 from thresher.cli.talk import Talk
 
 _TARGET = "a new folder of PNG files, a video, or .npy"
+_FEW = 8  # photographs: as many as the parts that are learned from them
 
 
 def denoise(
@@ -26,6 +28,7 @@ def denoise(
         Path | None, typer.Option(help=f"Where to put what was taken away: {_TARGET}.")
     ] = None,
     color: Annotated[bool, typer.Option(help="Read colours; else brightness alone.")] = False,
+    report: ReportFile = None,
     **parameters: Any,
 ) -> None:
     """Remove spots, occlusions and specks from photographs of one kind, and fill their gaps."""
@@ -34,10 +37,18 @@ def denoise(
     wanted = {"clean": clean, "mask": mask, "removed": removed}
     targets = {name: path for name, path in wanted.items() if path is not None}
     denoiser = made(thresher.ImageDenoiser, seeded(talk, parameters))
-    source = thresher.open(existing(folder), color=color)
+    source = opened_pictures(folder, color, "a folder of photographs of one kind")
+    count = source.n_samples
+    if count is not None and count <= _FEW:
+        talk.note(
+            f"{count} photographs are few to learn from: much of what they have in common may be "
+            "chance."
+        )
     denoiser.denoise(source, write=targets)
     height, width = denoiser.image_shape_[:2]
-    talk.answer(photographs=source.n_samples, height=height, width=width, **targets)
-    talk.show(f"{source.n_samples:,} photographs of {width} × {height} pixels.")
+    talk.answer(photographs=count, height=height, width=width, **targets)
+    talk.show(f"{count:,} photographs of {width} × {height} pixels.")
     for name, path in targets.items():
         talk.show(f"{name}: {path}")
+    if report is not None:
+        talk.write_report(denoiser._page(source), report)

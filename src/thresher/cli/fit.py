@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,6 +12,14 @@ import typer
 
 from thresher.cli.frame import ReportFile, WrongUseError, framed, made, seeded
 from thresher.cli.held import MOST, held
+from thresher.cli.live.session import (
+    LOOPBACK,
+    Address,
+    LiveFlag,
+    StayFlag,
+    checked_online,
+    live_page,
+)
 from thresher.cli.parameters import ESTIMATORS
 from thresher.cli.talk import Talk
 
@@ -33,22 +42,26 @@ Columns = Annotated[
     str | None,
     typer.Option(help="Names of the columns to read, with commas between; by default all numbers."),
 ]
+EstimatorName = Annotated[
+    str,
+    typer.Option(
+        help=f"The class: {', '.join(ESTIMATORS)}. The options below are its parameters: "
+        "thresher fit --estimator OnlineNMF --help.",
+        autocompletion=_estimators,
+    ),
+]
 
 
 def fit(
     talk: Talk,
     data: Data,
     model: Annotated[Path, typer.Argument(help="The file to write the model to.")],
-    estimator: Annotated[
-        str,
-        typer.Option(
-            help=f"The class: {', '.join(ESTIMATORS)}. The options below are its parameters: "
-            "thresher fit --estimator OnlineNMF --help.",
-            autocompletion=_estimators,
-        ),
-    ] = USUAL,
+    estimator: EstimatorName = USUAL,
     columns: Columns = None,
     report: ReportFile = None,
+    live: LiveFlag = False,
+    address: Address = LOOPBACK,
+    stay: StayFlag = False,
     **parameters: Any,
 ) -> None:
     """Learn the parts of any data with an estimator of the library, and write the model to a file.
@@ -62,7 +75,8 @@ def fit(
     checked_target(model)
     learner = made(getattr(thresher, estimator), seeded(talk, parameters))
     source = opened(talk, data, columns)
-    samples = _learned(talk, learner, source)
+    with _shown(talk, live, learner, source, data, model, address, stay):
+        samples = _learned(talk, learner, source)
     thresher.save(learner, model)
     show_summary(talk, learner)
     talk.answer(model=model)
@@ -86,6 +100,31 @@ def opened(talk: Talk, data: str, columns: str | None, known: list[str] | None =
             raise
         why = f"{', '.join(error.bad)} {'has' if len(error.bad) == 1 else 'have'} no numbers"
         return thresher.open(data, talk.choose("columns", ",".join(error.good), why).split(","))
+
+
+@contextmanager
+def _shown(
+    talk: Talk,
+    live: bool,
+    learner: Any,
+    source: Any,
+    data: str,
+    model: Path,
+    address: str,
+    stay: bool,
+) -> Iterator[None]:
+    """With a live page, if that was asked for."""
+    if not live:
+        yield
+        return
+    from thresher.cli.live.shows.model import ModelShow
+
+    name = checked_online(learner)
+    show = ModelShow(source.names, source.sample_shape)
+    title = Path(data).name
+    with live_page(talk, show, title, name, address=address, path=model, stay=stay) as watcher:
+        learner.set_params(callbacks=[watcher])
+        yield
 
 
 def _learned(talk: Talk, learner: Any, source: Any) -> Any:
@@ -139,6 +178,11 @@ def function_for(estimator: str | None = None) -> Callable[..., None]:
 
 def command_for(arguments: list[str]) -> Any:
     """The command with the parameters of the estimator that some arguments name."""
+    return alone("fit", function_for(estimator_in(arguments)))
+
+
+def estimator_in(arguments: list[str]) -> str:
+    """The estimator that some arguments name; what is none ends the program."""
     name = USUAL
     for place, word in enumerate(arguments):
         if word == "--estimator" and place + 1 < len(arguments):
@@ -151,6 +195,11 @@ def command_for(arguments: list[str]) -> Any:
             typer.echo(f"Error: {message}", err=True)
             raise typer.Exit(2)
         name = USUAL
-    alone = typer.Typer(add_completion=False)
-    alone.command("fit")(function_for(name))
-    return typer.main.get_command(alone)
+    return name
+
+
+def alone(name: str, function: Callable[..., None]) -> Any:
+    """A command by itself, as click knows them."""
+    program = typer.Typer(add_completion=False)
+    program.command(name)(function)
+    return typer.main.get_command(program)

@@ -26,6 +26,7 @@ TASKS = {
     "SensorCodec": "tasks/compression/codec.py",
     "SoundSeparator": "tasks/sound/separator.py",
     "SpectralUnmixer": "tasks/spectra/unmixer.py",
+    "TableCleaner": "tasks/tables/cleaner.py",
     "TopicModel": "tasks/topics/model.py",
     "VideoSeparator": "tasks/video/separator.py",
 }

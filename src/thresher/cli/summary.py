@@ -35,7 +35,11 @@ def summary(model: Any) -> dict[str, Any]:
     }
     if atoms is not None:
         told |= {"n_components": len(atoms), "n_features": atoms.shape[1]}
-    for name in ("n_samples_seen_", "n_documents_", "outlier_weight_", "solver_"):
+    if history and not hasattr(inner, "partial_fit"):  # every round sees all samples again
+        told |= {"n_samples": history[0].samples, "rounds": inner.n_iter_}
+    elif hasattr(inner, "n_samples_seen_"):
+        told["n_samples_seen"] = inner.n_samples_seen_
+    for name in ("n_documents_", "outlier_weight_", "solver_"):
         if hasattr(inner, name):
             told[name.rstrip("_")] = getattr(inner, name)
     if history:

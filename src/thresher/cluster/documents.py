@@ -26,7 +26,7 @@ def by_part(documents: Any, work: Work, width: int | None = None, thin: bool = F
         Whether these rows are CSR.
     """
     shape = (np.nan,) if width is None else (np.nan, width)
-    meta: Any = np.empty(tuple(0 for _ in shape))
+    meta: Any = np.empty(0 if width is None else (0, width))  # also what an empty part gives
     if thin:
         meta = sparse.csr_array(meta)
     shared = dask.delayed(work, pure=False, traverse=False)

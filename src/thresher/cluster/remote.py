@@ -36,6 +36,11 @@ class RemoteBatch(Batch):
         )
         return batch
 
+    @property
+    def at_hand(self) -> Any:
+        """They are not."""
+        return None
+
     def glance(self, at_least: int = 0) -> Batch:
         """Some rows, brought here."""
         return self.every(glance_step(self.n_samples, self.X.shape[1], at_least))

@@ -32,6 +32,7 @@ from thresher.engine.starts import best_start
 from thresher.engine.state import StreamState, Summary
 from thresher.engine.stream import (
     OVERFLOW,
+    Course,
     Method,
     Position,
     Workers,
@@ -53,6 +54,7 @@ __all__ = [
     "BatchProblem",
     "Callback",
     "Candidate",
+    "Course",
     "Detector",
     "DictionaryFirst",
     "Energies",

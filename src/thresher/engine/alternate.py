@@ -5,7 +5,7 @@ loop ends when a whole round improves it by less than the tolerance.
 """
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from thresher.linalg import Array
 
@@ -38,14 +38,23 @@ Report = Callable[[int, float, float], bool]
 """Told of each round (its number, objective after codes, after dictionary); True ends the fit."""
 
 
+class Ending(NamedTuple):
+    """How a fit ended."""
+
+    rounds: int
+    missed: float
+    """The last change of the objective, over the one that would have ended the fit: above one if
+    there were no more rounds, infinite if one round tells nothing. Zero if it ended by itself."""
+
+
 def alternate(
     method: Alternation, report: Report, max_rounds: int, tol: float, change: float | None = None
-) -> int:
-    """Alternate until the objective settles (never if ``tol`` is 0); the number of rounds.
+) -> Ending:
+    """Alternate until the objective settles (never if ``tol`` is 0).
 
     It has settled where it changes by ``tol`` of what it is, or by ``change`` where that is given.
     """
-    last = method.objective()
+    last, missed = method.objective(), 0.0
     for number in range(1, max_rounds + 1):
         method.improve_codes()
         after_codes = method.objective()
@@ -54,6 +63,8 @@ def alternate(
         small = tol * abs(last) if change is None else change
         settled = tol > 0 and last < float("inf") and abs(last - now) <= small
         if report(number, after_codes, now) or settled:
-            return number
+            return Ending(number, 0.0)
+        known = 0 < small < float("inf") and last < float("inf")
+        missed = abs(last - now) / small if known else float("inf")
         last = now
-    return max_rounds
+    return Ending(max_rounds, missed)

@@ -24,12 +24,15 @@ class Step:
         The estimator that is being fitted, usable as it is: it can transform or be saved.
     events : tuple of Event
         What was noticed in the data of this step.
+    samples : array or CSR of shape (n, F), or None
+        What it learned from, as it was given; None where they are on other machines.
     """
 
     row: HistoryRow
     dictionary: Array
     model: Any
     events: tuple[Event, ...] = ()
+    samples: Any = None
 
 
 Callback = Callable[[Step], bool | None]
@@ -53,7 +56,7 @@ def begin_callbacks(model: Any, n_seen: int = 0) -> None:
             begin(model, n_seen)
 
 
-def any_stops(callbacks: Iterable[Callback], step: Step) -> bool:
+def any_stops(callbacks: Iterable[Callable[[Any], Any]], step: Any) -> bool:
     """Call all of them, and tell whether one wants to stop."""
     answers = [callback(step) for callback in callbacks]
     return any(isinstance(answer, bool | np.bool_) and bool(answer) for answer in answers)

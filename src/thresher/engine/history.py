@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from thresher.linalg import Array
+from thresher.report.notebook import curve_svg
 
 LONGEST = 10_000  # rows; by judgement
 
@@ -34,18 +35,20 @@ class HistoryRow(NamedTuple):
 
 
 class Event(NamedTuple):
-    """Something that a fit noticed in the data, see docs/guide/drift.md."""
+    """Something that a fit noticed in the data, or that was changed, see docs/guide/drift.md."""
 
     samples: int
     """Samples seen by then."""
     kind: str
-    """``shift``: losses rose; ``replaced``, ``kept``: what became of the dictionary then."""
+    """``shift``: losses rose; ``replaced``, ``kept``: what became of the dictionary then;
+    ``outlier_weight``, ``forgetting``: what `change` was told."""
     statistic: float
-    """Of a shift the p-value (NaN if the detector has none); else the loss of the best rival, over
-    that of the dictionary in use."""
+    """Of a shift the p-value (NaN if the detector has none); of ``replaced`` and ``kept`` the loss
+    of the best rival, over that of the dictionary in use; of a change the new λ or half-life (NaN
+    for a rule or a schedule, infinite if nothing is forgotten)."""
 
 
-KINDS = ("shift", "replaced", "kept")
+KINDS = ("shift", "replaced", "kept", "outlier_weight", "forgetting")
 _MOST_EVENTS = 1000  # the last ones; by judgement
 _SHOWN = 5  # of the first and of the last steps, in a notebook
 
@@ -93,15 +96,17 @@ class History:
         told = np.flatnonzero(~np.isnan(values).all(axis=0))
         steps = np.arange(len(self))
         shown = steps[(steps < _SHOWN) | (steps >= len(self) - _SHOWN)]
-        head = "".join(f"<th>{HistoryRow._fields[j]}</th>" for j in told)
+        head = "".join(f'<th scope="col">{HistoryRow._fields[j]}</th>' for j in told)
         body = "".join(
             f"<tr><td>{i + 1}</td>{''.join(f'<td>{values[i, j]:.5g}</td>' for j in told)}</tr>"
             for i in shown
         )
         noticed = "; ".join(f"{kind} after {samples:,} samples" for samples, kind, _ in self.events)
+        curve = curve_svg(self.column("loss").tolist(), "loss")
+        caption = f"<caption>{len(self):,} steps; the first and the last</caption>"
         return (
-            f"<table><caption>{len(self):,} steps; the first and the last</caption><thead><tr>"
-            f"<th>step</th>{head}</tr></thead><tbody>{body}</tbody></table><p>{noticed}</p>"
+            f'{curve}<table>{caption}<thead><tr><th scope="col">step</th>{head}</tr></thead>'
+            f"<tbody>{body}</tbody></table><p>{noticed}</p>"
         )
 
     def column(self, name: str) -> Array:

@@ -101,10 +101,11 @@ class OnlineMethod(MethodParts):
 
     def measure_range(self, state: StreamState, batch: Batch) -> StreamState:
         """Measure the range of the batch, if λ comes from the data."""
-        first_guess = self.outlier_weight.measures == "residuals" and state.scale_weight == 0
+        known = state.scale_weight > 0
+        first_guess = self.outlier_weight.measures == "residuals" and not (known or state.scale)
         if self.outlier_weight.measures != "data" and not first_guess:
             return state
-        if state.n_steps > _MEASURED_AT_FIRST and state.n_steps % _MEASURED_AT_FIRST:
+        if known and state.n_steps > _MEASURED_AT_FIRST and state.n_steps % _MEASURED_AT_FIRST:
             return state  # a range that was seen often need not be measured every time
         F = state.D.shape[1]
         step = max(1, (batch.n_samples * min(F, _MEASURED_ENTRIES)) // _MEASURED_ENTRIES)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Protocol, Self, cast
+from typing import NamedTuple, Protocol, Self, cast
 
 import numpy as np
 
@@ -121,6 +121,10 @@ class Position:
             last_mean=mean,
         )
 
+    def untold(self) -> "Position":
+        """The same place, where neither this pass nor the last has a mean to be compared with."""
+        return replace(self, pass_loss=float("inf"), last_mean=float("inf"))
+
 
 def check_origin(then: dict[str, str], now: dict[str, str]) -> None:
     """Refuse to go on with other data than a fit began with; old files do not tell which."""
@@ -134,8 +138,19 @@ def check_origin(then: dict[str, str], now: dict[str, str]) -> None:
         )
 
 
-Report = Callable[[StreamState, StreamState, Position, Batch, Summary], bool]
-"""Told of every step (state before, state after, position, batch, summary); True ends the fit."""
+class Course(NamedTuple):
+    """What a fit goes on with, if somebody changed it between two steps."""
+
+    method: Method
+    state: StreamState
+    position: Position
+
+
+Report = Callable[[StreamState, StreamState, Position, Batch, Summary], "bool | Course"]
+"""Told of every step (state before, state after, position, batch, summary).
+
+True ends the fit; a `Course` is what it goes on with.
+"""
 
 
 def stream(
@@ -156,7 +171,10 @@ def stream(
                 before = state
                 state, summary = advance(method, state, batch, pool)
                 position = position.after(summary, batch)
-                if report(before, state, position, batch, summary):
+                answer = report(before, state, position, batch, summary)
+                if isinstance(answer, Course):
+                    method, state, position = answer
+                elif answer:
                     return
         last_mean = position.last_mean
         position = position.next_pass()

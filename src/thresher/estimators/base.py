@@ -3,7 +3,7 @@
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -25,9 +25,10 @@ from thresher.estimators.coded_block import CodedBlock
 from thresher.estimators.containers import samples_like, samples_of
 from thresher.estimators.imputing import filled
 from thresher.estimators.inputs import as_matrix, computing_dtype, is_plain, refuse_mask
-from thresher.estimators.parameters import RULES, KeepsParameters, check_parameter
+from thresher.estimators.parameters import KeepsParameters
 from thresher.estimators.planned import PlannedModel
 from thresher.estimators.scoring import ScoresEntries
+from thresher.estimators.thresholds import HasThreshold
 from thresher.linalg import Array
 from thresher.penalties import Constrained
 from thresher.streams import Batch
@@ -40,6 +41,7 @@ class DictionaryModel(
     PlannedModel,
     ReadsSources,
     ScoresEntries,
+    HasThreshold,
     KeepsParameters,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
@@ -192,8 +194,12 @@ class DictionaryModel(
         X: Any,
         entry_weight: Any,
         finish: Callable[[CodedBlock], Result],
+        quiet: bool = False,
     ) -> Iterator[tuple[slice, Result]]:
-        """Code all rows, block by block, and yield what ``finish`` makes of each block."""
+        """Code all rows, block by block, and yield what ``finish`` makes of each block.
+
+        If ``quiet``, without a word: for samples that nobody asked to code.
+        """
         batch = self._batch(X, None, entry_weight)
         with told_in_words():
             method, state = self._fitted_method(), self._state
@@ -210,14 +216,14 @@ class DictionaryModel(
             late = int(np.count_nonzero(encoding.status != _CONVERGED))
             return rows, finish(CodedBlock(problem, block, weight, encoding, divisor, state)), late
 
-        unfinished = 0
+        unfinished, told = 0, self.verbose > 0 and not quiet
         label = f"{type(self).__name__}: coding"
-        with Pool(self.n_jobs) as pool, ProgressBar(label, X.shape[0], self.verbose > 0) as bar:
+        with Pool(self.n_jobs) as pool, ProgressBar(label, X.shape[0], told) as bar:
             for rows, result, late in pool.stream(work, method.blocks(batch)):
                 unfinished += late
                 bar.update(rows.stop)
                 yield rows, result
-        if unfinished and self.tol > 0:
+        if unfinished and self.tol > 0 and not quiet:
             warnings.warn(
                 f"{unfinished} of {X.shape[0]} codes did not reach tol={self.tol:g} within "
                 f"max_iter={self.max_iter} iterations; raise max_iter, or tol if the codes are "
@@ -335,36 +341,6 @@ class DictionaryModel(
         weight and the most atoms that it is offered. Use `score_entries` for that.
         """
         return float(np.mean(all_of(self.score_samples(X)), dtype=np.float64))
-
-    def calibrate(self, X: Any, false_alarm_rate: float = 0.01) -> Self:
-        """Set `threshold_` so that normal samples are flagged at no more than the given rate.
-
-        The threshold is the ``⌈(n + 1)(1 − rate)⌉``-th smallest loss of the n samples given: if
-        these are normal and a new sample is exchangeable with them, it is flagged with at most
-        that probability, whatever the data's distribution. Use samples that `fit` has not seen.
-        """
-        check_parameter("false_alarm_rate", false_alarm_rate, RULES["false_alarm_rate"])
-        losses = np.sort(-all_of(self.score_samples(X)))
-        place = int(np.ceil((len(losses) + 1) * (1 - false_alarm_rate)))
-        if place > len(losses):
-            raise ValueError(
-                f"{len(losses)} samples are too few for a false alarm rate of {false_alarm_rate}; "
-                f"give at least {int(np.ceil(1 / false_alarm_rate)) - 1}, or a larger rate."
-            )
-        self.threshold_ = float(losses[place - 1])
-        return self
-
-    def is_anomaly(self, X: Any, *, write: Any = None) -> Any:
-        """Flag samples whose loss exceeds the threshold that `calibrate` set.
-
-        Sources and ``write`` are as in `transform`.
-        """
-        check_is_fitted(
-            self, "threshold_", msg="Call calibrate with normal samples first: no threshold is set."
-        )
-        if write is not None or comes_in_parts(X):
-            return self._by_batch("is_anomaly", X, write)
-        return np.asarray(-self.score_samples(X) > self.threshold_)
 
     def impute(self, X: Any, bounds: Any = "seen", *, write: Any = None) -> Any:
         """A copy of the samples with missing entries (NaN, null) filled: a frame of a frame.

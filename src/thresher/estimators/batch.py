@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -38,6 +38,7 @@ from thresher.estimators.registry import (
     AVERAGING_SHUFFLED,
     FORGETTING_SHUFFLED,
 )
+from thresher.estimators.unfinished import warn_unfinished
 from thresher.linalg import Array, has_gram
 from thresher.streams import ArraySource, Batch
 
@@ -54,6 +55,16 @@ _log = logging.getLogger(__name__)
 def streaming_first(method: OnlineMethod) -> OnlineMethod:
     """What reads an array a few times before a method alternates on it."""
     return replace(method, forgetting=FORGETTING_SHUFFLED, averaging=AVERAGING_SHUFFLED)
+
+
+class Learned(NamedTuple):
+    """What a batch fit comes to, beside its dictionary."""
+
+    codes: Array
+    stopped: bool = False
+    """Whether a callback ended it."""
+    missed: float = 0.0
+    """How far it was from its end, see `engine.alternate.Ending`."""
 
 
 class BatchModel(GrowingModel):
@@ -78,7 +89,8 @@ class BatchModel(GrowingModel):
         sample_weight : array-like of shape (n,), optional
         entry_weight : array-like of shape (n, F), optional
         """
-        self._fit(X, sample_weight, entry_weight)
+        learned = self._fit(X, sample_weight, entry_weight)
+        warn_unfinished(self, learned.missed)
         return self
 
     @told_in_words()
@@ -89,8 +101,8 @@ class BatchModel(GrowingModel):
         entry_weight: Any = None,
         goes_on: bool = False,
         codes: Array | None = None,
-    ) -> Array:
-        """`fit`, or on from the atoms that are there and codes of them; the last codes."""
+    ) -> Learned:
+        """`fit`, or on from the atoms that are there and codes of them; without a warning."""
         list_callbacks(self)
         self._check_parameters()
         begin_callbacks(self)
@@ -108,10 +120,11 @@ class BatchModel(GrowingModel):
             self._adopt(state, Position())
             if chosen.streaming is not None:
                 self._stream_first(chosen.streaming, batch, pool)
-            codes, stopped = self._learn(method, batch, pool, attempt, codes)
-        if not stopped:
-            self._warn_of_size(self._energies(method, batch, codes))
-        return codes
+            learned = self._learn(method, batch, pool, attempt, codes)
+        self._remember(batch)
+        if not learned.stopped:
+            self._warn_of_size(self._energies(method, batch, learned.codes))
+        return learned
 
     # ------------------------------------------------------------------- details
 
@@ -122,12 +135,13 @@ class BatchModel(GrowingModel):
         pool: Pool,
         attempt: Attempt,
         codes: Array | None,
-    ) -> tuple[Array, bool]:
+    ) -> Learned:
         ask = partial(attempt.stops, list(self.callbacks or ()))
         if method.outlier_weight.measures == "residuals":
-            codes, stopped = self._learn_noise(method, batch, pool, ask)
-            if stopped or method.dictionary_loss is None:
-                return codes, stopped
+            learned = self._learn_noise(method, batch, pool, ask)
+            if learned.stopped or method.dictionary_loss is None:
+                return learned
+            codes = learned.codes
         return self._rounds(method, batch, pool, codes, self.max_iter, ask)
 
     def _rounds_left(self) -> int:
@@ -137,27 +151,27 @@ class BatchModel(GrowingModel):
 
     def _learn_noise(
         self, method: OnlineMethod, batch: Batch, pool: Pool, ask: Callable[[Step], bool]
-    ) -> tuple[Array, bool]:
+    ) -> Learned:
         """Rounds and measures of λ in turns, until λ is that of the dictionary it led to.
 
-        Where λ only rounds off kinks, a few rounds tell it well enough. The codes, and whether a
-        callback stopped.
+        Where λ only rounds off kinks, a few rounds tell it well enough.
         """
-        codes, stopped = None, False
+        learned: Learned | None = None
         levels = _NOISE_LEVELS if method.dictionary_loss is None else _SHORT_LEVELS
         for level in range(levels):
             short = level < _SHORT_LEVELS
             left = self._rounds_left()
             rounds = min(_ROUNDS_PER_NOISE_LEVEL, left) if short else left
-            codes, stopped = self._rounds(method, batch, pool, codes, rounds, ask)
+            codes = None if learned is None else learned.codes
+            learned = self._rounds(method, batch, pool, codes, rounds, ask)
             before = method.threshold(self._state)
-            self._adopt(self._measure_noise(method, batch, codes), self._position)
+            self._adopt(self._measure_noise(method, batch, learned.codes), self._position)
             change = abs(method.threshold(self._state) - before)
             settled = not short and change <= _SAME_NOISE * before
-            if stopped or settled or not self._rounds_left():
+            if learned.stopped or settled or not self._rounds_left():
                 break
-        assert codes is not None
-        return codes, stopped
+        assert learned is not None
+        return learned
 
     def _stream_first(self, method: OnlineMethod, batch: Batch, pool: Pool) -> None:
         """A few passes of the online method: a quick way to the neighbourhood of a good optimum.
@@ -216,8 +230,8 @@ class BatchModel(GrowingModel):
         codes: Array | None,
         rounds: int,
         ask: Callable[[Step], bool],
-    ) -> tuple[Array, bool]:
-        """Alternate, the model whole after each round; the codes, and if a callback stopped.
+    ) -> Learned:
+        """Alternate, the model whole after each round.
 
         Where entries are missing, what fits the noise only ends it, and is undone.
         """
@@ -241,16 +255,16 @@ class BatchModel(GrowingModel):
                     overfits = left_out.overfits(method.problem(self._state), work.C)
                 return stopped or overfits
 
-            done = alternate(work, report, rounds, self.tol, self._small_change(work))
-        reason = "the objective has settled" if done < rounds else "no more rounds are allowed"
+            done, missed = alternate(work, report, rounds, self.tol, self._small_change(work))
+        reason = "no more rounds are allowed" if missed else "the objective has settled"
         reason = "a callback said stop" if stopped else reason
         reason = "it began to fit the noise of entries, which is undone" if overfits else reason
         _log.info("%s: ends after %d rounds: %s", type(self).__name__, done, reason)
         if not overfits or left_out is None or left_out.best is None:
-            return work.C, stopped
+            return Learned(work.C, stopped, missed)
         _, D, codes = left_out.best
         self._adopt(replace(self._state, D=D, average=D), self._position)
-        return codes, stopped
+        return Learned(codes, stopped)
 
     def _small_change(self, work: Alternation) -> float | None:
         """The change of the objective that ends a fit; None is ``tol`` of it."""

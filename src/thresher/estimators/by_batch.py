@@ -14,6 +14,14 @@ from thresher.streams import Source, as_source, is_stream
 from thresher.streams.reader import TWICE
 from thresher.streams.writing import About, write_results
 
+OF_A_SAMPLE = {
+    "score_samples": np.dtype(np.float64),
+    "decision_function": np.dtype(np.float64),
+    "predict": np.dtype(np.int64),
+    "is_anomaly": np.dtype(bool),
+}
+"""Verbs that give one value for each sample, and its type."""
+
 
 def comes_in_parts(X: Any) -> bool:
     """Whether X is read part by part: a stream, or an array or data frame of Dask's."""
@@ -71,10 +79,13 @@ class ReadsSources:
         """Learn, then code the same samples; of a source, as `transform` gives them."""
         model: Any = self
         if comes_in_parts(X):
-            if isinstance(X, Iterator) or getattr(getattr(X, "reader", None), "once", False):
-                raise ValueError(TWICE)  # the second time it would be empty
+            self._check_is_read_again(X)
             return model.fit(X, y, **fit_params).transform(X)
         return super().fit_transform(X, y, **fit_params)  # type: ignore[misc]
+
+    def _check_is_read_again(self, X: Any) -> None:
+        if isinstance(X, Iterator) or getattr(getattr(X, "reader", None), "once", False):
+            raise ValueError(TWICE)  # the second time it would be empty
 
     def _check_names(self, source: Source) -> None:
         """Refuse columns of other names, or in another order, than those that were learned."""
@@ -112,7 +123,7 @@ class ReadsSources:
             source = source.in_batches(1 << 62)  # each array as it comes
         source = source.sized(len(self.components_))
         work = partial(getattr(self, verb), **options)
-        if verb == "separate":  # a batch of it may be dense
+        if verb in ("separate", "reading_scores"):  # a batch of it may be dense
             batches = Results(source, lambda piece: work(_dense(piece)), agreed)
         else:
             batches = Results(source, work, agreed)
@@ -122,14 +133,14 @@ class ReadsSources:
 
     def _about(self, verb: str, source: Source) -> About | Mapping[str, About]:
         model: Any = self
-        if verb in ("score_samples", "is_anomaly"):
+        if verb in OF_A_SAMPLE:
             return About(["score" if verb == "score_samples" else verb])
         codes = About(list(model.get_feature_names_out()))
         if verb == "transform":
             return codes
         names = source.names or list(_check_feature_names_in(model))
         samples = About(names, source.sample_shape, source.reader.rate)
-        if verb == "impute":
+        if verb in ("impute", "reading_scores"):
             return samples
         return {"low_rank": samples, "outliers": samples, "codes": codes}
 

@@ -8,6 +8,7 @@ import numpy as np
 from thresher.estimators.inputs import refuse_mask
 from thresher.estimators.learned import LearnedModel
 from thresher.estimators.parameters import is_whole, require_positive
+from thresher.estimators.usual import RecentSamples
 from thresher.linalg import Array
 
 _NEW_FEATURE = 1e-3  # of an atom's mean entry, where predictions must be positive; by judgement
@@ -54,6 +55,8 @@ class GrowingModel(LearnedModel):
             state = state.grow(F, region.project(new))
         if self._state.D.shape[1] < F and hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
+        if self._state.D.shape[1] < F:
+            self._forget_samples()
         self.n_features_in_ = F
         self._adopt(state, self._position)
         return self
@@ -77,9 +80,17 @@ class GrowingModel(LearnedModel):
             )
         if hasattr(self, "feature_names_in_"):
             self.feature_names_in_ = self.feature_names_in_[places]
+        self._forget_samples()
         self.n_features_in_ = len(places)
         self._adopt(self._state.keep(places), self._position)
         return self
+
+    def _forget_samples(self) -> None:
+        """Samples of another width say nothing of what is usual."""
+        if self._recent is not None:
+            self._recent = RecentSamples()
+        if hasattr(self, "_reading_scale"):
+            del self._reading_scale
 
 
 def _rows(atoms: Any, n_features: int, nonnegative: bool) -> Array:

@@ -8,10 +8,11 @@ from scipy import sparse
 from sklearn.utils.validation import _check_feature_names_in, validate_data
 
 from thresher.estimators.agreed_names import names_agree
+from thresher.estimators.by_batch import OF_A_SAMPLE
 from thresher.estimators.inputs import computing_dtype
 from thresher.estimators.recipe import without_company
 
-_DOUBLE, _FLAG = np.dtype(np.float64), np.dtype(bool)
+_DOUBLE = np.dtype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ def lazily(model: Any, verb: str, X: Any, options: dict[str, Any]) -> list[Any]:
     from thresher.cluster import lazy  # needs dask, which is there if a collection is
 
     head = lazy.head_of(X)
-    if sparse.issparse(head) and verb in ("separate", "impute"):
+    if sparse.issparse(head) and verb in ("separate", "impute", "reading_scores"):
         raise TypeError(
             f"{verb} gives dense arrays of the size of the data; make the blocks dense first, with "
             "X.map_blocks(lambda block: block.toarray())."
@@ -42,14 +43,14 @@ def lazily(model: Any, verb: str, X: Any, options: dict[str, Any]) -> list[Any]:
     model._check_goes_on()
     validate_data(model, head, reset=False, skip_check_array=True)
     dtype = _computing_dtype(head)
-    if verb in ("score_samples", "is_anomaly"):
-        outcomes = [lazy.Outcome(None, _DOUBLE if verb == "score_samples" else _FLAG)]
+    if verb in OF_A_SAMPLE:
+        outcomes = [lazy.Outcome(None, OF_A_SAMPLE[verb])]
     else:
         codes = lazy.Outcome(list(model.get_feature_names_out()), dtype)
         names = head.columns if hasattr(head, "columns") else _check_feature_names_in(model)
         samples = lazy.Outcome(list(names), dtype)
-        kinds = {"transform": [codes], "impute": [samples], "separate": [samples, samples, codes]}
-        outcomes = kinds[verb]
+        kinds = {"transform": [codes], "separate": [samples, samples, codes]}
+        outcomes = kinds.get(verb, [samples])
     return lazy.lazily(X, VerbOf(without_company(model), verb, options), outcomes)
 
 

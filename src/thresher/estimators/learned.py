@@ -14,6 +14,7 @@ from thresher.estimators.inputs import computing_dtype, refuse_mask
 from thresher.estimators.parameters import check_parameters
 from thresher.estimators.registry import INITS
 from thresher.estimators.reporting import WritesReport
+from thresher.estimators.usual import RecentSamples
 from thresher.learning import Statistics
 from thresher.linalg import Array
 from thresher.sets import ConvexSet
@@ -35,6 +36,8 @@ class LearnedModel(WritesReport, DictionaryModel):
     feature_names_in_: Any
     _position: Position
     _seconds: float
+    _recent: RecentSamples | None = None
+    _flags_anomalies = False
 
     @property
     def statistics_(self) -> Statistics:
@@ -140,8 +143,15 @@ class LearnedModel(WritesReport, DictionaryModel):
         self._began_as = self._identity()
         self.history_ = History()
         self._seconds = 0.0
-        if hasattr(self, "threshold_"):
-            del self.threshold_
+        self._recent = RecentSamples() if self._flags_anomalies else None
+        for name in ("threshold_", "_reading_scale"):
+            if hasattr(self, name):
+                delattr(self, name)
+
+    def _remember(self, batch: Batch) -> None:
+        """Keep a few samples, for models that say what is usual."""
+        if self._recent is not None:
+            self._recent = self._recent.after(batch)
 
     def _warn_of_size(self, energies: Energies) -> None:
         """Warn if the sets of codes and atoms leave no room for data of this size."""

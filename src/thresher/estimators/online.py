@@ -13,6 +13,7 @@ from thresher.cluster import cluster_for
 from thresher.engine import (
     Ahead,
     Callback,
+    Course,
     Energies,
     HistoryRow,
     Pool,
@@ -32,9 +33,9 @@ from thresher.engine import (
     told_in_words,
 )
 from thresher.estimators.by_batch import comes_in_parts, source_of
+from thresher.estimators.changing import ChangingModel
 from thresher.estimators.checked_source import CheckedSource
 from thresher.estimators.guard import Attempt, unchanged_if_refused
-from thresher.estimators.learned import LearnedModel
 from thresher.estimators.recipe import ModelRecipe
 from thresher.estimators.registry import named_detector
 from thresher.linalg import Array, length
@@ -47,7 +48,7 @@ _LAST_BATCHES = 5  # tell what a fit came to; by judgement
 _log = logging.getLogger(__name__)
 
 
-class OnlineModel(LearnedModel):
+class OnlineModel(ChangingModel):
     """`fit`, `partial_fit` and `resume` on the engine's stream loop."""
 
     batch_size: int
@@ -155,6 +156,7 @@ class OnlineModel(LearnedModel):
             self._position = Position()
         self._seconds += time.perf_counter() - started
         self._record(before, after, self._position, batch, summary)
+        self._remember(batch)
         return self
 
     # ------------------------------------------------------------------- details
@@ -317,6 +319,7 @@ class OnlineModel(LearnedModel):
         callbacks = list(self.callbacks or ())
         reached, stopped = position, False
         energies: deque[Callable[[], Energies]] = deque(maxlen=_LAST_BATCHES)
+        in_memory = isinstance(source, ArraySource)
 
         with self._workers(source) as pool, ProgressBar(label, total, self.verbose > 0) as bar:
             batches: BatchSource = source
@@ -332,9 +335,11 @@ class OnlineModel(LearnedModel):
                 position: Position,
                 batch: Batch,
                 summary: Summary,
-            ) -> bool:
+            ) -> bool | Course:
                 nonlocal reached, stopped
                 energies.append(summary.energies)
+                if not (in_memory or hasattr(source, "workers")):
+                    self._remember(batch)
                 self._seconds = already + time.perf_counter() - started
                 row = self._record(before, after, position, batch, summary)
                 bar.update(after.n_samples - seen_before, f"loss {row.loss:.4g}")
@@ -342,9 +347,12 @@ class OnlineModel(LearnedModel):
                     self._position = replace(position, origin=origin())
                 # What came before a bad batch of a source was long to read, or is gone.
                 attempt.keep = keep
-                step = Step(row, self.components_, self, events_of(after))
+                step = Step(row, self.components_, self, events_of(after), batch.at_hand)
                 reached, stopped = position, attempt.stops(callbacks, step)
-                return stopped
+                if stopped or self._state is after:
+                    return stopped
+                method = self._planned(len(self._state.D), in_order).begun_with(self._state).method
+                return Course(method, self._state, self._position)
 
             try:
                 stream(method, self._state, batches, pool, report, n_passes, self.tol, position)
@@ -362,6 +370,8 @@ class OnlineModel(LearnedModel):
             self._tell_end("there is no more to read")
         if not stopped:
             self._warn_of_size(sum((of_batch() for of_batch in energies), Energies()))
+        if isinstance(source, ArraySource):
+            self._remember(source.whole())
         return self
 
     def _tell_end(self, reason: str) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.metadata import version
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from thresher.engine import History
 from thresher.estimators.agreed_names import names_agree
+from thresher.estimators.beside import tell_plain
+from thresher.estimators.notebook import samples_and_rounds
 from thresher.estimators.parameters import defaults_of
 from thresher.linalg import Array
 from thresher.plotting import atom_grid, bar_panels, convergence_curve, profile_panels, to_png
@@ -17,7 +19,8 @@ from thresher.report import Report
 
 _MOST_ATOMS = 24  # shown; by judgement
 _MOST_FEATURES = 8  # named for each
-_MOST_SAMPLES = 1000  # that the fit is measured on
+_MOST_SAMPLES, _MOST_ENTRIES = 1000, 20_000_000  # that the fit is measured on
+_MOST_OF_IT = 0.9
 _MOST_EVENTS = 20
 
 
@@ -42,40 +45,47 @@ def model_page(model: Any, X: Any = None, shape: Sequence[int] | None = None) ->
         f"Thresher {version('thresher')} · {type(model).__name__}",
     )
     facts = [(f"{history[-1].seconds:.2g} s", "of learning")] if len(history) else []
-    if hasattr(model, "n_samples_seen_"):
-        facts.insert(0, (f"{model.n_samples_seen_:,}", "samples seen, all passes together"))
+    seen = samples_and_rounds(model)
+    if seen is not None:
+        facts.insert(0, seen)
     if hasattr(model, "outlier_weight_"):
         weight = f"{model.outlier_weight_:.3g}"
         facts.append((weight, "outlier weight λ: what lies further off is set aside"))
-    if X is not None and hasattr(model, "certificates"):
-        facts += _fit_facts(model, X)
-    report.facts(facts)
+    fit = _fit_of(model, X) if X is not None and hasattr(model, "certificates") else None
+    report.facts(facts if fit is None else facts + _fit_facts(fit))
     report.heading("The parts")
-    _tell_atoms(report, model, shape)
-    tell_learning(report, history, getattr(model, "tol", None))
+    tell_atoms(report, model, shape)
+    if fit is not None:
+        tell_plain(report, model, fit.samples, fit.predicted)
+    in_rounds = not hasattr(model, "partial_fit")
+    tell_learning(report, history, getattr(model, "tol", None), in_rounds)
     report.heading("What was asked, and what runs")
     report.reasons(_asked(model))
     return report
 
 
-def model_lines(model: Any) -> str:
-    """The lines of Python that make such a model again."""
+def model_lines(model: Any, call: str = "fit(X)") -> str:
+    """The lines of Python that make such a model again, by a call of it."""
     given = ", ".join(
         f"{name}={getattr(model, name)!r}"
         for name, default in defaults_of(model).items()
         if repr(getattr(model, name)) != repr(default)
     )
     name = type(model).__name__
-    return f"from thresher import {name}\n\nmodel = {name}({given}).fit(X)"
+    lines = f"from thresher import {name}\n\nmodel = {name}({given})"
+    return f"{lines}.{call}" if call.startswith("fit(") else f"{lines}\nmodel.{call}"
 
 
-def tell_learning(report: Report, history: History, tol: float | None = None) -> None:
-    """The loss of each step, how exact codes were, and what was noticed in the data."""
+def tell_learning(
+    report: Report, history: History, tol: float | None = None, in_rounds: bool = False
+) -> None:
+    """The loss of each step, or round, how exact codes were, and what was noticed in the data."""
     if not len(history):
         return
     samples, loss = history.column("samples"), history.column("loss")
     falling = len(history) > 1
-    rounds = falling and bool((np.diff(samples) == 0).any())
+    rounds = in_rounds or (falling and bool((np.diff(samples) == 0).any()))
+    step = "round" if in_rounds else "step"
     report.heading("How it learned")
     if falling:
         report.picture(
@@ -84,24 +94,26 @@ def tell_learning(report: Report, history: History, tol: float | None = None) ->
                     np.arange(1, len(history) + 1) if rounds else samples,
                     loss,
                     sample_name="rounds" if rounds else "samples seen",
+                    legend=(f"each {step}", "running mean", ""),
                 )
             ),
-            f"Mean loss per sample, from {loss[0]:.4g} in the first step to {loss[-1]:.4g} in the "
-            "last",
-            "Mean loss per sample of each step, before the parts moved: the lower, the better.",
+            f"Mean loss per sample, from {loss[0]:.4g} in the first {step} to {loss[-1]:.4g} in "
+            "the last",
+            f"Mean loss per sample of each {step}"
+            + (
+                ": the lower, the better."
+                if in_rounds
+                else ", before the parts moved: the lower, the better."
+            ),
             wide=True,
         )
-    last = history[-1]
+    ends = [history[0], history[-1]] if falling else [history[0]]
     report.table(
-        ["", "first step", "last step"],
+        ["", f"first {step}", f"last {step}"] if falling else ["", f"the only {step}"],
         [
-            ["mean loss per sample", f"{loss[0]:.4g}", f"{last.loss:.4g}"],
-            [
-                "certificate of its codes",
-                f"{history[0].certificate:.2g}",
-                f"{last.certificate:.2g}",
-            ],
-            ["change of the parts", f"{history[0].change:.2g}", f"{last.change:.2g}"],
+            ["mean loss per sample", *(f"{row.loss:.4g}" for row in ends)],
+            ["certificate of its codes", *(f"{row.certificate:.2g}" for row in ends)],
+            ["change of the parts", *(f"{row.change:.2g}" for row in ends)],
         ],
         caption="A certificate is how far codes are from optimal; 0 is exact. Codes to learn from "
         "need not be exact"
@@ -109,10 +121,10 @@ def tell_learning(report: Report, history: History, tol: float | None = None) ->
     )
     if history.events:
         report.table(
-            ["after samples", "what was noticed", "p-value or ratio of losses"],
+            ["after samples", "what happened", "p-value, ratio of losses, or new value"],
             [[f"{n:,}", kind, f"{value:.3g}"] for n, kind, value in history.events[-_MOST_EVENTS:]],
             caption="Drift: losses rose (shift), and a new dictionary then replaced the old one or "
-            "the old one was kept.",
+            "the old one was kept. Changes by hand: a new outlier weight or half-life.",
         )
 
 
@@ -121,32 +133,60 @@ def _purpose(model: Any) -> str:
     return " What does not fit is set aside, entry by entry, as outliers." if robust else ""
 
 
-def _fit_facts(model: Any, X: Any) -> list[tuple[str, str]]:
-    """How well samples are explained, and how exact their codes are."""
-    chosen = np.linspace(0, X.shape[0] - 1, min(X.shape[0], _MOST_SAMPLES)).astype(int)
-    rows = X[np.unique(chosen)]
+class _Fit(NamedTuple):
+    """Some samples, and what a model says of them."""
+
+    samples: Array
+    predicted: Array
+    outliers: Array | None
+    worst: float
+    """The largest certificate of their codes."""
+
+
+def _fit_of(model: Any, X: Any) -> _Fit:
+    most = min(X.shape[0], _MOST_SAMPLES, max(_MOST_ENTRIES // X.shape[1], 1))
+    rows = X[np.unique(np.linspace(0, X.shape[0] - 1, most).astype(int))]
     with names_agree(True):
         codes = np.asarray(model.transform(rows))
+        worst = float(np.max(model.certificates(rows, codes)))
     dense = np.asarray(rows.toarray() if hasattr(rows, "indptr") else rows, dtype=np.float64)
-    left = dense - codes @ model.components_
-    size = float(np.linalg.norm(np.nan_to_num(dense)))
-    facts = []
+    outliers = None
     if hasattr(model, "separate"):
         with names_agree(True):
             outliers = np.asarray(model.separate(dense).outliers)
-        observed = ~np.isnan(dense)
-        share = np.count_nonzero(outliers[observed]) / max(int(observed.sum()), 1)
-        facts.append((f"{share:.1%}", "of the entries are set aside as outliers"))
-        left = left - np.nan_to_num(outliers)
-    explained = np.linalg.norm(np.nan_to_num(left)) / max(size, np.finfo(float).tiny)
-    facts.append((f"{explained:.1%}", f"relative error of {len(dense):,} samples, by norm"))
-    with names_agree(True):
-        worst = float(np.max(model.certificates(rows, codes)))
-    facts.append((f"{worst:.1g}", "largest certificate of their codes; 0 is exact"))
+    return _Fit(dense, codes @ model.components_, outliers, worst)
+
+
+def _fit_facts(fit: _Fit) -> list[tuple[str, str]]:
+    """How well samples are explained, and how exact their codes are."""
+    samples, facts = fit.samples, []
+    left = samples - fit.predicted
+    if fit.outliers is not None:
+        facts.append(_outlier_fact(fit.outliers[~np.isnan(samples)]))
+        left = left - np.nan_to_num(fit.outliers)
+    size = float(np.linalg.norm(np.nan_to_num(samples)))
+    missed = np.linalg.norm(np.nan_to_num(left)) / max(size, np.finfo(float).tiny)
+    facts.append((f"{missed:.1%}", f"relative error of {len(samples):,} samples, by norm"))
+    facts.append((f"{fit.worst:.1g}", "largest certificate of their codes; 0 is exact"))
     return facts
 
 
-def _tell_atoms(report: Report, model: Any, shape: Sequence[int] | None) -> None:
+def _outlier_fact(outliers: Array) -> tuple[str, str]:
+    """The share of entries that are set aside; where noise is among them, of those that matter."""
+    share = np.count_nonzero(outliers) / max(outliers.size, 1)
+    if share <= 0.5:
+        return f"{share:.1%}", "of the entries are set aside as outliers"
+    falling = np.sort(np.abs(outliers))[::-1]
+    few = np.searchsorted(np.cumsum(falling), _MOST_OF_IT * falling.sum()) / outliers.size
+    return (
+        f"{few:.1%}",
+        f"of the entries have {_MOST_OF_IT:.0%} of what is set aside; this model sets noise aside "
+        f"too, in {share:.0%} of the entries",
+    )
+
+
+def tell_atoms(report: Report, model: Any, shape: Sequence[int] | None) -> None:
+    """The parts of a model: as pictures, by the names of their features, or as profiles."""
     atoms: Array = model.components_
     shown, names = atoms[:_MOST_ATOMS], getattr(model, "feature_names_in_", None)
     rest = f" The first {len(shown)} of {len(atoms)}." if len(atoms) > len(shown) else ""

@@ -101,13 +101,17 @@ def _callbacks(value: Any) -> str | None:
 
 RULES: dict[str, Rule] = {
     "align": _flag,
+    "shadows": _flag,
     "batch_size": _positive_whole,
     "callbacks": _callbacks,
     "cardinality": _cardinality,
     "causal": _flag,
+    "coverage": _share,
     "false_alarm_rate": _share,
+    "fdr": _share,
     "feature_scale": _positive,
     "graph_weight": _not_negative,
+    "keep_texts": _flag,
     "location_scale": _positive,
     "max_iter": _positive_whole,
     "max_words": _positive_whole,
@@ -209,6 +213,7 @@ MAY_CHANGE = frozenset(
         "threshold",
         "top_share",
         "false_alarm_rate",
+        "fdr",
         # How the next `fit` reads its data, and where it starts.
         "batch_size",
         "n_passes",

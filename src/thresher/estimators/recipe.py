@@ -8,7 +8,16 @@ from thresher.estimators.agreed_names import names_agree
 from thresher.streams import Batch
 
 # What only this process needs, or was learned: neither checks samples nor makes methods.
-_LEARNED = ("_state", "_position", "_seconds", "history_", "components_", "threshold_")
+_LEARNED = (
+    "_state",
+    "_position",
+    "_seconds",
+    "history_",
+    "components_",
+    "threshold_",
+    "_reading_scale",
+    "_recent",
+)
 
 
 def without_company(model: Any) -> Any:

@@ -12,6 +12,27 @@ if TYPE_CHECKING:
     from thresher.report import Report
 
 
+def write_page(model: Any, page: "Report", path: str | Path, call: str = "fit(X)") -> Path:
+    """End a page about a model with the lines that make it again, and write it.
+
+    Parameters
+    ----------
+    model : estimator
+    page : Report
+    path : str or Path
+        The HTML file.
+    call : str
+        What was called.
+    """
+    from thresher.estimators.page import model_lines
+    from thresher.report import tell_run
+
+    target = Path(path)
+    tell_run(page, (), model_lines(model, call))
+    write_atomically(target, page.html().encode())
+    return target
+
+
 class WritesReport:
     """A model that can tell about itself."""
 
@@ -29,13 +50,16 @@ class WritesReport:
         shape : (height, width) or (height, width, 3), optional
             Of samples that are pictures: then so are the parts.
         """
-        from thresher.estimators.page import model_lines
-        from thresher.report import tell_run
+        return write_page(self, self._page(X, shape), path)
 
-        target = Path(path)
-        page = tell_run(self._page(X, shape), (), model_lines(self))
-        write_atomically(target, page.html().encode())
-        return target
+    def _html_repr(self) -> str:
+        """For notebooks: scikit-learn's diagram, and below it what a fitted model has learned."""
+        diagram: str = super()._html_repr()  # type: ignore[misc]
+        if not hasattr(self, "components_"):
+            return diagram
+        from thresher.estimators.notebook import model_card
+
+        return diagram + model_card(self)
 
     def _page(self, X: Any = None, shape: Sequence[int] | None = None) -> "Report":
         """The same, without an end."""

@@ -8,11 +8,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from thresher.encoding import AutoEncoder, BlockEncoder
 from thresher.engine import Candidate, OnlineMethod, Plan
+from thresher.estimators.anomalies import FlagsAnomalies
 from thresher.estimators.base import DictionaryModel
 from thresher.estimators.by_batch import comes_in_parts
 from thresher.estimators.coded_block import CodedBlock
 from thresher.estimators.containers import codes_like, samples_like
 from thresher.estimators.inputs import computing_dtype
+from thresher.estimators.notebook import separation_card
 from thresher.estimators.registry import (
     frozen_mask,
     named_atoms,
@@ -36,6 +38,10 @@ class Separation(NamedTuple):
     codes: Any
     """Codes of the samples."""
 
+    def _repr_html_(self) -> str:
+        """For notebooks: how much was set aside, and the largest of it."""
+        return separation_card(self)
+
 
 _QUADRATIC = (
     "a squared loss with outliers set aside has bounded curvature, and a quadratic that touches it "
@@ -52,7 +58,7 @@ def robust_plan(
     return Plan((Candidate("quadratic", method, _QUADRATIC, streaming=streaming),))
 
 
-class RobustModel(DictionaryModel):
+class RobustModel(FlagsAnomalies, DictionaryModel):
     """A dictionary model whose loss sets outliers aside."""
 
     solver: Any

@@ -18,6 +18,7 @@ from thresher.estimators.base import DictionaryModel
 from thresher.estimators.parts import NotSavableError, made, packed_value, unpacked_value
 from thresher.estimators.registry import named_detector
 from thresher.estimators.saved_state import packed_state, subclasses_of, unpacked_state
+from thresher.estimators.saved_usual import pack_usual, unpack_usual
 from thresher.estimators.saved_watch import packed_watch, rivals_of, unpacked_watch
 from thresher.persistence import Contents, FileError, put_strings, read_file, write_file
 
@@ -181,6 +182,7 @@ def packed(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         "seconds": model._seconds,
         "threshold": getattr(model, "threshold_", None),
     }
+    pack_usual(model, arrays, document)
     return arrays, document
 
 
@@ -197,6 +199,7 @@ def unpacked(contents: Contents) -> Any:
     unpack_features(model, contents, state.D.shape[1])
     if contents.value("threshold") is not None:
         model.threshold_ = contents.number("threshold", finite=False)
+    unpack_usual(model, contents, state.D.shape[1])
     position = _position(Contents({}, contents.record("position"), contents.name))
     if (model_size := getattr(model, "n_components", None)) and model_size > len(state.D):
         raise contents.error(f"n_components={model_size}, and the dictionary has {len(state.D)}")

@@ -91,22 +91,29 @@ class ScoresEntries:
         check_parameter("share", share, RULES["share"])
         if random_state is not None:
             check_parameter("random_state", random_state, RULES["random_state"], " or None")
+        rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+        _, errors = self._entry_errors(X, share, rng)
+        return -float(errors.sum(dtype=np.float64)) / len(errors)
+
+    def _entry_errors(
+        self, X: Any, share: float, rng: np.random.Generator
+    ) -> tuple[NDArray[np.int64], Array]:
+        """Rows of the entries that were hidden, and the absolute errors of what is said of them."""
         X = self._checked(X, known=True)
         n_features = X.shape[1]
-        rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
         places, truth = hidden_entries(X, share, rng)
         with_gaps = without_entries(X, places)
         try:
             self._check_gaps(with_gaps)
         except ValueError as error:
             raise ValueError(f"score_entries hides entries, and here it cannot. {error}") from None
-        total = 0.0
+        errors = np.empty(len(places))
         for rows, samples in self._reconstructions(with_gaps):
             ends = np.searchsorted(places, [rows.start * n_features, rows.stop * n_features])
             here = slice(*ends)
             told = samples.ravel()[places[here] - rows.start * n_features]
-            total += float(np.abs(told - truth[here]).sum(dtype=np.float64))
-        return -total / len(places)
+            errors[here] = np.abs(told - truth[here])
+        return places // n_features, errors
 
 
 def hidden_entries(X: Any, share: float, rng: np.random.Generator) -> tuple[Places, Array]:

@@ -30,6 +30,7 @@ from thresher.estimators.saving import (
     unpacked_history,
     unpacked_model,
 )
+from thresher.estimators.unfinished import warn_unfinished
 from thresher.learning.symmetric import (
     as_csr,
     asymmetry,
@@ -165,7 +166,8 @@ class SymmetricManhattanNMF(WritesReport, BaseEstimator):
         H = self._start(similarity)
         with unchanged_if_refused(self) as attempt:
             validate_data(self, X, reset=True, skip_check_array=True)
-            self._learn(similarity, H, dtype, attempt)
+            missed = self._learn(similarity, H, dtype, attempt)
+        warn_unfinished(self, missed, unit="sweeps")
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
@@ -174,15 +176,15 @@ class SymmetricManhattanNMF(WritesReport, BaseEstimator):
 
     # ------------------------------------------------------------------- details
 
-    def _learn(self, similarity: Any, H: Array, dtype: np.dtype[Any], attempt: Attempt) -> None:
-        """Sweep until the objective settles."""
+    def _learn(self, similarity: Any, H: Array, dtype: np.dtype[Any], attempt: Attempt) -> float:
+        """Sweep until the objective settles; how far the last sweep was from that."""
         n, callbacks = len(H), list(self.callbacks or ())
         solver = named_solver(self.solver, SYMMETRIC_SOLVERS)
         small = solver.small_change(similarity, n)
         self.history_ = History()
         self._adopt(H, dtype)
         last, started = manhattan_loss(similarity, H), time.perf_counter()
-        reason = "no more sweeps are allowed"
+        reason, missed = "no more sweeps are allowed", 0.0
         with ProgressBar(f"{type(self).__name__}: sweeps", self.max_iter, self.verbose > 0) as bar:
             for number in range(1, self.max_iter + 1):
                 before = H.copy()
@@ -197,14 +199,17 @@ class SymmetricManhattanNMF(WritesReport, BaseEstimator):
                 self._adopt(H, dtype)
                 bar.update(number, f"objective {now / n:.4g}")
                 if attempt.stops(callbacks, Step(row, self.components_, self)):
-                    reason = "a callback said stop"
+                    reason, missed = "a callback said stop", 0.0
                     break
-                settled = decrease <= self.tol if small is None else abs(last - now) <= small
-                if self.tol > 0 and settled:
-                    reason = "the objective has settled"
+                gained = last - now if small is None else abs(last - now)
+                allowed = self.tol * last if small is None else small
+                if self.tol > 0 and gained <= allowed:
+                    reason, missed = "the objective has settled", 0.0
                     break
+                missed = gained / allowed if allowed > 0 else float("inf")
                 last = now
         _log.info("%s: ends after %d sweeps: %s", type(self).__name__, self.n_iter_, reason)
+        return missed
 
     def _adopt(self, H: Array, dtype: np.dtype[Any]) -> None:
         """Make an embedding the model's own; between two sweeps the model is always whole."""

@@ -27,6 +27,7 @@ from thresher.estimators.basis_model import BasisModel
 from thresher.estimators.guard import Attempt, unchanged_if_refused
 from thresher.estimators.inputs import computing_dtype
 from thresher.estimators.learned import LearnedModel
+from thresher.estimators.unfinished import warn_unfinished
 from thresher.learning import NoiseWeight, OutlierWeight, RangeWeight
 from thresher.linalg import Array, length
 
@@ -113,20 +114,24 @@ class WholeMatrixModel(BasisModel, LearnedModel):
             self._learn_features(X)
             self._forget_everything()
             self._adopt(state, Position())
-            self._run(self._rounds(samples, observed, seed), len(samples), attempt)
+            missed = self._run(self._rounds(samples, observed, seed), len(samples), attempt)
+        self._remember(batch)
+        warn_unfinished(self, missed, stacklevel=4)
         return self
 
-    def _run(self, rounds: Iterator[Basis], n_samples: int, attempt: Attempt) -> None:
-        """Round by round; the model is whole after each."""
-        started, callbacks = time.perf_counter(), list(self.callbacks or ())
+    def _run(self, rounds: Iterator[Basis], n_samples: int, attempt: Attempt) -> float:
+        """Round by round, the model whole after each; how far the last one was from the end."""
+        started, callbacks, missed = time.perf_counter(), list(self.callbacks or ()), 0.0
         label = f"{type(self).__name__}: rounds"
         with ProgressBar(label, self.max_iter, self.verbose > 0) as bar:
             for number, found in enumerate(islice(rounds, self.max_iter), 1):
                 self._seconds = time.perf_counter() - started
                 row = self._record(found, n_samples)
                 bar.update(number, f"objective {row.loss:.4g}")
+                missed = row.certificate
                 if attempt.stops(callbacks, Step(row, self.components_, self)):
-                    break
+                    return 0.0
+        return missed
 
     def _record(self, found: Basis, n_samples: int) -> HistoryRow:
         before = self._state

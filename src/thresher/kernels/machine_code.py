@@ -115,12 +115,12 @@ class MachineCode(NullCache):
                 continue
             except Exception as error:  # a file that is damaged, or that this numba cannot read
                 _log.info("%s cannot be used (%s); it is compiled anew", place / name, error)
-        _notice.begin()
+        notice.begin()
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep what was compiled; where nothing can be written, the next process compiles again."""
-        _notice.end()
+        notice.end()
         COMPILED.append(self.name)
         name, place = self._file(sig, data.codegen), folder()
         try:
@@ -147,6 +147,10 @@ class _Notice:
         self._timer: threading.Timer | None = None
         self._said = False
 
+    def spare(self) -> None:
+        """Say nothing: whoever compiles on purpose knows."""
+        self._said = True
+
     def begin(self) -> None:
         if self._said or self._timer is not None:
             return
@@ -169,4 +173,4 @@ class _Notice:
         )
 
 
-_notice = _Notice()
+notice = _Notice()

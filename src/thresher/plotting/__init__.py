@@ -2,18 +2,23 @@
 
 from .bars import bar_panels, share_bars
 from .boundaries import paint_boundaries
-from .curves import convergence_curve
+from .choices import choice_curve
+from .curves import convergence_curve, share_curve
 from .frames import atom_grid, frame_grid
 from .profiles import profile_panels
+from .series import series_panels
 from .style import to_png
 
 __all__ = [
     "atom_grid",
     "bar_panels",
+    "choice_curve",
     "convergence_curve",
     "frame_grid",
     "paint_boundaries",
     "profile_panels",
+    "series_panels",
     "share_bars",
+    "share_curve",
     "to_png",
 ]

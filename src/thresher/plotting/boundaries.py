@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.ndimage import binary_dilation
 
-WHEAT = (201, 138, 27)
+WHEAT = (192, 131, 24)
 """The colour of what the library found, as bytes."""
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator, PercentFormatter
 from numpy.typing import ArrayLike, NDArray
 
 from .style import ACCENT, INK, TEXT_SIZE, empty_figure
+
+_FEWEST_TICKS = 3  # of powers of ten, or simple multiples of them; with fewer, any round numbers
 
 
 def convergence_curve(
@@ -43,9 +47,7 @@ def convergence_curve(
         raise ValueError(
             f"samples and loss need one number per step each, not shapes {x.shape} and {y.shape}."
         )
-    figure = empty_figure(6.6, 2.9)
-    axes = figure.add_axes((0.085, 0.195, 0.90, 0.69))
-    axes.patch.set_alpha(0.0)
+    figure, axes = _plot()
     axes.plot(x, y, color=ACCENT, linewidth=0.9, alpha=0.55, label=legend[0])
     axes.plot(x, _running_mean(y), color=ACCENT, linewidth=2.2, label=legend[1])
     if reference is not None:
@@ -53,20 +55,17 @@ def convergence_curve(
         axes.plot(x, below, color=INK, linewidth=1.4, linestyle=(0, (3, 2)), label=legend[2])
     if (y > 0).all():
         axes.set_yscale("log")
-        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        tens = LogLocator(subs=(1, 2, 5))
+        few = (
+            np.count_nonzero(_within(np.asarray(tens.tick_values(y.min(), y.max())), y))
+            < _FEWEST_TICKS
+        )
+        axes.yaxis.set_major_locator(MaxNLocator(4) if few else tens)
         axes.yaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(FuncFormatter(_plain_number))
-    axes.margins(x=0.01)
-    axes.set_xlabel(sample_name, color=INK, fontsize=TEXT_SIZE)
-    axes.set_title(loss_name, loc="left", color=INK, fontsize=TEXT_SIZE)
-    axes.tick_params(which="both", colors=INK, labelsize=0.9 * TEXT_SIZE, length=0)
-    axes.grid(axis="y", color=INK, alpha=0.25, linewidth=0.6)
-    for side in ("top", "right", "left"):
-        axes.spines[side].set_visible(False)
-    axes.spines["bottom"].set_color(INK)
-    axes.spines["bottom"].set_linewidth(0.8)
+    _dress(axes, sample_name, loss_name)
     axes.legend(
         loc="lower right",
         bbox_to_anchor=(1.0, 1.0),  # above the curves, in line with the title
@@ -83,6 +82,63 @@ def convergence_curve(
     return figure
 
 
+def share_curve(
+    places: ArrayLike, shares: ArrayLike, name: str, title: str, marks: Sequence[float] = ()
+) -> Figure:
+    """Draw how a share of something changes from place to place.
+
+    Parameters
+    ----------
+    places, shares : arrays of shape (n,)
+        Shares are between 0 and 1.
+    name, title : str
+        What the axis of places says, and what shares are of.
+    marks : sequence of float
+        Places to mark by an upright line.
+
+    Returns
+    -------
+    Figure
+        With one axes, from zero on.
+    """
+    x, y = np.asarray(places, dtype=np.float64), np.asarray(shares, dtype=np.float64)
+    if x.ndim != 1 or x.shape != y.shape or x.size == 0:
+        raise ValueError(f"Each place needs one share, not shapes {x.shape} and {y.shape}.")
+    figure, axes = _plot()
+    for place in marks:
+        axes.axvline(place, color=INK, linewidth=1.4, linestyle=(0, (3, 2)))
+    axes.fill_between(x, y, color=ACCENT, alpha=0.35, linewidth=0)
+    axes.plot(x, y, color=ACCENT, linewidth=1.4)
+    axes.set_ylim(0, 1.05 * float(y.max()) or 1.0)
+    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    axes.yaxis.set_major_locator(MaxNLocator(4))
+    axes.xaxis.set_major_formatter(FuncFormatter(_plain_number))
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    _dress(axes, name, title)
+    _make_room(figure, axes)
+    return figure
+
+
+def _plot() -> tuple[Figure, Axes]:
+    figure = empty_figure(6.6, 2.9)
+    axes = figure.add_axes((0.085, 0.195, 0.90, 0.69))
+    axes.patch.set_alpha(0.0)
+    return figure, axes
+
+
+def _dress(axes: Axes, name: str, title: str) -> None:
+    """Name both axes, and leave out all lines that say nothing."""
+    axes.margins(x=0.01)
+    axes.set_xlabel(name, color=INK, fontsize=TEXT_SIZE)
+    axes.set_title(title, loc="left", color=INK, fontsize=TEXT_SIZE)
+    axes.tick_params(which="both", colors=INK, labelsize=0.9 * TEXT_SIZE, length=0)
+    axes.grid(axis="y", color=INK, alpha=0.25, linewidth=0.6)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    axes.spines["bottom"].set_color(INK)
+    axes.spines["bottom"].set_linewidth(0.8)
+
+
 def _make_room(figure: Figure, axes: Axes) -> None:
     """Move the sides of the axes inwards until no number is cut off."""
     figure.draw_without_rendering()
@@ -96,6 +152,10 @@ def _make_room(figure: Figure, axes: Axes) -> None:
     axes.set_position((left, place.y0, right - left, place.height))
 
 
+def _within(ticks: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.bool_]:
+    return np.asarray((ticks >= y.min()) & (ticks <= y.max()))
+
+
 def _running_mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Mean over about a twentieth of the steps around each; fewer at the ends."""
     half = max(1, len(values) // 40)
@@ -107,4 +167,5 @@ def _running_mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _plain_number(value: float, position: int | None = None) -> str:
     """Thousands set apart by a thin space; no powers of ten."""
-    return f"{value:,.6g}".replace(",", "\u2009")
+    digits = f"{value:,.0f}" if 1e5 <= abs(value) < 1e9 else f"{value:,.6g}"
+    return digits.replace(",", "\u2009")

@@ -81,10 +81,11 @@ class Report:
         """
         if any(len(row) != len(columns) for row in rows):
             raise ValueError(f"Each row of this table needs {len(columns)} cells.")
-        head = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)
+        # A cell without a word is no head of anything.
+        head = "".join(f'<th scope="col">{escape(n)}</th>' if n else "<td></td>" for n in columns)
         body = "".join(f"<tr>{_cells(row, emphasis)}</tr>" for row in rows)
         return self._add(
-            f'<figure><div class="scroll"><table><thead><tr>{head}</tr></thead>'
+            f'<figure><div class="scroll"{_keys("Table")}><table><thead><tr>{head}</tr></thead>'
             f"<tbody>{body}</tbody></table></div>{_caption(caption)}</figure>"
         )
 
@@ -103,7 +104,7 @@ class Report:
         """
         data = base64.b64encode(png).decode("ascii")
         return self._add(
-            f'<figure><div class="{"picture wide" if wide else "picture"}">'
+            f'<figure><div class="picture{" wide" if wide else ""}"{_keys("Picture") * wide}>'
             f'<img alt="{escape(alt)}" src="data:image/png;base64,{data}"></div>'
             f"{_caption(caption)}</figure>"
         )
@@ -124,7 +125,8 @@ class Report:
     def code(self, text: str, *, wrap: bool = False) -> Self:
         """Add a listing; long lines go on below if ``wrap`` is set, and else scroll sideways."""
         kind = ' class="wrap"' if wrap else ""
-        return self._add(f"<pre{kind}><code>{escape(text.strip())}</code></pre>")
+        keys = "" if wrap else _keys("Listing")
+        return self._add(f"<pre{kind}{keys}><code>{escape(text.strip())}</code></pre>")
 
     def footnote(self, text: str) -> Self:
         """Add small print."""
@@ -154,6 +156,11 @@ def _around(text: str, words: Sequence[str]) -> list[str]:
         return [text]
     choice = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
     return re.split(rf"(?<!\w)({choice})(?!\w)", text, flags=re.IGNORECASE)
+
+
+def _keys(what: str) -> str:
+    """For what may scroll sideways: keys can reach it, and readers of the screen are told."""
+    return f' tabindex="0" role="group" aria-label="{what}, which may scroll sideways"'
 
 
 def _caption(text: str) -> str:

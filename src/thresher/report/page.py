@@ -25,14 +25,14 @@ STYLE = """\
 :root {
   color-scheme: light dark;
   --paper: #fdfcfa; --ink: #22262c; --soft: #666d78; --line: #e4e0d8; --wash: #f5f2ec;
-  --accent: #a06a08; --mark: #f6e2b5;
+  --accent: #925f06; --mark: #f6e2b5;
   --serif: "Iowan Old Style", "Palatino Linotype", Palatino, "Book Antiqua", Georgia, serif;
   --sans: system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif;
   --mono: ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace;
 }
 @media (prefers-color-scheme: dark) {
   :root {
-    --paper: #16181b; --ink: #e6e4df; --soft: #979da7; --line: #30343a; --wash: #1e2125;
+    --paper: #141619; --ink: #e6e4df; --soft: #979da7; --line: #30343a; --wash: #1e2125;
     --accent: #dfa23c; --mark: #5c4310;
   }
 }
@@ -90,6 +90,7 @@ pre {
 }
 pre.wrap { white-space: pre-wrap; overflow-wrap: anywhere; }
 code { font-family: inherit; }
+:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
 @media (max-width: 560px) {
   body { font-size: 16px; }
   main { padding: 40px 16px 64px; }
@@ -111,6 +112,7 @@ code { font-family: inherit; }
   main { max-width: none; padding: 0; }
   h1, h2, h3, thead { break-after: avoid; }
   figure, blockquote, .facts, tr { break-inside: avoid; }
+  .picture img { width: auto; max-width: 100%; max-height: 200mm; }
   pre { white-space: pre-wrap; overflow-wrap: anywhere; }
   mark { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 }

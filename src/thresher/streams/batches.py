@@ -37,6 +37,11 @@ class Batch:
         """Number of rows."""
         return int(self.X.shape[0])
 
+    @property
+    def at_hand(self) -> Any:
+        """The samples, or None if they are on other machines."""
+        return self.X
+
     @cached_property
     def is_sparse_without_gaps(self) -> bool:
         """Whether rows can be taken as their nonzeros: sparse, nothing missing, no weights."""
@@ -125,6 +130,10 @@ class ArraySource:
             "entry_weight": fingerprint(self.entry_weight),
             "shuffle": str(bool(self.shuffle)),
         }
+
+    def whole(self) -> Batch:
+        """All rows, as they stand."""
+        return Batch(self.X, self.sample_weight, self.entry_weight)
 
     @property
     def pays_ahead(self) -> bool:

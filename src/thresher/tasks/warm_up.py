@@ -129,6 +129,9 @@ _BY_COST: tuple[Callable[[str], None], ...] = (
 
 
 def _work(piece: int, dtype: str) -> str:
+    from thresher.kernels.machine_code import notice
+
+    notice.spare()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # such small data settle badly
         _BY_COST[piece](dtype)

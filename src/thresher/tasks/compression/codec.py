@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from thresher.estimators.inputs import unmasked
 from thresher.estimators.parameters import is_number, is_whole
+from thresher.estimators.reporting import write_page
 from thresher.linalg import Array
 from thresher.tasks.compression.batch import LARGEST_BATCH
 from thresher.tasks.compression.cloud import Cloud
@@ -280,6 +282,22 @@ class SensorCodec:
                 f"The file has {cloud.n_rows_} of its {file.n_rows} rows; get it again."
             )
         return values, file.about
+
+    def report(self, path: str | Path, Y: Any, names: Sequence[str] | None = None) -> Path:
+        """Compress values, and write a page about their size and the error of each sensor.
+
+        Parameters
+        ----------
+        path : str or Path
+            The HTML file; it needs nothing else.
+        Y : array-like of shape (n, N)
+            As for `compress`.
+        names : sequence of str, optional
+            Of the sensors.
+        """
+        from thresher.tasks.compression.codec_page import codec_page
+
+        return write_page(self, codec_page(self, Y, names), path, "compress(Y)")
 
 
 def _checked_start(start: Any, N: int) -> Array | None:

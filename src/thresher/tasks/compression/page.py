@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from thresher import __version__
+from thresher.linalg import Array
 from thresher.plotting import bar_panels, to_png
 from thresher.report import Report
+from thresher.tasks.compression.beside import tell_rounding
 from thresher.tasks.compression.report import CompressionReport
 
 _MOST_SENSORS = 200  # rows of the table; by judgement
 _DRAWN = 30
 
 
-def compression_page(done: CompressionReport, name: str) -> Report:
+def compression_page(
+    done: CompressionReport, name: str, values: Array | None = None, seconds: float = float("nan")
+) -> Report:
     """Tell how much smaller a file has become, and what each sensor lost.
 
     Parameters
@@ -20,6 +24,10 @@ def compression_page(done: CompressionReport, name: str) -> Report:
         Sizes and errors, as measured on the decoded file.
     name : str
         Of the file that was read.
+    values : array of shape (n, N), optional
+        Its measurements, to compare with rounding and lzma.
+    seconds : float
+        That reading, compressing and checking took.
     """
     ratio = done.csv_bytes / done.n_bytes
     error = done.errors.relative
@@ -64,6 +72,8 @@ def compression_page(done: CompressionReport, name: str) -> Report:
         caption="Errors in the unit of each sensor; missing values stay missing."
         + (f" The {len(shown)} of largest error." if len(shown) < len(done.names) else ""),
     )
+    if values is not None:
+        tell_rounding(report, values, done.n_bytes, seconds, error)
     kinds = ", ".join(f"{count} of {kind}" for kind, count in done.packets.items() if count)
     return report.paragraph(f"Packets: {kinds}.")
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -13,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from thresher.estimators import OnlineRobustNMF, Separation
 from thresher.estimators.by_batch import Results, comes_in_parts, source_of
 from thresher.estimators.parameters import KeepsParameters, check_parameters
+from thresher.estimators.reporting import write_page
 from thresher.estimators.saving import is_model, pack, packed_parameters, unpack, unpacked_model
 from thresher.persistence import Contents
 from thresher.streams import Source
@@ -21,9 +23,13 @@ from thresher.streams.writing import About, write_results
 from thresher.tasks.images.pictures import Pictures
 from thresher.tasks.images.repair import damaged, repaired
 
+if TYPE_CHECKING:
+    from thresher.report import Report
+
 # Chosen on ORL and CBCL faces (docs/photographs.md): few parts cannot imitate damage, and a small
 # outlier weight takes it for what it is.
 _PARTS = 8
+_PASSES = 10  # as estimators make at most over an array
 _SHARE = 0.15  # of the usual outlier weight, range/√F
 
 
@@ -36,6 +42,14 @@ class Denoised(NamedTuple):
     """What was taken away, signed floats; zero where a pixel was sound, or missing."""
     mask: Any
     """Which pixels were replaced, (n, height, width) of bool; gaps are among them."""
+
+    def _repr_html_(self) -> str:
+        """For notebooks: some of the photographs."""
+        from thresher.tasks.stack_card import stack_card
+
+        return stack_card(
+            "Photographs taken apart", self, {"replaced": f"{np.mean(self.mask):.1%} of the pixels"}
+        )
 
 
 class ImageDenoiser(KeepsParameters, BaseEstimator):
@@ -110,13 +124,17 @@ class ImageDenoiser(KeepsParameters, BaseEstimator):
         given = _opened(images)
         if not comes_in_parts(given):
             pictures = Pictures.of(given, mask)
+            _warn_if_alone(len(pictures.rows))
             return self._adopt(
                 self._new_estimator(pictures.rows).fit(pictures.rows), pictures.shape
             )
         _refuse_mask(mask)
         source = source_of(given)
         shape = _shape_of(source)
-        model = self._new_estimator(next(iter(source.sized(_PARTS))))
+        _warn_if_alone(source.n_samples)
+        # What can be read again is read as often as an array would be: photographs are few.
+        passes = None if source.reader.once else _PASSES
+        model = self._new_estimator(next(iter(source.sized(_PARTS))), passes)
         whole = source if hasattr(model, "partial_fit") else source.load()
         return self._adopt(model.fit(whole), shape)
 
@@ -179,7 +197,26 @@ class ImageDenoiser(KeepsParameters, BaseEstimator):
         shape = (-1, *self.image_shape_)
         return Separation(low_rank.reshape(shape), outliers.reshape(shape), codes)
 
+    def report(self, path: str | Path, images: Any = None, mask: Any = None) -> Path:
+        """Write a page about photographs before and after, and return its path.
+
+        Parameters
+        ----------
+        path : str or Path
+            The HTML file; it needs nothing else.
+        images, mask
+            Photographs to show, as in `denoise`; of many, six at equal distances are taken.
+        """
+        return write_page(self, self._page(images, mask), path, "denoise(images)")
+
     # ------------------------------------------------------------------- details
+
+    def _page(self, images: Any = None, mask: Any = None) -> Report:
+        check_is_fitted(self, "estimator_")
+        # Pictures are drawn with matplotlib, which learning does not need.
+        from thresher.tasks.images.report import photograph_report, some_of
+
+        return photograph_report(self, None if images is None else some_of(_opened(images), mask))
 
     def _check_parameters(self) -> None:
         check_parameters(self)
@@ -193,7 +230,7 @@ class ImageDenoiser(KeepsParameters, BaseEstimator):
                 "like OnlineRobustNMF(10) or RobustPCA(). Or leave it out."
             )
 
-    def _new_estimator(self, rows: Any) -> Any:
+    def _new_estimator(self, rows: Any, passes: int | None = None) -> Any:
         """The given one, or the default for photographs such as these."""
         if self.estimator is not None:
             return clone(self.estimator)
@@ -203,6 +240,7 @@ class ImageDenoiser(KeepsParameters, BaseEstimator):
         return OnlineRobustNMF(
             min(_PARTS, rows.shape[1]),
             outlier_weight=weight,
+            n_passes=passes,
             random_state=self.random_state,
             verbose=self.verbose,
         )
@@ -281,6 +319,16 @@ class ImageDenoiser(KeepsParameters, BaseEstimator):
 
 def _opened(images: Any) -> Any:
     return open_source(images) if isinstance(images, str | Path) else images
+
+
+def _warn_if_alone(n_photographs: int | None) -> None:
+    if n_photographs == 1:
+        warnings.warn(
+            "One photograph alone is of no kind: nobody knows what it should look like, and little "
+            "of what is wrong with it can be found. Learn from many, or take a median filter.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def _limits(stack: Any) -> tuple[Any, Any]:

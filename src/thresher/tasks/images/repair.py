@@ -5,7 +5,13 @@ that, but not what lies behind a large spot. So a pixel is a damaged point if it
 the model says and its neighbours differ from that by; it lies in a damaged spot if most pixels
 around it are far from the model. It is replaced by what the model says, plus what the sound pixels
 around it differ by. Sound pixels stay as they are.
+
+Light multiplies, and where there is much of it a model errs by more: residuals are counted relative
+to how bright the model says a place is. And where the model is wrong all around, it is not the
+photograph that is damaged: a spot has to stand out from its own surroundings.
 """
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,14 +45,45 @@ def damaged(pictures: Array, model: Array, far: float) -> NDArray[np.bool_]:
     left = pictures - model
     gaps = np.isnan(left)
     left = np.where(gaps, 0, left)
-    detail = left - _medians(left, _POINT)
+    share = 1 / _brightness(model)
+    detail = (left - _medians(left, _POINT)) * share
     points = np.abs(detail) > far * _scales(detail, gaps)
+    left = left * share
     near = _NEARER * far * _scales(left, gaps)
     spots = np.abs(_medians(left, _SPOT)) > near
     # A median cuts corners off: what is far itself, in the same window, belongs to the spot.
     around = ndimage.maximum_filter(spots, _window(_SPOT, left.ndim), mode="constant")
-    wrong: NDArray[np.bool_] = gaps | points | spots | (around & (np.abs(left) > near))
-    return np.logical_or.reduce(wrong, axis=3) if wrong.ndim == 4 else wrong
+    spots = _largest(spots | (around & (np.abs(left) > near)))
+    spots &= _stand_out(spots, _largest(np.abs(left)), _NEARER * far)
+    return np.asarray(_largest(gaps | points) | spots)
+
+
+def _largest(values: NDArray[Any]) -> NDArray[Any]:
+    """Of the colours of each pixel, if there are any."""
+    return values.max(axis=3) if values.ndim == 4 else values
+
+
+def _brightness(model: Array) -> Array:
+    """What residuals are relative to: the model, and its mean, which counts where it is dark."""
+    light = np.maximum(model, 0)
+    level = light.mean(axis=tuple(range(1, model.ndim)), keepdims=True)
+    return np.maximum(light + level, np.finfo(model.dtype).tiny)
+
+
+def _stand_out(spots: NDArray[np.bool_], sizes: Array, times: float) -> NDArray[np.bool_]:
+    """Where the median size of a connected spot is so many times the scale of its surroundings."""
+    within_pictures = np.zeros((3, 3, 3), dtype=bool)
+    within_pictures[1] = True
+    labels, n = ndimage.label(spots, within_pictures)
+    ring = ndimage.maximum_filter(labels, _window(_SPOT, 3), mode="constant")
+    ring[spots] = 0
+    inside, outside = np.zeros(n + 1), np.zeros(n + 1)
+    for medians, places in ((inside, labels), (outside, ring)):
+        present = np.unique(places)[1:]
+        medians[present] = ndimage.median(sizes, places, present)
+    stands = inside > times * _PER_MEDIAN * outside
+    stands[0] = False
+    return np.asarray(stands[labels])
 
 
 def _medians(left: Array, width: int) -> Array:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -20,22 +19,33 @@ from thresher.estimators.parameters import (
     check_parameters,
     require_positive,
 )
+from thresher.estimators.reporting import write_page
 from thresher.linalg import Array
 from thresher.persistence import Contents
 from thresher.tasks.novelty.alarm import Alarm
 from thresher.tasks.novelty.collections import lazy_scores
 from thresher.tasks.novelty.emerging import emerging_topics
+from thresher.tasks.novelty.explaining import explained
 from thresher.tasks.novelty.file import pack_detector, unpack_detector
 from thresher.tasks.novelty.found import FoundInStep
 from thresher.tasks.novelty.growing_words import GrowingWords
-from thresher.tasks.novelty.memory import Memory, learned_from, without_rarest
-from thresher.tasks.novelty.modes import MemorySettings, check_mode, is_square, memory_of, of_model
+from thresher.tasks.novelty.held_out import HeldOut
+from thresher.tasks.novelty.memory import Memory, learned_from
+from thresher.tasks.novelty.modes import (
+    MemorySettings,
+    check_mode,
+    check_model,
+    memory_of,
+    of_model,
+)
+from thresher.tasks.novelty.recent import RecentDocuments
+from thresher.tasks.novelty.records import Record, check_records, records_of
 from thresher.tasks.novelty.results import Explanation, NoveltyStep
-from thresher.tasks.novelty.steps import document_steps
+from thresher.tasks.novelty.starting import begun, without_rarest
+from thresher.tasks.novelty.steps import DocumentStep, document_steps
+from thresher.tasks.novelty.usual import PastScores, Usual
 
 _log = logging.getLogger(__name__)
-
-_CALIBRATED = 0.2  # of the first documents, held out to learn usual scores; by judgement
 
 
 class NovelDocumentDetector(KeepsParameters, BaseEstimator):
@@ -45,10 +55,16 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
     and then all are learned from. The vocabulary grows with the stream, and weights of words
     follow it: tf-idf :math:`x` with the document frequencies of the steps before.
 
-    ``auto`` remembers the directions in which documents lie (spherical k-means, of constant size)
-    and scores
+    ``auto`` remembers the directions :math:`s_k` in which documents lie (spherical k-means, of
+    constant size) and the last 2000 documents. Its score adds two distances,
 
-    .. math:: 1 - \max_k \cos(x, s_k).
+    .. math:: 1 - \max_k \cos(x, s_k), \qquad 1 - \tfrac13 \sum_{y \text{ near } x} \cos(x, y),
+
+    from the nearest direction and from the three nearest documents, each measured from the median
+    of the last documents, in ranges between their quartiles: 0 is usual, 3 is far. These have the
+    same score, each as if it had not been seen, and a document is novel if at most
+    ``false_alarm_rate`` of them score as high. Groups of documents that are new together are found
+    besides, also where each alone could be chance.
 
     The other modes are those of paper B, with documents of unit ℓ1 length and the score
 
@@ -71,15 +87,19 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
     n_new_atoms : int
         Atoms that a dictionary grows by at every step, started from its least explained documents;
         η = 10 as published for the batch modes.
-    threshold, top_share, false_alarm_rate : float
+    threshold, top_share, fdr, false_alarm_rate : float
         When a document is novel: if its score is above ``threshold``, if it is among the
-        ``top_share`` of its step, or (by default) if at most ``false_alarm_rate`` of the documents
-        before scored as high.
+        ``top_share`` of its step, if it belongs to those of which at most the share ``fdr`` is
+        expected to be false, or (by default) if its p-value is at most ``false_alarm_rate``.
     vectorizer : scikit-learn vectoriser, optional
         How texts are cut into words; by default words of three letters at least, in lower case,
         without English stop words.
     max_words : int
         Size of the vocabulary; if there are more, the rarest leave.
+    keep_texts : bool
+        Keep the last 2000 documents as they are, with their ids, so that `explain` can show those
+        that are most like another. They are then part of the file that `thresher.save` writes.
+        Without it ``auto`` keeps only which words they have.
     random_state : int, RandomState or None
     verbose : int
         1 shows a progress bar on a terminal; 0 does not.
@@ -115,8 +135,10 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
         threshold: float | None = None,
         top_share: float | None = None,
         false_alarm_rate: float = 0.05,
+        fdr: float | None = None,
         vectorizer: Any = None,
         max_words: int = 100_000,
+        keep_texts: bool = False,
         random_state: Any = None,
         verbose: int = 1,
     ) -> None:
@@ -127,8 +149,10 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
         self.threshold = threshold
         self.top_share = top_share
         self.false_alarm_rate = false_alarm_rate
+        self.fdr = fdr
         self.vectorizer = vectorizer
         self.max_words = max_words
+        self.keep_texts = keep_texts
         self.random_state = random_state
         self.verbose = verbose
 
@@ -137,9 +161,9 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
     def fit(self, documents: Any, y: Any = None) -> Self:
         """Start from some documents, none of which counts as novel.
 
-        A fifth of them, the last (of few documents up to half), is scored before it is learned
-        from, which tells what scores are usual. With 40 documents or less nothing will be marked at
-        first by the default rule: one in twenty cannot be told from so few.
+        With less than 20 documents nothing will be marked at first by the default rule: one in
+        twenty cannot be told from so few. (Other modes than ``auto`` score the last fifth of the
+        documents before they learn from it, and need twice as many.)
 
         Parameters
         ----------
@@ -148,34 +172,17 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
         y : ignored
         """
         self._check_parameters()
-        alarm = self._new_alarm()
+        self._new_alarm()
         words = GrowingWords(self.vectorizer, self.max_words)
         counts, new = words.counts(documents)
         words.enter(new)
-        n = counts.shape[0]
-        # At a rate of one in twenty nothing can be marked before twenty scores are known.
-        enough = int(np.ceil(2 / self.false_alarm_rate))
-        held_out = min(n // 2, max(int(_CALIBRATED * n), enough))
-        first, last = counts[: n - held_out], counts[n - held_out :]
-        words.learn(first)
-        weights = words.weights(first)
-        if weights.nnz == 0:
-            raise ValueError(
-                "There is no word in the documents to start from that tells them apart; give more, "
-                "or other ones."
-            )
-        nothing = self._new_memory(weights.shape[1])
-        memory = nothing.learned(weights)
-        if held_out:
-            alarm.learn(memory.scores(words.weights(last)))
-            if nothing.begins_whole:  # what was learned so far only told which scores are usual
-                words.learn(last)
-                memory = without_rarest(nothing.learned(words.weights(counts)), words)
-            else:
-                memory = learned_from(memory, words, last)
-        return self._adopt(words, memory, alarm, 0)
+        usual, told = self._new_usual(), records_of(documents, 0)
+        memory, usual = begun(self._new_memory, usual, words, counts, self.false_alarm_rate, told)
+        return self._adopt(words, memory, usual, 0)
 
-    def step(self, documents: Any, name: str | None = None) -> NoveltyStep:
+    def step(
+        self, documents: Any, name: str | None = None, records: Sequence[Record] | None = None
+    ) -> NoveltyStep:
         """Score the documents of a time step, mark the novel ones, then learn from all.
 
         Parameters
@@ -183,21 +190,41 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
         documents : list of str, pandas column, or table of counts
         name : str, optional
             By default the number of the step.
+        records : list of Record, optional
+            What is known of each document beside its words; by default its number in the stream,
+            and its text.
         """
-        words, alarm = self._current_words(), self._new_alarm(self._alarm)
+        words, alarm = self._current_words(), self._new_alarm()
         counts, new = words.counts(documents)
-        weights = words.weights(counts)
-        scores = self._memory.scores(weights)
-        p_values, novel = alarm.p_values(scores), alarm.marks(scores)
+        known = records_of(documents, self.n_documents_) if records is None else records
+        told = check_records(known, counts.shape[0])
         words.enter(new)
+        weights = words.weights(counts)
+        judged = self._usual.judged(self._memory, words, weights)
+        novel = alarm.marks(judged.scores, judged.p_values)
         marked = np.flatnonzero(novel)
-        topics = emerging_topics(weights[marked], marked, words.words, scores[marked])
-        alarm.learn(scores)
+        topics = judged.topics
+        if topics is None:
+            topics = emerging_topics(weights[marked], marked, words.words, judged.scores[marked])
+        usual = self._usual.learned(words, counts, judged, self.false_alarm_rate, told)
         memory = learned_from(self._memory, words, counts)
+        memory, usual = without_rarest(memory, usual, words)
         label = str(self.n_steps_) if name is None else name
-        self._adopt(words, memory, alarm, self.n_steps_ + 1)
-        _log.info("Step %s: %d of %d documents are novel", label, len(marked), len(scores))
-        return NoveltyStep(label, scores, p_values, novel, topics)
+        self._adopt(words, memory, usual, self.n_steps_ + 1)
+        _log.info("Step %s: %d of %d documents are novel", label, len(marked), len(novel))
+        topics = [topic._replace(records=[told[d] for d in topic.documents]) for topic in topics]
+        return NoveltyStep(
+            label, judged.scores, judged.p_values, novel, topics, judged.shift, False, told
+        )
+
+    def _start(self, documents: Any, name: str, records: Sequence[Record]) -> NoveltyStep:
+        """`fit`, told as a step in which nothing is novel."""
+        self.fit(documents)
+        told = check_records(records, self.n_documents_)
+        n = len(told)
+        return NoveltyStep(
+            name, np.full(n, np.nan), np.ones(n), np.zeros(n, bool), [], 0.0, True, told
+        )
 
     def watch(
         self,
@@ -207,6 +234,9 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
         text: str = "text",
         date_field: str | None = None,
         every: str = "day",
+        id_field: str = "id",
+        title_field: str = "title",
+        follow: bool = False,
     ) -> Iterator[NoveltyStep]:
         """Go through a stream step by step; the first step starts the detector, if nothing has.
 
@@ -216,24 +246,32 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
             A file of JSON lines (may end in .gz), a data frame, records, texts, or counts.
         size : int
             Documents in a step, if there is no date.
-        text, date_field : str
-            Fields of the text and of the date; with a date, steps are days, weeks or months.
+        text, date_field, id_field, title_field : str
+            Fields of the text, the date, the id and the title; with a date, steps are days, weeks
+            or months.
         every : {"day", "week", "month"}
+        follow : bool
+            Go on when the end of the file is reached, and wait for what is added to it.
         """
         check_parameters(self)
         label = f"{type(self).__name__}: documents"
         with ProgressBar(label, None, self.verbose > 0) as bar:
             seen = 0
-            steps = document_steps(source, size, text=text, date_field=date_field, every=every)
-            for name, documents in steps:
-                seen += documents.shape[0] if hasattr(documents, "shape") else len(documents)
-                if not hasattr(self, "_memory"):
-                    self.fit(documents)
-                else:
-                    found = self.step(documents, name)
-                    bar.update(seen, f"{int(found.novel.sum())} novel in {name}")
-                    yield found
-                bar.update(seen)
+            fields = {"text": text, "id_field": id_field, "title_field": title_field}
+            steps = document_steps(
+                source, size, date_field=date_field, every=every, follow=follow, **fields
+            )
+            for step in steps:
+                seen += len(step.records)
+                found = self.taken(step)
+                bar.update(seen, f"{int(found.novel.sum())} novel in {found.name}")
+                yield found
+
+    def taken(self, step: DocumentStep) -> NoveltyStep:
+        """What a step says: `step` of its documents, or `fit` if it is the first of all."""
+        begins = not hasattr(self, "_memory")
+        verb = self._start if begins else self.step
+        return verb(step.documents, step.name, step.records)
 
     # --------------------------------------------------------------- what was found
 
@@ -246,7 +284,7 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
         if is_collection(documents):
             return lazy_scores(self, documents)
         counts, _ = words.counts(documents)
-        return self._memory.scores(words.weights(counts))
+        return self._usual.scores(self._memory, words, words.weights(counts))
 
     def explain(self, document: Any, n_words: int = 10, n_atoms: int = 3) -> Explanation:
         """Which words of a document nothing explains, and what is nearest to it.
@@ -259,21 +297,9 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
         """
         require_positive("n_words", n_words)
         require_positive("n_atoms", n_atoms)
-        words = self._current_words()
-        counts, new = words.counts([document] if isinstance(document, str) else document)
-        if counts.shape[0] != 1:
-            raise ValueError(f"explain takes one document at a time; got {counts.shape[0]}.")
-        weights = words.weights(counts)
-        score = float(self._memory.scores(weights)[0])
-        names = [*words.words, *new]
-        total = float(weights.sum())
-        left = (weights.toarray() - self._memory.explained(weights))[0]
-        order = np.argsort(-left, kind="stable")[:n_words]
-        unexplained = [(names[f], float(left[f] / total)) for f in order if left[f] > 0]
-        near = self._memory.nearness(weights)[0]
-        tops = np.argsort(-near, kind="stable")[:n_atoms]
-        nearest = [(self._top_words(int(k)), float(near[k])) for k in tops if near[k] > 0]
-        return Explanation(score, unexplained, nearest)
+        return explained(
+            self._memory, self._usual, self._current_words(), document, n_words, n_atoms
+        )
 
     def report(self, path: str | Path, found: Sequence[FoundInStep] = ()) -> Path:
         """Write a page about novel documents, with their unexplained words marked.
@@ -285,9 +311,7 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
         found : sequence of FoundInStep
             What `thresher.tasks.novelty.explained_steps` gave.
         """
-        target = Path(path)
-        target.write_text(self._page(found).html(), encoding="utf-8")
-        return target
+        return write_page(self, self._page(found), path, "fit(texts)")
 
     def _page(self, found: Sequence[FoundInStep] = ()) -> Any:
         self._check_fitted()
@@ -325,12 +349,12 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
         """For `thresher.load`."""
         return unpack_detector(contents)
 
-    def _adopt(self, words: GrowingWords, memory: Memory, alarm: Alarm, n_steps: int) -> Self:
+    def _adopt(self, words: GrowingWords, memory: Memory, usual: Usual, n_steps: int) -> Self:
         """Take all of it over at once, so that an interrupt leaves the old state or the new one."""
         self.__dict__.update(
             _words=words,
             _memory=memory,
-            _alarm=alarm,
+            _usual=usual,
             n_steps_=n_steps,
             _began_as=self._identity(),
         )
@@ -342,16 +366,15 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
         self._check_goes_on()
         return self._words.copy(self.vectorizer)
 
-    def _new_alarm(self, before: Alarm | None = None) -> Alarm:
-        """The rule by the current parameters, with a copy of the scores before."""
-        alarm = Alarm(self.threshold, self.top_share, self.false_alarm_rate)
-        if before is not None:
-            alarm.past = deque(before.past, maxlen=before.past.maxlen)
-        return alarm
+    def _new_alarm(self) -> Alarm:
+        """The rule by the current parameters."""
+        return Alarm(self.threshold, self.top_share, self.false_alarm_rate, self.fdr)
 
-    def _top_words(self, atom: int, n: int = 5) -> list[str]:
-        row = self._memory.atoms[atom]
-        return [self._words.words[f] for f in np.argsort(-row, kind="stable")[:n] if row[f] > 0]
+    def _new_usual(self) -> Usual:
+        """What `auto` compares with are documents; others compare with the scores before."""
+        if self.model is not None or self.mode != "auto":
+            return PastScores()
+        return HeldOut(RecentDocuments.none(self.keep_texts))
 
     def _new_memory(self, n_features: int) -> Memory:
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -364,20 +387,7 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
     def _check_parameters(self) -> None:
         check_parameters(self)
         check_mode(self.mode)
-        needed = ("fit", "transform", "objective_samples", "grow")
-        if is_square(self.model):
-            if self.model.whiten or self.n_new_atoms:
-                raise ValueError(
-                    "An orthogonal dictionary of documents has one atom for each term: leave out "
-                    "whiten and n_new_atoms, and give the number of terms as n_components."
-                )
-        elif self.model is not None and (
-            isinstance(self.model, type) or not all(hasattr(self.model, name) for name in needed)
-        ):
-            raise ValueError(
-                f"model={self.model!r} cannot score documents; give a dictionary model of the "
-                "library, such as OnlineNMF(100, divergence='kl'), or leave it out."
-            )
+        check_model(self.model, self.n_new_atoms)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "_memory"):

@@ -23,6 +23,7 @@ from thresher.linalg import Array
 _FIRST_ROUNDS = 10  # of k-means on the first documents
 _ROUNDS = 3  # on those of a step
 _FOUNDERS = 0.01  # of a hundred documents one may found a direction
+_ALONE = 0.5  # of a length of one, which any other document leaves: weights change a little
 _SURPRISE = 4  # with a probability ∝ (1 − cosine)⁴: a surprising document, not just any
 
 
@@ -62,6 +63,25 @@ class Directions:
         how long a document is.
         """
         return _cosines(self._known(unit_rows(X)), self.sums, self.lengths)
+
+    def left_out_cosines(self, X: Any) -> Array:
+        """Cosine of every document with its nearest direction, had it not been learned.
+
+        Its unit vector u is taken out of the direction in which it lies, ``s_k − u``; another may
+        then be nearer. If next to nothing is left, it was alone there: other documents would leave
+        a length of one at least.
+        """
+        rows = self._known(unit_rows(X))
+        own = np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).ravel()
+        cosines = _cosines(rows, self.sums, self.lengths).astype(np.float64)
+        places = np.arange(len(cosines))
+        nearest = cosines.argmax(axis=1)
+        length = self.lengths[nearest] if self.sums.shape[1] else np.zeros(len(cosines))
+        along = cosines[places, nearest] * length
+        left = np.sqrt(np.maximum(length**2 - 2 * along + own, 0))
+        others = left > _ALONE
+        cosines[places, nearest] = np.where(others, (along - own) / np.where(others, left, 1), 0)
+        return np.maximum(cosines.max(axis=1), 0)
 
     def learned(self, X: Any) -> "Directions":
         """With some documents added; rows without a word are left out."""

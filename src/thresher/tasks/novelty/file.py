@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import clone
 
 from thresher.estimators.base import DictionaryModel
-from thresher.estimators.parts import packed_value, unpacked_value
+from thresher.estimators.parts import packed_value
 from thresher.estimators.saving import pack, packed_parameters, unpack, unpacked_model
 from thresher.persistence import Contents, put_strings
-from thresher.tasks.novelty.alarm import Alarm
 from thresher.tasks.novelty.directions import Directions
 from thresher.tasks.novelty.fixed_terms import FixedTermsMemory
 from thresher.tasks.novelty.growing_words import GrowingWords
 from thresher.tasks.novelty.memory import DictionaryMemory, DirectionMemory, Memory
 from thresher.tasks.novelty.published import BatchMemory
+from thresher.tasks.novelty.usual_file import documents_of, packed_usual, unpacked_usual
 
 if TYPE_CHECKING:
     from thresher.tasks.novelty.detector import NovelDocumentDetector
@@ -36,10 +34,7 @@ def pack_detector(detector: NovelDocumentDetector) -> tuple[dict[str, Any], dict
             "give it again after loading."
         )
     words, memory = detector._words, detector._memory
-    arrays: dict[str, Any] = {
-        "frequency": words.frequency,
-        "past": np.fromiter(detector._alarm.past, dtype=np.float64),
-    }
+    arrays: dict[str, Any] = {"frequency": words.frequency}
     put_strings(arrays, "words", words.words)
     document: dict[str, Any] = {
         "parameters": packed_parameters(detector, arrays),
@@ -47,6 +42,7 @@ def pack_detector(detector: NovelDocumentDetector) -> tuple[dict[str, Any], dict
         "n_documents": words.n_documents,
         "n_steps": detector.n_steps_,
     }
+    document |= packed_usual(detector._usual, len(words.words), arrays)
     if isinstance(memory, DirectionMemory):
         kept = memory.directions
         arrays["sums"] = kept.sums
@@ -75,16 +71,15 @@ def unpack_detector(contents: Contents) -> NovelDocumentDetector:
     if len(set(words)) != n_words or not usual:
         raise contents.error("its words do not suit their frequencies")
     try:
-        alarm = Alarm(detector.threshold, detector.top_share, detector.false_alarm_rate)
+        detector._new_alarm()
     except ValueError as error:
         raise contents.error(error) from error
-    past = contents.array("past", (None,))
-    alarm.past = deque(past.tolist(), maxlen=alarm.past.maxlen)
     if "model_given" in contents.document and contents.flag("model_given"):  # version 1
         detector.model = clone(unpack(contents.inner("model")))
     memory = _memory(contents, detector, n_words)
     known = GrowingWords(None, detector.max_words, words, frequency, n_documents)
-    return detector._adopt(known, memory, alarm, contents.integer("n_steps"))
+    usual = unpacked_usual(contents, detector._new_usual(), n_words)
+    return detector._adopt(known, memory, usual, contents.integer("n_steps"))
 
 
 def _memory(contents: Contents, detector: NovelDocumentDetector, n_words: int) -> Memory:
@@ -117,7 +112,7 @@ def _memory(contents: Contents, detector: NovelDocumentDetector, n_words: int) -
         n_new_atoms=options.integer("n_new_atoms"),
         unit=options.text("unit"),
         single=options.flag("single"),
-        documents=_documents(contents, n_words),
+        documents=documents_of(contents, "documents", n_words),
     )
     if not isinstance(memory, BatchMemory):
         return memory
@@ -127,15 +122,3 @@ def _memory(contents: Contents, detector: NovelDocumentDetector, n_words: int) -
         return memory
     shape = (memory.documents.shape[0], len(model.components_))
     return replace(memory, codes=contents.array("codes", shape, ("float32", "float64")))
-
-
-def _documents(contents: Contents, n_words: int) -> Any:
-    """All documents, of a memory that keeps them."""
-    if contents.document.get("documents") is None:  # also older files
-        return None
-    rows: Any = unpacked_value(contents.record("documents"), contents)
-    if not isinstance(rows, sparse.csr_array) or rows.shape[1] != n_words:
-        raise contents.error(f"its documents are no table of {n_words} words")
-    if not np.isfinite(rows.data).all() or (rows.data < 0).any():
-        raise contents.error("its documents have weights that no word has")
-    return rows

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from thresher.tasks.novelty.records import Record
 from thresher.tasks.novelty.results import Explanation, NoveltyStep
+from thresher.tasks.novelty.steps import DocumentStep
 
 if TYPE_CHECKING:
     from thresher.tasks.novelty.detector import NovelDocumentDetector
@@ -19,16 +21,14 @@ class NovelDocument(NamedTuple):
 
     Attributes
     ----------
-    place : int
-        Its place in its step.
-    text : str
+    record : Record
+        Its place, id, title, date and text.
     score, p_value : float
     reason : Explanation
         By what was known before its step.
     """
 
-    place: int
-    text: str
+    record: Record
     score: float
     p_value: float
     reason: Explanation
@@ -42,30 +42,26 @@ class FoundInStep(NamedTuple):
 
 
 def explained_steps(
-    detector: NovelDocumentDetector, steps: Iterable[tuple[str, Any]]
+    detector: NovelDocumentDetector, steps: Iterable[DocumentStep]
 ) -> Iterator[FoundInStep]:
     """Go through steps of texts as `NovelDocumentDetector.watch` does, and give reasons.
 
     The first step starts the detector, if nothing has.
     """
-    for name, texts in steps:
-        if not hasattr(detector, "n_steps_"):
-            detector.fit(texts)
-            continue
+    for step in steps:
         # A step puts new objects in the place of the old, which thus stay with the copy.
         before = copy.copy(detector)
-        step = detector.step(texts, name)
-        marked = np.flatnonzero(step.novel)
-        order = marked[np.argsort(-step.scores[marked], kind="stable")].tolist()
+        found = detector.taken(step)
+        marked = np.flatnonzero(found.novel)
+        order = marked[np.argsort(-found.scores[marked], kind="stable")].tolist()
         yield FoundInStep(
-            step,
+            found,
             [
                 NovelDocument(
-                    place,
-                    texts[place],
-                    float(step.scores[place]),
-                    float(step.p_values[place]),
-                    before.explain(texts[place]),
+                    found.records[place],
+                    float(found.scores[place]),
+                    float(found.p_values[place]),
+                    before.explain(found.records[place].text),
                 )
                 for place in order
             ],

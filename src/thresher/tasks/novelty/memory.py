@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import logging
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,8 +14,6 @@ from sklearn.base import clone
 from thresher.linalg import Array
 from thresher.tasks.novelty.directions import Directions
 from thresher.tasks.novelty.growing_words import GrowingWords
-
-_log = logging.getLogger(__name__)
 
 
 class Memory(ABC):
@@ -72,6 +69,11 @@ class DirectionMemory(Memory):
     def scores(self, X: Any) -> Array:
         """Documents without a word are not novel."""
         best = self.directions.cosines(X).max(axis=1).astype(np.float64)
+        return np.where(np.diff(X.indptr) > 0, 1 - best, 0.0)
+
+    def left_out_scores(self, X: Any) -> Array:
+        """Scores of documents that were learned, as if they had not been."""
+        best = self.directions.left_out_cosines(X)
         return np.where(np.diff(X.indptr) > 0, 1 - best, 0.0)
 
     def learned(self, X: Any) -> DirectionMemory:
@@ -218,26 +220,14 @@ def _least_explained(model: Any, rows: Any, count: int) -> Any:
 def learned_from(memory: Memory, words: GrowingWords, counts: Any) -> Memory:
     """The memory after documents whose words are known, with weights of the time before them.
 
-    ``words`` learns on the way, and the rarest leave both.
+    ``words`` learns on the way.
     """
     weights = words.weights(counts)
     if memory.width < weights.shape[1]:
         memory = memory.grow(weights.shape[1])
     memory = memory.learned(weights)
     words.learn(counts)
-    return without_rarest(memory, words)
-
-
-def without_rarest(memory: Memory, words: GrowingWords) -> Memory:
-    """Let the rarest words leave, if there are too many."""
-    kept = words.rarest()
-    if kept is None:
-        return memory
-    _log.info(
-        "%d words are too many; the %d rarest leave", len(words.words), len(words.words) - len(kept)
-    )
-    words.keep(kept)
-    return memory.keep(kept)
+    return memory
 
 
 def _wider(model: Any, n_features: int) -> Any:

@@ -101,6 +101,24 @@ def check_mode(mode: Any) -> None:
         )
 
 
+def check_model(model: Any, n_new_atoms: int | None) -> None:
+    """Refuse what cannot score documents."""
+    needed = ("fit", "transform", "objective_samples", "grow")
+    if is_square(model):
+        if model.whiten or n_new_atoms:
+            raise ValueError(
+                "An orthogonal dictionary of documents has one atom for each term: leave out "
+                "whiten and n_new_atoms, and give the number of terms as n_components."
+            )
+    elif model is not None and (
+        isinstance(model, type) or not all(hasattr(model, name) for name in needed)
+    ):
+        raise ValueError(
+            f"model={model!r} cannot score documents; give a dictionary model of the library, such "
+            "as OnlineNMF(100, divergence='kl'), or leave it out."
+        )
+
+
 def memory_of(mode: Any, settings: MemorySettings) -> Memory:
     """An empty memory of a mode, by its name or with constants of one's own."""
     if isinstance(mode, str) and mode == "auto":

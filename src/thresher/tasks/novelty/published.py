@@ -29,7 +29,9 @@ class OnlineMemory(DictionaryMemory):
         if hasattr(self.model, "components_"):
             return super().learned(X)
         rows = self.rows(X)
-        atoms = clone(self.starter).fit(rows).components_
+        starter = clone(self.starter)
+        starter._fit(rows)  # its rounds are those of the paper, and no reason for a warning
+        atoms = starter.components_
         return replace(self, model=copy.deepcopy(self.model)._start(rows, atoms))
 
 
@@ -74,7 +76,7 @@ class BatchMemory(DictionaryMemory):
     def _after(self, model: Any, documents: Any, codes: Array | None) -> BatchMemory:
         exact = {name: getattr(model, name) for name in ("max_iter", "tol")}
         model.set_params(max_iter=self.rounds, tol=self.rtol)
-        codes = model._fit(documents, goes_on=self.documents is not None, codes=codes)
+        codes = model._fit(documents, goes_on=self.documents is not None, codes=codes).codes
         model.set_params(**exact)  # for scores
         kept = codes if self.keeps_codes else None
         return replace(self, model=model, documents=documents, codes=kept)

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from thresher import __version__
 from thresher.plotting import share_bars, to_png
 from thresher.report import Report
+from thresher.tasks.novelty.beside import tell_nearest
 from thresher.tasks.novelty.found import FoundInStep, NovelDocument
 
 if TYPE_CHECKING:
@@ -18,7 +21,11 @@ _LONGEST = 1200  # letters of a document
 _WORDS = 8
 
 
-def novelty_report(detector: NovelDocumentDetector, found: Sequence[FoundInStep]) -> Report:
+def novelty_report(
+    detector: NovelDocumentDetector,
+    found: Sequence[FoundInStep],
+    seconds: float | None = None,
+) -> Report:
     """Tell which documents were novel, with the words that nothing before explains marked.
 
     Parameters
@@ -27,9 +34,12 @@ def novelty_report(detector: NovelDocumentDetector, found: Sequence[FoundInStep]
         After the steps.
     found : sequence of FoundInStep
         The steps, from `explained_steps`.
+    seconds : float, optional
+        That all steps took; then a simple method stands beside.
     """
-    novel = sum(len(each.documents) for each in found)
-    scored = sum(len(each.step.scores) for each in found)
+    judged = [each for each in found if not each.step.start]
+    novel = sum(len(each.documents) for each in judged)
+    scored = sum(len(each.step.scores) for each in judged)
     report = Report(
         f"{novel:,} novel documents",
         "Each document was compared with all that came before its step. Those that are least like "
@@ -39,31 +49,48 @@ def novelty_report(detector: NovelDocumentDetector, found: Sequence[FoundInStep]
     report.facts(
         [
             (f"{detector.n_documents_:,}", "documents learned from"),
-            (f"{scored:,}", f"scored, in {len(found):,} steps"),
+            (f"{scored:,}", f"scored, in {len(judged):,} steps"),
             (f"{novel / max(scored, 1):.1%}", "marked as novel"),
             (f"{len(detector.words_):,}", "different words"),
         ]
     )
+    if judged:
+        _tell_topics(report, judged)
+        _tell_documents(report, judged)
     if found:
-        _tell_topics(report, found)
-        _tell_documents(report, found)
         _tell_steps(report, found)
+        if seconds is not None and found[0].step.start:
+            tell_nearest(report, found, seconds)
     return report
 
 
 def _tell_topics(report: Report, found: Sequence[FoundInStep]) -> None:
-    topics = [
-        (len(t.documents), each.step.name, t.words) for each in found for t in each.step.topics
-    ]
+    topics = [(each.step.name, topic) for each in found for topic in each.step.topics]
     if not topics:
         return
-    topics.sort(key=lambda topic: -topic[0])
     report.heading("What emerged")
     report.table(
-        ["words in common", "step", "documents"],
-        [[", ".join(words), name, f"{count:,}"] for count, name, words in topics[:_MOST_TOPICS]],
-        caption="Novel documents of a step that are alike, the largest groups first.",
+        ["step", "words in common", "documents", "the most typical", "chance"],
+        [
+            [
+                name,
+                ", ".join(topic.words),
+                f"{len(topic.documents):,}",
+                topic.representative.title,
+                _chance(topic.p_value),
+            ]
+            for name, topic in topics[-_MOST_TOPICS:]
+        ],
+        caption="Documents of a step that are new together, in the order of time: the more of them "
+        "there are, the less a single one needs to stand out. The chance is that of such a group "
+        "in a step without anything new.",
     )
+
+
+def _chance(p_value: float) -> str:
+    if np.isnan(p_value):
+        return ""
+    return "under 1 in 10,000" if p_value < 1e-4 else f"{p_value:.2g}"
 
 
 def _tell_documents(report: Report, found: Sequence[FoundInStep]) -> None:
@@ -73,10 +100,13 @@ def _tell_documents(report: Report, found: Sequence[FoundInStep]) -> None:
     ranked.sort(key=lambda each: -each[1].score)
     report.heading("The most novel documents")
     for name, document in ranked[:_MOST_DOCUMENTS]:
-        text = document.text.strip()
+        text = document.record.text.strip()
         text = text if len(text) <= _LONGEST else text[:_LONGEST].rsplit(" ", 1)[0] + " …"
         words = [word for word, _ in document.reason.unexplained[:_WORDS]]
-        title = f"Step {name}, score {document.score:.2f}, p-value {document.p_value:.3f}"
+        title = (
+            f"{document.record.id}, step {name}, score {document.score:.2f}, "
+            f"p-value {document.p_value:.3f}"
+        )
         report.passage(title, text, words)
     if len(ranked) > _MOST_DOCUMENTS:
         report.paragraph(f"The first {_MOST_DOCUMENTS} of {len(ranked):,}.")
@@ -84,10 +114,11 @@ def _tell_documents(report: Report, found: Sequence[FoundInStep]) -> None:
 
 def _tell_steps(report: Report, found: Sequence[FoundInStep]) -> None:
     last = found[-_MOST_STEPS:]
-    shares = [float(each.step.novel.mean()) for each in last]
     report.heading("Step by step")
-    if len(last) > 1:
-        names = [each.step.name for each in last]
+    judged = [each for each in last if not each.step.start]
+    if len(judged) > 1:
+        names = [each.step.name for each in judged]
+        shares = [float(each.step.novel.mean()) for each in judged]
         report.picture(
             to_png(share_bars(names, shares)),
             "; ".join(f"{n}: {share:.1%}" for n, share in zip(names, shares, strict=True)),
@@ -95,15 +126,20 @@ def _tell_steps(report: Report, found: Sequence[FoundInStep]) -> None:
             wide=True,
         )
     report.table(
-        ["step", "documents", "novel", "largest score"],
-        [
-            [
-                each.step.name,
-                f"{len(each.step.scores):,}",
-                f"{len(each.documents):,}",
-                f"{each.step.scores.max(initial=0.0):.2f}",
-            ]
-            for each in last
-        ],
+        ["step", "documents", "novel", "largest score", ""],
+        [_row(each) for each in last],
         caption="" if len(last) == len(found) else f"The last {len(last)} steps.",
     )
+
+
+def _row(found: FoundInStep) -> list[str]:
+    step = found.step
+    if step.start:
+        return [step.name, f"{len(step.novel):,}", "", "", "the start"]
+    return [
+        step.name,
+        f"{len(step.novel):,}",
+        f"{len(found.documents):,}",
+        f"{step.scores.max(initial=0.0):.2f}",
+        "unlike before as a whole" if step.shift > 0 else "",
+    ]

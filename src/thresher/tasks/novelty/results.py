@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from thresher.linalg import Array
 from thresher.tasks.novelty.emerging import EmergingTopic
+from thresher.tasks.novelty.records import Record
 
 
 class NoveltyStep(NamedTuple):
@@ -19,11 +20,18 @@ class NoveltyStep(NamedTuple):
     scores : array of shape (n,)
         The larger, the more novel.
     p_values : array of shape (n,)
-        Share of earlier documents that scored as high.
+        The chance of such a score for a document that is not novel.
     novel : array of bool
         The marks.
     topics : list of EmergingTopic
-        The novel documents in groups, the largest first.
+        Documents that are new together, the least likely groups first.
+    shift : float
+        By how many standard deviations the whole step is more novel than usual, beyond chance: the
+        stream has changed, or most of the step is new. Marks are relative to the step then.
+    start : bool
+        Whether the detector began with this step; then nothing has a score or is marked.
+    records : list of Record
+        The documents, with their ids, titles, dates and texts.
     """
 
     name: str
@@ -31,6 +39,9 @@ class NoveltyStep(NamedTuple):
     p_values: Array
     novel: NDArray[np.bool_]
     topics: list[EmergingTopic]
+    shift: float = 0.0
+    start: bool = False
+    records: list[Record] = []  # noqa: RUF012 (a default of a tuple, which nobody changes)
 
 
 class Explanation(NamedTuple):
@@ -44,8 +55,11 @@ class Explanation(NamedTuple):
     nearest : list of (list of str, float)
         The atoms nearest to it, by their first words, and how near: the cosine in ``auto``, the
         share of the explanation under a dictionary.
+    similar : list of (Record, float)
+        The documents before that are most like it, and their cosines, with ``keep_texts``.
     """
 
     score: float
     unexplained: list[tuple[str, float]]
     nearest: list[tuple[list[str], float]]
+    similar: list[tuple[Record, float]] = []  # noqa: RUF012 (as above)

@@ -11,17 +11,29 @@ import numpy as np
 
 from thresher.estimators.parameters import require_positive
 from thresher.streams import Source
+from thresher.streams.growing_file import growing_lines
 from thresher.streams.json_lines import json_records
+from thresher.tasks.novelty.records import Record, record_of, records_of
 from thresher.tasks.text.documents import is_table
 
 EVERY = ("day", "week", "month")
 
 
 class DocumentStep(NamedTuple):
-    """The documents of a time step, and its name: a date, or a number."""
+    """The documents of a time step.
+
+    Attributes
+    ----------
+    name : str
+        A date, or a number.
+    documents : list of str, or table of counts
+    records : list of Record
+        What is known of each beside its words.
+    """
 
     name: str
     documents: Any
+    records: list[Record]
 
 
 def document_steps(
@@ -31,6 +43,9 @@ def document_steps(
     text: str = "text",
     date_field: str | None = None,
     every: str = "day",
+    id_field: str = "id",
+    title_field: str = "title",
+    follow: bool = False,
 ) -> Iterator[DocumentStep]:
     """Cut documents into steps; of a stream no more than a step is held.
 
@@ -47,6 +62,10 @@ def document_steps(
         Field of the date (ISO strings, dates or datetime64); documents come in its order.
     every : {"day", "week", "month"}
         How long a step is.
+    id_field, title_field : str
+        Fields of ids and titles; what has none gets its number, and the beginning of its text.
+    follow : bool
+        Wait at the end of a file for what is added to it.
     """
     require_positive("size", size)
     if every not in EVERY:
@@ -55,36 +74,44 @@ def document_steps(
         if date_field is not None:
             raise ValueError("A table of counts has no dates; cut it into steps by size.")
         for number, start in enumerate(range(0, source.shape[0], size)):
-            part = source.iloc[start : start + size] if hasattr(source, "iloc") else None
-            yield DocumentStep(str(number), source[start : start + size] if part is None else part)
+            rows = getattr(source, "iloc", source)[start : start + size]
+            yield DocumentStep(str(number), rows, records_of(rows, start))
         return
-    held: list[Any] = []
+    fields = {"text": text, "id_field": id_field, "title_field": title_field}
+    held: list[Record] = []
     name, number = "", 0
-    for record in _records(source):
-        if date_field is None:
-            held.append(_text_of(record, text))
-            if len(held) == size:
-                yield DocumentStep(str(number), held)
-                held, number = [], number + 1
-            continue
-        now = _period(_field(record, date_field), every)
-        if held and now < name:
-            raise ValueError(
-                f"Documents are not in the order of {date_field!r}: {now} came after {name}; sort "
-                "them first."
-            )
+    for count, document in enumerate(_records(source, follow)):
+        now = str(number)
+        if date_field is not None:
+            now = _period(_field(document, date_field), every)
+            if held and now < name:
+                raise ValueError(
+                    f"Documents are not in the order of {date_field!r}: {now} came after {name}; "
+                    "sort them first."
+                )
         if held and now != name:
-            yield DocumentStep(name, held)
+            yield _step(name, held)
             held = []
         name = now
-        held.append(_text_of(record, text))
+        words = _field(document, text) if isinstance(document, dict) else document
+        record = record_of(document, len(held), count, date_field=date_field, **fields)
+        held.append(record._replace(text=words))  # whatever it is: counting words refuses others
+        if date_field is None and len(held) == size:
+            yield _step(name, held)
+            held, number = [], number + 1
     if held:
-        yield DocumentStep(str(number) if date_field is None else name, held)
+        yield _step(name, held)
 
 
-def _records(source: Any) -> Iterable[Any]:
+def _step(name: str, records: list[Record]) -> DocumentStep:
+    return DocumentStep(name, [record.text for record in records], records)
+
+
+def _records(source: Any, follow: bool) -> Iterable[Any]:
     if isinstance(source, str | Path):
-        return _json_lines(Path(source))
+        return _json_lines(Path(source), follow)
+    if follow:
+        raise ValueError("Only a file can be followed; any iterator is, as long as it goes on.")
     if isinstance(source, Source):
         return (text for batch in source for text in batch)
     if hasattr(source, "to_dict") and hasattr(source, "columns"):
@@ -94,16 +121,13 @@ def _records(source: Any) -> Iterable[Any]:
     return iter(source)
 
 
-def _json_lines(path: Path) -> Iterator[Any]:
+def _json_lines(path: Path, follow: bool) -> Iterator[Any]:
     if not path.exists():
         raise ValueError(
             f"There is no file {path}; give a file of JSON lines, or a list of documents."
         )
-    return (record for _, record in json_records(path, str(path)))
-
-
-def _text_of(record: Any, text: str) -> Any:
-    return _field(record, text) if isinstance(record, dict) else record
+    lines = growing_lines(path) if follow else path
+    return (record for _, record in json_records(lines, str(path)))
 
 
 def _field(record: Any, name: str) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +24,7 @@ from thresher.estimators import ManhattanNMF
 from thresher.estimators.inputs import as_matrix
 from thresher.estimators.parameters import KeepsParameters, check_parameters
 from thresher.estimators.parts import packed_value, unpacked_value
+from thresher.estimators.reporting import write_page
 from thresher.estimators.saving import (
     pack,
     pack_features,
@@ -156,6 +159,26 @@ class FaceRecognizer(KeepsParameters, ClassifierMixin, BaseEstimator):
         pictures = as_matrix(X, self, ensure_all_finite=self._finite())
         validate_data(self, X, reset=False, skip_check_array=True)
         return self.classes_[self._neighbours.predict(self._codes(self.model_, pictures))]
+
+    def report(
+        self, path: str | Path, X: Any = None, y: Any = None, *, shape: Sequence[int] | None = None
+    ) -> Path:
+        """Write a page about the parts and, if pictures are given, who is taken for whom.
+
+        Parameters
+        ----------
+        path : str or Path
+            The HTML file; it needs nothing else.
+        X, y : array-like of shape (n, F) and (n,), optional
+            Pictures with their true names, preferably others than those of `fit`.
+        shape : (height, width), optional
+            Of a picture: then parts are shown as pictures.
+        """
+        check_is_fitted(self, "model_")
+        # Pictures are drawn with matplotlib, which recognising does not need.
+        from thresher.tasks.recognition.report import recognition_report
+
+        return write_page(self, recognition_report(self, X, y, shape), path, "fit(X, y)")
 
     # ------------------------------------------------------------------- details
 

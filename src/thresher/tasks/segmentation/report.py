@@ -11,6 +11,7 @@ from thresher import __version__
 from thresher.estimators.page import tell_learning
 from thresher.plotting import paint_boundaries
 from thresher.report import Report
+from thresher.tasks.segmentation.beside import tell_clusters
 from thresher.tasks.segmentation.superpixels import checked_image
 
 if TYPE_CHECKING:
@@ -64,8 +65,11 @@ def segment_report(model: ImageSegmenter, image: Any = None) -> Report:
         + ", ".join(f"{number} has {area:.1%}" for number, area in enumerate(areas))
         + ".",
     )
-    if hasattr(model.model_, "history_"):
-        tell_learning(report, model.model_.history_)
+    history = getattr(model.model_, "history_", None)
+    if image is not None:
+        tell_clusters(report, pixels, labels, history[-1].seconds if history else float("nan"))
+    if history:
+        tell_learning(report, history, in_rounds=True)
     return report
 
 

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from thresher.estimators import SymmetricManhattanNMF
 from thresher.estimators.parameters import check_parameters
+from thresher.estimators.reporting import write_page
 from thresher.estimators.saving import pack, packed_parameters, unpack, unpacked_model
 from thresher.linalg import Array
 from thresher.persistence import Contents
@@ -207,9 +208,7 @@ class ImageSegmenter(ClusterMixin, BaseEstimator):
         image : array, optional
             The image that was segmented, to draw borders over.
         """
-        target = Path(path)
-        target.write_text(self._page(image).html(), encoding="utf-8")
-        return target
+        return write_page(self, self._page(image), path, "fit(image)")
 
     def _page(self, image: Any = None) -> Any:
         check_is_fitted(self, "labels_")

@@ -12,7 +12,9 @@ from thresher.streams.bytes_of import open_bytes
 from thresher.streams.json_lines import json_records
 
 _PLAIN = (".txt", ".text", ".md")
+_JSON = {".jsonl", ".ndjson", ".json"}
 _LOOKED_AT = 100  # records that tell which field has the text; by judgement
+_LONG = 20  # letters on average make a field a text, not a name; by judgement
 
 
 def read_documents(path: str) -> Iterator[Any]:
@@ -38,6 +40,20 @@ def read_documents(path: str) -> Iterator[Any]:
     if place.suffix.lower() in _PLAIN:
         return _lines_of(place)
     return (record for _, record in json_records(place, str(place)))
+
+
+def has_documents(path: str) -> bool:
+    """Whether a path has texts, rather than numbers: text files, or a long field in JSON lines."""
+    place = Path(path).expanduser()
+    if place.is_dir():
+        return any(file.suffix.lower() in _PLAIN for file in place.rglob("*"))
+    if place.suffix.lower() in _PLAIN:
+        return place.exists()
+    if not place.exists() or not _JSON & set(place.suffixes):
+        return False
+    head = list(islice(read_documents(path), _LOOKED_AT))
+    field, documents = text_field(iter(head))
+    return sum(len(str(one[field])) for one in documents if field in one) > _LONG * len(head)
 
 
 def text_field(documents: Iterator[Any]) -> tuple[str | None, Iterator[Any]]:

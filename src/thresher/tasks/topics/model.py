@@ -16,6 +16,7 @@ from thresher.cluster import is_collection
 from thresher.estimators import OnlineNMF
 from thresher.estimators.by_batch import ReadsSources
 from thresher.estimators.parameters import KeepsParameters, check_parameters, require_positive
+from thresher.estimators.reporting import write_page
 from thresher.linalg import Array
 from thresher.metrics import TopicCoherence, topic_coherence
 from thresher.persistence import Contents
@@ -272,10 +273,12 @@ class TopicModel(ReadsSources, KeepsParameters, TransformerMixin, BaseEstimator)
             ``per_topic`` and ``mean``; see `thresher.metrics.topic_coherence`.
         """
         check_is_fitted(self, "components_")
+        return topic_coherence(self.components_, self._counts(documents), n_words)
+
+    def _counts(self, documents: Any) -> Any:
+        """How often the words of the topics stand in documents."""
         counts = self._counter.counts(documents)
-        if self.tfidf_ is not None:
-            counts = counts[:, self.tfidf_.selected_]
-        return topic_coherence(self.components_, counts, n_words)
+        return counts if self.tfidf_ is None else counts[:, self.tfidf_.selected_]
 
     def report(self, path: str | Path, documents: Any = None) -> Path:
         """Write a page with pictures of the topics, and return its path.
@@ -288,9 +291,7 @@ class TopicModel(ReadsSources, KeepsParameters, TransformerMixin, BaseEstimator)
             If given, the page also tells how large the topics are in them, how coherent, and which
             documents are typical.
         """
-        target = Path(path)
-        target.write_text(self._page(documents).html(), encoding="utf-8")
-        return target
+        return write_page(self, self._page(documents), path, "fit(documents)")
 
     def _page(self, documents: Any = None) -> Any:
         check_is_fitted(self, "components_")

@@ -28,6 +28,8 @@ def pack_separator(separator: VideoSeparator) -> tuple[dict[str, Any], dict[str,
         "detail": scene.detail,
         "scale": scene.noise.scale,
         "reference": scene.reference,
+        "moving": scene.moving,
+        "memory": scene.memory,
         "first": scene.light.first,
         "changes": np.array(scene.changes, dtype=np.int64),
     }
@@ -40,7 +42,6 @@ def pack_separator(separator: VideoSeparator) -> tuple[dict[str, Any], dict[str,
         "shape": list(separator._shape),
         "unit": scene.unit,
         "floor": scene.noise.floor,
-        "share": scene.share,
         "n_noisy": scene.noise.n_frames,
         **{name: getattr(scene, name) for name in _COUNTS},
     }
@@ -63,12 +64,13 @@ def unpack_separator(contents: Contents) -> Any:
     def picture(name: str, *more: int) -> Array:
         return contents.array(name, (*filled, *more), ("float32",))
 
+    def frames(name: str) -> Array:
+        return contents.array(name, (None, *filled, colours), ("float32",))
+
     waiting: tuple[Array, ...] = ()
     if "waiting" in contents.arrays:
         waiting = tuple(contents.array("waiting", (None, n_cells), ("float32",)))
-    kept: tuple[Array, ...] = ()
-    if "kept" in contents.arrays:
-        kept = tuple(contents.array("kept", (None, *filled, colours), ("float32",)))
+    kept = tuple(frames("kept")) if "kept" in contents.arrays else ()
     estimator = unpack(contents.inner("light")) if "light" in contents.document else None
     if estimator is not None and getattr(estimator, "n_features_in_", None) != n_cells:
         raise contents.error("the model of its light has cells of other frames")
@@ -82,8 +84,9 @@ def unpack_separator(contents: Contents) -> Any:
         picture("detail", colours),
         PixelNoise(picture("scale"), contents.number("floor"), contents.integer("n_noisy")),
         picture("reference", colours),
+        contents.array("moving", filled, ("bool",)),
+        frames("memory"),
         kept=kept,
-        share=contents.number("share"),
         changes=tuple(contents.array("changes", (None,), ("int64",)).tolist()),
         **{name: contents.integer(name) for name in _COUNTS},
     )

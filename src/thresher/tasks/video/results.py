@@ -47,6 +47,25 @@ class VideoSeparation(NamedTuple):
         """For each frame, a box around everything that moves, the largest first."""
         return [boxes(mask) for mask in self.mask]
 
+    def _repr_html_(self) -> str:
+        """For notebooks: some of the frames."""
+        from thresher.tasks.stack_card import stack_card
+
+        return stack_card(
+            "Video taken apart", self, {"moving": f"{np.mean(self.mask):.1%} of the pixels"}
+        )
+
+
+class WatchedFrames(NamedTuple):
+    """What a callback is told after each batch of a source."""
+
+    frames: Array
+    """The frames, as they came."""
+    separation: VideoSeparation
+    """What was found of them."""
+    model: Any
+    """The separator, usable as it is: it can be saved, or given another threshold."""
+
 
 def boxes(mask: Mask, smallest: int = 1) -> list[Box]:
     """Boxes around the connected parts of a mask, the largest part first.

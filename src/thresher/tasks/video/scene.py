@@ -2,7 +2,7 @@
 
 The background of a frame is the light of its cells times the detail of each pixel, a picture that
 says how much brighter than its cell a pixel is: the median of some frames that are kept, each
-divided by its own light. So what stays for more than half of the time that they span is background.
+divided by its own light. What was seen in three of them is background as well (`memory.py`).
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ import numpy as np
 
 from thresher.linalg import Array
 from thresher.tasks.video.alignment import NO_SHIFT, Aligner, Shift, shifted
+from thresher.tasks.video.decision import moving_pixels
 from thresher.tasks.video.light import ENOUGH, LEARNS_EVERY, Light, cell_means, cell_side, lit
+from thresher.tasks.video.memory import OFTEN_ENOUGH, remembered_sizes
 from thresher.tasks.video.noise import LEAST, PixelNoise, usual_size
 from thresher.tasks.video.results import Mask
-from thresher.tasks.video.windows import largest_colour, median_of_flags, median_of_pictures
+from thresher.tasks.video.shadows import shadows
+from thresher.tasks.video.windows import largest_colour, median_of_pictures
 
-# Chosen with those of `noise.py`.
-_SQUARE = 5  # pixels on a side of the median filter
 # By judgement: if so much of the picture moves that did not a frame ago, or most of it, and then
 # more than so much in so many frames on end, it is another scene.
 _AT_ONCE, _MOST = 0.2, 0.5
@@ -39,6 +40,13 @@ class Rules(NamedTuple):
     threshold: float
     patience: int
     align: bool
+    shadows: bool
+    causal: bool
+
+    @property
+    def apart(self) -> int:
+        """Frames between those that are kept: what stayed in enough of them is background."""
+        return max(1, self.patience // OFTEN_ENOUGH)
 
 
 class Judged(NamedTuple):
@@ -62,6 +70,10 @@ class Scene:
     noise: PixelNoise
     reference: Array
     """The background that frames are aligned to."""
+    moving: Mask
+    """What moved in the last frame."""
+    memory: Array
+    """Frames that were kept, each divided by its light, when the detail was taken from them."""
     kept: tuple[Array, ...] = ()
     """Frames of the scene, aligned: the first ones close together, later ones further apart."""
     last_kept: int = 0
@@ -69,8 +81,6 @@ class Scene:
     n_frames: int = 0
     began: int = 0
     """The frame at which this scene began."""
-    share: float = 0.0
-    """How much of the last frame moved."""
     n_strange: int = 0
     """Frames on end in which much of the picture moves, since it began to at once."""
     n_aligned: int = 0
@@ -96,7 +106,8 @@ def _begun_with(picture: Array, unit: float, side: int) -> Scene:
     cells = cell_means(picture, side)
     detail = lit(picture, 1 / np.maximum(cells, np.float32(LEAST)), side)
     flat = np.zeros(picture.shape[:2], dtype=np.float32)
-    return Scene(unit, side, Light(cells), detail, PixelNoise(flat, 0.0), picture)
+    noise, nothing = PixelNoise(flat, 0.0), picture[np.newaxis][:0]
+    return Scene(unit, side, Light(cells), detail, noise, picture, flat > 0, nothing)
 
 
 def watched(scene: Scene, frames: Array, rules: Rules) -> tuple[Scene, list[Judged]]:
@@ -125,7 +136,7 @@ def _watched_until_it_learns(
     background = scene.reference
     for picture, mine, its_light, shift in zip(pictures, cells, light, shifts, strict=True):
         background = lit(scene.detail, its_light, scene.side)
-        scene, mask = _step(scene, picture - background, rules)
+        scene, mask = _step(scene, picture, background, its_light, rules)
         scene = replace(
             scene,
             light=scene.light.with_cells(mine, scene.n_frames),
@@ -133,6 +144,8 @@ def _watched_until_it_learns(
             n_aligned=scene.n_aligned + (shift != NO_SHIFT),
             last_aligned=scene.n_frames if shift != NO_SHIFT else scene.last_aligned,
         )
+        if not rules.shadows:
+            mask = mask & ~shadows(picture, background, scene.noise.usual(), mask)
         judged.append(_seen(background, mask, shift, frames.shape[1:3]))
         if _is_to_be_kept(scene, rules):
             scene = _with_kept(scene, picture)
@@ -160,19 +173,25 @@ def _shifts(scene: Scene, pictures: list[Array]) -> list[Shift]:
     return shifts
 
 
-def _step(scene: Scene, residual: Array, rules: Rules) -> tuple[Scene, Mask]:
+def _step(
+    scene: Scene, picture: Array, background: Array, light: Array, rules: Rules
+) -> tuple[Scene, Mask]:
     """Judge one frame, then let the noise follow it."""
-    sizes = largest_colour(np.abs(residual))
+    sizes = largest_colour(np.abs(picture - background))
     noise = scene.noise.with_frame(sizes)
-    moving = median_of_flags(sizes > np.float32(rules.threshold) * noise.usual(), _SQUARE)
+    grid = light.reshape(len(picture) // scene.side, -1, picture.shape[2])
+    # Looked at again, a frame may be one of the first that are kept, which are close together.
+    if rules.causal or scene.age > _KEPT * rules.apart:
+        sizes = remembered_sizes(sizes, noise.scale, picture, grid, scene.memory)
+    moving = moving_pixels(sizes / (np.float32(rules.threshold) * noise.usual()), scene.moving)
     share = float(moving.mean())
-    at_once = scene.age > _ENOUGH_FOR_NOISE and share - scene.share > _AT_ONCE
+    at_once = scene.age > _ENOUGH_FOR_NOISE and share - float(scene.moving.mean()) > _AT_ONCE
     begins = at_once or (scene.age > LEARNS_EVERY and share > _MOST)
     strange = share > _ANOTHER_SCENE and (begins or scene.n_strange > 0)
     after = replace(
         scene,
         noise=noise.learned(sizes, moving),
-        share=share,
+        moving=moving,
         n_strange=scene.n_strange + 1 if strange else 0,
     )
     return after, moving
@@ -180,8 +199,7 @@ def _step(scene: Scene, residual: Array, rules: Rules) -> tuple[Scene, Mask]:
 
 def _is_to_be_kept(scene: Scene, rules: Rules) -> bool:
     """Whether the last frame is one of those to keep: more and more apart, up to a distance."""
-    apart = max(1, 2 * rules.patience // _KEPT)
-    return scene.age - scene.last_kept >= min(apart, max(1, scene.last_kept // 3))
+    return scene.age - scene.last_kept >= min(rules.apart, max(1, scene.last_kept // 3))
 
 
 def _with_kept(scene: Scene, picture: Array) -> Scene:
@@ -201,7 +219,7 @@ def _with_medians(scene: Scene) -> Scene:
         noise = replace(
             noise, scale=usual_size(np.stack([largest_colour(np.abs(r)) for r in left]))
         )
-    return replace(scene, detail=detail, noise=noise)
+    return replace(scene, detail=detail, noise=noise, memory=np.stack(dimmed))
 
 
 def _another(scene: Scene, picture: Array) -> Scene:

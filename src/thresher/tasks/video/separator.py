@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from thresher.engine import any_stops, list_callbacks
 from thresher.engine.progress import ProgressBar
 from thresher.estimators import OnlineRobustNMF
 from thresher.estimators.parameters import MAY_CHANGE, KeepsParameters, check_parameters
+from thresher.estimators.reporting import write_page
 from thresher.linalg import Array
 from thresher.persistence import Contents
 from thresher.streams import Source
 from thresher.streams.reader import TWICE
 from thresher.streams.writing import About, write_results
+from thresher.tasks.video.album import Album
 from thresher.tasks.video.file import pack_separator, unpack_separator
 from thresher.tasks.video.frames import (
     checked_frames,
@@ -27,8 +31,11 @@ from thresher.tasks.video.frames import (
     in_cuts,
     pieces_of,
 )
-from thresher.tasks.video.results import SceneChange, VideoSeparation
+from thresher.tasks.video.results import SceneChange, VideoSeparation, WatchedFrames
 from thresher.tasks.video.scene import Judged, Rules, Scene, begun, watched
+
+if TYPE_CHECKING:
+    from thresher.report import Report
 
 _ATOMS = 1  # of the light; with three, slow objects were taken for light (benchmarks/video.py)
 _AT_ONCE = 64  # frames of an array that are looked at between two updates of the progress bar
@@ -60,8 +67,15 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
         learn from, and then again to judge them.
     align : bool
         Whether frames of a camera that shakes are shifted back where that helps.
+    shadows : bool
+        Whether shadows of what moves are part of the masks. If not, what is a darker version of the
+        background, its texture and colours kept, is left out: dark things before an even background
+        as well, so this is for colours or texture.
     random_state : int, RandomState or None
         Of the default estimator.
+    callbacks : iterable of callables, optional
+        Called by `separate` with a `thresher.tasks.video.WatchedFrames` after each batch of a
+        source; returning True ends the run.
     verbose : int
         1 shows a progress bar with the frames a second on a terminal; 0 does not.
 
@@ -74,6 +88,8 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
         How many frames were shifted back.
     frames_per_second_ : float
         Of the last call, with what was done with the batches of a source.
+    light_ : array of shape (K, rows of cells, cells in a row), or with 3 colours, or None
+        The atoms of the light, as coarse pictures.
 
     Examples
     --------
@@ -85,7 +101,7 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
     (100, 72, 96)
     """
 
-    _may_change = MAY_CHANGE | {"threshold", "patience", "align", "causal"}
+    _may_change = MAY_CHANGE | {"threshold", "patience", "align", "causal", "shadows"}
 
     def __init__(
         self,
@@ -95,7 +111,9 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
         patience: int = 120,
         causal: bool = True,
         align: bool = True,
+        shadows: bool = True,
         random_state: Any = None,
+        callbacks: Iterable[Callable[[WatchedFrames], bool | None]] | None = None,
         verbose: int = 1,
     ) -> None:
         self.estimator = estimator
@@ -103,7 +121,9 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
         self.patience = patience
         self.causal = causal
         self.align = align
+        self.shadows = shadows
         self.random_state = random_state
+        self.callbacks = callbacks
         self.verbose = verbose
 
     # ------------------------------------------------------------------ learning
@@ -168,6 +188,7 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
         if not self.causal:
             _check_comes_again(frames)
             self._learned(frames, self._scene_so_far())
+            self._album = Album(self.n_frames_seen_)  # of the second look, which judges
         if write is not None:
             return self._written(frames, write, start)
         if comes_by_itself(frames):
@@ -184,13 +205,18 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
         return VideoSeparation(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
     def _batches(self, pieces: Iterator[Any], total: int | None) -> Iterator[VideoSeparation]:
+        callbacks = list(self.callbacks or ())
         with self._telling(total) as told:
             for given in pieces:
                 piece = checked_frames(given, self._frame_shape())
                 scene, judged = self._watched(self._scene_so_far(), piece)
                 self._adopt(scene, piece.shape[1:])
                 told(len(piece))
-                yield _separation(piece, judged, scene.unit)
+                found = _separation(piece, judged, scene.unit)
+                stops = any_stops(callbacks, WatchedFrames(piece, found, self))
+                yield found
+                if stops:
+                    return
 
     def _written(self, frames: Any, write: Any, start: int) -> Any:
         source = frames if isinstance(frames, Source) else None
@@ -207,7 +233,27 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
         )
         return write_results(batches, write, about, source.reader.paths if source else ())
 
+    def report(self, path: str | Path) -> Path:
+        """Write a page about what was seen, and return its path.
+
+        It has frames with boxes, their backgrounds and masks, of some moments at equal distances,
+        which are kept while frames go by; a model that was loaded shows its background alone.
+
+        Parameters
+        ----------
+        path : str or Path
+            The HTML file; it needs nothing else.
+        """
+        return write_page(self, self._page(), path, "separate(frames)")
+
     # -------------------------------------------------------------------- details
+
+    def _page(self) -> Report:
+        self._check_begun()
+        # Pictures are drawn with matplotlib, which learning does not need.
+        from thresher.tasks.video.report import video_report
+
+        return video_report(self)
 
     def _learned(self, frames: Any, scene: Scene | None) -> Self:
         arrives = comes_by_itself(frames)
@@ -227,8 +273,19 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
         return self._adopt(scene, shape)
 
     def _watched(self, scene: Scene | None, frames: Array) -> tuple[Scene, list[Judged]]:
-        rules = Rules(self._estimator(), float(self.threshold), self.patience, self.align)
-        return watched(begun(frames[0]) if scene is None else scene, frames, rules)
+        rules = Rules(
+            self._estimator(),
+            float(self.threshold),
+            self.patience,
+            self.align,
+            self.shadows,
+            self.causal,
+        )
+        seen = 0 if scene is None else scene.n_frames
+        album = Album() if scene is None else getattr(self, "_album", Album(seen))
+        scene, judged = watched(begun(frames[0]) if scene is None else scene, frames, rules)
+        self._album = album.with_frames(frames, judged, seen, scene.unit)
+        return scene, judged
 
     def _estimator(self) -> Any:
         if self.estimator is not None:
@@ -279,6 +336,18 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
         self._check_begun()
         return [SceneChange(frame) for frame in self._scene.changes]
 
+    @property
+    def light_(self) -> Array | None:
+        """The atoms of the light of the scene, as coarse pictures; None before any is learned."""
+        self._check_begun()
+        scene = self._scene
+        atoms = getattr(scene.light.estimator, "components_", None)
+        if atoms is None:
+            return None
+        height, width, colours = scene.detail.shape
+        shape = (len(atoms), height // scene.side, width // scene.side, colours)
+        return np.asarray(atoms.reshape(shape if colours > 1 else shape[:3]))
+
     def _scene_so_far(self) -> Scene | None:
         if not hasattr(self, "_scene"):
             return None
@@ -294,6 +363,7 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
 
     def _check_parameters(self) -> None:
         check_parameters(self)
+        list_callbacks(self)
         if self.threshold <= 0:
             raise ValueError(f"threshold={self.threshold!r} must be above zero; 1 to 3 is usual.")
         given = self.estimator

@@ -55,6 +55,6 @@ def median_of_pictures(pictures: Sequence[NDArray[Any]]) -> NDArray[Any]:
 def largest_colour(picture: NDArray[Any]) -> NDArray[Any]:
     """The largest of the colours of each pixel."""
     largest = picture[..., 0]
-    for colour in range(1, picture.shape[2]):
+    for colour in range(1, picture.shape[-1]):
         largest = np.maximum(largest, picture[..., colour])
     return largest

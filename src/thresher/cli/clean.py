@@ -1,0 +1,57 @@
+"""``thresher clean``: a table of sensors without gaps and glitches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from thresher.cli.frame import ReportFile, existing, made, seeded
+from thresher.cli.talk import Talk
+
+
+def clean(
+    talk: Talk,
+    table: Annotated[
+        Path,
+        typer.Argument(help="A .csv, .parquet or .feather file: a row for each time."),
+    ],
+    out: Annotated[Path, typer.Argument(help="The file to write, of the same kind.")],
+    changes: Annotated[
+        Path | None,
+        typer.Option(help="A CSV file with what was filled and replaced, and how sure that is."),
+    ] = None,
+    report: ReportFile = None,
+    **parameters: Any,
+) -> None:
+    """Fill the gaps of a table of sensors, and mend its glitches.
+
+    Words, times and ids are carried through; the first column of times says how far rows are
+    apart.
+    """
+    import thresher
+    from thresher.persistence import checked_target, write_atomically
+    from thresher.tasks.tables.file import clean_file
+
+    cleaner = made(thresher.TableCleaner, seeded(talk, parameters))
+    if changes is not None:
+        checked_target(changes)
+    done = clean_file(existing(table), out, cleaner)
+    n_filled, n_wrong, n_empty = (int(m.sum()) for m in (done.filled, done.flags, done.empty))
+    n_rows, n_sensors = done.before.shape
+    talk.answer(
+        rows=n_rows, sensors=n_sensors, filled=n_filled, glitches=n_wrong, empty=n_empty, target=out
+    )
+    talk.show(
+        f"{n_rows:,} rows of {n_sensors} sensors: {n_filled:,} gaps filled, {n_wrong:,} glitches "
+        f"replaced, {n_empty:,} entries still empty: {out}"
+    )
+    if changes is not None:
+        write_atomically(changes, done.changes().encode())
+        talk.answer(changes=changes)
+        talk.show(f"changes: {changes}")
+    if report is not None:
+        from thresher.tasks.tables.report import table_report
+
+        talk.write_report(table_report(done, table.name), report)

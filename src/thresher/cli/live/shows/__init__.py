@@ -1,0 +1,1 @@
+"""What there is to show, and to change, of each kind of run."""

@@ -1,0 +1,66 @@
+"""Series of sensors: what was read, what was filled, and what was replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
+
+from .style import ACCENT, INK, TEXT_SIZE, empty_figure
+
+_WRONG = "#c0392b"
+
+
+def series_panels(
+    names: Sequence[str],
+    before: ArrayLike,
+    after: ArrayLike,
+    lower: ArrayLike,
+    upper: ArrayLike,
+    *,
+    first_row: int = 0,
+) -> Figure:
+    """Draw a panel for each sensor: readings grey, what was filled or replaced in colour.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of the sensors.
+    before, after, lower, upper : arrays of shape (n_rows, n_sensors)
+        Readings (NaN in gaps), the cleaned table, and the ends of the intervals (NaN where a
+        reading was kept).
+    first_row : int
+        The number of the first row, for the axis.
+    """
+    read, clean, low, high = (
+        np.asarray(a, dtype=np.float64) for a in (before, after, lower, upper)
+    )
+    n, F = read.shape
+    if len(names) != F or not read.shape == clean.shape == low.shape == high.shape:
+        raise ValueError(f"{len(names)} names do not suit tables of the shape {read.shape}.")
+    height = 1.35 * F + 0.8
+    figure = empty_figure(7.4, height)
+    rows = first_row + np.arange(n)
+    for j, name in enumerate(names):
+        bottom = (0.55 + 1.35 * (F - 1 - j)) / height
+        axes = figure.add_axes((0.10, bottom, 0.88, 1.0 / height))
+        axes.patch.set_alpha(0.0)
+        wrong = np.isfinite(read[:, j]) & np.isfinite(low[:, j])
+        sound = np.where(wrong, np.nan, read[:, j])
+        axes.vlines(rows, low[:, j], high[:, j], color=ACCENT, alpha=0.35, linewidth=1.6)
+        axes.plot(rows, sound, color=INK, linewidth=0.9)
+        new = np.where(np.isfinite(low[:, j]), clean[:, j], np.nan)
+        axes.plot(rows, new, ".-", color=ACCENT, linewidth=1.6, markersize=3)
+        span = (
+            np.nanmax(clean[:, j]) - np.nanmin(clean[:, j]) if np.isfinite(clean[:, j]).any() else 1
+        )
+        middle = np.nanmin(clean[:, j]) if np.isfinite(clean[:, j]).any() else 0.0
+        shown = np.clip(read[wrong, j], middle - 0.25 * span, middle + 1.25 * span)
+        axes.plot(rows[wrong], shown, "x", color=_WRONG, markersize=5, markeredgewidth=1.4)
+        axes.set_title(name, loc="left", fontsize=TEXT_SIZE - 2, color=INK, pad=2)
+        axes.tick_params(colors=INK, labelsize=TEXT_SIZE - 4, labelbottom=j == F - 1)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.spines[["left", "bottom"]].set_color(INK)
+    return figure

@@ -1,0 +1,73 @@
+"""What is usual, as arrays and a JSON document: the last documents, or their scores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from thresher.estimators.parts import packed_value, unpacked_value
+from thresher.persistence import Contents, put_strings
+from thresher.tasks.novelty.held_out import HeldOut
+from thresher.tasks.novelty.recent import RecentDocuments, as_wide_as
+from thresher.tasks.novelty.records import Record
+from thresher.tasks.novelty.usual import REMEMBERED, PastScores, Usual
+
+_TEXTS = ("id", "title", "date", "text")
+
+
+def packed_usual(usual: Usual, n_words: int, arrays: dict[str, Any]) -> dict[str, Any]:
+    """Puts arrays where they belong; what else there is to say."""
+    if isinstance(usual, PastScores):
+        arrays["past"] = usual.past
+        return {}
+    assert isinstance(usual, HeldOut)
+    recent = usual.recent
+    arrays["marked"], arrays["ranks"] = recent.marked, recent.ranks
+    if recent.records:
+        arrays["places"] = np.array([record.place for record in recent.records], dtype=np.int64)
+        for name in _TEXTS:
+            put_strings(arrays, f"record.{name}", [getattr(each, name) for each in recent.records])
+    return {"recent": packed_value("recent", as_wide_as(recent.counts, n_words), arrays)}
+
+
+def unpacked_usual(contents: Contents, empty: Usual, n_words: int) -> Usual:
+    """The same again; a file from before the last documents were kept begins without any."""
+    if isinstance(empty, PastScores):
+        return PastScores(contents.array("past", (None,)))
+    assert isinstance(empty, HeldOut)
+    counts = documents_of(contents, "recent", n_words)
+    if counts is None:
+        return empty
+    n = counts.shape[0]
+    if n > REMEMBERED:
+        raise contents.error(f"{n} documents are more than it can have kept")
+    ranks = contents.array("ranks", (n,), finite=False)
+    if ((ranks <= 0) | (ranks > 1)).any():
+        raise contents.error("its ranks are no shares")
+    marked = contents.array("marked", (n,), ("bool",))
+    records = None if empty.recent.records is None else _records(contents, n)
+    return HeldOut(RecentDocuments(counts, marked, ranks, records))
+
+
+def _records(contents: Contents, n: int) -> tuple[Record, ...]:
+    if n == 0:
+        return ()
+    columns = [contents.strings(f"record.{name}") for name in _TEXTS]
+    places = contents.array("places", (n,), ("int64",)).tolist()
+    if any(len(column) != n for column in columns):
+        raise contents.error(f"it has not {n} records")
+    return tuple(Record(*each) for each in zip(places, *columns, strict=True))
+
+
+def documents_of(contents: Contents, name: str, n_words: int) -> Any:
+    """A table of documents, None if there is none (also in older files)."""
+    if contents.document.get(name) is None:
+        return None
+    rows: Any = unpacked_value(contents.record(name), contents)
+    if not isinstance(rows, sparse.csr_array) or rows.shape[1] != n_words:
+        raise contents.error(f"its documents are no table of {n_words} words")
+    if not np.isfinite(rows.data).all() or (rows.data < 0).any():
+        raise contents.error("its documents have weights that no word has")
+    return rows

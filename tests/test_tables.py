@@ -1,0 +1,305 @@
+"""Tables of sensors: what is planted is found, what is kept is kept, and promises hold."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import thresher
+from thresher import TableCleaner
+from thresher.tasks.tables.alarms import Tail
+from thresher.tasks.tables.correlation import Correlation
+from thresher.tasks.tables.factors import Factors
+from thresher.tasks.tables.kriging import kriged
+
+
+def sensors(n: int = 400, F: int = 6, seed: int = 0, noise: float = 0.1) -> np.ndarray:
+    """Two slow signals, mixed, with noise: each column knows its past and its neighbours."""
+    rng = np.random.default_rng(seed)
+    t = np.arange(n)[:, None]
+    signals = np.hstack([np.sin(t / 15), np.cumsum(rng.normal(size=(n, 1)), axis=0) / 8])
+    return signals @ rng.normal(size=(2, F)) + noise * rng.normal(size=(n, F))
+
+
+def cleaner(**parameters: object) -> TableCleaner:
+    return TableCleaner(random_state=0, **parameters)
+
+
+# ------------------------------------------------------------------- the mathematics
+
+
+def test_an_entry_from_its_row_is_what_gaussian_conditioning_says() -> None:
+    """Left out by a formula, or left out in truth: the same mean and variance."""
+    rng = np.random.default_rng(0)
+    factors = Factors(rng.normal(size=(5, 2)), 0.1 + rng.random(5))
+    sigma = factors.loadings @ factors.loadings.T + np.diag(factors.own)
+    z = rng.normal(size=5)
+    trusted = np.array([True, True, False, True, True])
+    told = factors.without_itself(z[None], trusted[None])
+    for j in range(5):
+        others = np.flatnonzero(trusted & (np.arange(5) != j))
+        weights = np.linalg.solve(sigma[np.ix_(others, others)], sigma[others, j])
+        assert told.mean[0, j] == pytest.approx(weights @ z[others])
+        assert told.variance[0, j] == pytest.approx(sigma[j, j] - weights @ sigma[others, j])
+
+
+def test_factors_explain_what_was_planted() -> None:
+    rng = np.random.default_rng(1)
+    L = rng.normal(size=(8, 2))
+    Z = rng.normal(size=(1500, 2)) @ L.T + 0.3 * rng.normal(size=(1500, 8))
+    scale = Z.std(0)
+    trusted = rng.random(Z.shape) > 0.2
+    found = Factors.learned(Z / scale, trusted, 2)
+    sigma = (found.loadings @ found.loadings.T + np.diag(found.own)) * np.outer(scale, scale)
+    truth = L @ L.T + 0.09 * np.eye(8)
+    assert np.abs(sigma - truth).max() < 0.15 * np.abs(truth).max()
+
+
+def test_kriging_is_the_best_linear_guess_of_irregular_times() -> None:
+    """Weights solve the normal equations of the correlation that was given."""
+    correlation = Correlation(np.array([[0.8, 0.0]]), np.array([5.0]), 0.0)
+    times = np.array([0.0, 1.0, 2.5, 4.0, 7.0])
+    trusted = np.array([[True], [True], [False], [True], [True]])
+    u = np.array([[1.0], [2.0], [0.0], [-1.0], [0.5]])
+    near = [0, 1, 3, 4]
+    R = 0.8 * np.exp(-np.abs(times[near][:, None] - times[near]) / 5) + 0.2 * np.eye(4)
+    r = 0.8 * np.exp(-np.abs(times[near] - times[2]) / 5)
+    weights = np.linalg.solve(R, r)
+    told = kriged(u, trusted, times, correlation)
+    assert told.mean[2, 0] == pytest.approx(weights @ u[near, 0], rel=1e-4)
+    assert told.variance[2, 0] == pytest.approx(1 - weights @ r, rel=1e-4)
+
+
+def test_correlation_of_an_autoregression_is_found() -> None:
+    rng = np.random.default_rng(2)
+    u = np.zeros(4000)
+    for t in range(1, 4000):
+        u[t] = 0.9 * u[t - 1] + rng.normal()
+    found = Correlation.learned(u[:, None], np.ones((4000, 1), bool), np.arange(4000.0), 0)
+    h = np.arange(1.0, 12.0)
+    assert np.abs(found.of_column(0, h) - 0.9**h).max() < 0.08
+
+
+@pytest.mark.parametrize("chance", [0.05, 0.01, 0.001])
+def test_the_tail_of_an_exponential_is_found_though_it_was_cut(chance: float) -> None:
+    s = np.random.default_rng(3).exponential(size=200_000)
+    cut = -np.log(0.005)
+    limit = Tail.learned(s[s < cut], cut).limit(chance)
+    assert np.mean(s > limit) == pytest.approx(chance, rel=0.3)
+
+
+# ------------------------------------------------------------------- what was planted
+
+
+@pytest.mark.parametrize("length", [1, 30])
+def test_gaps_are_filled_better_than_by_a_line(length: int) -> None:
+    truth = sensors()
+    table = truth.copy()
+    for j in range(6):
+        for start in range(20 + 20 * j, 360, 120):
+            table[start : start + length, j] = np.nan
+    gaps = np.isnan(table)
+    found = cleaner().clean(table)
+    line = pd.DataFrame(table).interpolate().to_numpy()
+
+    def rms(guess: np.ndarray) -> float:
+        return float(np.sqrt(np.mean((guess - truth)[gaps] ** 2)))
+
+    assert rms(found.table) < 0.9 * rms(line)
+    assert rms(found.table) < 0.2  # noise is 0.1
+    kept = ~gaps & ~found.flags
+    assert np.array_equal(found.table[kept], table[kept])
+
+
+def test_glitches_are_found_and_mended() -> None:
+    truth = sensors(seed=1)
+    rng = np.random.default_rng(0)
+    wrong = rng.random(truth.shape) < 0.02
+    table = truth + np.where(wrong, rng.choice([-4, 4], truth.shape) * truth.std(0), 0)
+    found = cleaner().clean(table)
+    assert (found.flags & wrong).sum() > 0.95 * wrong.sum()
+    assert (found.flags & ~wrong).mean() < 0.01
+    assert np.abs(found.table - truth)[wrong].mean() < 0.05 * np.abs(table - truth)[wrong].mean()
+    assert np.all(found.scores[found.flags].min() >= found.scores[~found.flags].max())
+
+
+def test_false_alarms_and_intervals_keep_their_promise() -> None:
+    """On a table without glitches: 1 % of flags are asked for; 90 % of the gaps are covered."""
+    truth = sensors(2500, 8, seed=2)
+    gaps = np.random.default_rng(1).random(truth.shape) < 0.1
+    found = cleaner(false_alarm_rate=0.01).clean(np.where(gaps, np.nan, truth))
+    inside = (found.lower <= truth) & (truth <= found.upper)
+    assert 0.88 < inside[gaps].mean() < 0.92
+    assert 0.005 < found.flags[~gaps].mean() < 0.02
+
+
+def test_each_column_has_its_own_unit() -> None:
+    table = sensors(seed=3)
+    table[50:60, 2], table[200, 4] = np.nan, 50.0
+    units, shift = np.array([1e-20, 1, 1e12, 1, 5, 1]), np.array([0, -100.0, 0, 3, 0, 0])
+    plain, other = cleaner().clean(table), cleaner().clean(table * units + shift)
+    assert np.array_equal(plain.flags, other.flags)
+    np.testing.assert_allclose(other.table, plain.table * units + shift, rtol=1e-6)
+
+
+# ------------------------------------------------------------------- tables of all kinds
+
+
+def frame(library: str) -> object:
+    table = sensors(200, 3)
+    table[40:44, 0] = np.nan
+    times = pd.date_range("2026-03-01", periods=200, freq="h", tz="Europe/Vienna")
+    data = {
+        "warm": table[:, 0],
+        "place": ["roof"] * 200,
+        "count": np.round(table[:, 1] * 10).astype(np.int32),
+        "on": table[:, 2] > 0,
+        "small": table[:, 2].astype(np.float32),
+    }
+    if library == "pandas":
+        return pd.DataFrame(data, index=times)
+    polars = pl.DataFrame({"time": times.tz_convert(None).to_numpy()} | data)
+    polars = polars.with_columns(pl.col("warm").fill_nan(None))
+    return polars if library == "polars" else polars.to_arrow()
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "arrow"])
+def test_a_frame_comes_back_as_it_was_but_for_its_gaps(library: str) -> None:
+    given = frame(library)
+    found = cleaner().clean(given)
+    assert type(found.table) is type(given)
+    now, before = (pl.DataFrame(t) if library != "pandas" else t for t in (found.table, given))
+    if library == "pandas":
+        assert now.dtypes.equals(before.dtypes)
+        assert now.index.equals(before.index)
+        assert not now.isna().any().any()
+        assert found.flags.index.equals(before.index)
+    else:
+        assert now.schema == before.schema
+        assert now.null_count().sum_horizontal().item() == 0
+    assert list(now["place"]) == list(before["place"])
+    assert list(now["on"]) == list(before["on"])
+    lower = found.lower if library == "pandas" else pl.DataFrame(found.lower)
+    assert list(lower.columns) == ["warm", "count", "small"]
+
+
+def test_rows_in_any_order_give_the_same() -> None:
+    table = pd.DataFrame(sensors(150, 4), columns=list("abcd"))
+    table.loc[30:40, "a"] = np.nan
+    table["when"] = np.arange(150) * 60.0
+    shuffled = table.sample(frac=1, random_state=0)
+    straight, mixed = (cleaner(time="when").clean(t) for t in (table, shuffled))
+    pd.testing.assert_frame_equal(mixed.table.sort_index(), straight.table)
+    pd.testing.assert_frame_equal(mixed.scores.sort_index(), straight.scores)
+
+
+def test_unevenly_spaced_rows_are_filled_by_their_times() -> None:
+    """A gap near its left neighbour resembles it more, whatever the number of the row."""
+    rng = np.random.default_rng(0)
+    when = np.sort(rng.random(600)) * 600
+    truth = np.sin(when / 12)
+    table = np.column_stack([when, truth + 0.01 * rng.normal(size=600)])
+    gaps = rng.random(600) < 0.1
+    gaps[[0, -1]] = False
+    table[gaps, 1] = np.nan
+    by_time, by_row = cleaner(time=0).clean(table), cleaner().clean(table[:, 1:])
+    error = np.abs(by_time.table[gaps, 1] - truth[gaps]).mean()
+    assert error < 0.8 * np.abs(by_row.table[gaps, 0] - truth[gaps]).mean()
+
+
+def test_what_nobody_knows_stays_empty_and_is_named() -> None:
+    table = pd.DataFrame(sensors(100, 3), columns=["a", "b", "c"])
+    table["b"] = np.nan
+    with pytest.warns(UserWarning, match="'b' \\(all rows\\)"):
+        found = cleaner().clean(table)
+    assert found.table["b"].isna().all()
+    assert not found.table[["a", "c"]].isna().any().any()
+
+
+def test_bounds_are_kept() -> None:
+    table = pd.DataFrame(100 * np.abs(np.sin(np.arange(300)[:, None] / 9 + np.arange(3))))
+    table.columns = ["a", "b", "c"]
+    table.loc[10, "a"], table.loc[60:80, "b"] = -10157.0, np.nan
+    found = cleaner(bounds={"a": (0, 100)}).clean(table)
+    assert found.flags.loc[10, "a"]
+    assert found.table["a"].between(0, 100).all()
+    b = found.table["b"]
+    assert b.between(table["b"].min(), table["b"].max()).all()
+    assert found.upper["b"].max() <= table["b"].max()
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        np.ones((50, 3)),
+        np.array([[1.0], [2.0], [3.0]]),
+        np.array([[1.0, np.nan, 2.0]]),
+        np.full((4, 2), 7),
+        np.where(np.arange(40)[:, None] % 5 == 0, np.nan, sensors(40, 2)),
+        sensors(30, 20),
+        1e-20 * sensors(60, 2),
+    ],
+)
+def test_small_and_odd_tables(table: np.ndarray) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        found = cleaner().clean(table)
+    assert found.table.shape == table.shape
+    assert found.table.dtype == table.dtype
+    read = np.isfinite(table) & ~found.flags
+    assert np.array_equal(found.table[read], table[read])
+
+
+@pytest.mark.parametrize(
+    ("table", "parameters", "message"),
+    [
+        (np.zeros((0, 3)), {}, "no rows"),
+        (np.zeros(3), {}, "a row for each time"),
+        (pd.DataFrame({"a": ["x"]}), {}, "no columns of numbers"),
+        (np.full((3, 3), np.inf), {}, "infinite"),
+        (np.ones((3, 3)), {"bounds": (2, 1)}, "the lower first"),
+        (np.ones((3, 3)), {"time": "when"}, "number of a column"),
+        (pd.DataFrame({"a": [1.0]}), {"time": "b"}, "no column 'b'"),
+        (pl.DataFrame({"a": [1.0]}).lazy(), {}, "lazy"),
+        (np.ones((3, 3)), {"coverage": 1.5}, "between 0 and 1"),
+    ],
+)
+def test_what_cannot_be_cleaned_is_refused(
+    table: object, parameters: dict[str, object], message: str
+) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        cleaner(**parameters).clean(table)
+
+
+# ------------------------------------------------------------------- live
+
+
+def test_a_live_stream_is_cleaned_without_a_look_ahead_however_it_is_cut(tmp_path) -> None:
+    """The same: whole, in batches, saved and loaded on the way, and without the end."""
+    table = sensors(110, 3, seed=5)
+    table[60, 1], table[70:75, 2] = 40.0, np.nan
+    whole = cleaner(causal=True).clean(table)
+    assert whole.flags[60, 1]
+    live = cleaner(causal=True)
+    parts = [live.follow(table[:33])]
+    thresher.save(live, tmp_path / "cleaner.thr")
+    again = thresher.load(tmp_path / "cleaner.thr")
+    parts += [again.follow(table[33:80])]  # and 80 to 110 never come
+    by_source = cleaner(causal=True).clean(iter([table[:40], table[40:80]]))
+    for cut in (parts, list(by_source)):
+        for field in whole._fields:
+            made = np.concatenate([getattr(part, field) for part in cut])
+            np.testing.assert_allclose(made, getattr(whole, field)[:80], rtol=1e-9, atol=1e-12)
+
+
+def test_a_live_cleaner_says_what_it_needs() -> None:
+    with pytest.raises(ValueError, match="causal=True"):
+        cleaner().follow(np.ones((3, 2)))
+    live = cleaner(causal=True)
+    live.follow(np.ones((3, 2)))
+    with pytest.raises(ValueError, match="the same columns"):
+        live.follow(np.ones((3, 3)))
+    with pytest.raises(ValueError, match="nothing to save"):
+        thresher.save(cleaner(), "never.thr")
