@@ -23,6 +23,8 @@ from thresher import (
     OnlineRobustPCA,
     RobustNMF,
     RobustPCA,
+    SoundSeparator,
+    SpectralUnmixer,
     SymmetricManhattanNMF,
     TableCleaner,
     TopicModel,
@@ -62,6 +64,10 @@ def _frames(n_frames):
     return rng.integers(100, 110, (n_frames, 12, 16)).astype(np.uint8)
 
 
+def _sound():
+    return np.sin(np.arange(3000) ** 1.3)
+
+
 def _similarities():
     X = samples()
     return X @ X.T
@@ -89,6 +95,8 @@ MAKERS = {
     "ImageDenoiser": lambda: ImageDenoiser(**QUIET).fit(samples().reshape(-1, 2, 3)),
     "ImageSegmenter": lambda: ImageSegmenter(2, **QUIET).fit(image()),
     "VideoSeparator": lambda: VideoSeparator(**QUIET).fit(_frames(20)),
+    "SoundSeparator": lambda: SoundSeparator(2, window=64, **QUIET).fit(_sound(), rate=8000),
+    "SpectralUnmixer": lambda: SpectralUnmixer(3, **QUIET).fit(samples()),
 }
 
 
@@ -109,6 +117,8 @@ def answers(model):
         return model.step([*TEXTS[:5], "a parliament votes on budgets"]).scores
     if isinstance(model, TopicModel):
         return model.transform(TEXTS[:6])
+    if isinstance(model, SoundSeparator):
+        return model.separate(_sound()[:1000], rate=8000).parts
     if isinstance(model, VideoSeparator):
         return model.separate(_frames(40)[20:]).background
     return model.transform(samples(20, seed=1) + 0.1)

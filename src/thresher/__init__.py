@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from thresher.tasks.novelty import NovelDocumentDetector
     from thresher.tasks.recognition import FaceRecognizer
     from thresher.tasks.segmentation import ImageSegmenter
+    from thresher.tasks.sound import SoundSeparator
+    from thresher.tasks.spectra import SpectralUnmixer
     from thresher.tasks.tables import TableCleaner
     from thresher.tasks.topics import TopicModel
     from thresher.tasks.video import VideoSeparator
@@ -65,6 +67,8 @@ _HOMES = {
     "RobustPCA": "thresher.estimators",
     "SensorCodec": "thresher.tasks.compression",
     "Separation": "thresher.estimators",
+    "SoundSeparator": "thresher.tasks.sound",
+    "SpectralUnmixer": "thresher.tasks.spectra",
     "StopAfter": "thresher.engine",
     "SymmetricManhattanNMF": "thresher.estimators",
     "TableCleaner": "thresher.tasks.tables",
@@ -99,6 +103,8 @@ __all__ = [
     "RobustPCA",
     "SensorCodec",
     "Separation",
+    "SoundSeparator",
+    "SpectralUnmixer",
     "StopAfter",
     "SymmetricManhattanNMF",
     "TableCleaner",

@@ -25,8 +25,10 @@ from thresher.cli.novelty import novelty
 from thresher.cli.sample import sample
 from thresher.cli.segment import segment
 from thresher.cli.separate import separate
+from thresher.cli.sound import sound
 from thresher.cli.topics import topics
 from thresher.cli.transform import transform
+from thresher.cli.unmix import unmix
 from thresher.cli.warm_up import warm_up
 
 
@@ -119,6 +121,20 @@ _add(
     "thresher sample photo",
     "thresher segment photo.png parts.png --n-segments 4 --report parts.html",
     of="ImageSegmenter",
+)
+_add(
+    unmix,
+    _TASKS,
+    "thresher sample scene",
+    "thresher unmix scene.npy shares.npy --report scene.html",
+    of="SpectralUnmixer",
+)
+_add(
+    sound,
+    _TASKS,
+    "thresher sample tune",
+    "thresher sound tune.wav parts --report tune.html",
+    of="SoundSeparator",
 )
 app.command("fit", rich_help_panel=_MODELS)(fitting.function_for())
 app.command("live", rich_help_panel=_MODELS)(watching.function_for())

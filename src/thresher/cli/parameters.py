@@ -24,6 +24,8 @@ TASKS = {
     "ImageSegmenter": "tasks/segmentation/segmenter.py",
     "NovelDocumentDetector": "tasks/novelty/detector.py",
     "SensorCodec": "tasks/compression/codec.py",
+    "SoundSeparator": "tasks/sound/separator.py",
+    "SpectralUnmixer": "tasks/spectra/unmixer.py",
     "TableCleaner": "tasks/tables/cleaner.py",
     "TopicModel": "tasks/topics/model.py",
     "VideoSeparator": "tasks/video/separator.py",

@@ -22,7 +22,8 @@ def sample(
     kind: Annotated[
         str,
         typer.Argument(
-            help="table, docs, photo, photographs, sensors or video; all for one of each.",
+            help="table, docs, photo, photographs, scene, sensors, tune or video; all for one of "
+            "each.",
             autocompletion=_kinds,
         ),
     ],

@@ -12,6 +12,7 @@ from .image_noise import (
 )
 from .orthogonal_stream import OrthogonalStream, make_orthogonal_stream
 from .outlier_stream import OutlierStream, make_outlier_stream
+from .spectral_scene import SpectralScene, make_spectral_scene
 from .surveillance import SurveillanceScene, make_surveillance_scene
 from .text import TextCounts, load_text_counts
 
@@ -20,6 +21,7 @@ __all__ = [
     "Faces",
     "OrthogonalStream",
     "OutlierStream",
+    "SpectralScene",
     "SurveillanceScene",
     "TextCounts",
     "add_gaussian",
@@ -30,6 +32,7 @@ __all__ = [
     "make_divergence_stream",
     "make_orthogonal_stream",
     "make_outlier_stream",
+    "make_spectral_scene",
     "make_surveillance_scene",
     "occlude",
     "poisson",

@@ -6,6 +6,8 @@ from .l1_dictionary import regret, regret_bound, sparse_reconstruction_error, vi
 from .orthogonal import frank_wolfe_gap, orthogonal_error
 from .outliers import SupportScores, support_scores
 from .reconstruction import mean_regret, psnr, relative_error, squared_relative_error
+from .sound import signal_to_distortion
+from .spectra import spectral_angles
 from .topics import TopicCoherence, topic_coherence
 
 __all__ = [
@@ -23,7 +25,9 @@ __all__ = [
     "regret",
     "regret_bound",
     "relative_error",
+    "signal_to_distortion",
     "sparse_reconstruction_error",
+    "spectral_angles",
     "squared_relative_error",
     "support_scores",
     "topic_coherence",

@@ -8,8 +8,10 @@ from typing import NamedTuple
 from .documents import documents_file
 from .photo import photo_file
 from .photographs import photograph_files
+from .scene import scene_file
 from .sensors import sensors_file
 from .table import table_file
+from .tune import tune_file
 from .video import video_file
 
 
@@ -42,6 +44,10 @@ KINDS = {
     "photographs": Sample(
         "photographs", "a lake on sixty days, through a window with dirt on it", photograph_files
     ),
+    "scene": Sample(
+        "scene.npy", "four kinds of ground in sixty bands, two of them bad", scene_file
+    ),
+    "tune": Sample("tune.wav", "seven notes of a tune, three different ones, plucked", tune_file),
     "video": Sample("street.avi", "six seconds of a street, drawn", video_file),
 }
 

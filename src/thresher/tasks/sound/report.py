@@ -1,0 +1,64 @@
+"""The page about the parts of a recording."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from thresher import __version__
+from thresher.plotting import profile_panels, to_png
+from thresher.report import Report
+
+if TYPE_CHECKING:
+    from thresher.tasks.sound.separator import SoundSeparator
+
+_FINEST = 300  # bars of a panel
+_MOST_ONSETS = 60  # rows of the table
+
+
+def sound_report(separator: SoundSeparator, audio: Any, rate: int | None = None) -> Report:
+    """Show the spectra of the parts, when they sound, and when they set in."""
+    found = separator.separate(audio, rate=rate)
+    onsets = separator.onsets(audio, rate=rate)
+    parts, frequencies = separator.parts_, separator.frequencies_
+    K, seconds = len(parts), found.parts.shape[1] / separator.rate_
+    report = Report(
+        f"{K} parts of a recording",
+        "Each has a spectrum of its own; together they are the recording.",
+        f"Thresher {__version__} · sound",
+    )
+    report.facts(
+        [
+            (f"{seconds:.1f} s", f"at {separator.rate_:,} samples a second"),
+            (str(K), "parts"),
+            (str(len(onsets)), "onsets"),
+        ]
+    )
+    peaks = frequencies[parts.argmax(axis=1)]
+    titles = [f"part {k}, {peak:.0f} Hz" for k, peak in enumerate(peaks)]
+    heard = max(2, int(np.flatnonzero(parts.max(axis=0) > 0.01 * parts.max()).max()) + 1)
+    report.heading("Their spectra")
+    report.picture(
+        to_png(profile_panels(_coarse(parts[:, :heard]), titles)),
+        f"Spectra of {K} parts",
+        f"From 0 to {frequencies[heard - 1]:,.0f} Hz, each on its own scale, and its highest peak.",
+    )
+    report.heading("When they sound")
+    loudness = found.activations * np.linalg.norm(parts, axis=1)
+    report.picture(
+        to_png(profile_panels(_coarse(loudness.T), titles)),
+        f"Loudness of {K} parts over time",
+        f"From the beginning to the end, {seconds:.1f} s.",
+    )
+    rows = [[f"{o.time:.2f} s", str(o.part), f"{o.rise:.2f}"] for o in onsets[:_MOST_ONSETS]]
+    if rows:
+        report.heading("Onsets")
+        report.table(["time", "part", "rise"], rows, caption="Rises as shares of a part's largest.")
+    return report
+
+
+def _coarse(rows: Any) -> Any:
+    """At most so many columns, the largest of each group."""
+    group = -(-rows.shape[1] // _FINEST)
+    return np.maximum.reduceat(rows, np.arange(0, rows.shape[1], group), axis=1)
