@@ -48,7 +48,7 @@ def test_single_precision_takes_half_the_bytes_of_numbers():
 
 def test_a_cloud_that_lost_a_packet_follows_again():
     Y = made_stream()[:144]
-    edge, cloud = codec().edge(8), Cloud()
+    edge, cloud = codec(buffer_size=0).edge(8), Cloud()
     decoded(edge.send(Y[:120]), cloud)
     edge.send(Y[120:126])
     answer = edge.handle(cloud.receive(edge.send(Y[126:132])[-1]).request)

@@ -68,7 +68,6 @@ PICTURES = [
     ("VideoSeparator", put("unit", 0.0), "unit is not above zero"),
     ("VideoSeparator", put("unit", -1.0), "unit is not above zero"),
     ("VideoSeparator", put("floor", "x"), "'floor'"),
-    ("VideoSeparator", put("share", None), "'share'"),
     ("VideoSeparator", put("n_noisy", 1.5), "'n_noisy'"),
     ("VideoSeparator", put("light.parameters.n_components", 2), "the dictionary has 1"),
     *(

@@ -31,6 +31,8 @@ from thresher.cli.live.shows.video import VideoShow
 from thresher.cli.live.watcher import _SHARE, _VIEW_LATEST, Watcher
 from thresher.cli.live.wishes import Wish, Wishes
 from thresher.datasets import make_surveillance_scene
+from thresher.tasks.novelty.records import records_of
+from thresher.tasks.novelty.steps import DocumentStep
 from thresher.testing.data import planted
 
 TOKEN = "the-token"
@@ -603,11 +605,12 @@ def test_a_callback_ends_a_video():
 def test_documents_are_shown_with_their_strange_words_marked():
     usual = ["rain falls on the hills", "wind and rain in the north", "snow on northern hills"]
     new = "parliament votes on the <b>budget</b>"
-    steps = [("0", usual * 20), ("1", [*usual, new]), ("2", usual)]
+    parts = [("0", usual * 20), ("1", [*usual, new]), ("2", usual)]
+    steps = [DocumentStep(name, part, records_of(part, 0)) for name, part in parts]
     watcher, board, _ = watching(NoveltyShow())
     detector = NovelDocumentDetector(3, random_state=0, verbose=0)
     found = list(watched_steps(watcher, detector, iter(steps)))
-    assert len(found) == 2
+    assert [each.step.start for each in found] == [True, False, False]
     sample = board.all("view")[0]["sample"]
     assert "".join(piece for piece, _ in sample["pieces"]) == new
     strange = {piece for piece, is_strange in sample["pieces"] if is_strange}

@@ -147,6 +147,8 @@ def test_a_codec_names_what_is_wrong():
         "mode": ["printed", 1, None, [3]],
         "as_printed": [1, None, "yes"],
         "number_bytes": [*NOT_WHOLE, None, 2],
+        "max_error": [True, NAN, INF, -0.1, "wide", {"a": -1}],
+        "buffer_size": [True, NAN, -1, 1.5, "1", None],
     }
     assert wrong.keys() == inspect.signature(SensorCodec).parameters.keys()
     for name, values in wrong.items():

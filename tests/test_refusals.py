@@ -290,8 +290,8 @@ def test_packets_of_unknown_kinds():
 
 
 def test_containers_of_other_versions():
-    whole = written_container(Container([b"abc"], 2, 3, {}))
-    assert read_container(whole, 1 << 30).packets == [b"abc"]
+    whole = written_container(Container(2, 3, {}, b"abc", []))
+    assert read_container(whole, 1 << 30).values == b"abc"
     with pytest.raises(PacketError, match="not a file of `thresher compress`"):
         read_container(b"abc" + whole[3:], 1 << 30)
     with pytest.raises(PacketError, match=f"version {whole[3] + 1} of the format"):

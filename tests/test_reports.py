@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 from matplotlib.image import imread
 from sklearn.decomposition import NMF
 
@@ -21,6 +22,7 @@ from thresher.plotting import (
     share_bars,
     to_png,
 )
+from thresher.plotting.style import ACCENT
 from thresher.report import Report
 from thresher.tasks.demo.foreground import automatic_threshold, best_f1
 from thresher.tasks.demo.report import demo_report
@@ -398,7 +400,7 @@ def test_bars_have_their_length_place_and_words():
     (axes,) = figure.axes
     assert [text.get_text() for text in axes.texts] == ["75.0%", "25.0%"]
     picture = pixels(to_png(figure))
-    wheat = np.abs(picture[..., :3] - np.array([0xC9, 0x8A, 0x1B]) / 255).max(axis=-1) < 0.02
+    wheat = np.abs(picture[..., :3] - np.array(to_rgb(ACCENT))).max(axis=-1) < 0.02
     wheat &= picture[..., 3] == 1
     lengths = wheat.sum(axis=1)
     top, bottom = np.array_split(lengths, 2)

@@ -57,7 +57,9 @@ class ChangingModel(LearnedModel):
             Event(self.n_samples_seen_, name, _told(value)) for name, value in asked.items()
         )
         if "outlier_weight" in asked:
-            other._adopt(other._under_another_weight(self._threshold()), self._position.untold())
+            other._adopt(
+                other._under_another_weight(self._weight_in_use()), self._position.untold()
+            )
             self.__dict__.pop("threshold_", None)
             other.__dict__.pop("threshold_", None)
         else:  # so that a fit in progress notices
@@ -65,7 +67,7 @@ class ChangingModel(LearnedModel):
         self.__dict__.update(other.__dict__)
         return self
 
-    def _threshold(self) -> float:
+    def _weight_in_use(self) -> float:
         """λ in use, in the unit of the state."""
         return float(self._fitted_method().threshold(self._state))
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -34,8 +35,7 @@ class RecentSamples:
     """
 
     def __init__(self, batches: tuple[Batch, ...] = (), usual: Usual | None = None) -> None:
-        self._batches = batches
-        self._usual: tuple[Any, Usual] | None = None if usual is None else (None, usual)
+        self._batches, self._usual = batches, usual
 
     def after(self, batch: Batch) -> "RecentSamples":
         """With the rows of one more batch, without the oldest that are not needed any more."""
@@ -49,8 +49,10 @@ class RecentSamples:
         self, state: Any, measure: Callable[[Batch], tuple[Array, Array | None]]
     ) -> Usual | None:
         """What the samples are to a model in a state; None if there are none."""
-        known = self._usual
-        if known is not None and (known[0] is state or not self._batches):
+        if self._usual is not None:
+            return self._usual
+        known = _MEASURED.get(self)
+        if known is not None and known[0] is state:
             return known[1]
         batches = [batch for batch in self._batches if batch.n_samples]
         if not batches:
@@ -63,8 +65,12 @@ class RecentSamples:
         distances = [rows for _, rows in parts if rows is not None]
         scales = column_scales(np.concatenate(distances)) if distances else None
         usual = Usual(threshold, scales)
-        self._usual = (state, usual)
+        _MEASURED[self] = (state, usual)
         return usual
+
+
+# What samples were to a model in a state, kept beside them: asking a model does not change it.
+_MEASURED: WeakKeyDictionary[RecentSamples, tuple[Any, Usual]] = WeakKeyDictionary()
 
 
 def _weights(batch: Batch) -> Array:
