@@ -50,6 +50,8 @@ OTHERWISE = {
     ("OnlineL1Dictionary", "dictionary_set"): "l1_ball",
     ("OnlineOrthogonalDictionary", "init"): "samples",
     ("SensorCodec", "batch_size"): None,  # whole files, or rows as they come
+    ("SoundSeparator", "divergence"): "kl",
+    ("SoundSeparator", "init"): None,
     ("SoundSeparator", "n_components"): 4,
     ("SymmetricManhattanNMF", "init"): "squared_l2",
     ("SymmetricManhattanNMF", "max_iter"): 200,

@@ -457,6 +457,7 @@ def test_what_is_shown_of_a_row_adds_up(monkeypatch):
     names = [f"<b>{number}" for number in range(12)]
     watcher, board, _ = watching(ModelShow(names))
     model = OnlineRobustNMF(3, **QUIET, outlier_weight=0.5, callbacks=[watcher]).fit(X)
+    watcher.finish()  # the last step is told whatever its time
     sample = board.all("view")[-1]["sample"]
     assert sample["kind"] == "row"
     for place, (name, value, explained, aside) in enumerate(sample["rows"]):

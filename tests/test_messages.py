@@ -139,7 +139,7 @@ def test_each_parameter_that_is_wrong_is_named_with_what_would_work(kind):
 
 def test_a_codec_names_what_is_wrong():
     wrong = {
-        "error": [True, False, NAN, INF, -0.1, 1, "1 %", None],
+        "error": [True, False, NAN, INF, -0.1, 1, "100 %", "wide", None],
         "n_nonzero": NOT_WHOLE,
         "batch_size": NOT_WHOLE,
         "forgetting": [0, -5, NAN, INF, True, "slow", [3]],

@@ -18,7 +18,8 @@ from thresher.testing.data import planted
 
 MODELS = [
     OnlineRobustNMF(4, code_penalty=ElasticNet(l1=1e-5, l2=0.1), tol=1e-9),
-    OnlineRobustNMF(4, code_set="simplex", outlier_weight="mad", tol=1e-9),
+    # Rounding ends one of its codes at 1.02e-9 on some processors.
+    OnlineRobustNMF(4, code_set="simplex", outlier_weight="mad", tol=2e-9),
     OnlineNMF(4, divergence="kl", tol=1e-7),
     BatchNMF(4, divergence="huber", max_iter=200, tol=1e-8),
     ManhattanNMF(4, max_iter=50),
