@@ -176,6 +176,10 @@ class DictionaryModel(
         problem: CodingProblem = self._fitted(dtype, make)
         return problem
 
+    def _coding_dtype(self, X: Any) -> np.dtype[Any]:
+        """The precision in which samples are coded, unless they need more."""
+        return computing_dtype(X)
+
     def _row_regulariser(self, method: OnlineMethod) -> Constrained:
         """Penalty and set of the codes of a sample by itself."""
         return method.code_regulariser
@@ -204,7 +208,7 @@ class DictionaryModel(
         with told_in_words():
             method, state = self._fitted_method(), self._state
             method.check(state, batch)
-            dtype = method.computing_dtype(state, batch, computing_dtype(X))
+            dtype = method.computing_dtype(state, batch, self._coding_dtype(X))
             problem, encoder = self._problem(dtype), self._exact_encoder()
             problem.loss.check_weight(batch.entry_weight)
             encoder.prepare(problem, method.rows(batch))

@@ -68,6 +68,13 @@ class WholeMatrixModel(BasisModel, LearnedModel):
     def _rounds(self, X: Array, observed: NDArray[np.bool_] | None, seed: int) -> Iterator[Basis]:
         """The rounds of the method."""
 
+    def _coding_dtype(self, X: Any) -> np.dtype[Any]:
+        """Double: with atoms of either sign codes are sums of entries that cancel.
+
+        In single precision some had four digits, and others alone than among other samples.
+        """
+        return np.dtype(np.float64)
+
     def _weight_rule(self) -> OutlierWeight:
         return NoiseWeight(1.0)  # the threshold of a round, as it is
 
