@@ -5,7 +5,7 @@ the first K singular directions, then successive projections; scikit-learn's NMF
 ``nndsvda``. Measured are the mean spectral angle, and the root mean square error of shares by
 nonnegative least squares of the *clean* scene on end members divided by their maximum, rows
 normalised, as reference data have them. What is chosen in `thresher.tasks.spectra` was chosen on
-made scenes (seeds below 100 of another generator state); those here have seeds from 1000.
+scenes made in the same way (other seeds); those here have seeds from 1000.
 
     THRESHER_DATA=folder python benchmarks/spectra.py
 """

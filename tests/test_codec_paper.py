@@ -63,6 +63,18 @@ def test_a_cloud_that_lost_a_packet_follows_again():
     np.testing.assert_array_equal(decoded(packets), decoded(edge.send(Y[138:]), cloud))
 
 
+def test_an_edge_sends_lost_packets_again_while_it_has_them():
+    Y = made_stream()[:132]
+    edge, cloud = codec().edge(8), Cloud()
+    decoded(edge.send(Y[:120]), cloud)
+    lost = edge.send(Y[120:126])
+    late = edge.send(Y[126:])
+    answer = edge.handle(cloud.receive(late[-1]).request)
+    assert answer == [*lost, *late[:-1]]  # the last has come, and waits
+    assert all(cloud.receive(packet).problem is None for packet in answer)
+    assert cloud.gaps_ == []
+
+
 def test_damage_is_noticed_also_with_a_good_checksum():
     packets, _ = sent(codec(), made_stream(missing=0.02)[:120])
     rng, cloud = np.random.default_rng(0), Cloud()

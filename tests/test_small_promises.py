@@ -217,6 +217,9 @@ def test_building_a_wheel_compiles_into_its_folder(tmp_path, monkeypatch):
 
 def test_a_file_that_does_not_tell_how_its_table_was_written_is_refused():
     values = np.ones((2, 3))
+    assert [c.name for c in SensorTable.from_about(values, {}, [], 1 << 20).columns] == [
+        "sensor 1", "sensor 2", "sensor 3",
+    ]  # fmt: skip
     for table in (3, [], {}, {"columns": ["a"]}):
         with pytest.raises(PacketError, match="does not tell how its table was written"):
             SensorTable.from_about(values, {"table": table}, [], 1 << 20)

@@ -12,7 +12,7 @@ import numpy as np
 
 from thresher.kernels.compiling import strict_helper
 
-# Part of the format; by trial on half of the sensors of Kraków.
+# Part of the format; by judgement.
 _RATE = 0.02
 _SLOWEST = 250  # decisions that a count remembers
 _LEAST = 48  # the least chance, in units of 2⁻¹⁶
