@@ -134,6 +134,7 @@ RULES: dict[str, Rule] = {
     "patience": _positive_whole,
     "radius": _positive,
     "random_state": _seed,
+    "robust": _flag,
     "share": _share,
     "shuffle": _flag,
     "square_weight": _not_negative,
