@@ -2,6 +2,7 @@
 
 from thresher.linalg.arrays import (
     Array,
+    evenly,
     has_gram,
     is_finite,
     length,
@@ -47,6 +48,7 @@ __all__ = [
     "StoredRows",
     "approach",
     "block_slices",
+    "evenly",
     "from_givens",
     "givens_angles",
     "has_gram",
