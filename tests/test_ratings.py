@@ -190,7 +190,10 @@ def test_new_users_are_told_without_learning(made, model):
     X = model._kept.X
     codes = model.transform(X)
     honest = np.diff(X.indptr) > 10
-    np.testing.assert_allclose(codes[honest], state.scale.unit * state.users.mean[honest], atol=0.1)
+    known = state.scale.unit * state.users.mean
+    # One sweep and its noises apart; a taste that explains next to nothing is told least.
+    np.testing.assert_allclose(codes[honest], known[honest], atol=0.2)
+    assert np.abs(codes - known)[honest].mean() < 0.02
     ratings = model.inverse_transform(codes[:2])
     best = model.recommend(ratings=X[:2], n=3)
     seen = X[[0]].indices

@@ -45,6 +45,14 @@ class Beliefs(NamedTuple):
         mean[rows], cov[rows] = others.mean, others.cov
         return Beliefs(mean, cov)
 
+    def centred(self, weight: Array) -> tuple["Beliefs", float]:
+        """With biases whose mean is zero, and what that mean was."""
+        total = float(weight.sum())
+        center = float(weight @ self.mean[:, 0]) / total if total > 0 else 0.0
+        mean = self.mean.copy()
+        mean[:, 0] -= center
+        return Beliefs(mean, self.cov), center
+
     def precision(self, weight: Array) -> Array:
         """One over the mean square of every entry: the prior under which these are likeliest."""
         squares = self.mean**2 + np.einsum("npp->np", self.cov)

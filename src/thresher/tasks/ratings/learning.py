@@ -14,7 +14,8 @@ from thresher.linalg import Array
 from thresher.tasks.ratings.beliefs import Beliefs, Ratings, leverages, told, updated
 from thresher.tasks.ratings.raters import Noise, evidence, suspicion
 
-_FIRST_LOOK = 3  # sweeps before raters are suspected; by judgement
+_FIRST_LOOK = 3  # sweeps before raters are told apart; by judgement
+_LEAST_NOISE = 0.01  # of the variance of all ratings; by judgement
 _LEAST_LEFT = 0.1  # of a rating that its own user and item were not fitted to
 
 
@@ -41,6 +42,11 @@ class Scale:
     def rounding(self) -> float:
         """The variance of what was rounded to the next step, in the unit."""
         return (self.step / self.unit) ** 2 / 12
+
+    @property
+    def least_noise(self) -> float:
+        """The variance below which nobody's noise is, in the unit."""
+        return max(self.rounding, _LEAST_NOISE)
 
     def seeing(self, values: Array) -> "Scale":
         """With a range that holds some more."""
@@ -144,14 +150,21 @@ def swept(state: RatingState, pattern: Pattern, robust: bool, tol: float) -> Rat
     y, counts = X.data - state.level, np.bincount(rows, minlength=n).astype(float)
     before = state.level + told(X, state.users, state.items)
     given = pattern.of_users(y)
-    users, errors = updated(given, state.items, state.user_prior, state.precisions)
+    found, errors = updated(given, state.items, state.user_prior, state.precisions)
     trusted = np.where(counts > 0, 1 - state.suspicions, 0)
-    noise = state.noise.refitted(counts, errors, trusted)
+    # Nobody is more exact than the scale, or who always says the same would be believed the most.
+    errors = np.maximum(errors, counts * state.scale.least_noise)
+    alike = state.n_sweeps < _FIRST_LOOK
+    noise = state.noise.refitted(counts, errors, trusted, alike)
     precisions = noise.of_raters(counts, errors)
     weights = (1 - state.suspicions) * precisions
     seen = np.bincount(X.indices, minlength=X.shape[1]) > 0
-    by_item = pattern.of_items(y, weights)
-    items = updated(by_item, users, state.item_prior, np.ones(X.shape[1])).beliefs
+    # Biases have means of zero, those of newcomers too; what is left of them is the level.
+    users, more = found.centred(trusted)
+    rated = pattern.of_items(y - more, weights)
+    learned = updated(rated, users, state.item_prior, np.ones(X.shape[1])).beliefs
+    items, still_more = learned.centred(seen.astype(float))
+    moved_level = more + still_more
     after = replace(
         state,
         users=users,
@@ -163,7 +176,7 @@ def swept(state: RatingState, pattern: Pattern, robust: bool, tol: float) -> Rat
         n_sweeps=state.n_sweeps + 1,
     )
     now = told(X, users, items)
-    left = y - now
+    left = y - moved_level - now
     if robust and after.n_sweeps >= _FIRST_LOOK:
         of_user, of_item = leverages(X, users, items)
         followed = precisions[rows] * of_user + weights[rows] * of_item
@@ -173,7 +186,7 @@ def swept(state: RatingState, pattern: Pattern, robust: bool, tol: float) -> Rat
         suspicions, spammers = suspicion(evidences, counts > 0, state.share)
         after = replace(after, suspicions=suspicions, share=spammers)
     level = float(np.average(left, weights=weights[rows])) if weights[rows].any() else 0.0
-    after = replace(after, level=state.level + level)
+    after = replace(after, level=state.level + moved_level + level)
     moved = after.level + now - before
     return replace(after, settled=bool(np.sqrt(np.mean(moved**2)) <= tol))
 
@@ -186,7 +199,8 @@ def caught_up(state: RatingState, pattern: Pattern, users: Any, items: Any) -> R
             pattern.of_users(y, users), state.items, state.user_prior, state.precisions[users]
         )
         precisions = state.precisions.copy()
-        precisions[users] = state.noise.of_raters(counts[users], update.errors)
+        errors = np.maximum(update.errors, counts[users] * state.scale.least_noise)
+        precisions[users] = state.noise.of_raters(counts[users], errors)
         state = replace(
             state, users=state.users.with_rows(users, update.beliefs), precisions=precisions
         )
@@ -205,5 +219,6 @@ def newcomers(state: RatingState, X: Any) -> Beliefs:
     for _ in range(3):  # what a user's noise is, and what follows from it
         given = pattern.of_users(y)
         found = updated(given, state.items, state.user_prior, precisions)
-        precisions = state.noise.of_raters(counts, found.errors)
+        errors = np.maximum(found.errors, counts * state.scale.least_noise)
+        precisions = state.noise.of_raters(counts, errors)
     return found.beliefs

@@ -29,12 +29,17 @@ class Noise(NamedTuple):
         t: Array = (self.shape + counts / 2) / (self.shape * self.variance + errors / 2)
         return t
 
-    def refitted(self, counts: Array, errors: Array, weights: Array) -> "Noise":
-        """The likeliest prior: ``ln shape − ψ(shape)`` is ``ln E[t] − E[ln t]`` of the raters."""
+    def refitted(
+        self, counts: Array, errors: Array, weights: Array, alike: bool = False
+    ) -> "Noise":
+        """The likeliest prior: ``ln shape − ψ(shape)`` is ``ln E[t] − E[ln t]`` of the raters.
+
+        Or the same noise for all, if they are to be ``alike``.
+        """
         total = weights.sum()
         if not total > 0:
             return self
-        if np.count_nonzero(weights > 0.5) < _FEW_RATERS:
+        if alike or np.count_nonzero(weights > 0.5) < _FEW_RATERS:
             ratings = weights @ counts
             return Noise(_SHAPES[1], float(weights @ errors / ratings) if ratings > 0 else 1.0)
         a, b = self.shape + counts / 2, self.shape * self.variance + errors / 2
