@@ -24,10 +24,10 @@ from thresher.solvers import batch_impl, online
 from thresher.tasks.novelty.alarm import Alarm, share_as_high
 from thresher.tasks.novelty.directions import Directions, _joined, _spread, unit_rows
 from thresher.tasks.novelty.emerging import emerging_topics, topics_beside
-from thresher.tasks.novelty.growing_words import GrowingWords
-from thresher.tasks.novelty.records import Record
-from thresher.tasks.novelty.steps import document_steps
 from thresher.tasks.novelty.usual import Judged, PastScores
+from thresher.tasks.text.growing_words import GrowingWords
+from thresher.tasks.text.records import Record
+from thresher.tasks.text.steps import document_steps
 
 TOPICS = {
     name: words.split()

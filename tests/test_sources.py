@@ -27,7 +27,7 @@ from thresher import NovelDocumentDetector, OnlineOrthogonalDictionary, OnlineRo
 from thresher.streams import rows_per_batch
 from thresher.streams.background import read_ahead
 from thresher.streams.video import VideoReader
-from thresher.tasks.novelty.steps import document_steps
+from thresher.tasks.text.steps import document_steps
 
 rng = np.random.default_rng(0)
 N, F = 132, 12

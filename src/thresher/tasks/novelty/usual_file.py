@@ -11,8 +11,8 @@ from thresher.estimators.parts import packed_value, unpacked_value
 from thresher.persistence import Contents, put_strings
 from thresher.tasks.novelty.held_out import HeldOut
 from thresher.tasks.novelty.recent import RecentDocuments, as_wide_as
-from thresher.tasks.novelty.records import Record
 from thresher.tasks.novelty.usual import REMEMBERED, PastScores, Usual
+from thresher.tasks.text.records import Record
 
 _TEXTS = ("id", "title", "date", "text")
 
