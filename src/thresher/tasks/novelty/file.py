@@ -16,7 +16,8 @@ from thresher.tasks.novelty.directions import Directions
 from thresher.tasks.novelty.fixed_terms import FixedTermsMemory
 from thresher.tasks.novelty.memory import DictionaryMemory, DirectionMemory, Memory
 from thresher.tasks.novelty.published import BatchMemory
-from thresher.tasks.novelty.usual_file import documents_of, packed_usual, unpacked_usual
+from thresher.tasks.novelty.usual_file import packed_usual, unpacked_usual
+from thresher.tasks.text.counts_file import documents_of
 from thresher.tasks.text.growing_words import GrowingWords
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,11 @@ from sklearn.cluster import KMeans
 from sklearn.preprocessing import normalize
 
 from thresher.linalg import Array
+from thresher.tasks.topics.weights import explained_weights
 
 _WORST = 4  # a quarter of the documents, the least explained, start a topic; by judgement
 _PASSES, _BATCH = 5, 32  # by judgement: few documents, one or two atoms
+_ROUNDS = 3  # by judgement
 _TRACE = 1e-3  # of all words, so that none starts at zero where steps multiply
 
 
@@ -33,12 +36,35 @@ def new_topic(model: Any, X: Any, explained: Array) -> Any:
 
 
 def halves(model: Any, topic: int, X: Any) -> Any:
-    """The model with two topics, which come last, in the place of one that documents are about."""
+    r"""The model with two topics, which come last, in the place of one that documents are about.
+
+    The documents are put into two groups, first by their cosines and then by the two topics
+    themselves, and each word of the topic is divided by the weight :math:`x_{gf}` that it has in
+    either,
+
+    .. math:: d_{gf} \propto d_f \frac{x_{gf} + \kappa/2}{x_{1f} + x_{2f} + \kappa},
+
+    with κ the mean weight of a word in a document. So the two explain together whatever the topic
+    explained, and a word that these documents do not have says nothing about them.
+    """
     rows = normalize(X)
     rows.indices, rows.indptr = rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
     groups = KMeans(2, n_init=4, random_state=0).fit(rows).labels_
-    starts = [_start(X, X[groups == group]) for group in (0, 1)]
-    return _learned(model, np.vstack([np.delete(model.components_, topic, axis=0), *starts]), 2, X)
+    belongs = np.array([groups == 0, groups == 1], dtype=np.float64)
+    for _ in range(_ROUNDS):
+        divided = _divided(model, topic, X, belongs)
+        both = explained_weights(divided, X)[:, -2:].T
+        total = both.sum(axis=0)
+        belongs = np.divide(both, total, out=np.full_like(both, 0.5), where=total > 0)
+    return divided
+
+
+def _divided(model: Any, topic: int, X: Any, belongs: Array) -> Any:
+    """With a topic divided by how much documents belong to two groups, shape (2, n)."""
+    weight, kappa = belongs @ X, float(X.data.mean())
+    atoms = model.components_[topic] * (weight + kappa / 2) / (weight.sum(axis=0) + kappa)
+    divided = copy.deepcopy(model).grow(atoms=atoms.astype(np.float64))
+    return divided.join_atoms([[k] for k in range(len(model.components_) + 2) if k != topic])
 
 
 def _start(X: Any, some: Any) -> Array:

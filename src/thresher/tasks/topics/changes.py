@@ -114,11 +114,11 @@ def mergers(now: Array, before: Array) -> tuple[float, tuple[int, int]]:
 def split_chance(now: Array, before: Array, first: int, second: int) -> float:
     """The p-value of a split into two topics: documents that used to mix them no longer do.
 
-    Most documents about the two have to have been mixed, and few may be now.
+    Most documents about the two have to be of one of them now.
     """
     n, mixed = mixed_documents(now, first, second)
     m, were = mixed_documents(before, first, second)
-    if 2 * mixed >= n or 2 * were <= m:
+    if 2 * mixed >= n:
         return 1.0
     return chance_of_fewer(mixed, n, were, m)
 

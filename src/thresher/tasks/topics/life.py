@@ -29,7 +29,8 @@ from thresher.tasks.topics.weights import explained_weights, weighted
 HELD_OUT = 0.25
 """Of the documents of a step, what is kept from learning, for later steps to be compared with."""
 
-_REMEMBERED = 1000  # documents that were held out, the last; by judgement
+REMEMBERED = 1000
+"""Documents that were held out and are kept, the last; by judgement."""
 _MOST_TOPICS = 200  # then none is born, so that memory is bounded; by judgement
 _MOST_EVENTS = 1000  # that are remembered, the last
 _FEWEST = 8  # documents about a topic that may tell of a split; by judgement
@@ -87,7 +88,7 @@ class TopicLife:
 
     def after(self, held: Any, events: list[TopicEvent]) -> TopicLife:
         """When a step is over: its held out documents are of the past."""
-        past: Any = sparse.vstack([self.past, held], format="csr")[-_REMEMBERED:]
+        past: Any = sparse.vstack([self.past, held], format="csr")[-REMEMBERED:]
         told = [*self.events, *events][-_MOST_EVENTS:]
         return replace(self, past=past, n_steps=self.n_steps + 1, events=told)
 
@@ -112,7 +113,7 @@ class Step:
     ) -> None:  # fmt: skip
         self.model, self.tfidf = copy.deepcopy(model), copy.deepcopy(tfidf)
         self.counter, self.life = counter, life
-        self.level = rate / len(KINDS)
+        self.level = rate / (len(KINDS) + 1)  # deaths are looked for twice
         self.half_life, self.name = half_life, name
         self.events: list[TopicEvent] = []
         self._fresh: list[int] = []  # atoms without a name yet
@@ -134,6 +135,8 @@ class Step:
         if self.life.past.shape[0] and len(others) and learn:
             self._split(counts[half], counts[others])
             self._bear(counts[half], counts[others])
+            if self._fresh:  # what is new may have hidden that something old has ended
+                self._bury(counts[others])
         shares = self.shares(counts)
         self._learn(counts[half])
         counts = self._read(counts, rest, forget=True)

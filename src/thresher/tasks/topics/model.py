@@ -24,6 +24,7 @@ from thresher.tasks.text.tfidf import TfIdf
 from thresher.tasks.text.words import learn_words
 from thresher.tasks.topics.collections import fit_collection, lazy_shares
 from thresher.tasks.topics.file import pack_topics, unpack_topics
+from thresher.tasks.topics.from_sklearn import model_from
 from thresher.tasks.topics.growing import (
     GROW,
     WORD_HALF_LIFE,
@@ -170,6 +171,22 @@ class TopicModel(
         tags.input_tags.two_d_array = False
         tags.input_tags.sparse = True
         return tags
+
+    @classmethod
+    def from_sklearn(cls, estimator: Any, **parameters: Any) -> Self:
+        """A model with the parts of a pipeline of scikit-learn, or with its vectoriser.
+
+        Parameters
+        ----------
+        estimator : vectoriser, or Pipeline
+            A pipeline begins with a vectoriser, may weight words, and may end with a
+            factorisation. If all of it is fitted, so is the model, with the same topics; a
+            ``CountVectorizer`` that is fitted alone keeps its words.
+        **parameters
+            Others of the model.
+        """
+        model: Self = model_from(cls, estimator, parameters)
+        return model
 
     # ------------------------------------------------------------------ learning
 
