@@ -13,6 +13,7 @@ with a fixed vocabulary, and of one `fit`, on documents that none of them has se
 import gzip
 import json
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -66,7 +67,7 @@ def shuffled(texts, rng):
     documents = [text for c in CATEGORIES for text in texts[c]]
     order = rng.permutation(len(documents))
     cuts = [0, *range(FIRST, len(order) - SIZE, SIZE)]
-    for start, stop in zip(cuts, cuts[1:], strict=False):
+    for start, stop in pairwise(cuts):
         rows = order[start:stop]
         yield [documents[i] for i in rows], labels[rows]
 
@@ -107,7 +108,8 @@ def quality_rows(texts, seeds):
         whole = TopicModel(5, random_state=seed, verbose=0).fit([d for s, _ in steps for d in s])
         for name, model in (("followed", living), ("partial_fit", fixed), ("fit", whole)):
             row = {
-                "data": "bbc, random order", "seed": seed, "model": name, "words": len(model.words_),
+                "data": "bbc, random order", "seed": seed, "model": name,
+                "words": len(model.words_),
                 "coherence": round(model.coherence(test).mean, 3),
                 "purity": round(purity(labels, model.transform(test).argmax(axis=1)), 3),
                 "events": len(events) if name == "followed" else None,

@@ -37,8 +37,8 @@ def model_from(kind: Any, estimator: Any, parameters: dict[str, Any]) -> Any:
         return kind(**options)
     if factoriser is None or not _is_fitted(factoriser):
         if plain:  # its words stay; weights are learned anew
-            words = {word: int(place) for word, place in vectorizer.vocabulary_.items()}
-            options["vectorizer"] = clone(vectorizer).set_params(vocabulary=words)
+            columns = {word: int(place) for word, place in vectorizer.vocabulary_.items()}
+            options["vectorizer"] = clone(vectorizer).set_params(vocabulary=columns)
         return kind(**options)
     model = kind(**options)
     model._check_parameters()

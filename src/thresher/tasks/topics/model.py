@@ -15,20 +15,19 @@ from thresher.cluster import is_collection
 from thresher.estimators import OnlineNMF
 from thresher.estimators.by_batch import ReadsSources
 from thresher.estimators.parameters import MAY_CHANGE, KeepsParameters, check_parameters
-from thresher.estimators.registry import named_forgetting
 from thresher.linalg import Array
 from thresher.persistence import Contents
 from thresher.streams import is_stream
 from thresher.tasks.text.documents import batches_of, batches_of_stream, stream_of
 from thresher.tasks.text.tfidf import TfIdf
 from thresher.tasks.text.words import learn_words
+from thresher.tasks.topics.checks import check_topics
 from thresher.tasks.topics.collections import fit_collection, lazy_shares
 from thresher.tasks.topics.file import pack_topics, unpack_topics
 from thresher.tasks.topics.from_sklearn import model_from
 from thresher.tasks.topics.growing import (
     GROW,
     WORD_HALF_LIFE,
-    check_can_grow,
     first_words,
     relaid,
 )
@@ -206,9 +205,13 @@ class TopicModel(
             return self._adopt(*fit_collection(self, documents))
         if is_stream(documents):
             return self._fit_stream(documents)
+        return self._fit_list(documents, _STARTS_FOR_SHORT_LISTS)
+
+    def _fit_list(self, documents: Any, n_starts: int) -> Self:
+        """`fit` of what is in memory, with so many starts if it is little."""
         counter, tfidf, counts = self._first_words(documents)
         weights = first_weights(tfidf, counts)
-        model = self._new_model(weights.shape[0])
+        model = self._new_model(weights.shape[0], n_starts)
         model.fit(weights)
         return self._adopt(counter, tfidf, model)
 
@@ -294,35 +297,7 @@ class TopicModel(
 
     def _check_parameters(self) -> None:
         check_parameters(self)
-        if self.weighting not in ("tfidf", None):
-            raise ValueError(f"weighting={self.weighting!r} is not known; use 'tfidf' or None.")
-        if self.weighting is None and self.n_words is not None:
-            raise ValueError(
-                "n_words chooses by tf-idf, which weighting=None turns off; leave n_words out, and "
-                "use CountVectorizer(max_features=...) instead."
-            )
-        if self._grows and (self.weighting is None or self.n_words is not None):
-            raise ValueError(
-                "vocabulary='grow' weighs words by how many documents have them; leave weighting "
-                "and n_words out, and use max_words to bound the vocabulary."
-            )
-        named_forgetting(self.forgetting, True)
-        if self._grows and self.forgetting != "auto" and callable(self.forgetting):
-            raise ValueError(
-                f"forgetting={self.forgetting!r} must be a half-life in documents, 'auto' or None, "
-                "since words are forgotten by it."
-            )
-        if isinstance(self.model, type):
-            name = self.model.__name__
-            raise ValueError(f"model={name} is a class; add brackets: {name}().")
-        needed = ("fit", "transform", "get_params")
-        if self.model is not None and not all(hasattr(self.model, name) for name in needed):
-            raise ValueError(
-                f"model={self.model!r} cannot factorise: it needs fit, transform and get_params, "
-                "like an estimator of Thresher or scikit-learn. Or leave it out."
-            )
-        if self._grows:
-            check_can_grow(self.model)
+        check_topics(self)
 
     def _check_learns_in_batches(self) -> None:
         if self.model is not None and not hasattr(self.model, "partial_fit"):
@@ -349,13 +324,16 @@ class TopicModel(
         counter, counts = learn_words(documents, self.vectorizer, self.vocabulary)
         return counter, TfIdf(self.n_words).fit(counts) if self.weighting else None, counts
 
-    def _new_model(self, n_documents: int | None = None) -> Any:
+    def _new_model(
+        self, n_documents: int | None = None, n_starts: int = _STARTS_FOR_SHORT_LISTS
+    ) -> Any:
         if self.model is not None:
             return clone(self.model)
-        batch_size, n_starts = self.batch_size, 1
+        batch_size = self.batch_size
         if n_documents is not None and n_documents < _LEAST_BATCHES * self.batch_size:
             batch_size = min(batch_size, max(_SMALLEST_BATCH, n_documents // _LEAST_BATCHES))
-            n_starts = _STARTS_FOR_SHORT_LISTS
+        else:
+            n_starts = 1
         return OnlineNMF(
             self.n_components,
             divergence="kl",

@@ -79,7 +79,7 @@ class ShowsTopics:
         counts = self._counter.counts(documents)
         return counts if self.tfidf_ is None else counts[:, self.tfidf_.selected_]
 
-    def report(self, path: str | Path, documents: Any = None) -> Path:
+    def report(self, path: str | Path, documents: Any = None, over_time: Any = None) -> Path:
         """Write a page with pictures of the topics, and return its path.
 
         Parameters
@@ -89,15 +89,17 @@ class ShowsTopics:
         documents : sequence of str, or table of counts, optional
             If given, the page also tells how large the topics are in them, how coherent, and which
             documents are typical.
+        over_time : TopicsOverTime, optional
+            What `topics_over_time` gave, to show when topics came and went.
         """
-        return write_page(self, self._page(documents), path, "fit(documents)")
+        return write_page(self, self._page(documents, over_time), path, "fit(documents)")
 
-    def _page(self, documents: Any = None) -> Any:
+    def _page(self, documents: Any = None, over_time: Any = None) -> Any:
         check_is_fitted(self, "components_")
         # Pictures are drawn with matplotlib, which learning does not need.
         from thresher.tasks.topics.report import topic_report
 
-        return topic_report(self, documents)  # type: ignore[arg-type]
+        return topic_report(self, documents, over_time)  # type: ignore[arg-type]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the topics, for data frames."""

@@ -18,6 +18,8 @@ from thresher.tasks.topics.growing import check_can_grow
 from thresher.tasks.topics.life import HELD_OUT, Step, TopicLife
 from thresher.tasks.topics.timeline import TopicsOverTime
 
+_STARTS = 16  # that a first step tries: its topics are what all others are compared with
+
 
 class TopicStep(NamedTuple):
     """What a step says of the topics.
@@ -68,7 +70,7 @@ class WatchesTopics:
     _shares: Any
     _names: Any
     _word_half_life: Any
-    fit: Any
+    _fit_list: Any
     score: Any
 
     @property
@@ -192,7 +194,7 @@ class WatchesTopics:
         order = np.random.default_rng([seed, 3, 0]).permutation(n)
         n_held = min(n - 1, int(HELD_OUT * n))
         held = np.sort(order[:n_held])
-        self.fit(_rows(rows, np.sort(order[n_held:])))
+        self._fit_list(_rows(rows, np.sort(order[n_held:])), _STARTS)
         life = TopicLife.begun(self._names(), len(self._counter.words), seed)
         counts = self._counter.counts(_rows(rows, held)) if n_held else life.past
         self._life = life.after(counts, [])
