@@ -6,7 +6,7 @@ pytest.importorskip("resource", reason="Limits on memory need a POSIX system.")
 
 from fuzz.harness import GOOD, Workers, families
 
-CASES = 10
+CASES = 5
 ONLY_REFUSALS = ("refused", "say_so", "no_harm", "no_trace", "damage_is_noticed")
 """What the names of families say in which nothing is to be accepted."""
 
