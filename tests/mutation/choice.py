@@ -109,7 +109,7 @@ class Choice:
         file = f"src/thresher/{mutant.file}"
         found = self._of_line(file, mutant.line)
         seconds = self.coverage.seconds
-        recorded = {test: seconds[test] for test in _one_case_of_each_first(found, seconds)}
+        recorded = {test: seconds[test] for test in one_case_of_each_first(found, seconds)}
         usual = {without_case(test): spent for test, spent in recorded.items()}
         others = {
             case: spent
@@ -145,7 +145,7 @@ class Choice:
         return self.coverage.lines[file].get(self.imports.files[file].keys[line], set())
 
 
-def _one_case_of_each_first(tests: set[str], seconds: dict[str, float]) -> list[str]:
+def one_case_of_each_first(tests: set[str], seconds: dict[str, float]) -> list[str]:
     """Cases of one test notice the same: a slip that lives has then met as many tests as can be."""
     seen: Counter[str] = Counter()
     turns = {}
