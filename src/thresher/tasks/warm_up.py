@@ -122,6 +122,15 @@ def _codec(dtype: str) -> None:
         codec.decompress(data)
 
 
+def _tables(dtype: str) -> None:
+    from thresher import TableCleaner
+
+    X = np.cumsum(np.random.default_rng(0).normal(size=(60, 6)), axis=0).astype(dtype)
+    X[::9, 1] = np.nan
+    for causal in (False, True):
+        TableCleaner(causal=causal, random_state=0, verbose=0).clean(X)
+
+
 _BY_COST: tuple[Callable[[str], None], ...] = (
     _least_absolute,
     _robust,
@@ -131,6 +140,7 @@ _BY_COST: tuple[Callable[[str], None], ...] = (
     _dense_divergences,
     _simplex,
     _orthogonal,
+    _tables,
     _codec,
     _video,
 )
