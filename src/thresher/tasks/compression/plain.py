@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import lzma
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,30 +18,43 @@ from thresher.tasks.compression.grid import GRIDS
 from thresher.tasks.compression.lossless import packing
 from thresher.tasks.compression.lossless.parts import Reader, part
 from thresher.tasks.compression.packet import PacketError
-from thresher.tasks.compression.row_batch import Batch
 from thresher.tasks.compression.steps import Steps, read_steps
+
+if TYPE_CHECKING:
+    from thresher.tasks.compression.row_batch import Batch
 
 _SAME_COLUMN = 3  # orders of differences that a column is tried with: 0, 1, 2
 _LEFT = 3  # added to these, if the column to the left is subtracted
 _OCTAVES, _HALVINGS = 24.0, 12
+# By judgement: steps up to twice as large, whose slopes are two octaves lower, in such a number.
+_OCTAVES_LARGER, _LARGER = 2.0, 24
+_CANDIDATES = 4
 _LARGEST = 2.0**50
 _QUICK = [{"id": lzma.FILTER_LZMA1, "preset": 1, "lc": 0, "lp": 0, "pb": 0}]
 _TRIED = 2  # layouts that are packed in all ways, of those that pack best in a quick one
 
 
-def plain_values(batch: Batch, bounds: Bounds, left: Numbers, limits: Numbers) -> bytes | None:
-    """All rows within the squared errors ``left``; None if no step keeps them."""
-    steps = _coarsest(batch, bounds, left, limits)
-    if steps is None:
+def plain_values(
+    batch: Batch, bounds: Bounds, left: Numbers, limits: Numbers, level: Numbers | None = None
+) -> bytes | None:
+    """All rows within the squared errors ``left``; None if no step keeps them.
+
+    ``level`` are values that whoever reads knows already: numbers are counted from there.
+    """
+    tried = [
+        (steps, list(_layouts(_held(_rounded(batch, steps) - _start(level, steps), batch.present))))
+        for steps in _coarse(batch, bounds, left, limits)
+    ]
+    if not tried:
         return None
+    steps, layouts = min(tried, key=lambda one: min(len(_quick(data)) for _, data in one[1]))
     kind, told = steps.written(np.full((2, len(steps.grids)), -1))
-    Q = _held(_rounded(batch, steps), batch.present)
-    layouts = sorted(_layouts(Q), key=lambda layout: len(_quick(layout[1])))[:_TRIED]
+    layouts = sorted(layouts, key=lambda layout: len(_quick(layout[1])))[:_TRIED]
     best = min((head + packing.packed(data) for head, data in layouts), key=len)
     return bytes([kind]) + told + part(_packed_mask(batch.present)) + best
 
 
-def read_plain(data: bytes, n: int, N: int) -> Numbers:
+def read_plain(data: bytes, n: int, N: int, level: Numbers | None = None) -> Numbers:
     """The values again, NaN where missing; `PacketError` if the bytes are not theirs."""
     parts = Reader(data)
     (kind,) = parts.take(1)
@@ -58,7 +72,7 @@ def read_plain(data: bytes, n: int, N: int) -> Numbers:
         content = np.ascontiguousarray(content.reshape(size, n * N).T).reshape(-1)
     R = content.view(f"<i{size}").astype(np.int64)
     Q = _summed(R.reshape(N, n).T if turned else R.reshape(n, N), orders)
-    values = _values(Q, steps)
+    values = _values(Q + _start(level, steps), steps)
     if not np.isfinite(values).all():
         raise PacketError("The file has values that are not numbers; get it again.")
     return np.where(present, values, np.nan)
@@ -67,27 +81,56 @@ def read_plain(data: bytes, n: int, N: int) -> Numbers:
 # ------------------------------------------------------------------ rounding
 
 
-def _coarsest(batch: Batch, bounds: Bounds, left: Numbers, limits: Numbers) -> Steps | None:
-    """The largest steps that keep each group within its squared error."""
+def _coarse(batch: Batch, bounds: Bounds, left: Numbers, limits: Numbers) -> list[Steps]:
+    """Some of the largest steps that keep each group within its squared error.
+
+    Where values come again, the error falls and rises as steps grow: some that are larger than the
+    first that is too large may do, and which of them packs best nobody knows.
+    """
     exact = bounds.exact | (bounds.summed(batch.squares) == 0)
     middle = 0.5 * np.maximum(bounds.summed(batch.counts), 1) / np.maximum(left, 1e-300)
-    low, high = np.full(len(left), -_OCTAVES), np.full(len(left), _OCTAVES)
-    found = None
-    for i in range(_HALVINGS + 1):
-        octaves = high if i == _HALVINGS else (low + high) / 2
+
+    def at(octaves: Numbers) -> Steps:
         slopes = np.where(exact, np.inf, middle * 2.0**octaves)[bounds.groups]
-        steps = Steps.at(slopes, batch.grids, limits)
+        return Steps.at(slopes, batch.grids, limits)
+
+    def within(steps: Steps) -> Numbers | None:
         if np.abs(batch.Y).max(initial=0.0) / steps.steps.min() > _LARGEST:
             return None
         errors = np.where(batch.present, _values(_rounded(batch, steps), steps) - batch.Y, 0.0)
-        within = (bounds.summed(np.square(errors).sum(axis=0)) <= left) | exact
-        found = steps if within.all() else None
-        low, high = np.where(within, low, octaves), np.where(within, octaves, high)
-    return found
+        return (bounds.summed(np.square(errors).sum(axis=0)) <= left) | exact
+
+    low, high = np.full(len(left), -_OCTAVES), np.full(len(left), _OCTAVES)
+    for _ in range(_HALVINGS):
+        octaves = (low + high) / 2
+        fits = within(at(octaves))
+        if fits is None:
+            return []
+        low, high = np.where(fits, low, octaves), np.where(fits, octaves, high)
+    found, best = [high], high
+    for i in range(1, _LARGER + 1):
+        octaves = high - i * _OCTAVES_LARGER / _LARGER
+        fits = within(at(octaves))
+        if fits is not None and fits.any():
+            best = np.where(fits, octaves, best)
+            found.append(best)
+    return [steps for steps in map(at, found[:1] + found[1:][-_CANDIDATES:]) if _all(within(steps))]
+
+
+def _all(fits: Numbers | None) -> bool:
+    return fits is not None and bool(fits.all())
 
 
 def _rounded(batch: Batch, steps: Steps) -> Numbers:
     return np.rint(batch.Y / steps.steps).astype(np.int64)
+
+
+def _start(level: Numbers | None, steps: Steps) -> Numbers:
+    """Known values in steps; zero if there are none, or if they are too far to count from."""
+    if level is None:
+        return np.zeros(len(steps.grids), np.int64)
+    counts = np.rint(level / steps.steps)
+    return np.where(np.abs(counts) <= _LARGEST, counts, 0.0).astype(np.int64)
 
 
 def _values(Q: Numbers, steps: Steps) -> Numbers:
