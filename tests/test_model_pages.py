@@ -15,9 +15,9 @@ from thresher.plotting import convergence_curve, profile_panels
 from thresher.report import Report, tell_run
 from thresher.tasks.novelty.choosing import chosen_stepping
 from thresher.tasks.novelty.found import explained_steps
-from thresher.tasks.novelty.records import records_of
-from thresher.tasks.novelty.steps import DocumentStep
 from thresher.tasks.text.reading import read_documents, text_field, texts_of
+from thresher.tasks.text.records import records_of
+from thresher.tasks.text.steps import DocumentStep
 from thresher.testing.data import planted
 
 SMALL = {
@@ -175,6 +175,11 @@ def test_profiles_show_every_feature():
     for axes, atom in zip(figure.axes, atoms, strict=True):
         np.testing.assert_array_equal(axes.patches[0].get_data().values, atom)
         assert axes.get_xlabel() == "feature"
+    figure = profile_panels(atoms, ["a", "b"], along="frequency in Hz", ends=(0.0, 600.0))
+    for axes in figure.axes:
+        np.testing.assert_allclose(axes.patches[0].get_data().edges, [0, 200, 400, 600])
+        assert axes.get_xlabel() == "frequency in Hz"
+        assert axes.get_xlim() == (0, 600)
     with pytest.raises(ValueError, match="titles"):
         profile_panels(atoms, ["a"])
 
