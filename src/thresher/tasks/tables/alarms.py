@@ -54,10 +54,11 @@ def activity(
 
 
 def _before(c: NDArray[Any]) -> NDArray[Any]:
-    """Sums over the half window before each entry."""
-    half = HALF_WINDOW
-    sums = np.vstack([np.zeros((half + 1, c.shape[1])), np.cumsum(c, axis=0)])
-    return np.asarray(sums[half:-1] - sums[: len(c)])
+    """Sums over the half window before each entry; to the bit the same wherever rows begin."""
+    total = np.zeros(c.shape)
+    for k in range(1, HALF_WINDOW + 1):
+        total[k:] += c[:-k]
+    return total
 
 
 def suspicion(errors: NDArray[Any], scale: NDArray[Any]) -> NDArray[Any]:
