@@ -11,11 +11,15 @@ NOT_RUN = "not run"
 
 @dataclass(frozen=True)
 class Claim:
-    """Something that a paper says; ``holds`` is None as long as nothing was measured."""
+    """Something that a paper says; ``holds`` is None as long as nothing was measured.
+
+    ``ours``: a goal of this project, not of a paper.
+    """
 
     said: str
     holds: bool | None = None
     seen: str = ""
+    ours: bool = False
 
     def verdict(self) -> str:
         """In a word."""

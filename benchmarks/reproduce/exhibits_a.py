@@ -80,51 +80,71 @@ def figure_7(found: Found) -> Exhibit:
 
 def whole_stream(found: Found) -> Exhibit:
     """The goal: ``auto``, one pass over the 50-fold stream, beside OPGD as published."""
-    rows, claims, leads = [], [], []
-    results = found.at("quick", "table_1/whole_stream/")
+    rows: list[tuple[str, ...]] = []
+    claims: list[Claim] = []
+    leads: list[Lead] = []
+    both = found.at("quick", "table_1/whole_stream/")
+    alone = found.at("quick", "table_1/auto_alone/")
     for setting, goal in GOALS.items():
-        result = results.get(f"table_1/whole_stream/setting_{setting}")
-        said = f"Goal, setting {setting}: at least {goal} dB in under a tenth of OPGD's time."
-        if result is None:
-            claims.append(Claim(said))
-            continue
-        for method in ("OPGD", "online auto"):
-            row = result[method]
-            values = row["psnr"], row["psnr_anew"], row["seconds"]
-            rows.append((f"setting {setting}, {method}", *map(figure, values)))
-        auto, opgd = result["online auto"], result["OPGD"]
-        times = opgd["seconds"] / auto["seconds"]
-        claims.append(
-            Claim(
-                said,
-                auto["psnr"] >= goal and times > 10,
-                f"{auto['psnr']:.2f} dB by (48), {auto['psnr_anew']:.2f} coded anew, "
-                f"{times:.0f} times as fast",
-            )
-        )
-        leads.append(
-            Lead(
-                f"A, Table I, setting {setting}, whole stream",
-                "PSNR (48), dB",
-                "OPGD",
-                figure(opgd["psnr"]),
-                figure(auto["psnr"]),
-                times,
-                "one seed",
-                auto["psnr"] >= opgd["psnr"],
-            )
-        )
+        pair = both.get(f"table_1/whole_stream/setting_{setting}")
+        seeds = list(alone.get(f"table_1/auto_alone/setting_{setting}", {}).values())
+        autos = seeds or ([pair["online auto"]] if pair else [])
+        tables = {"OPGD": [pair["OPGD"]] if pair else [], "online auto": autos}
+        for method, mine in tables.items():
+            cells = [mean_std([row[key] for row in mine]) for key in
+                     ("psnr", "psnr_anew", "seconds")]  # fmt: skip
+            shown = cells if mine else ["not run"] * 3
+            rows.append((f"setting {setting}, {method}", *shown, str(len(mine))))
+        claims += goals(setting, goal, autos, pair)
+        if pair:
+            leads.append(lead_of_stream(setting, autos, pair))
     return Exhibit(
         "A",
         "Table I, whole stream",
         "2429 faces 50 times over, K = 49, one pass",
-        ("", "PSNR (48)", "coded anew", "seconds"),
+        ("", "PSNR (48)", "coded anew", "seconds", "seeds"),
         rows,
         claims,
         leads,
-        "What NMF of the clean faces reaches is 25.7 dB.",
+        "What NMF of the clean faces reaches is 25.7 dB. (48) puts old codes and the last "
+        "dictionary together; a dictionary that goes on turning, as that of auto does, loses "
+        "there what it does not lose when images are coded with it.",
         (),
-        f"as published, one seed, {len(results)} of 3 jobs" if results else "not run",
+        f"as published, {len(both)} of 3 jobs with OPGD, {len(alone)} of 3 of auto alone",
+    )
+
+
+def goals(setting: int, goal: float, autos: list[Any], pair: Any) -> list[Claim]:
+    """What ``auto`` should reach; goals of ours, not claims of the paper."""
+    start = f"Goal, setting {setting}: "
+    held: list[bool | None] = [None, None, None]
+    seen = ["", "", ""]
+    for place, key in enumerate(("psnr_anew", "psnr") if autos else ()):
+        least = min(row[key] for row in autos)
+        held[place], seen[place] = least >= goal, f"{least:.2f} dB or more, {len(autos)} seeds"
+    if pair:
+        times = pair["OPGD"]["seconds"] / pair["online auto"]["seconds"]
+        held[2], seen[2] = times > 10, f"{times:.0f} times as fast"
+    said = (
+        f"at least {goal} dB, images coded with what was learned.",
+        "the same by the letter of (48).",
+        "in under a tenth of the time of OPGD, in the same run.",
+    )
+    return [Claim(start + s, h, w, ours=True) for s, h, w in zip(said, held, seen, strict=True)]
+
+
+def lead_of_stream(setting: int, autos: list[Any], pair: Any) -> Lead:
+    opgd = pair["OPGD"]
+    values = [row["psnr_anew"] for row in autos]
+    return Lead(
+        f"A, Table I, setting {setting}, whole stream",
+        "PSNR, coded anew, dB",
+        "OPGD",
+        figure(opgd["psnr_anew"]),
+        mean_std(values),
+        opgd["seconds"] / pair["online auto"]["seconds"],
+        f"{len(values)} seeds of auto, one of OPGD",
+        min(values) >= opgd["psnr_anew"],
     )
 
 
