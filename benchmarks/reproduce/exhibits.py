@@ -41,6 +41,7 @@ class Lead:
     times: float | None
     """Seconds of the published method over those of ``auto``."""
     spread: str
+    """How many runs of ``auto``, and their spread."""
     ahead: bool | None
 
 

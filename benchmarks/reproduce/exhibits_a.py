@@ -143,7 +143,7 @@ def lead_of_stream(setting: int, autos: list[Any], pair: Any) -> Lead:
         figure(opgd["psnr_anew"]),
         mean_std(values),
         opgd["seconds"] / pair["online auto"]["seconds"],
-        f"{len(values)} seeds of auto, one of OPGD",
+        f"{len(values)}; OPGD one",
         min(values) >= opgd["psnr_anew"],
     )
 
@@ -228,7 +228,7 @@ def lead_of_faces(experiment: str, runs: list[Any]) -> Lead:
         mean_std(pairs[0]),
         mean_std(pairs[1]),
         float(np.median(ratios)),
-        f"{len(runs)} seeds",
+        str(len(runs)),
         bool(np.mean(pairs[1]) >= np.mean(pairs[0])),
     )
 
@@ -303,6 +303,6 @@ def lead_of_scene(experiment: str, runs: list[Any]) -> Lead:
         mean_std(rest[0]),
         mean_std(rest[1]),
         float(np.median(ratios)),
-        f"{len(runs)} seeds",
+        str(len(runs)),
         None,  # a smaller rest is no better separation
     )

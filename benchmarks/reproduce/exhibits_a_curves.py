@@ -67,7 +67,7 @@ def lead_of_curves(number: int, name: str, panel: Any) -> Lead:
         figure(end(panel[best]), 4),
         figure(end(auto), 4),
         times,
-        "one seed; seconds to the same error",
+        "one",
         end(auto) <= end(panel[best]),
     )
 

@@ -101,7 +101,7 @@ def lead_of_stream(name: str, symbol: str, value: float, methods: dict[str, Any]
         f"{ends[best]:.1e}",
         f"{ends['auto']:.1e}",
         rival["microseconds a step"] / auto["microseconds a step"],
-        f"{auto['trials']} trials, quartiles {low:.0e} to {high:.0e}",
+        f"{auto['trials']}, {low:.0e} to {high:.0e}",
         ends["auto"] <= ends[best],
     )
 
@@ -157,7 +157,7 @@ def table_2(found: Found) -> Exhibit:
                     figure(table[best]["causal"][2]),
                     figure(table["auto"]["causal"][2]),
                     table[best]["milliseconds"] / table["auto"]["milliseconds"],
-                    "one stream, nothing is drawn",
+                    "one",
                     table["auto"]["causal"][2] <= table[best]["causal"][2],
                 )
             )

@@ -52,7 +52,7 @@ def figure_2(found: Found) -> Exhibit:
                 mean_std(ends[best], 3),
                 mean_std(ends["auto"], 3),
                 time_to(methods["auto"], methods[best]),
-                f"{len(ends['auto'])} seeds; seconds to the same divergence",
+                str(len(ends["auto"])),
                 mean["auto"] <= mean[best],
             )
         )
@@ -174,7 +174,7 @@ def topics(found: Found) -> Exhibit:
                 mean_std([run["divergence"] for run in batch], 3),
                 mean_std(own, 3),
                 pair[1] / float(np.mean(seconds)),
-                f"{len(ours)} starts",
+                str(len(ours)),
                 float(np.mean(own)) <= float(np.mean([run["divergence"] for run in batch])),
             )
         )

@@ -9,7 +9,7 @@ all methods side by side.
 * Paper scale: subject 2 in 192 × 168 with p = 50 (subject 8 is at hand in 48 × 42 only), Hall and
   Escalator in full size with p = 10. Hall has 124 frames here (two clips), 200 in the paper.
 * Quick scale: faces in 48 × 42 with p = 5, frames averaged over 2 × 2 pixels and p = 2; a method
-  that takes longer than 15 seconds is cut off.
+  that takes longer than 15 seconds of the processor is cut off.
 """
 
 from collections.abc import Iterator
