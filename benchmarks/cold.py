@@ -37,10 +37,31 @@ FIRST_CALLS = {
     "ManhattanNMF": ("ManhattanNMF(5, verbose=0)", DENSE),
     "SymmetricManhattanNMF": (
         "SymmetricManhattanNMF(3, verbose=0)",
-        f"(lambda X: X @ X.T)({DENSE})",
+        SIMILARITIES,
+        "fit(X)",
+        "fit(X)",
     ),
     "OnlineOrthogonalDictionary": ("OnlineOrthogonalDictionary(verbose=0)", DENSE),
+    "OnlineRobustPCA": ("OnlineRobustPCA(5, verbose=0)", DENSE),
+    "RobustPCA": ("RobustPCA(verbose=0)", DENSE),
+    "GoDec": ("GoDec(5, verbose=0)", DENSE),
     "TopicModel": ("TopicModel(2)", TEXTS),
+    "NovelDocumentDetector": ("NovelDocumentDetector()", TEXTS, "fit(X)", "novelty_scores(X[:20])"),
+    "SpectralUnmixer": ("SpectralUnmixer(3)", DENSE),
+    "TableCleaner": ("TableCleaner()", DENSE, "clean(X)", "clean(X)"),
+    "VideoSeparator": (
+        "VideoSeparator()",
+        "np.random.default_rng(0).random((60, 24, 32))",
+        "separate(X[:30])",
+        "separate(X[30:])",
+    ),
+    "ImageDenoiser": (
+        "ImageDenoiser()",
+        "np.random.default_rng(0).random((60, 24, 32))",
+        "fit(X)",
+        "separate(X)",
+    ),
+    "SensorCodec": ("SensorCodec(error=0.01)", DENSE, "compress(X)", "compress(X)"),
 }
 PROGRAM = """
 import json, sys, time, warnings
@@ -49,13 +70,12 @@ began = time.perf_counter()
 import numpy as np
 from scipy import sparse
 import thresher
-from thresher import *
+from thresher import {name}
 model, X = {model}, {data}
 ready = time.perf_counter()
-model.fit(X)
+model.{first}
 fitted = time.perf_counter()
-if hasattr(model, "transform"):
-    model.transform(X)
+model.{second}
 done = time.perf_counter()
 from thresher.kernels import machine_code
 print(json.dumps(dict(where=thresher.__file__, import_=ready - began, fit=fitted - ready,
@@ -71,8 +91,11 @@ def environment() -> dict[str, str]:
 def first_calls(python: Path, folder: Path) -> dict[str, Any]:
     """A fresh process for each estimator."""
     rows = {}
-    for name, (model, data) in FIRST_CALLS.items():
-        program = PROGRAM.format(model=model, data=data)
+    for name, (model, data, *calls) in FIRST_CALLS.items():
+        first, second = calls or ("fit(X)", "transform(X)")
+        program = PROGRAM.format(
+            name=model.partition("(")[0], model=model, data=data, first=first, second=second
+        )
         run = subprocess.run(
             [python, "-c", program],
             cwd=folder,

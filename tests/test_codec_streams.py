@@ -21,6 +21,74 @@ from thresher.tasks.compression.lossless.parts import number, part
 from thresher.tasks.compression.packet import Kind, Packet, packed, unpacked
 from thresher.tasks.compression.values import written_packets
 
+# ----------------------------------------------------------- the plain way in packets
+
+
+def repeated(n=1024, gaps=False):
+    """Words of eight values in a row, which come again: no law of numbers, but lzma knows them."""
+    rng = np.random.default_rng(0)
+    words = rng.integers(0, 1000, (3, 16, 2)) / 10.0
+    Y = words[rng.integers(0, 3, n // 16)].reshape(n, 2)
+    if gaps:
+        Y[rng.random(Y.shape) < 0.05] = np.nan
+        Y[:3, 0] = np.nan
+    return Y
+
+
+def is_plain(packet):
+    found = unpacked(packet)
+    return found.kind == Kind.DATA and bool(found.payload[2] & 16)
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("error", [0.0, 0.01])
+def test_where_values_come_again_packets_are_plain_and_smaller(monkeypatch, gaps, error):
+    Y, codec, cloud = repeated(gaps=gaps), SensorCodec(error=error, batch_size=256), Cloud()
+    times = np.arange(len(Y)) * 60
+    packets = codec.edge(2).send(Y, times=times)
+    assert any(map(is_plain, packets))
+    results = [cloud.receive(packet) for packet in packets]
+    assert all(result.problem is None for result in results)
+    values = np.vstack([r.values for r in results if r.values is not None])
+    np.testing.assert_array_equal(np.isnan(values), np.isnan(Y))
+    np.testing.assert_array_equal(
+        np.concatenate([r.times for r in results if r.times is not None]), times
+    )
+    assert relative_error(values, Y) <= error
+    monkeypatch.setattr("thresher.tasks.compression.edge.plain_batch", lambda *_: None)
+    assert sum(map(len, packets)) < 0.8 * sum(map(len, codec.edge(2).send(Y, times=times)))
+
+
+def test_plain_packets_and_others_follow_each_other():
+    smooth = np.cumsum(np.random.default_rng(1).normal(size=(512, 2)), axis=0).round(1)
+    Y = np.vstack([repeated(512), smooth, repeated(512), smooth])
+    codec, cloud = SensorCodec(error=0.01, batch_size=64), Cloud()
+    edge = codec.edge(2)
+    packets = edge.send(Y)
+    kinds = [is_plain(packet) for packet in packets]
+    assert True in kinds
+    assert False in kinds[1:]
+    assert relative_error(decoded(packets, cloud), Y) <= 0.01
+    assert edge.relative_error_ == pytest.approx(relative_error(decoded(packets, Cloud()), Y))
+
+
+def test_a_forged_plain_packet_is_refused():
+    packets = SensorCodec(error=0.0).edge(2).send(repeated(256))
+    place = [is_plain(packet) for packet in packets].index(True)
+    whole, values = unpacked(packets[place]), decoded(packets[: place + 1], Cloud())[-256:]
+    for at in range(2, len(whole.payload)):
+        cloud = Cloud()
+        for packet in packets[:place]:
+            cloud.receive(packet)
+        lie = bytearray(whole.payload)
+        lie[at] ^= 0x55
+        result = cloud.receive(packed(whole._replace(payload=bytes(lie))))
+        if result.problem is None:  # some bytes of lzma say nothing
+            np.testing.assert_array_equal(result.values, values)
+        else:
+            assert result.values is None
+
+
 # ----------------------------------------------------------- restarts and two edges
 
 

@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -9,9 +10,19 @@ import types
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
+from sklearn.base import clone
 from typer.testing import CliRunner
 
+from thresher import (
+    ManhattanNMF,
+    OnlineL1Dictionary,
+    OnlineNMF,
+    OnlineRobustNMF,
+    RobustNMF,
+    SpectralUnmixer,
+)
 from thresher.cli.app import app
 from thresher.kernels import machine_code
 from thresher.tasks import warm_up
@@ -201,3 +212,40 @@ def test_wheels_do_not_rely_on_what_the_checkout_has_kept(hook, tmp_path, monkey
     hook.initialize("standard", asked := {"force_include": {}})
     assert seen == ["kernel.py"]
     assert asked["force_include"] == {str(hook._folder() / "thresher"): "thresher/machine_code"}
+
+
+def _signatures():
+    kernels = [
+        value
+        for name, module in list(sys.modules.items())
+        if name.startswith("thresher.") and ".kernels." in name
+        for value in vars(module).values()
+        if isinstance(getattr(value, "_cache", None), machine_code.MachineCode)
+    ]
+    return {kernel: set(kernel.signatures) for kernel in kernels}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "model",
+    [
+        OnlineRobustNMF(3, random_state=0, verbose=0),
+        RobustNMF(3, random_state=0, verbose=0),
+        OnlineNMF(3, divergence="kl", random_state=0, verbose=0),
+        OnlineL1Dictionary(3, random_state=0, verbose=0),
+        ManhattanNMF(3, random_state=0, max_iter=3, verbose=0),
+        SpectralUnmixer(3, random_state=0, verbose=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+@pytest.mark.filterwarnings("ignore")  # such data have no parts
+def test_how_rows_lie_in_memory_compiles_nothing_anew(model, dtype):
+    X = np.random.default_rng(0).random((300, 40)).astype(dtype)  # unmixing leaves bands out
+    wide = np.zeros((300, 90), dtype)
+    wide[:, 3:83:2] = X
+    shifted = np.frombuffer(b"\0" + X.tobytes(), dtype, offset=1).reshape(X.shape)
+    before, codes = _signatures(), clone(model).fit(X).transform(X)
+    for same in (np.asfortranarray(X), wide[:, 3:83:2], X[::-1].copy()[::-1], shifted):
+        np.testing.assert_array_equal(clone(model).fit(same).transform(same), codes)
+    new = [str(s) for k, found in _signatures().items() for s in found - before.get(k, set())]
+    assert not [signature for signature in new if re.search(r"[AF]\)|'[AF]'", signature)]

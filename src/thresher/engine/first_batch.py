@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from thresher.learning import weighted_quantile
-from thresher.linalg import Array, load_block
+from thresher.linalg import Array, evenly, load_block
 from thresher.streams import Batch
 
 ROWS_TO_START_FROM = 256
@@ -112,13 +112,10 @@ def entries(
     values: Array, weight: Array | None, sample_weight: Array | None, limit: int
 ) -> tuple[Array, Array]:
     """Some observed entries of a block, evenly spread, each with its weight."""
-    step = max(1, -(-values.size // limit))
-    if step > 1 and values.shape[1] % step == 0:
-        step += 1  # or every row would give the same features
+    some = evenly(values.shape, limit)
     sw = np.ones(len(values)) if sample_weight is None else sample_weight
-    weights = np.repeat(sw, values.shape[1])[::step]
-    taken = values.ravel()[::step]
+    weights, taken = sw[some // values.shape[1]], values.ravel()[some]
     if weight is not None:
-        weights = weights * weight.ravel()[::step]
+        weights = weights * weight.ravel()[some]
     positive = weights > 0
     return taken[positive], weights[positive]

@@ -4,8 +4,8 @@ A bundle is a named tuple of arrays and numbers, which numba takes apart at comp
 nothing in a loop. The types of its fields are part of a kernel's signature, so nothing in it is
 optional (what is not there is an empty array), and numbers that meet arrays are of their type: one
 signature for each dtype. For the same reason whatever is only read is handed over as `read_only`:
-numba compiles anew for arrays that may be written. Bundles of several kernels are here, those of
-one stand beside it.
+numba compiles anew for arrays that may be written, or whose rows lie apart. Bundles of several
+kernels are here, those of one stand beside it.
 
 An empty array that stands for "nothing" must not be read in a loop that adds up, not even behind a
 condition: compiled loops look at run time whether their arrays overlap, taking an empty one for as
@@ -19,7 +19,12 @@ import numpy as np
 
 
 def read_only(values: Any) -> Any:
-    """A view that cannot be written, of an array that perhaps can."""
+    """A view that cannot be written, of an array that perhaps can.
+
+    Rows that lie scattered in memory are copied: numba would compile anew for them.
+    """
+    if not (values.flags.c_contiguous and values.flags.aligned):
+        values = np.require(values, requirements=("C", "A"))
     if values.flags.writeable:
         values = values.view()
         values.flags.writeable = False

@@ -3,9 +3,10 @@
 import numpy as np
 
 from thresher.learning.outlier_weight import RangeWeight
-from thresher.linalg import Array
+from thresher.linalg import Array, evenly
 from thresher.sets import ConvexSet
 
+_ENTRIES = 1 << 18  # that tell how large entries are: of more, some
 _SEVERAL = 5.0  # times the median: 3.4 standard deviations of a normal
 
 
@@ -72,7 +73,7 @@ def sample_length(X: Array, sample_weight: Array) -> float:
 def mean_sample(X: Array, weight: Array | None, sample_weight: Array) -> Array:
     """The mean of samples, as far as their entries were seen."""
     filled = _fill_missing(X.astype(np.float64), weight)
-    mean: Array = np.average(filled, axis=0, weights=sample_weight)
+    mean: Array = sample_weight @ filled / sample_weight.sum()
     return mean
 
 
@@ -104,11 +105,11 @@ def _spread_samples(
     """
     X = _fill_missing(X.astype(np.float64), weight)
     # A glitch far beyond the range of the data would be all that remains of a sample.
-    sizes = np.abs(X)
-    weights = np.broadcast_to(sample_weight[:, None], X.shape)
-    largest = RangeWeight().measure(sizes.ravel(), weights.ravel())
-    if (X < 0).any():  # signed data have gross errors on many entries, or are spread about zero
-        largest = min(largest, _SEVERAL * RangeWeight(0.5).measure(sizes.ravel(), weights.ravel()))
+    some = evenly(X.shape, _ENTRIES)
+    sizes, weights = np.abs(X.ravel()[some]), sample_weight[some // X.shape[1]]
+    largest = RangeWeight().measure(sizes, weights)
+    if X.min() < 0:  # signed data have gross errors on many entries, or are spread about zero
+        largest = min(largest, _SEVERAL * RangeWeight(0.5).measure(sizes, weights))
     X = np.clip(X, -largest, largest)
     order = np.argsort(X @ rng.standard_normal(X.shape[1]), kind="stable")
     cumulated = np.cumsum(sample_weight[order], dtype=np.float64)

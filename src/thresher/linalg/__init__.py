@@ -2,6 +2,7 @@
 
 from thresher.linalg.arrays import (
     Array,
+    evenly,
     has_gram,
     is_finite,
     length,
@@ -33,6 +34,7 @@ __all__ = [
     "Array",
     "approach",
     "block_slices",
+    "evenly",
     "from_givens",
     "givens_angles",
     "has_gram",

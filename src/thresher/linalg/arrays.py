@@ -48,3 +48,12 @@ def range_of_powers(dtype: np.dtype[Any], power: int = 2) -> tuple[float, float]
     eps = float(limits.eps)
     least, most = float(limits.tiny) / eps, float(limits.max) * eps
     return least ** (1 / power), most ** (1 / power)
+
+
+def evenly(shape: tuple[int, int], limit: int) -> NDArray[np.intp]:
+    """Where about ``limit`` entries of a matrix lie, read row by row, evenly spread."""
+    size = shape[0] * shape[1]
+    step = max(1, -(-size // limit))
+    if step > 1 and shape[1] % step == 0:
+        step += 1  # or every row would give the same features
+    return np.arange(0, size, step)

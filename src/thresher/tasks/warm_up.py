@@ -5,6 +5,7 @@ Installing the package runs them, and so does ``thresher warm-up``, for images a
     python -m thresher.tasks.warm_up FOLDER
 """
 
+import contextlib
 import multiprocessing
 import os
 import sys
@@ -108,18 +109,21 @@ def _video(dtype: str) -> None:
 
 
 def _codec(dtype: str) -> None:
-    try:
-        import constriction  # noqa: F401
-    except ImportError:  # the extra `codec` is not installed
-        return
     from thresher import SensorCodec
 
-    X = np.cumsum(np.random.default_rng(0).normal(size=(200, 6)), axis=0).round(1)
+    X = np.cumsum(np.random.default_rng(0).normal(size=(200, 6)), axis=0).round(1).astype(dtype)
     X[::9, 1] = np.nan
     for error in (0.0, 0.01):
         codec = SensorCodec(error=error)
-        data, _ = codec.compress(X)
-        codec.decompress(data)
+        with contextlib.suppress(ImportError):  # some ways need the extra `codec`
+            data, _ = codec.compress(X)
+            codec.decompress(data)
+
+
+def _spectra(dtype: str) -> None:
+    from thresher import SpectralUnmixer
+
+    _learn(SpectralUnmixer(3, random_state=0, verbose=0), _dense(dtype))
 
 
 _BY_COST: tuple[Callable[[str], None], ...] = (
@@ -127,11 +131,12 @@ _BY_COST: tuple[Callable[[str], None], ...] = (
     _robust,
     _sparse_divergences,
     _least_absolute_sparse,
+    _codec,
     _manhattan,
+    _spectra,
     _dense_divergences,
     _simplex,
     _orthogonal,
-    _codec,
     _video,
 )
 
@@ -147,8 +152,12 @@ def _work(piece: int, dtype: str) -> str:
 
 
 def warm_up(jobs: int | None = None) -> Iterator[tuple[str, int, int]]:
-    """Run all pieces in several processes; what was done, how many are done, and of how many."""
-    pieces = [(piece, dtype) for piece in range(len(_BY_COST)) for dtype in DTYPES]
+    """Run all pieces in several processes; what was done, how many are done, and of how many.
+
+    Some kernels serve both types of numbers: one type follows the other, so that two processes do
+    not compile the same at the same time.
+    """
+    pieces = [(piece, dtype) for dtype in DTYPES for piece in range(len(_BY_COST))]
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(jobs or os.cpu_count(), mp_context=spawn) as pool:
         futures = [pool.submit(_work, *piece) for piece in pieces]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import lzma
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,8 +18,10 @@ from thresher.tasks.compression.grid import GRIDS
 from thresher.tasks.compression.lossless import packing
 from thresher.tasks.compression.lossless.parts import Reader, part
 from thresher.tasks.compression.packet import PacketError
-from thresher.tasks.compression.row_batch import Batch
 from thresher.tasks.compression.steps import Steps, read_steps
+
+if TYPE_CHECKING:
+    from thresher.tasks.compression.row_batch import Batch
 
 _SAME_COLUMN = 3  # orders of differences that a column is tried with: 0, 1, 2
 _LEFT = 3  # added to these, if the column to the left is subtracted
@@ -28,19 +31,24 @@ _QUICK = [{"id": lzma.FILTER_LZMA1, "preset": 1, "lc": 0, "lp": 0, "pb": 0}]
 _TRIED = 2  # layouts that are packed in all ways, of those that pack best in a quick one
 
 
-def plain_values(batch: Batch, bounds: Bounds, left: Numbers, limits: Numbers) -> bytes | None:
-    """All rows within the squared errors ``left``; None if no step keeps them."""
+def plain_values(
+    batch: Batch, bounds: Bounds, left: Numbers, limits: Numbers, level: Numbers | None = None
+) -> bytes | None:
+    """All rows within the squared errors ``left``; None if no step keeps them.
+
+    ``level`` are values that whoever reads knows already: numbers are counted from there.
+    """
     steps = _coarsest(batch, bounds, left, limits)
     if steps is None:
         return None
     kind, told = steps.written(np.full((2, len(steps.grids)), -1))
-    Q = _held(_rounded(batch, steps), batch.present)
+    Q = _held(_rounded(batch, steps) - _start(level, steps), batch.present)
     layouts = sorted(_layouts(Q), key=lambda layout: len(_quick(layout[1])))[:_TRIED]
     best = min((head + packing.packed(data) for head, data in layouts), key=len)
     return bytes([kind]) + told + part(_packed_mask(batch.present)) + best
 
 
-def read_plain(data: bytes, n: int, N: int) -> Numbers:
+def read_plain(data: bytes, n: int, N: int, level: Numbers | None = None) -> Numbers:
     """The values again, NaN where missing; `PacketError` if the bytes are not theirs."""
     parts = Reader(data)
     (kind,) = parts.take(1)
@@ -58,7 +66,7 @@ def read_plain(data: bytes, n: int, N: int) -> Numbers:
         content = np.ascontiguousarray(content.reshape(size, n * N).T).reshape(-1)
     R = content.view(f"<i{size}").astype(np.int64)
     Q = _summed(R.reshape(N, n).T if turned else R.reshape(n, N), orders)
-    values = _values(Q, steps)
+    values = _values(Q + _start(level, steps), steps)
     if not np.isfinite(values).all():
         raise PacketError("The file has values that are not numbers; get it again.")
     return np.where(present, values, np.nan)
@@ -88,6 +96,14 @@ def _coarsest(batch: Batch, bounds: Bounds, left: Numbers, limits: Numbers) -> S
 
 def _rounded(batch: Batch, steps: Steps) -> Numbers:
     return np.rint(batch.Y / steps.steps).astype(np.int64)
+
+
+def _start(level: Numbers | None, steps: Steps) -> Numbers:
+    """Known values in steps; zero if there are none, or if they are too far to count from."""
+    if level is None:
+        return np.zeros(len(steps.grids), np.int64)
+    counts = np.rint(level / steps.steps)
+    return np.where(np.abs(counts) <= _LARGEST, counts, 0.0).astype(np.int64)
 
 
 def _values(Q: Numbers, steps: Steps) -> Numbers:
