@@ -41,6 +41,7 @@ from thresher.linalg import Array
 from thresher.losses import Huber, SquaredL2
 from thresher.metrics import mean_regret
 from thresher.penalties import Constrained, Tikhonov
+from thresher.plotting.style import INK
 from thresher.sets import Reals
 
 N_FEATURES, N_PLANTED, N_HELD_OUT = 400, 49, 500
@@ -64,6 +65,10 @@ BATCH_SIZES = {"OPGD": 5, "OADMM": 5, "online auto": 256, "ONMF": 5, "ORPCA": 5}
 HUES = ("#d1495b", "#3066be", "#c98a1b", "#8f2d56", "#119da4", "#4f772d", "#6b7280", "#7c3aed")
 COLOURS = dict(zip((*METHODS, *OTHERS), HUES, strict=True))
 MEASURES = {"held_out_loss": "objective per sample", "clean_error": "held-out clean error"}
+
+
+INKED = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
+FOR_LIGHT_AND_DARK = dict.fromkeys(INKED, INK) | {"savefig.transparent": True}
 
 
 @dataclass(frozen=True)
@@ -291,6 +296,7 @@ def tell(results: dict[str, Any]) -> None:
             draw(title, curves, number)
 
 
+@matplotlib.rc_context(FOR_LIGHT_AND_DARK)
 def draw(title: str, panels: Panels, number: int) -> None:
     """Objective above clean error for each panel; side by side if there is one panel only."""
     lone, labels = len(panels) == 1, list(dict.fromkeys(k for c in panels.values() for k in c))
