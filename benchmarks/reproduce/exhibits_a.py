@@ -143,7 +143,7 @@ def lead_of_stream(setting: int, autos: list[Any], pair: Any) -> Lead:
         figure(opgd["psnr_anew"]),
         mean_std(values),
         opgd["seconds"] / pair["online auto"]["seconds"],
-        f"{len(values)}; OPGD one",
+        str(len(values)),
         min(values) >= opgd["psnr_anew"],
     )
 

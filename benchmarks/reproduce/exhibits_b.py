@@ -89,7 +89,7 @@ def leads(best: dict[str, Any]) -> list[Lead]:
             figure(rivals[name]["mean"], 3),
             figure(auto["mean"], 3),
             seconds[0] / seconds[1],
-            f"{len(means)}, {min(means):.3f} to {max(means):.3f}",
+            f"{len(means)}, {min(means):.2f}–{max(means):.2f}",
             auto["mean"] >= rivals[name]["mean"],
         )
     ]

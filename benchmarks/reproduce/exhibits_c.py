@@ -44,7 +44,7 @@ def speeds(found: Found) -> Exhibit:
                 figure(ends[best][1], 3),
                 figure(ends["auto"][1], 3),
                 1 / float(np.median(shares)) if np.median(shares) else None,
-                f"{len(starts)}, ratios {min(gains):.2f} to {max(gains):.2f}",
+                f"{len(starts)}, {min(gains):.2f}–{max(gains):.2f}×",
                 bool(np.median(gains) <= 1),
             )
         )

@@ -101,7 +101,7 @@ def lead_of_stream(name: str, symbol: str, value: float, methods: dict[str, Any]
         f"{ends[best]:.1e}",
         f"{ends['auto']:.1e}",
         rival["microseconds a step"] / auto["microseconds a step"],
-        f"{auto['trials']}, {low:.0e} to {high:.0e}",
+        f"{auto['trials']}, {low:.0e}–{high:.0e}",
         ends["auto"] <= ends[best],
     )
 

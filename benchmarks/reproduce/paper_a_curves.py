@@ -328,7 +328,7 @@ def draw(title: str, panels: Panels, number: int) -> None:
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
     kinds = {"held out": "-o", "as the method sees it": "--", "planted dictionary": ":"}
     styles = [corner.plot([], [], kind, color=GREY, markersize=3.2)[0] for kind in kinds.values()]
-    corner.legend(styles, kinds, edgecolor="none", fontsize="small")
+    corner.legend(styles, kinds, frameon=False, fontsize="small")
     figure.suptitle(title, fontsize="medium")
     FOLDER.mkdir(parents=True, exist_ok=True)
     figure.savefig(FOLDER / f"paper_a_figure_{number}.png", dpi=130)
