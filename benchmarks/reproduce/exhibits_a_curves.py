@@ -55,7 +55,7 @@ def of_curves(found: Found, number: int) -> Exhibit:
 def lead_of_curves(number: int, name: str, panel: Any) -> Lead:
     """At the end of its curve ``auto`` against the best published method at its own end."""
     auto = panel["online auto"]
-    rivals = [m for m in panel if "auto" not in m and m not in curves.OTHERS]
+    rivals = [m for m in panel if "auto" not in m]
     best = min(rivals, key=lambda m: end(panel[m]))
     reached = [s for s, e in zip(auto["seconds"], auto["clean_error"], strict=True)
                if e <= end(panel[best])]  # fmt: skip
