@@ -14,8 +14,8 @@ from benchmarks.reproduce.published_a import PSNR, SCENES, SECONDS
 WHY_DECIBELS = (
     "The printed figures are no PSNR by (48): on the 2429 faces a fit of rank one has 16.1 dB. "
     "They are printed here and not compared. Measured figures are (48), with the codes of the time "
-    "when a sample came by, and (47), coded anew on what was learned (all that batch methods have). "
-    "ORPCA is not bound to parts: without signs its factors fit better than those of NMF can."
+    "when a sample came by, and (47), coded anew on what was learned, all that batch methods have. "
+    "Factors of ORPCA have either sign, and fit better than those of NMF can."
 )
 WHY_SECONDS = (
     "Matlab on another machine there, processor seconds of one thread here; the paper does not say "
