@@ -21,6 +21,7 @@ from thresher.tasks.compression.entropy import BitReader, BitWriter
 from thresher.tasks.compression.grid import GRIDS, grid_of
 from thresher.tasks.compression.kernels.adaptive_bits import ESCAPE
 from thresher.tasks.compression.learners import Learners
+from thresher.tasks.compression.lossless import packing
 from thresher.tasks.compression.packet import PacketError
 from thresher.tasks.compression.search import bits_at_error, least_slope, rows_over
 from thresher.tasks.compression.state import CodecState
@@ -297,3 +298,23 @@ def test_rows_of_the_paper_need_a_dictionary_and_their_length():
     sent = reads.sent
     np.testing.assert_allclose(paper.read(reads, payload), [1.5 * D[0] - 2 * D[3]] * 3, atol=1e-9)
     assert reads.sent != sent
+
+
+def test_bytes_packed_with_zstd_come_back_or_are_refused_without_it(monkeypatch):
+    # Small numbers in no order: zstd codes them by their shares.
+    rng = np.random.default_rng(0)
+    data = np.clip(np.rint(rng.laplace(0, 0.4, 5000)), -9, 9).astype(np.int8).tobytes()
+    packed = packing.packed(data)
+    assert packed[0] == packing._ZSTD
+    assert packing.unpacked(packed, len(data)) == data
+    for size in (len(data) - 1, len(data) + 1):
+        with pytest.raises(PacketError, match="another size"):
+            packing.unpacked(packed, size)
+    with pytest.raises(PacketError, match="does not unpack"):
+        packing.unpacked(packed[:1] + bytes(b ^ 0x55 for b in packed[1:]), len(data))
+    monkeypatch.setattr(packing, "_zstandard", lambda: None)
+    with pytest.raises(PacketError, match=r"thresher\[codec\]"):
+        packing.unpacked(packed, len(data))
+    other = packing.packed(data)
+    assert other[0] != packing._ZSTD
+    assert packing.unpacked(other, len(data)) == data

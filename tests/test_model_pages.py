@@ -175,6 +175,11 @@ def test_profiles_show_every_feature():
     for axes, atom in zip(figure.axes, atoms, strict=True):
         np.testing.assert_array_equal(axes.patches[0].get_data().values, atom)
         assert axes.get_xlabel() == "feature"
+    figure = profile_panels(atoms, ["a", "b"], along="frequency in Hz", ends=(0.0, 600.0))
+    for axes in figure.axes:
+        np.testing.assert_allclose(axes.patches[0].get_data().edges, [0, 200, 400, 600])
+        assert axes.get_xlabel() == "frequency in Hz"
+        assert axes.get_xlim() == (0, 600)
     with pytest.raises(ValueError, match="titles"):
         profile_panels(atoms, ["a"])
 

@@ -164,3 +164,14 @@ def test_bad_sound_is_refused():
     ):
         with pytest.raises(ValueError, match=told):
             model.separate(bad[0], rate=bad[1])
+
+
+def test_a_page_tells_onsets_and_the_lines_that_make_it(tmp_path):
+    sound = tones().sum(axis=0)
+    model = separator(2).fit(sound, rate=RATE)
+    path = model.report(tmp_path / "page.html", sound, rate=RATE)
+    page = path.read_text(encoding="utf-8")
+    assert "fit(audio)" in page
+    onsets = model.onsets(sound, rate=RATE)
+    assert onsets
+    assert all(f"{onset.time:.2f} s" in page for onset in onsets[:10])

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 _SAME_COLUMN = 3  # orders of differences that a column is tried with: 0, 1, 2
 _LEFT = 3  # added to these, if the column to the left is subtracted
 _OCTAVES, _HALVINGS = 24.0, 12
+# By judgement: steps up to twice as large, whose slopes are two octaves lower, in such a number.
+_OCTAVES_LARGER, _LARGER = 2.0, 24
+_CANDIDATES = 4
 _LARGEST = 2.0**50
 _QUICK = [{"id": lzma.FILTER_LZMA1, "preset": 1, "lc": 0, "lp": 0, "pb": 0}]
 _TRIED = 2  # layouts that are packed in all ways, of those that pack best in a quick one
@@ -38,12 +41,15 @@ def plain_values(
 
     ``level`` are values that whoever reads knows already: numbers are counted from there.
     """
-    steps = _coarsest(batch, bounds, left, limits)
-    if steps is None:
+    tried = [
+        (steps, list(_layouts(_held(_rounded(batch, steps) - _start(level, steps), batch.present))))
+        for steps in _coarse(batch, bounds, left, limits)
+    ]
+    if not tried:
         return None
+    steps, layouts = min(tried, key=lambda one: min(len(_quick(data)) for _, data in one[1]))
     kind, told = steps.written(np.full((2, len(steps.grids)), -1))
-    Q = _held(_rounded(batch, steps) - _start(level, steps), batch.present)
-    layouts = sorted(_layouts(Q), key=lambda layout: len(_quick(layout[1])))[:_TRIED]
+    layouts = sorted(layouts, key=lambda layout: len(_quick(layout[1])))[:_TRIED]
     best = min((head + packing.packed(data) for head, data in layouts), key=len)
     return bytes([kind]) + told + part(_packed_mask(batch.present)) + best
 
@@ -75,23 +81,44 @@ def read_plain(data: bytes, n: int, N: int, level: Numbers | None = None) -> Num
 # ------------------------------------------------------------------ rounding
 
 
-def _coarsest(batch: Batch, bounds: Bounds, left: Numbers, limits: Numbers) -> Steps | None:
-    """The largest steps that keep each group within its squared error."""
+def _coarse(batch: Batch, bounds: Bounds, left: Numbers, limits: Numbers) -> list[Steps]:
+    """Some of the largest steps that keep each group within its squared error.
+
+    Where values come again, the error falls and rises as steps grow: some that are larger than the
+    first that is too large may do, and which of them packs best nobody knows.
+    """
     exact = bounds.exact | (bounds.summed(batch.squares) == 0)
     middle = 0.5 * np.maximum(bounds.summed(batch.counts), 1) / np.maximum(left, 1e-300)
-    low, high = np.full(len(left), -_OCTAVES), np.full(len(left), _OCTAVES)
-    found = None
-    for i in range(_HALVINGS + 1):
-        octaves = high if i == _HALVINGS else (low + high) / 2
+
+    def at(octaves: Numbers) -> Steps:
         slopes = np.where(exact, np.inf, middle * 2.0**octaves)[bounds.groups]
-        steps = Steps.at(slopes, batch.grids, limits)
+        return Steps.at(slopes, batch.grids, limits)
+
+    def within(steps: Steps) -> Numbers | None:
         if np.abs(batch.Y).max(initial=0.0) / steps.steps.min() > _LARGEST:
             return None
         errors = np.where(batch.present, _values(_rounded(batch, steps), steps) - batch.Y, 0.0)
-        within = (bounds.summed(np.square(errors).sum(axis=0)) <= left) | exact
-        found = steps if within.all() else None
-        low, high = np.where(within, low, octaves), np.where(within, octaves, high)
-    return found
+        return (bounds.summed(np.square(errors).sum(axis=0)) <= left) | exact
+
+    low, high = np.full(len(left), -_OCTAVES), np.full(len(left), _OCTAVES)
+    for _ in range(_HALVINGS):
+        octaves = (low + high) / 2
+        fits = within(at(octaves))
+        if fits is None:
+            return []
+        low, high = np.where(fits, low, octaves), np.where(fits, octaves, high)
+    found, best = [high], high
+    for i in range(1, _LARGER + 1):
+        octaves = high - i * _OCTAVES_LARGER / _LARGER
+        fits = within(at(octaves))
+        if fits is not None and fits.any():
+            best = np.where(fits, octaves, best)
+            found.append(best)
+    return [steps for steps in map(at, found[:1] + found[1:][-_CANDIDATES:]) if _all(within(steps))]
+
+
+def _all(fits: Numbers | None) -> bool:
+    return fits is not None and bool(fits.all())
 
 
 def _rounded(batch: Batch, steps: Steps) -> Numbers:

@@ -39,15 +39,19 @@ def sound_report(separator: SoundSeparator, audio: Any, rate: int | None = None)
     titles = [f"part {k}, {peak:.0f} Hz" for k, peak in enumerate(peaks)]
     heard = max(2, int(np.flatnonzero(parts.max(axis=0) > 0.01 * parts.max()).max()) + 1)
     report.heading("Their spectra")
+    highest = float(frequencies[heard - 1])
+    pitches = profile_panels(
+        _coarse(parts[:, :heard]), titles, along="frequency in Hz", ends=(0.0, highest)
+    )
     report.picture(
-        to_png(profile_panels(_coarse(parts[:, :heard]), titles)),
+        to_png(pitches),
         f"Spectra of {K} parts",
-        f"From 0 to {frequencies[heard - 1]:,.0f} Hz, each on its own scale, and its highest peak.",
+        f"From 0 to {highest:,.0f} Hz, each on its own scale, and its highest peak.",
     )
     report.heading("When they sound")
     loudness = found.activations * np.linalg.norm(parts, axis=1)
     report.picture(
-        to_png(profile_panels(_coarse(loudness.T), titles)),
+        to_png(profile_panels(_coarse(loudness.T), titles, along="seconds", ends=(0.0, seconds))),
         f"Loudness of {K} parts over time",
         f"From the beginning to the end, {seconds:.1f} s.",
     )

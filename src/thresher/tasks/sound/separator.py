@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from thresher.estimators import OnlineNMF
 from thresher.estimators.parameters import KeepsParameters, check_parameters, is_whole
+from thresher.estimators.reporting import write_page
 from thresher.estimators.saving import pack, packed_parameters, unpack, unpacked_model
 from thresher.linalg import Array
 from thresher.persistence import Contents
@@ -152,6 +153,22 @@ class SoundSeparator(KeepsParameters, BaseEstimator):
         given, _, codes = self._coded(audio, rate)
         loudness = codes * np.linalg.norm(self.parts_, axis=1)
         return onsets_of(loudness, self._spectrogram(given.rate).times(len(codes)))
+
+    def report(self, path: str | Path, audio: Any, *, rate: int | None = None) -> Path:
+        """Write a page about the parts of a recording, and return its path.
+
+        Parameters
+        ----------
+        path : str or Path
+            The HTML file; it needs nothing else.
+        audio, rate
+            A recording, as in `separate`.
+        """
+        check_is_fitted(self, "model_")
+        # Pictures are drawn with matplotlib, which separating does not need.
+        from thresher.tasks.sound.report import sound_report
+
+        return write_page(self, sound_report(self, audio, rate), path, "fit(audio)")
 
     @property
     def parts_(self) -> Array:

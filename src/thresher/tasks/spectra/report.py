@@ -49,7 +49,7 @@ def unmixing_report(unmixer: SpectralUnmixer, X: Any = None) -> Report:
         titles = [f"{title}, {mean:.0%}" for title, mean in zip(titles, means, strict=True)]
     report.heading("The spectra")
     report.picture(
-        to_png(profile_panels(spectra, titles)),
+        to_png(profile_panels(spectra, titles, along="band")),
         f"{K} curves along {spectra.shape[1]} bands",
         "Values of end members along the bands, each on its own scale"
         + (", with its mean share." if shares is not None else "."),

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from thresher.estimators import Separation
 from thresher.estimators.inputs import as_matrix, computing_dtype, unmasked
 from thresher.estimators.parameters import KeepsParameters, check_parameters
+from thresher.estimators.reporting import write_page
 from thresher.linalg import Array
 from thresher.persistence import Contents
 from thresher.tasks.spectra.bands import without_gaps
@@ -189,9 +190,7 @@ class SpectralUnmixer(
         """Write a page that shows end members, and shares of a cube if it is given."""
         from thresher.tasks.spectra.report import unmixing_report
 
-        target = Path(path)
-        target.write_text(unmixing_report(self, X).html(), encoding="utf-8")
-        return target
+        return write_page(self, unmixing_report(self, X), path)
 
     # ---------------------------------------------------------- what was learned
 
