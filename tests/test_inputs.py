@@ -501,12 +501,12 @@ def snapshot(detector):
 
 
 PLACES = [
-    "thresher.tasks.novelty.growing_words.GrowingWords.counts",
-    "thresher.tasks.novelty.growing_words.GrowingWords.weights",
-    "thresher.tasks.novelty.growing_words.GrowingWords.enter",
-    "thresher.tasks.novelty.growing_words.GrowingWords.learn",
-    "thresher.tasks.novelty.growing_words.GrowingWords.rarest",
-    "thresher.tasks.novelty.growing_words.GrowingWords.keep",
+    "thresher.tasks.text.growing_words.GrowingWords.counts",
+    "thresher.tasks.text.growing_words.GrowingWords.weights",
+    "thresher.tasks.text.growing_words.GrowingWords.enter",
+    "thresher.tasks.text.growing_words.GrowingWords.learn",
+    "thresher.tasks.text.growing_words.GrowingWords.rarest",
+    "thresher.tasks.text.growing_words.GrowingWords.keep",
     "thresher.tasks.novelty.alarm.Alarm.marks",
     "thresher.tasks.novelty.held_out.HeldOut.judged",
     "thresher.tasks.novelty.held_out.HeldOut.learned",

@@ -31,8 +31,8 @@ from thresher.cli.live.shows.video import VideoShow
 from thresher.cli.live.watcher import _SHARE, _VIEW_LATEST, Watcher
 from thresher.cli.live.wishes import Wish, Wishes
 from thresher.datasets import make_surveillance_scene
-from thresher.tasks.novelty.records import records_of
-from thresher.tasks.novelty.steps import DocumentStep
+from thresher.tasks.text.records import records_of
+from thresher.tasks.text.steps import DocumentStep
 from thresher.testing.data import planted
 
 TOKEN = "the-token"

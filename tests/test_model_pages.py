@@ -15,9 +15,9 @@ from thresher.plotting import convergence_curve, profile_panels
 from thresher.report import Report, tell_run
 from thresher.tasks.novelty.choosing import chosen_stepping
 from thresher.tasks.novelty.found import explained_steps
-from thresher.tasks.novelty.records import records_of
-from thresher.tasks.novelty.steps import DocumentStep
 from thresher.tasks.text.reading import read_documents, text_field, texts_of
+from thresher.tasks.text.records import records_of
+from thresher.tasks.text.steps import DocumentStep
 from thresher.testing.data import planted
 
 SMALL = {

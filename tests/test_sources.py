@@ -27,7 +27,7 @@ from thresher import NovelDocumentDetector, OnlineOrthogonalDictionary, OnlineRo
 from thresher.streams import rows_per_batch
 from thresher.streams.background import read_ahead
 from thresher.streams.video import VideoReader
-from thresher.tasks.novelty.steps import document_steps
+from thresher.tasks.text.steps import document_steps
 
 rng = np.random.default_rng(0)
 N, F = 132, 12
@@ -298,6 +298,16 @@ def test_arrays_frames_and_lists_can_be_written_too(tmp_path):
     paths = fitted.separate(THIN, write={"outliers": tmp_path / "o.npy"})
     wanted = fitted.separate(THIN.toarray()).outliers
     np.testing.assert_array_equal(np.load(paths["outliers"]), wanted)
+
+
+def test_several_files_are_told_from_others_by_what_is_in_them(tmp_path):
+    """Files of the same names, sizes and columns, one of them with other numbers."""
+    origins = []
+    for last in (X, X[::-1], X):
+        for name, rows in (("1.npy", X), ("2.npy", last)):
+            np.save(tmp_path / name, rows)
+        origins.append(thresher.open(str(tmp_path / "*.npy")).origin()["the source"])
+    assert origins[0] == origins[2] != origins[1]
 
 
 def test_memory_does_not_grow_with_the_file(tmp_path):

@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import make_pipeline
 
-from thresher.tasks.novelty.growing_words import GrowingWords
+from thresher.tasks.text.growing_words import GrowingWords
 from thresher.tasks.text.tfidf import TfIdf
 
 

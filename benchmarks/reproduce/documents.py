@@ -15,7 +15,7 @@ from sklearn.metrics import roc_auc_score
 from thresher import NovelDocumentDetector
 from thresher.datasets.files import find_data_file
 from thresher.linalg import Array
-from thresher.tasks.novelty.growing_words import GrowingWords
+from thresher.tasks.text.growing_words import GrowingWords
 
 DATA = "tdt2_top30_dated.npz"
 REPORTED = (1, 2, 5, 6, 8)

@@ -69,6 +69,7 @@ _add(
     _TASKS,
     "thresher sample docs",
     "thresher topics docs.jsonl --n-components 5 --report topics.html",
+    "thresher topics docs.jsonl --n-components 5 --over-time --report time.html",
     of="TopicModel",
 )
 _add(

@@ -18,7 +18,7 @@ from thresher.cli.topics import Docs, SaveFile, TextField
 
 if TYPE_CHECKING:
     from thresher.tasks.novelty.found import FoundInStep
-    from thresher.tasks.novelty.steps import DocumentStep
+    from thresher.tasks.text.steps import DocumentStep
 
 _SHOWN = 5  # documents of a step that people are shown; by judgement
 _EXCERPT = 90  # letters of each
@@ -131,8 +131,8 @@ def steps_of(
 ) -> Iterator[DocumentStep]:
     """Documents in steps, as given or as chosen; of what has no end nothing is read ahead."""
     from thresher.tasks.novelty.choosing import chosen_stepping
-    from thresher.tasks.novelty.steps import EVERY, document_steps
     from thresher.tasks.text.reading import read_documents, text_field
+    from thresher.tasks.text.steps import EVERY, document_steps
 
     if every is not None and every not in EVERY:
         raise WrongUseError(f"--every {every} is not known; use {', '.join(EVERY)}.")

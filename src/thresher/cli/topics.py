@@ -10,7 +10,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from thresher.cli.frame import ReportFile, made, seeded
+from thresher.cli.frame import ReportFile, WrongUseError, made, seeded
 from thresher.cli.held import held
 from thresher.cli.talk import Talk
 
@@ -38,11 +38,37 @@ def topics(
     text: TextField = None,
     save: SaveFile = None,
     report: ReportFile = None,
+    over_time: Annotated[
+        bool,
+        typer.Option("--over-time", help="Follow topics through time, and tell what happens."),
+    ] = False,
+    size: Annotated[
+        int | None,
+        typer.Option(help="With --over-time, documents in a step; by default chosen.", min=1),
+    ] = None,
+    date_field: Annotated[
+        str | None, typer.Option(help="With --over-time, the field of the date.")
+    ] = None,
+    every: Annotated[
+        str | None, typer.Option(help="With --over-time, day, week or month; by default chosen.")
+    ] = None,
     **parameters: Any,
 ) -> None:
-    """Find the topics of documents: their words, and how much of the documents each takes up."""
+    """Find the topics of documents: their words, and how much of the documents each takes up.
+
+    With --over-time documents are read in order, step by step. The first step only tells what is
+    usual; then topics are born, die, merge and split, and words enter and leave.
+    """
     from thresher import TopicModel
 
+    if over_time:
+        from thresher.cli.topics_over_time import follow_topics
+
+        stepping = (size, date_field, every)
+        follow_topics(talk, docs, text, stepping, save, report, parameters)
+        return
+    if size is not None or date_field is not None or every is not None:
+        raise WrongUseError("--size, --date-field and --every are steps of time; add --over-time.")
     model = made(TopicModel, seeded(talk, parameters))
     documents, rest = held(texts_from(talk, docs, text), len)
     if rest is None:

@@ -118,6 +118,22 @@ class StreamState:
         seen = None if seen is None else seen.keep(columns)
         return self._reshaped(D=D, average=average, statistics=statistics, seen=seen)
 
+    def joined(self, members: Array, usage: Array) -> "StreamState":
+        """Let atoms take in others: their means, weighted by ``usage``, stand for all of them.
+
+        ``members`` is that of `Statistics.joined`; atoms in no row are forgotten.
+        """
+        weights = members * usage
+        weights = np.where(weights.sum(axis=1, keepdims=True) > 0, weights, members)
+        weights /= weights.sum(axis=1, keepdims=True)
+
+        def means(D: Array) -> Array:
+            return np.ascontiguousarray((weights @ D).astype(D.dtype))
+
+        D = means(self.D)
+        average = D if self.average is self.D else means(self.average)
+        return self._reshaped(D=D, average=average, statistics=self.statistics.joined(members))
+
     def _reshaped(self, **values: Any) -> "StreamState":
         """With a dictionary of another shape: its losses say nothing of the old one's."""
         watch = None if self.watch is None else self.watch.anew()

@@ -1,4 +1,4 @@
-"""Models that make room for new features and new atoms, and forget features."""
+"""Models that make room for new features and atoms, forget features, and join atoms."""
 
 from dataclasses import replace
 from typing import Any, Self
@@ -15,7 +15,7 @@ _NEW_FEATURE = 1e-3  # of an atom's mean entry, where predictions must be positi
 
 
 class GrowingModel(LearnedModel):
-    """A model with `grow` and `keep_features`."""
+    """A model with `grow`, `keep_features` and `join_atoms`."""
 
     def grow(self, n_features: int | None = None, atoms: int | Array = 0) -> Self:
         """Make room for new features, new atoms, or both.
@@ -85,12 +85,70 @@ class GrowingModel(LearnedModel):
         self._adopt(self._state.keep(places), self._position)
         return self
 
+    @property
+    def usage_(self) -> Array:
+        """How much every atom was used, discounted, as shares that sum to one."""
+        self._check_is_begun()
+        method = self._fitted_method()
+        usage = method.learner.usage(self._state.statistics, self._state.D)
+        total = float(usage.sum())
+        K = len(usage)
+        return usage / total if total > 0 else np.full(K, 1 / K)
+
+    def join_atoms(self, groups: Any) -> Self:
+        """Let atoms be one from now on, or forget them; dictionary and statistics follow.
+
+        A group becomes the mean of its atoms, weighted by how much they were used, and its
+        statistics are those of codes that add up.
+
+        Parameters
+        ----------
+        groups : list of lists of int
+            The atoms of each new atom. An atom that stands in no group is forgotten.
+        """
+        self._check_is_begun()
+        self._check_goes_on()
+        if getattr(self, "frozen_atoms", None) is not None:
+            raise ValueError(
+                "frozen_atoms= names atoms by their numbers, which would change; join atoms of a "
+                "model without it."
+            )
+        members = _members(groups, len(self._state.D))
+        method = self._fitted_method()
+        if method.dictionary_regulariser.region.couples_rows:
+            raise ValueError(
+                "The set of this dictionary ties its atoms together, so none can be taken out; use "
+                "a set of single atoms, such as 'simplex'."
+            )
+        usage = method.learner.usage(self._state.statistics, self._state.D)
+        self._adopt(self._state.joined(members, usage), self._position)
+        return self
+
     def _forget_samples(self) -> None:
         """Samples of another width say nothing of what is usual."""
         if self._recent is not None:
             self._recent = RecentSamples()
         if hasattr(self, "_reading_scale"):
             del self._reading_scale
+
+
+def _members(groups: Any, n_atoms: int) -> Array:
+    """A row for each group, with ones at its atoms; refuses what is no grouping."""
+    try:
+        lists = [np.atleast_1d(np.asarray(group)) for group in groups]
+    except (TypeError, ValueError):
+        lists = []
+    whole = all(one.ndim == 1 and one.size and one.dtype.kind in "iu" for one in lists)
+    atoms = np.concatenate(lists) if lists and whole else np.zeros(0, dtype=int)
+    if not len(atoms) or atoms.min() < 0 or atoms.max() >= n_atoms or len(set(atoms)) < len(atoms):
+        raise ValueError(
+            f"groups must be lists of atoms, such as [[0, 2], [1]], each of 0 to {n_atoms - 1} in "
+            "one of them at the most."
+        )
+    members = np.zeros((len(lists), n_atoms))
+    for row, group in zip(members, lists, strict=True):
+        row[group] = 1.0
+    return members
 
 
 def _rows(atoms: Any, n_features: int, nonnegative: bool) -> Array:

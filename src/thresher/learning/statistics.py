@@ -67,6 +67,20 @@ class Statistics:
 
         return replace(self, **{name: padded(name, V) for name, V in self.arrays().items()})
 
+    def joined(self, members: Array) -> Self:
+        """As if atoms had always been sums of others: codes add up, and so do these sums.
+
+        ``members`` has a row for each new atom, with a one for every old atom that it takes in.
+        """
+
+        def of(name: str, values: Array) -> Array:
+            for axis, letter in enumerate(self.AXES[name]):
+                if letter == "K":
+                    values = np.moveaxis(np.tensordot(members, values, (1, axis)), 0, axis)
+            return np.ascontiguousarray(values)
+
+        return replace(self, **{name: of(name, V) for name, V in self.arrays().items()})
+
     def keep(self, columns: NDArray[np.intp]) -> Self:
         """Forget all features but some."""
 

@@ -1,7 +1,7 @@
 """Measures of how well data, factors, outliers and topics were recovered."""
 
 from .clusters import clustering_accuracy, probabilistic_rand_index, purity
-from .factors import factor_match_score, hoyer_sparseness
+from .factors import factor_match_score, hoyer_sparseness, matched_cosines
 from .l1_dictionary import regret, regret_bound, sparse_reconstruction_error, violation_bound
 from .orthogonal import frank_wolfe_gap, orthogonal_error
 from .outliers import SupportScores, support_scores
@@ -17,6 +17,7 @@ __all__ = [
     "factor_match_score",
     "frank_wolfe_gap",
     "hoyer_sparseness",
+    "matched_cosines",
     "mean_regret",
     "orthogonal_error",
     "probabilistic_rand_index",

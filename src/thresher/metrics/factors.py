@@ -31,6 +31,17 @@ def factor_match_score(true: ArrayLike, estimated: ArrayLike) -> float:
     float
         Between 0 and 1; 1 if every true atom was found. A zero atom scores 0.
     """
+    return float(matched_cosines(true, estimated).mean())
+
+
+def matched_cosines(true: ArrayLike, estimated: ArrayLike) -> NDArray[np.float64]:
+    """For each true atom the absolute cosine with its partner, as in `factor_match_score`.
+
+    Returns
+    -------
+    array of shape (n_components,)
+        Zero for an atom without a partner.
+    """
     true_atoms = _unit_rows(true, "true")
     estimated_atoms = _unit_rows(estimated, "estimated")
     if true_atoms.shape[1] != estimated_atoms.shape[1]:
@@ -40,7 +51,9 @@ def factor_match_score(true: ArrayLike, estimated: ArrayLike) -> float:
         )
     cosines = np.minimum(np.abs(true_atoms @ estimated_atoms.T), 1.0)
     rows, columns = linear_sum_assignment(cosines, maximize=True)
-    return float(cosines[rows, columns].sum()) / len(true_atoms)
+    found = np.zeros(len(true_atoms))
+    found[rows] = cosines[rows, columns]
+    return found
 
 
 def hoyer_sparseness(X: ArrayLike, axis: int = -1) -> NDArray[np.float64]:

@@ -7,6 +7,7 @@ from .curves import convergence_curve, share_curve
 from .frames import atom_grid, frame_grid
 from .profiles import profile_panels
 from .series import series_panels
+from .shares import share_rows
 from .style import to_png
 
 __all__ = [
@@ -20,5 +21,6 @@ __all__ = [
     "series_panels",
     "share_bars",
     "share_curve",
+    "share_rows",
     "to_png",
 ]

@@ -8,7 +8,6 @@ from sklearn.base import clone
 from thresher.linalg import Array
 from thresher.metrics import topic_coherence
 from thresher.tasks.choice.candidates import Settings
-from thresher.tasks.text.words import learn_words
 from thresher.tasks.topics import TopicModel
 from thresher.tasks.topics.weights import first_weights
 
@@ -25,8 +24,7 @@ class Documents:
 
     def __init__(self, model: TopicModel, documents: Any) -> None:
         model._check_parameters()
-        _, counts = learn_words(documents, model.vectorizer, model.vocabulary)
-        tfidf = model._new_tfidf(counts)
+        _, tfidf, counts = model._first_words(documents)
         self.X = first_weights(tfidf, counts)
         self._counts = counts if tfidf is None else counts[:, tfidf.selected_]
         self._model = model

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import ceil
 from typing import Any, NamedTuple
 
-from thresher.tasks.novelty.steps import EVERY, document_steps
+from thresher.tasks.text.steps import EVERY, document_steps
 
 _LARGEST = 1000  # documents; as `document_steps` has it
 _STEPS = 10  # at least so many; by judgement

@@ -28,7 +28,6 @@ from thresher.tasks.novelty.emerging import emerging_topics
 from thresher.tasks.novelty.explaining import explained
 from thresher.tasks.novelty.file import pack_detector, unpack_detector
 from thresher.tasks.novelty.found import FoundInStep
-from thresher.tasks.novelty.growing_words import GrowingWords
 from thresher.tasks.novelty.held_out import HeldOut
 from thresher.tasks.novelty.memory import Memory, learned_from
 from thresher.tasks.novelty.modes import (
@@ -39,11 +38,12 @@ from thresher.tasks.novelty.modes import (
     of_model,
 )
 from thresher.tasks.novelty.recent import RecentDocuments
-from thresher.tasks.novelty.records import Record, check_records, records_of
 from thresher.tasks.novelty.results import Explanation, NoveltyStep
 from thresher.tasks.novelty.starting import begun, without_rarest
-from thresher.tasks.novelty.steps import DocumentStep, document_steps
 from thresher.tasks.novelty.usual import PastScores, Usual
+from thresher.tasks.text.growing_words import GrowingWords
+from thresher.tasks.text.records import Record, check_records, records_of
+from thresher.tasks.text.steps import DocumentStep, document_steps
 
 _log = logging.getLogger(__name__)
 

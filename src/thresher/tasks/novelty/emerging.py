@@ -12,7 +12,7 @@ from sklearn.cluster import AgglomerativeClustering
 
 from thresher.linalg import Array
 from thresher.tasks.novelty.directions import unit_rows
-from thresher.tasks.novelty.records import Record
+from thresher.tasks.text.records import Record
 
 _APART = 0.9  # one minus the mean cosine of two groups; by judgement, groups as large as subjects
 _LARGEST = 2000  # documents: all pairs are compared; by judgement

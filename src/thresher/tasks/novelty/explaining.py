@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from thresher.tasks.novelty.growing_words import GrowingWords
 from thresher.tasks.novelty.memory import Memory
 from thresher.tasks.novelty.results import Explanation
 from thresher.tasks.novelty.usual import Usual
+from thresher.tasks.text.growing_words import GrowingWords
 
 _WORDS_OF_AN_ATOM = 5
 

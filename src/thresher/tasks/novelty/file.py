@@ -14,10 +14,11 @@ from thresher.estimators.saving import pack, packed_parameters, unpack, unpacked
 from thresher.persistence import Contents, put_strings
 from thresher.tasks.novelty.directions import Directions
 from thresher.tasks.novelty.fixed_terms import FixedTermsMemory
-from thresher.tasks.novelty.growing_words import GrowingWords
 from thresher.tasks.novelty.memory import DictionaryMemory, DirectionMemory, Memory
 from thresher.tasks.novelty.published import BatchMemory
-from thresher.tasks.novelty.usual_file import documents_of, packed_usual, unpacked_usual
+from thresher.tasks.novelty.usual_file import packed_usual, unpacked_usual
+from thresher.tasks.text.counts_file import documents_of
+from thresher.tasks.text.growing_words import GrowingWords
 
 if TYPE_CHECKING:
     from thresher.tasks.novelty.detector import NovelDocumentDetector

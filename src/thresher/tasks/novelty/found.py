@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from thresher.tasks.novelty.records import Record
 from thresher.tasks.novelty.results import Explanation, NoveltyStep
-from thresher.tasks.novelty.steps import DocumentStep
+from thresher.tasks.text.records import Record
+from thresher.tasks.text.steps import DocumentStep
 
 if TYPE_CHECKING:
     from thresher.tasks.novelty.detector import NovelDocumentDetector

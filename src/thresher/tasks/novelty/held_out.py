@@ -34,11 +34,11 @@ from thresher.linalg import Array, block_slices
 from thresher.tasks.novelty.alarm import share_as_high
 from thresher.tasks.novelty.directions import unit_rows
 from thresher.tasks.novelty.emerging import topics_beside
-from thresher.tasks.novelty.growing_words import GrowingWords
 from thresher.tasks.novelty.memory import DirectionMemory, Memory
 from thresher.tasks.novelty.recent import RecentDocuments, as_wide_as
-from thresher.tasks.novelty.records import Record
 from thresher.tasks.novelty.usual import Judged, Usual, usual_share
+from thresher.tasks.text.growing_words import GrowingWords
+from thresher.tasks.text.records import Record
 
 _NEIGHBOURS = 3  # by judgement; one is worse on all corpora tried, ten about as good
 _MEASURABLE = 20  # documents: a smaller step may well be all new; by judgement

@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from thresher.linalg import Array
 from thresher.tasks.novelty.directions import Directions
-from thresher.tasks.novelty.growing_words import GrowingWords
+from thresher.tasks.text.growing_words import GrowingWords
 
 
 class Memory(ABC):

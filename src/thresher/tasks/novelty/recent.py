@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from thresher.linalg import Array
-from thresher.tasks.novelty.records import Record
 from thresher.tasks.novelty.usual import REMEMBERED
+from thresher.tasks.text.records import Record
 
 
 @dataclass(frozen=True)

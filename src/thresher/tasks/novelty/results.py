@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from thresher.linalg import Array
 from thresher.tasks.novelty.emerging import EmergingTopic
-from thresher.tasks.novelty.records import Record
+from thresher.tasks.text.records import Record
 
 
 class NoveltyStep(NamedTuple):

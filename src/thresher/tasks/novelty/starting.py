@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from thresher.tasks.novelty.growing_words import GrowingWords
 from thresher.tasks.novelty.memory import Memory, learned_from
-from thresher.tasks.novelty.records import Record
 from thresher.tasks.novelty.usual import Usual
+from thresher.tasks.text.growing_words import GrowingWords
+from thresher.tasks.text.records import Record
 
 _log = logging.getLogger(__name__)
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from thresher.linalg import Array
 from thresher.tasks.novelty.alarm import share_as_high
 from thresher.tasks.novelty.emerging import EmergingTopic
-from thresher.tasks.novelty.growing_words import GrowingWords
 from thresher.tasks.novelty.memory import Memory
-from thresher.tasks.novelty.records import Record
+from thresher.tasks.text.growing_words import GrowingWords
+from thresher.tasks.text.records import Record
 
 REMEMBERED = 2000  # documents; by judgement, enough to tell one in twenty to a tenth of itself
 _BURST = 2.0  # times the false alarms to be expected: more are a new topic; by judgement

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from thresher.estimators.parts import packed_value, unpacked_value
+from thresher.estimators.parts import packed_value
 from thresher.persistence import Contents, put_strings
 from thresher.tasks.novelty.held_out import HeldOut
 from thresher.tasks.novelty.recent import RecentDocuments, as_wide_as
-from thresher.tasks.novelty.records import Record
 from thresher.tasks.novelty.usual import REMEMBERED, PastScores, Usual
+from thresher.tasks.text.counts_file import documents_of
+from thresher.tasks.text.records import Record
 
 _TEXTS = ("id", "title", "date", "text")
 
@@ -59,15 +59,3 @@ def _records(contents: Contents, n: int) -> tuple[Record, ...]:
     if any(len(column) != n for column in columns):
         raise contents.error(f"it has not {n} records")
     return tuple(Record(*each) for each in zip(places, *columns, strict=True))
-
-
-def documents_of(contents: Contents, name: str, n_words: int) -> Any:
-    """A table of documents, None if there is none (also in older files)."""
-    if contents.document.get(name) is None:
-        return None
-    rows: Any = unpacked_value(contents.record(name), contents)
-    if not isinstance(rows, sparse.csr_array) or rows.shape[1] != n_words:
-        raise contents.error(f"its documents are no table of {n_words} words")
-    if not np.isfinite(rows.data).all() or (rows.data < 0).any():
-        raise contents.error("its documents have weights that no word has")
-    return rows

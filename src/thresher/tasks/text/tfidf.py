@@ -22,7 +22,7 @@ def term_frequency(counts: Array) -> Array:
     return damped
 
 
-def inverse_document_frequency(n_documents: int, frequency: Array) -> Array:
+def inverse_document_frequency(n_documents: float, frequency: Array) -> Array:
     """``log(n/n_j)`` of every word; for words that no document had, ``log(n + 1)``.
 
     The latter is the weight of a word that the document at hand alone has, had it been counted.
@@ -95,7 +95,7 @@ class TfIdf(KeepsParameters, TransformerMixin, BaseEstimator):
     Attributes
     ----------
     n_documents_ : int
-        n, the documents seen.
+        n, the documents seen; a float if old ones count less.
     document_frequency_ : array of shape (F,)
         :math:`n_j`.
     idf_ : array of shape (F,)
@@ -121,7 +121,7 @@ class TfIdf(KeepsParameters, TransformerMixin, BaseEstimator):
            [0.  , 0.  ]])
     """
 
-    n_documents_: int
+    n_documents_: float
     document_frequency_: Array
     idf_: Array
     selected_: NDArray[np.intp]
@@ -179,6 +179,17 @@ class TfIdf(KeepsParameters, TransformerMixin, BaseEstimator):
         counts = self._checked(X)
         validate_data(self, X, reset=first, skip_check_array=True)
         return self._add(WordSums.of(counts), first)
+
+    @classmethod
+    def known(cls, n_documents: float, frequency: Array, selected: NDArray[np.intp]) -> TfIdf:
+        """One whose document frequencies were counted elsewhere."""
+        tfidf = cls()
+        tfidf.n_features_in_ = len(frequency)
+        tfidf.n_documents_, tfidf.document_frequency_ = n_documents, frequency
+        tfidf.idf_ = inverse_document_frequency(n_documents, frequency)
+        tfidf.selected_ = selected
+        tfidf._began_as = tfidf._identity()
+        return tfidf
 
     def fit_sums(self, sums: WordSums) -> Self:
         """Learn anew from sums over documents that are elsewhere."""

@@ -98,7 +98,7 @@ def learn_words(
     else:
         raise ValueError("Give vocabulary= or vectorizer=, not both: a vectoriser has its own.")
     counts = _counted(fitted, fitted.fit_transform, texts)
-    return WordCounter(_names_of(fitted, counts.shape[1]), fitted, vectorizer is None), counts
+    return WordCounter(names_of(fitted, counts.shape[1]), fitted, vectorizer is None), counts
 
 
 def default_vectorizer(words: Words | None = None) -> CountVectorizer:
@@ -147,7 +147,8 @@ def _copy_of(vectorizer: Any) -> Any:
     return clone(vectorizer, safe=False)
 
 
-def _names_of(vectorizer: Any, n_columns: int) -> Words:
+def names_of(vectorizer: Any, n_columns: int) -> Words:
+    """The word of each column; refuses a vectoriser that does not know them."""
     name = type(vectorizer).__name__
     if not hasattr(vectorizer, "get_feature_names_out"):
         raise ValueError(

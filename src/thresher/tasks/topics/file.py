@@ -8,10 +8,14 @@ import numpy as np
 from sklearn.base import clone
 
 from thresher.estimators.base import DictionaryModel
+from thresher.estimators.growing import GrowingModel
 from thresher.estimators.saving import pack, packed_parameters, unpack, unpacked_model
 from thresher.persistence import Contents, put_strings
+from thresher.tasks.text.growing_words import GrowingWords
 from thresher.tasks.text.tfidf import TfIdf
 from thresher.tasks.text.words import WordCounter, default_vectorizer
+from thresher.tasks.topics.growing import LivingWords
+from thresher.tasks.topics.life_file import packed_life, unpacked_life
 
 if TYPE_CHECKING:
     from thresher.tasks.topics.model import TopicModel
@@ -35,12 +39,15 @@ def pack_topics(model: TopicModel) -> tuple[dict[str, Any], dict[str, Any]]:
         tfidf, n_documents = model.tfidf_, model.tfidf_.n_documents_
         arrays |= {"frequency": tfidf.document_frequency_, "idf": tfidf.idf_}
         arrays["selected"] = tfidf.selected_.astype(np.int64)
-    return arrays, {
+    told = {
         "parameters": packed_parameters(model, arrays),
         "texts": model._counter.vectorizer is not None,
         "n_documents": n_documents,
         "model": document,
     }
+    if model._life is not None:
+        told["life"] = packed_life(model._life, arrays)
+    return arrays, told
 
 
 def unpack_topics(contents: Contents) -> TopicModel:
@@ -51,6 +58,8 @@ def unpack_topics(contents: Contents) -> TopicModel:
         raise contents.error("what it holds inside is no dictionary of words")
     old = "words_given" in contents.document  # version 1
     model = _of_version_1(contents, words, factoriser) if old else unpacked_model(contents)
+    if model._grows:
+        return _growing(contents, model, words, factoriser)
     vectorizer = None
     if contents.flag("texts"):
         if len(set(words)) != len(words):
@@ -68,7 +77,36 @@ def unpack_topics(contents: Contents) -> TopicModel:
     width = len(words) if tfidf is None else len(tfidf.selected_)
     if factoriser.components_.shape[1] != width:
         raise contents.error(f"{width} words do not suit {factoriser.components_.shape[1]} columns")
-    adopted: TopicModel = model._adopt(WordCounter(words, vectorizer), tfidf, factoriser)
+    counter = WordCounter(words, vectorizer)
+    return _adopted(contents, model, counter, tfidf, factoriser)
+
+
+def _growing(contents: Contents, model: TopicModel, words: Any, factoriser: Any) -> TopicModel:
+    """One whose vocabulary grows."""
+    n = len(words)
+    frequency, n_documents = contents.array("frequency", (n,)), contents.number("n_documents")
+    selected = contents.places("selected", None, n)
+    usual = n_documents >= 1 and (frequency >= 0).all() and (np.diff(selected) > 0).all()
+    if len(set(words)) != n or not usual or factoriser.components_.shape[1] != len(selected):
+        raise contents.error("its words do not suit their frequencies and columns")
+    if not isinstance(factoriser, GrowingModel):
+        raise contents.error("what it holds inside cannot make room for new words")
+    in_use = np.zeros(n, dtype=bool)
+    in_use[selected] = True
+    table = GrowingWords(None, model.max_words, list(words), frequency, n_documents)
+    counter = LivingWords(table, in_use)
+    return _adopted(contents, model, counter, counter.tfidf(), factoriser)
+
+
+def _adopted(
+    contents: Contents, model: TopicModel, counter: Any, tfidf: Any, factoriser: Any
+) -> TopicModel:
+    life = None
+    if contents.document.get("life") is not None:
+        if not isinstance(factoriser, GrowingModel):
+            raise contents.error("what it holds inside cannot make room for new topics")
+        life = unpacked_life(contents, len(counter.words), len(factoriser.components_))
+    adopted: TopicModel = model._adopt(counter, tfidf, factoriser, life)
     return adopted
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -15,26 +14,38 @@ from sklearn.utils.validation import check_is_fitted
 from thresher.cluster import is_collection
 from thresher.estimators import OnlineNMF
 from thresher.estimators.by_batch import ReadsSources
-from thresher.estimators.parameters import KeepsParameters, check_parameters, require_positive
-from thresher.estimators.reporting import write_page
+from thresher.estimators.parameters import MAY_CHANGE, KeepsParameters, check_parameters
 from thresher.linalg import Array
-from thresher.metrics import TopicCoherence, topic_coherence
 from thresher.persistence import Contents
 from thresher.streams import is_stream
 from thresher.tasks.text.documents import batches_of, batches_of_stream, stream_of
 from thresher.tasks.text.tfidf import TfIdf
-from thresher.tasks.text.words import WordCounter, learn_words
+from thresher.tasks.text.words import learn_words
+from thresher.tasks.topics.checks import check_topics
 from thresher.tasks.topics.collections import fit_collection, lazy_shares
 from thresher.tasks.topics.file import pack_topics, unpack_topics
-from thresher.tasks.topics.names import MOST_WORDS, Topic, topic_names
-from thresher.tasks.topics.weights import atoms_of, first_weights, weighted
+from thresher.tasks.topics.from_sklearn import model_from
+from thresher.tasks.topics.growing import (
+    GROW,
+    WORD_HALF_LIFE,
+    first_words,
+    relaid,
+)
+from thresher.tasks.topics.life import TopicLife
+from thresher.tasks.topics.measures import MeasuresTopics
+from thresher.tasks.topics.shown import ShowsTopics
+from thresher.tasks.topics.watching import WatchesTopics
+from thresher.tasks.topics.weights import atoms_of, explained_weights, first_weights, weighted
 
 # Starts are measured in docs/lab/topics.md, batches are by judgement.
 _LEAST_BATCHES, _SMALLEST_BATCH = 16, 64
 _STARTS_FOR_SHORT_LISTS = 4
 
 
-class TopicModel(ReadsSources, KeepsParameters, TransformerMixin, BaseEstimator):
+class TopicModel(
+    WatchesTopics, MeasuresTopics, ShowsTopics, ReadsSources, KeepsParameters, TransformerMixin,
+    BaseEstimator,
+):  # fmt: skip
     r"""Find the topics of documents, from a list, a table of counts, or a stream without end.
 
     Documents become tf-idf weights :math:`x`, which are nonnegative mixtures of topics,
@@ -51,8 +62,10 @@ class TopicModel(ReadsSources, KeepsParameters, TransformerMixin, BaseEstimator)
         What counts words; a copy of it is fitted. By default a ``CountVectorizer`` for English:
         lower case, words of three letters at least that stand in two documents at least, no stop
         words.
-    vocabulary : sequence of str, or dict from words to columns, optional
+    vocabulary : sequence of str, dict from words to columns, or "grow", optional
         The words to count; for documents that come as a table of counts, the word of each column.
+        With "grow", words enter in `partial_fit` and `watch` when a second document has them, and
+        leave when they are no longer used; tables are then read by the names of their columns.
     weighting : "tfidf" or None
         None takes counts as they are; so give it with a vectoriser that weights words itself.
     n_words : int, optional
@@ -61,6 +74,14 @@ class TopicModel(ReadsSources, KeepsParameters, TransformerMixin, BaseEstimator)
         What factorises: anything with `fit`, `partial_fit`, `transform` and ``components_``; a copy
         of it is fitted. By default
         ``OnlineNMF(n_components, divergence="kl", dictionary_set="simplex")``.
+    max_words : int
+        Words that are known at a time, if the vocabulary grows; of more, the rarest leave.
+    forgetting : "auto", None or float
+        How the past counts in the default model, as in `OnlineNMF`, and in the counts of words of
+        a vocabulary that grows, for which "auto" is a half-life of 10,000 documents.
+    false_alarm_rate : float
+        In `watch`, the chance of an event in a step in which the odds of topics change by no more
+        than a factor of two.
     batch_size : int
         Documents that are learned from at a time. If a list or table is shorter than 16 batches,
         the default model takes a sixteenth of it, but at least 64, and the best of four starts:
@@ -88,9 +109,9 @@ class TopicModel(ReadsSources, KeepsParameters, TransformerMixin, BaseEstimator)
 
     Notes
     -----
-    In a stream the vocabulary must stay: it is given, or found in the first batch of `partial_fit`
-    or the first ``warm_up`` documents of `fit`. Words that turn up later are not counted. Document
-    frequencies do follow the stream.
+    In a stream the vocabulary stays, unless it may grow: it is given, or found in the first batch
+    of `partial_fit` or the first ``warm_up`` documents of `fit`. Words that turn up later are then
+    not counted. Document frequencies do follow the stream.
 
     R. Zhao, V. Y. F. Tan and H. Xu, "Online nonnegative matrix factorization with general
     divergences", section VIII-E (with ``n_words=1000``).
@@ -108,7 +129,9 @@ class TopicModel(ReadsSources, KeepsParameters, TransformerMixin, BaseEstimator)
     words_: NDArray[np.object_]
     model_: Any
     tfidf_: TfIdf | None
-    _counter: WordCounter
+    _counter: Any
+    _life: TopicLife | None = None
+    _may_change = MAY_CHANGE - {"forgetting"}  # that of what factorises stays
 
     def __init__(
         self,
@@ -119,6 +142,9 @@ class TopicModel(ReadsSources, KeepsParameters, TransformerMixin, BaseEstimator)
         weighting: str | None = "tfidf",
         n_words: int | None = None,
         model: Any = None,
+        max_words: int = 20_000,
+        forgetting: Any = "auto",
+        false_alarm_rate: float = 0.05,
         batch_size: int = 512,
         warm_up: int = 2000,
         random_state: Any = None,
@@ -130,6 +156,9 @@ class TopicModel(ReadsSources, KeepsParameters, TransformerMixin, BaseEstimator)
         self.weighting = weighting
         self.n_words = n_words
         self.model = model
+        self.max_words = max_words
+        self.forgetting = forgetting
+        self.false_alarm_rate = false_alarm_rate
         self.batch_size = batch_size
         self.warm_up = warm_up
         self.random_state = random_state
@@ -141,6 +170,22 @@ class TopicModel(ReadsSources, KeepsParameters, TransformerMixin, BaseEstimator)
         tags.input_tags.two_d_array = False
         tags.input_tags.sparse = True
         return tags
+
+    @classmethod
+    def from_sklearn(cls, estimator: Any, **parameters: Any) -> Self:
+        """A model with the parts of a pipeline of scikit-learn, or with its vectoriser.
+
+        Parameters
+        ----------
+        estimator : vectoriser, or Pipeline
+            A pipeline begins with a vectoriser, may weight words, and may end with a
+            factorisation. If all of it is fitted, so is the model, with the same topics; a
+            ``CountVectorizer`` that is fitted alone keeps its words.
+        **parameters
+            Others of the model.
+        """
+        model: Self = model_from(cls, estimator, parameters)
+        return model
 
     # ------------------------------------------------------------------ learning
 
@@ -160,15 +205,20 @@ class TopicModel(ReadsSources, KeepsParameters, TransformerMixin, BaseEstimator)
             return self._adopt(*fit_collection(self, documents))
         if is_stream(documents):
             return self._fit_stream(documents)
-        counter, counts = learn_words(documents, self.vectorizer, self.vocabulary)
-        tfidf = self._new_tfidf(counts)
+        return self._fit_list(documents, _STARTS_FOR_SHORT_LISTS)
+
+    def _fit_list(self, documents: Any, n_starts: int) -> Self:
+        """`fit` of what is in memory, with so many starts if it is little."""
+        counter, tfidf, counts = self._first_words(documents)
         weights = first_weights(tfidf, counts)
-        model = self._new_model(weights.shape[0])
+        model = self._new_model(weights.shape[0], n_starts)
         model.fit(weights)
         return self._adopt(counter, tfidf, model)
 
     def partial_fit(self, documents: Any, y: Any = None) -> Self:
         """Learn from one batch of documents; the first one finds the vocabulary, if none is given.
+
+        With ``vocabulary="grow"`` words enter and leave first. What is refused changes nothing.
 
         Parameters
         ----------
@@ -178,10 +228,11 @@ class TopicModel(ReadsSources, KeepsParameters, TransformerMixin, BaseEstimator)
         if not hasattr(self, "model_"):
             self._check_parameters()
             self._check_learns_in_batches()
-            counter, counts = learn_words(documents, self.vectorizer, self.vocabulary)
-            tfidf = self._new_tfidf(counts)
+            counter, tfidf, counts = self._first_words(documents)
             model = self._new_model()
             model.partial_fit(first_weights(tfidf, counts))
+        elif self._grows:
+            return self._partial_fit_growing(documents)
         else:
             self._check_goes_on()
             self._check_learns_in_batches()
@@ -191,29 +242,23 @@ class TopicModel(ReadsSources, KeepsParameters, TransformerMixin, BaseEstimator)
             if tfidf is not None:
                 tfidf.partial_fit(counts)
             model.partial_fit(weighted(tfidf, counts))
-        return self._adopt(counter, tfidf, model)
+        return self._adopt(counter, tfidf, model, self._life)
 
-    # --------------------------------------------------------------- what was found
+    def _partial_fit_growing(self, documents: Any) -> Self:
+        """`partial_fit` on copies, since a model of another width does not suit the old words."""
+        self._check_goes_on()
+        n_known, life = len(self._counter.words), self._life
+        counter, counts = self._counter.entered(documents)
+        learned = counter.learned(counts, self._word_half_life())
+        tfidf, model = learned.words.tfidf(), copy.deepcopy(self.model_)
+        relaid(model, learned.origin)
+        model.partial_fit(weighted(tfidf, counts[:, learned.kept]))
+        if life is not None:
+            life = life.relaid(np.arange(n_known), counts.shape[1])
+            life = life.relaid(learned.kept, len(learned.kept))
+        return self._adopt(learned.words, tfidf, model, life)
 
-    @property
-    def topics_(self) -> list[Topic]:
-        """Name, top eight words and their shares, for each topic."""
-        words, names = self.top_words(), self._names()
-        weights = [sorted(row, reverse=True)[:8] for row in self.components_.tolist()]
-        return [
-            Topic(name, top, share[: len(top)])
-            for name, top, share in zip(names, words, weights, strict=True)
-        ]
-
-    def top_words(self, n: int = 8) -> list[list[str]]:
-        """The words that weigh most in each topic, best first; words of no weight are left out."""
-        check_is_fitted(self, "components_")
-        require_positive("n", n)
-        tops = []
-        for row in self.components_:
-            order = np.argsort(-row, kind="stable")[:n]
-            tops.append([str(word) for word in self.words_[order[row[order] > 0]]])
-        return tops
+    # -------------------------------------------------------------- what documents are about
 
     def transform(self, documents: Any, *, write: Any = None) -> Any:
         """Share of each topic in each document.
@@ -248,82 +293,11 @@ class TopicModel(ReadsSources, KeepsParameters, TransformerMixin, BaseEstimator)
         blocks = [np.asarray(each) for each in self.transform(documents)]
         return np.concatenate(blocks) if blocks else np.empty((0, len(self.components_)))
 
-    def document_topics(self, documents: Any, n: int = 3) -> list[list[tuple[str, float]]]:
-        """Names and shares of the largest topics of each document, largest first."""
-        require_positive("n", n)
-        names = self._names()
-        return [
-            [(names[topic], float(row[topic])) for topic in np.argsort(-row, kind="stable")[:n]]
-            for row in self._shares_of(documents)
-        ]
-
-    def coherence(self, documents: Any, n_words: int = 10) -> TopicCoherence:
-        """How much the top words of topics keep company in documents, from -1 to 1.
-
-        Parameters
-        ----------
-        documents : sequence of str, or table of counts
-            Preferably not those that the topics were learned from.
-        n_words : int
-            Words of each topic that count.
-
-        Returns
-        -------
-        TopicCoherence
-            ``per_topic`` and ``mean``; see `thresher.metrics.topic_coherence`.
-        """
-        check_is_fitted(self, "components_")
-        return topic_coherence(self.components_, self._counts(documents), n_words)
-
-    def _counts(self, documents: Any) -> Any:
-        """How often the words of the topics stand in documents."""
-        counts = self._counter.counts(documents)
-        return counts if self.tfidf_ is None else counts[:, self.tfidf_.selected_]
-
-    def report(self, path: str | Path, documents: Any = None) -> Path:
-        """Write a page with pictures of the topics, and return its path.
-
-        Parameters
-        ----------
-        path : str or Path
-            The HTML file; it needs nothing else.
-        documents : sequence of str, or table of counts, optional
-            If given, the page also tells how large the topics are in them, how coherent, and which
-            documents are typical.
-        """
-        return write_page(self, self._page(documents), path, "fit(documents)")
-
-    def _page(self, documents: Any = None) -> Any:
-        check_is_fitted(self, "components_")
-        # Pictures are drawn with matplotlib, which learning does not need.
-        from thresher.tasks.topics.report import topic_report
-
-        return topic_report(self, documents)
-
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Names of the topics, for data frames."""
-        return np.array(self._names(), dtype=object)
-
     # -------------------------------------------------------------------- details
 
     def _check_parameters(self) -> None:
         check_parameters(self)
-        if self.weighting not in ("tfidf", None):
-            raise ValueError(f"weighting={self.weighting!r} is not known; use 'tfidf' or None.")
-        if self.weighting is None and self.n_words is not None:
-            raise ValueError(
-                "n_words chooses by tf-idf, which weighting=None turns off; leave n_words out, and "
-                "use CountVectorizer(max_features=...) instead."
-            )
-        if isinstance(self.model, type):
-            name = self.model.__name__
-            raise ValueError(f"model={name} is a class; add brackets: {name}().")
-        needed = ("fit", "transform", "get_params")
-        if self.model is not None and not all(hasattr(self.model, name) for name in needed):
-            raise ValueError(
-                f"model={self.model!r} cannot factorise: it needs fit, transform and get_params, "
-                "like an estimator of Thresher or scikit-learn. Or leave it out."
-            )
+        check_topics(self)
 
     def _check_learns_in_batches(self) -> None:
         if self.model is not None and not hasattr(self.model, "partial_fit"):
@@ -333,22 +307,40 @@ class TopicModel(ReadsSources, KeepsParameters, TransformerMixin, BaseEstimator)
                 "OnlineNMF or MiniBatchNMF."
             )
 
-    def _new_tfidf(self, counts: Any) -> TfIdf | None:
-        return TfIdf(self.n_words).fit(counts) if self.weighting else None
+    @property
+    def _grows(self) -> bool:
+        return isinstance(self.vocabulary, str) and self.vocabulary == GROW
 
-    def _new_model(self, n_documents: int | None = None) -> Any:
+    def _word_half_life(self) -> float:
+        """Of the counts of words in a vocabulary that grows."""
+        if self.forgetting is None:
+            return float("inf")
+        return WORD_HALF_LIFE if isinstance(self.forgetting, str) else float(self.forgetting)
+
+    def _first_words(self, documents: Any) -> tuple[Any, TfIdf | None, Any]:
+        """What counts words, what weights them, and the counts of the first documents."""
+        if self._grows:
+            return first_words(documents, self.vectorizer, self.max_words)
+        counter, counts = learn_words(documents, self.vectorizer, self.vocabulary)
+        return counter, TfIdf(self.n_words).fit(counts) if self.weighting else None, counts
+
+    def _new_model(
+        self, n_documents: int | None = None, n_starts: int = _STARTS_FOR_SHORT_LISTS
+    ) -> Any:
         if self.model is not None:
             return clone(self.model)
-        batch_size, n_starts = self.batch_size, 1
+        batch_size = self.batch_size
         if n_documents is not None and n_documents < _LEAST_BATCHES * self.batch_size:
             batch_size = min(batch_size, max(_SMALLEST_BATCH, n_documents // _LEAST_BATCHES))
-            n_starts = _STARTS_FOR_SHORT_LISTS
+        else:
+            n_starts = 1
         return OnlineNMF(
             self.n_components,
             divergence="kl",
             dictionary_set="simplex",
             batch_size=batch_size,
             n_starts=n_starts,
+            forgetting=self.forgetting,
             random_state=self.random_state,
             verbose=self.verbose,
         )
@@ -359,8 +351,7 @@ class TopicModel(ReadsSources, KeepsParameters, TransformerMixin, BaseEstimator)
         head = next(batches, None)
         if head is None:
             raise ValueError("The stream is empty; give it at least one document.")
-        counter, counts = learn_words(head, self.vectorizer, self.vocabulary)
-        tfidf = self._new_tfidf(counts)
+        counter, tfidf, counts = self._first_words(head)
         model = self._new_model()
         for block in batches_of(first_weights(tfidf, counts), self.batch_size):
             model.partial_fit(block)
@@ -369,20 +360,27 @@ class TopicModel(ReadsSources, KeepsParameters, TransformerMixin, BaseEstimator)
             self.partial_fit(batch)
         return self
 
-    def _adopt(self, counter: WordCounter, tfidf: TfIdf | None, model: Any) -> Self:
+    def _adopt(self, counter: Any, tfidf: TfIdf | None, model: Any, life: Any = None) -> Self:
+        """Take all of it over at once, so that an interrupt leaves the old model or the new one."""
         words = counter.words if tfidf is None else counter.words[tfidf.selected_]
         atoms = atoms_of(model, len(words))
-        self._counter, self.tfidf_, self.model_, self.words_ = counter, tfidf, model, words
-        self._began_as = self._identity()
         mass = atoms.sum(axis=1, keepdims=True)
-        self.components_ = np.divide(atoms, mass, out=np.zeros_like(atoms), where=mass > 0)
+        self.__dict__.update(
+            _counter=counter,
+            tfidf_=tfidf,
+            model_=model,
+            words_=words,
+            components_=np.divide(atoms, mass, out=np.zeros_like(atoms), where=mass > 0),
+            _life=life,
+            _began_as=self._identity(),
+        )
         return self
 
     def _shares(self, documents: Any) -> Array:
-        weights = weighted(self.tfidf_, self._counter.counts(documents))
-        codes = np.asarray(self.model_.transform(weights), dtype=np.float64)
-        # The weight that a topic explains in a document, whatever the scale of the atoms.
-        explained = codes * np.asarray(self.model_.components_, dtype=np.float64).sum(axis=1)
+        return self._shares_of_weights(weighted(self.tfidf_, self._counter.counts(documents)))
+
+    def _shares_of_weights(self, weights: Any) -> Array:
+        explained = explained_weights(self.model_, weights)
         total = explained.sum(axis=1, keepdims=True)
         equal = np.full_like(explained, 1 / explained.shape[1])
         return np.asarray(np.divide(explained, total, out=equal, where=total > 0))
@@ -395,6 +393,3 @@ class TopicModel(ReadsSources, KeepsParameters, TransformerMixin, BaseEstimator)
     def _unpacked(cls, contents: Contents) -> Self:
         """For `thresher.load`."""
         return unpack_topics(contents)
-
-    def _names(self) -> list[str]:
-        return topic_names(self.top_words(MOST_WORDS))

@@ -15,19 +15,21 @@ class Topic(NamedTuple):
     weights: list[float]
 
 
-def topic_names(tops: Sequence[Sequence[str]]) -> list[str]:
+def topic_names(tops: Sequence[Sequence[str]], taken: Sequence[str] = ()) -> list[str]:
     """Each topic by its first words; as many more as it takes to tell two topics apart.
 
     Parameters
     ----------
     tops : sequence of sequences of str
         The top words of every topic, at most `MOST_WORDS`, best first.
+    taken : sequence of str
+        Names that others have.
     """
-    names: list[str] = []
-    for number, words in enumerate(tops):
+    names: list[str] = list(taken)
+    for number, words in enumerate(tops, len(names)):
         length = _WORDS_IN_NAME
         while length < len(words) and ", ".join(words[:length]) in names:
             length += 1
         name = ", ".join(words[:length]) or "no words"
         names.append(f"{name} ({number + 1})" if name in names else name)
-    return names
+    return names[len(taken) :]

@@ -18,11 +18,15 @@ from thresher.tasks.topics.beside import tell_plain_topics
 
 if TYPE_CHECKING:
     from thresher.tasks.topics.model import TopicModel
+    from thresher.tasks.topics.timeline import TopicsOverTime
 
+_MOST_EVENTS = 100  # in the table of a page
 _EXCERPT = 160  # letters: about two lines of the page
 
 
-def topic_report(model: TopicModel, documents: Any = None) -> Report:
+def topic_report(
+    model: TopicModel, documents: Any = None, over_time: TopicsOverTime | None = None
+) -> Report:
     """Tell what the topics are and, if documents are given, how these divide among them.
 
     Parameters
@@ -30,6 +34,8 @@ def topic_report(model: TopicModel, documents: Any = None) -> Report:
     model : TopicModel
         Fitted.
     documents : sequence of str, or table of counts, optional
+    over_time : TopicsOverTime, optional
+        How they came about.
     """
     if is_stream(documents):
         raise ValueError(
@@ -53,6 +59,8 @@ def topic_report(model: TopicModel, documents: Any = None) -> Report:
     )
     if shares is not None:
         _tell_shares(report, model, documents, shares, names, order)
+    if over_time is not None:
+        _tell_time(report, over_time)
     report.heading("The words of each topic")
     report.picture(
         to_png(
@@ -77,6 +85,41 @@ def topic_report(model: TopicModel, documents: Any = None) -> Report:
         f"{len(model.words_):,} words; {type(model.model_).__name__} with {len(topics)} components."
     )
     return report
+
+
+def _tell_time(report: Report, over: TopicsOverTime) -> None:
+    report.heading("Topics over time")
+    first, last = over.steps[0].name, over.steps[-1].name
+    report.facts(
+        [
+            (f"{int(over.n_documents.sum()):,}", "documents"),
+            (f"{len(over.steps):,}", f"steps, from {first} to {last}"),
+            (f"{len(over.names):,}", "topics ever"),
+            (f"{len(over.events):,}", "events"),
+        ]
+    )
+    told = [f"{e.step}: {' and '.join(e.names)} {e.kind}" for e in over.events]
+    report.picture(
+        to_png(over.plot()),
+        "Shares of topics over time. " + "; ".join(told or ["Nothing happened to topics"]),
+        "Mean share of each topic in the documents of a step, on one scale for all. Marks show "
+        "where topics were born, died, merged or split.",
+        wide=True,
+    )
+    if not over.events:
+        report.paragraph("No topic was born, died, merged or split beyond chance.")
+        return
+    shown = over.events[-_MOST_EVENTS:]
+    report.table(
+        ["Step", "What", "Topic", "Words", "Chance"],
+        [
+            [e.step, e.kind, " + ".join(e.names), ", ".join(e.words), f"{e.p_value:.2g}"]
+            for e in shown
+        ],
+        caption="The chance is that of such documents if topics had only swollen or shrunk, to "
+        "twice or half the odds at the most."
+        + (f" The last {len(shown)} events." if len(shown) < len(over.events) else ""),
+    )
 
 
 def _tell_shares(

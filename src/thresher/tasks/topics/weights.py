@@ -50,3 +50,10 @@ def atoms_of(model: Any, n_words: int) -> Array:
             f"{n_words} columns, one for each word."
         )
     return atoms
+
+
+def explained_weights(model: Any, weights: Any) -> Array:
+    """The weight that each topic explains in each document, whatever the scale of the atoms."""
+    codes = np.asarray(model.transform(weights), dtype=np.float64)
+    explained: Array = codes * np.asarray(model.components_, dtype=np.float64).sum(axis=1)
+    return explained

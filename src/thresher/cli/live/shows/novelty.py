@@ -11,7 +11,7 @@ import numpy as np
 from thresher.cli.live.shows.base import Control, Fact, Show, set_parameter
 from thresher.cli.live.views import heaviest
 from thresher.tasks.novelty.found import FoundInStep, explained_steps
-from thresher.tasks.novelty.steps import DocumentStep
+from thresher.tasks.text.steps import DocumentStep
 
 _LETTERS = 1500  # of a document; by judgement
 _PARTS = 12

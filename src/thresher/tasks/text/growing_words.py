@@ -37,14 +37,14 @@ class GrowingWords:
     frequency : array of shape (F,)
         ``n_j``.
     n_documents : int
-        n.
+        n; a float for those who let old documents count less.
     """
 
     vectorizer: Any = None
     max_words: int = 100_000
     words: list[str] = field(default_factory=list)
     frequency: Array = field(default_factory=lambda: np.zeros(0))
-    n_documents: int = 0
+    n_documents: float = 0
 
     def __post_init__(self) -> None:
         self._words_of = _analyser(self.vectorizer)

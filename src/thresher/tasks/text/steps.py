@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from thresher.estimators.parameters import require_positive
 from thresher.streams import Source
 from thresher.streams.growing_file import growing_lines
 from thresher.streams.json_lines import json_records
-from thresher.tasks.novelty.records import Record, record_of, records_of
 from thresher.tasks.text.documents import is_table
+from thresher.tasks.text.records import Record, record_of, records_of
 
 EVERY = ("day", "week", "month")
 
@@ -101,6 +102,24 @@ def document_steps(
             held, number = [], number + 1
     if held:
         yield _step(name, held)
+
+
+def periods(dates: Any, n_documents: int, every: str) -> NDArray[np.str_]:
+    """The first day of the period of every date.
+
+    Parameters
+    ----------
+    dates : sequence
+        ISO strings, dates or datetime64, one for each document.
+    n_documents : int
+    every : {"day", "week", "month"}
+    """
+    if every not in EVERY:
+        raise ValueError(f"every={every!r} is not known; use one of {', '.join(EVERY)}.")
+    given = list(dates)
+    if len(given) != n_documents:
+        raise ValueError(f"{n_documents} documents came with {len(given)} dates; give one each.")
+    return np.array([_period(one, every) for one in given])
 
 
 def _step(name: str, records: list[Record]) -> DocumentStep:

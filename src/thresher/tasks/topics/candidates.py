@@ -1,0 +1,85 @@
+"""Topics that documents may have begun, or that a topic may fall into: to be tested on others."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from sklearn.preprocessing import normalize
+
+from thresher.linalg import Array
+from thresher.tasks.topics.weights import explained_weights
+
+_WORST = 4  # a quarter of the documents, the least explained, start a topic; by judgement
+_PASSES, _BATCH = 5, 32  # by judgement: few documents, one or two atoms
+_ROUNDS = 3  # by judgement
+_TRACE = 1e-3  # of all words, so that none starts at zero where steps multiply
+
+
+def new_topic(model: Any, X: Any, explained: Array) -> Any:
+    """The model with one more topic: what best explains documents beside those that it has.
+
+    Parameters
+    ----------
+    model : estimator of the library
+    X : CSR of shape (n, F)
+        Weights.
+    explained : array of shape (n,)
+        How well each document is explained, the larger the better.
+    """
+    worst = np.argsort(explained, kind="stable")[: max(2, X.shape[0] // _WORST)]
+    start = _start(X, X[worst])
+    return _learned(model, np.vstack([model.components_, start]), 1, X)
+
+
+def halves(model: Any, topic: int, X: Any) -> Any:
+    r"""The model with two topics, which come last, in the place of one that documents are about.
+
+    The documents are put into two groups, first by their cosines and then by the two topics
+    themselves, and each word of the topic is divided by the weight :math:`x_{gf}` that it has in
+    either,
+
+    .. math:: d_{gf} \propto d_f \frac{x_{gf} + \kappa/2}{x_{1f} + x_{2f} + \kappa},
+
+    with κ the mean weight of a word in a document. So the two explain together whatever the topic
+    explained, and a word that these documents do not have says nothing about them.
+    """
+    rows = normalize(X)
+    rows.indices, rows.indptr = rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
+    groups = KMeans(2, n_init=4, random_state=0).fit(rows).labels_
+    belongs = np.array([groups == 0, groups == 1], dtype=np.float64)
+    for _ in range(_ROUNDS):
+        divided = _divided(model, topic, X, belongs)
+        both = explained_weights(divided, X)[:, -2:].T
+        total = both.sum(axis=0)
+        belongs = np.divide(both, total, out=np.full_like(both, 0.5), where=total > 0)
+    return divided
+
+
+def _divided(model: Any, topic: int, X: Any, belongs: Array) -> Any:
+    """With a topic divided by how much documents belong to two groups, shape (2, n)."""
+    weight, kappa = belongs @ X, float(X.data.mean())
+    atoms = model.components_[topic] * (weight + kappa / 2) / (weight.sum(axis=0) + kappa)
+    divided = copy.deepcopy(model).grow(atoms=atoms.astype(np.float64))
+    return divided.join_atoms([[k] for k in range(len(model.components_) + 2) if k != topic])
+
+
+def _start(X: Any, some: Any) -> Array:
+    """Words of some documents, as a distribution."""
+    total = np.asarray(some.sum(axis=0)).ravel() + _TRACE * np.asarray(X.sum(axis=0)).ravel()
+    total = total + _TRACE * total.mean()
+    return np.asarray(total / total.sum(), dtype=np.float64)
+
+
+def _learned(model: Any, atoms: Array, n_free: int, X: Any) -> Any:
+    """A model like this one, of which only the last atoms learn."""
+    K = len(atoms)
+    trial = clone(model).set_params(
+        n_components=K, init=np.asarray(atoms, dtype=np.float64), n_starts=1, verbose=0,
+        frozen_atoms=list(range(K - n_free)), n_passes=_PASSES, batch_size=_BATCH, random_state=0,
+        callbacks=None, shuffle=True,
+    )  # fmt: skip
+    return trial.fit(X)
