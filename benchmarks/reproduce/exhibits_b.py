@@ -41,8 +41,8 @@ def table_1(found: Found) -> Exhibit:
         claims(best),
         leads(best),
         "The main text of the paper is not at hand: its figures are remembered, of another cut of "
-        "the documents (19,528 terms), and never verified. Novelty is scored before learning. Earlier "
-        "variants of L2-BATCH and BATCH-IMPL had means of .938 and .776 (docs/lab/novelty.md).",
+        "the documents (19,528 terms), and never verified. Novelty is scored before learning. "
+        "Earlier variants of L2-BATCH and BATCH-IMPL had means of .938 and .776 (docs/lab/novelty.md).",
         (),
         told,
     )
