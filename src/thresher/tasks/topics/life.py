@@ -257,7 +257,10 @@ class Step:
             K = len(self.life.numbers)
             explained = self.model.score_samples(X[rows]) / total[rows]
             trial = new_topic(self.model, X[rows], explained)
-            new, old = (int(np.sum(main_topics(_shares(trial, Y)) == K)) for Y in (now, before))
+            fresh = [k for k in range(K) if self.life.numbers[k] in self._fresh]
+            taken = np.isin(main_topics(_shares(self.model, now)), fresh)  # born a moment ago
+            new = int(np.sum((main_topics(_shares(trial, now)) == K) & ~taken))
+            old = int(np.sum(main_topics(_shares(trial, before)) == K))
             p_value = chance_of_more(new, now.shape[0], old, before.shape[0])
             if p_value > self.level:
                 return
