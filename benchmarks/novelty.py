@@ -1,19 +1,7 @@
-"""Novel documents: paper B's experiment on TDT2, the speed of ℓ1 coding, and a long stream.
+"""Novel documents: the speed of ℓ1 coding, a long stream, and topics that enter.
 
-**tdt2** (Table 1 and Figure 1 of paper B). Documents in the order of their dates; the first 1000
-start a detector, then come steps of 1000. A document is novel if its topic has not occurred before
-the step. The area under the ROC curve is given for the steps 1, 2, 5, 6 and 8 (the others have two
-novel documents at most), their mean, and pooled over all steps. All methods see the same words
-with the same weights: (1 + log tf) log(n/df), document frequencies of the steps before. The
-published ONLINE, BATCH-IMPL and L2-BATCH are jobs of ``benchmarks/reproduce/paper_b.py``.
-
-- ``auto``: `NovelDocumentDetector`, directions of constant memory.
-- ``l1 auto``: `OnlineL1Dictionary`, exact codes; the published score. Also with zeros at a tenth.
-- scikit-learn: `MiniBatchDictionaryLearning`, nonnegative, scored by its own objective.
-- nearest neighbour: one minus the largest cosine with any document before, which keeps them all.
-- orthogonal: `OnlineOrthogonalDictionary` on the 500 terms of largest weight in the first documents
-  (paper D, example 2), by the detector's score and by the published one, what a tenth of the codes
-  leaves out, the largest; ``auto`` and nearest neighbour on these terms alone, to compare.
+Paper B's experiment on TDT2, its own methods and their peers, are jobs of
+``benchmarks/reproduce/paper_b.py``.
 
 **coding**: documents a second of exact ℓ1 codes, beside the published Algorithm 2 in plain NumPy
 (dense, all documents at once, run until its objective is within a thousandth of the optimum) and
@@ -25,7 +13,7 @@ another of the same topic, drawn anew), through `auto`: documents a second, and 
 **enter**: BBC News and 20 Newsgroups as texts, with topics that enter at chosen steps: how many of
 the new documents are marked, what the emerging topics are called, an explanation.
 
-    THRESHER_DATA=folder python benchmarks/novelty.py [--parts tdt2 coding stream enter] [--quick]
+    THRESHER_DATA=folder python benchmarks/novelty.py [--parts coding stream enter] [--quick]
 """
 
 import argparse
@@ -33,156 +21,21 @@ import json
 import resource
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import RESULTS, clock, command_line, machine, median_of, read_json, write_json
-from reproduce.documents import (
-    REPORTED,
-    START,
-    STEP,
-    areas,
-    by_detector,
-    of_frequent_words,
-    tdt2,
-    truth,
-    weighted,
-)
+from common import RESULTS, clock, command_line, machine, read_json, write_json
+from reproduce.documents import START, STEP, of_frequent_words, tdt2, weighted
 from scipy import sparse
 from scipy.optimize import linprog
-from sklearn.base import clone
-from sklearn.decomposition import MiniBatchDictionaryLearning
 from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import normalize
 
-from thresher import NovelDocumentDetector, OnlineL1Dictionary, OnlineOrthogonalDictionary
+from thresher import NovelDocumentDetector, OnlineL1Dictionary
 from thresher.datasets.files import find_data_file
 from thresher.linalg import Array
-
-SIZES = (50, 100, 150, 200)
-# ------------------------------------------------------------------------------ methods
-
-
-def by_neighbours(X: Any, **options: Any) -> tuple[list[Array], list[float]]:
-    scores, seconds = [], []
-    for now, before in weighted(X):
-        if before is None:
-            continue
-        with clock() as spent:
-            scores.append(1 - (normalize(now) @ normalize(before).T).toarray().max(axis=1))
-        seconds.append(spent.processor)
-    return scores, seconds
-
-
-def by_scikit_learn(X: Any, n_components: int, random_state: int) -> tuple[Any, list[float]]:
-    model = MiniBatchDictionaryLearning(
-        n_components,
-        alpha=0.1,
-        fit_algorithm="cd",
-        transform_algorithm="lasso_cd",
-        transform_alpha=0.1,
-        positive_code=True,
-        positive_dict=True,
-        batch_size=256,
-        random_state=random_state,
-    )
-    scores, seconds = [], []
-    for now, before in weighted(X):
-        dense = normalize(now).toarray().astype(np.float32)
-        with clock() as spent:
-            if before is not None:
-                codes = model.transform(dense)
-                residual = ((dense - codes @ model.components_) ** 2).sum(axis=1) / 2
-                scores.append(residual + 0.1 * np.abs(codes).sum(axis=1))
-            learn_in_batches(model, dense)
-        if before is not None:
-            seconds.append(spent.processor)
-    return scores, seconds
-
-
-def learn_in_batches(model: Any, rows: Array) -> None:
-    for start in range(0, len(rows), 256):
-        model.partial_fit(rows[start : start + 256])
-
-
-def as_published(X: Any, model: Any, random_state: int) -> tuple[list[Array], list[float]]:
-    """Paper D, example 2: code with the largest codes, score, then learn."""
-    model = clone(model).set_params(random_state=random_state)
-    scores, seconds = [], []
-    for now, before in weighted(X):
-        rows = normalize(now).toarray()
-        with clock() as spent:
-            if before is not None:
-                scores.append(-model.score_samples(rows))
-            learn_in_batches(model, rows)
-        if before is not None:
-            seconds.append(spent.processor)
-    return scores, seconds
-
-
-Method = Callable[..., tuple[list[Array], list[float]]]
-
-
-def methods(X: Any, quick: bool) -> Iterator[tuple[str, int, Method, Any, dict[str, Any]]]:
-    """Name, size, how, on what, options."""
-    yield "nearest neighbour", 0, by_neighbours, X, {}
-    for size in (100,) if quick else SIZES:
-        yield "auto", size, by_detector, X, {"n_components": size}
-        exact = OnlineL1Dictionary(size, verbose=0, random_state=0)
-        yield "l1 auto", size, by_detector, X, {"model": exact}
-        lighter = OnlineL1Dictionary(size, zero_weight=0.1, verbose=0, random_state=0)
-        yield "l1 auto, zeros .1", size, by_detector, X, {"model": lighter}
-    heavy = np.asarray(next(weighted(X))[0].sum(axis=0)).ravel()
-    terms = X[:, np.sort(np.argsort(-heavy, kind="stable")[:500])]
-    yield "nearest, 500 terms", 500, by_neighbours, terms, {}
-    yield "auto, 500 terms", 500, by_detector, terms, {"n_components": 100}
-    for solver in ("auto", "noncvx_sfw"):
-        square = OnlineOrthogonalDictionary(solver=solver, verbose=0)
-        name = f"orthogonal {solver}"
-        yield name, 500, by_detector, X, {"n_components": 500, "model": square}
-        yield f"{name}, published", 500, as_published, terms, {"model": square}
-    if quick:
-        return
-    yield "scikit-learn", 200, by_scikit_learn, of_frequent_words(X), {"n_components": 200}
-
-
-def part_tdt2(options: argparse.Namespace, record: dict[str, Any]) -> None:
-    X, labels = tdt2()
-    novel = truth(labels)
-    found = record.setdefault("tdt2", [])
-    heading = " ".join(f"{i:>5}" for i in REPORTED)
-    print(f"{'':32} {'size':>4} {heading}  mean pooled  s/step")
-    for name, size, how, data, extra in methods(X, options.quick):
-        if options.methods and name not in options.methods:
-            continue
-        slow = name in ("nearest neighbour", "scikit-learn")
-        results, spent = [], []
-        for seed in range(1 if slow else options.seeds):
-            more = {} if how is by_neighbours else {"random_state": seed}
-            scores, seconds = how(data, **extra, **more)
-            results.append(areas(scores, novel))
-            spent.append(float(np.median(seconds)))
-        row = {
-            "method": name,
-            "size": size,
-            "seeds": len(results),
-            "seconds a step": float(np.median(spent)),
-            "results": results,
-            **{key: median_of(results, key) for key in ("mean", "pooled")},
-        }
-        found[:] = [r for r in found if (r["method"], r["size"]) != (name, size)] + [row]
-        options.json.write_text(json.dumps(record, indent=1))
-        steps = " ".join(
-            f"{np.median([r['steps'].get(i, np.nan) for r in results]):5.3f}" for i in REPORTED
-        )
-        print(
-            f"{name:32} {size or '':>4} {steps} {row['mean']:5.3f} {row['pooled']:6.3f}"
-            f" {row['seconds a step']:7.2f}",
-            flush=True,
-        )
-
 
 # ------------------------------------------------------------------------------- coding
 
@@ -334,14 +187,12 @@ def part_enter(options: argparse.Namespace, record: dict[str, Any]) -> None:
         found[name] = {"steps": rows, "words": len(detector.words_)}
 
 
-PARTS = {"tdt2": part_tdt2, "coding": part_coding, "stream": part_stream, "enter": part_enter}
+PARTS = {"coding": part_coding, "stream": part_stream, "enter": part_enter}
 
 
 def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--methods", nargs="+", help="only these of tdt2, such as auto")
-    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--json", type=Path, default=RESULTS / "novelty.json")
     options = parser.parse_args()

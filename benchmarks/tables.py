@@ -8,8 +8,10 @@ iterative SVD (the best of 2, 5, 10 and 20 parts, and of rows as they are or wit
 after); a rolling median of seven and IsolationForest (fitted to a window of seven readings),
 whose thresholds are chosen on the truth. TableCleaner has its defaults, its false alarms as stated.
 
-Humidity and the first half of the loops in Los Angeles were looked at while it was written. The
-others were kept back.
+With no look ahead (``causal=True``), gaps of 5 % are filled beside the last reading carried on.
+
+Humidity, dust (PM10 in Kraków) and the first half of the loops in Los Angeles were looked at, and
+constants chosen on their first 1,000 rows. The others were kept back.
 
 With --nab: windowed anomalies of nab.npz. A series' highest scores are taken, one for each 1,000
 readings, none within 50 of another; F is that of these alarms, a window that has one being found,
@@ -40,10 +42,13 @@ def tables(folder: Any) -> dict[str, Array]:
     humidity, temperature = air["humidity"].astype(float), air["temperature"].astype(float)
     humidity[(humidity < 0) | (humidity > 100)] = np.nan
     temperature[(temperature < -35) | (temperature > 45)] = np.nan
+    dust = air["pm10"].astype(float)
+    dust[dust < 0] = np.nan
     speed = np.load(folder / "los_loop_speed.npz")["speed"].astype(float)
     traffic = np.load(folder / "abilene_traffic.npz")["traffic"].astype(float)
     found = {
         "humidity": humidity[2000:],
+        "dust": dust[2000:],
         "los angeles a": speed[:, :104],
         "temperature": temperature[2000:],
         "los angeles b": speed[:, 104:],
@@ -124,7 +129,7 @@ def gap_rows(name: str, X: Array) -> Iterator[common.Row]:
             def rms(A: Array, T: Array = T, M: Any = M, s: Array = s) -> float:
                 return float(np.sqrt(np.mean((((A - T) / s)[M]) ** 2)))
 
-            row: common.Row = {"table": name, "gaps": kind, "share": share}
+            row: common.Row = {"table": name, "rows": len(X), "gaps": kind, "share": share}
             found, spent = common.timed(TableCleaner(random_state=0).clean, Y)
             empty = np.isnan(found.table) & M
             filled = np.where(empty, np.nanmedian(Y, 0), found.table)
@@ -139,6 +144,37 @@ def gap_rows(name: str, X: Array) -> Iterator[common.Row]:
                     seconds.append(spent["cpu"])
                 row |= {peer: min(errors), f"{peer} cpu": seconds[int(np.argmin(errors))]}
             yield row
+
+
+def carried(Y: Array) -> Array:
+    """The last reading; in front of the first, the median."""
+    there = np.isfinite(Y)
+    last = np.maximum.accumulate(np.where(there, np.arange(len(Y))[:, None], -1), axis=0)
+    values = Y[np.maximum(last, 0), np.arange(Y.shape[1])]
+    return np.where(last >= 0, values, np.nanmedian(Y, 0))
+
+
+def causal_rows(name: str, X: Array) -> Iterator[common.Row]:
+    scale = np.nanstd(X, 0)
+    scale[scale == 0] = 1.0
+    for kind in ("scattered", "blocks"):
+        gaps = planted_gaps(X, 0.05, kind, np.random.default_rng(0))
+        gaps[: len(X) // 5] = False  # it learns as it goes
+        Y = np.where(gaps, np.nan, X)
+        found, spent = common.timed(TableCleaner(causal=True, random_state=0).clean, Y)
+        line_on = carried(Y)
+        filled = np.where(np.isnan(found.table), line_on, found.table)
+        inside = (found.lower <= X) & (found.upper >= X)
+        yield {
+            "table": name,
+            "rows": len(X),
+            "causal gaps": kind,
+            "share": 0.05,
+            "TableCleaner": float(np.sqrt(np.mean(((filled - X) / scale)[gaps] ** 2))),
+            "carried on": float(np.sqrt(np.mean(((line_on - X) / scale)[gaps] ** 2))),
+            "covered": float(inside[gaps].mean()),
+            "TableCleaner cpu": spent["cpu"],
+        }
 
 
 def best_f(scores: Array, wrong: Any) -> float:
@@ -170,11 +206,12 @@ def glitch_rows(name: str, X: Array) -> Iterator[common.Row]:
         forest, forest_spent = common.timed(isolation, filled, scale)
         yield {
             "table": name,
+            "rows": len(X),
             "glitches": share,
             "TableCleaner": float(2 * hits / (found.flags.sum() + wrong.sum())),
             "TableCleaner, best threshold": best_f(found.scores[read], wrong[read]),
             "recall": float(hits / wrong.sum()),
-            "false alarms": float((found.flags & ~wrong)[read].mean()),
+            "false alarms": float((found.flags & ~wrong).sum() / (read & ~wrong).sum()),
             "rolling median, best threshold": best_f(
                 (np.abs(Y - median) / scale)[read], wrong[read]
             ),
@@ -231,9 +268,10 @@ def main() -> None:
     given = parser.parse_args()
     warnings.filterwarnings("ignore")
     folder = common.data_folder()
+    TableCleaner().clean(np.random.default_rng(0).random((200, 4)))  # compiles, if need be
     target = common.RESULTS / ("tables_nab.json" if given.nab else "tables.json")
     kept = json.loads(target.read_text())["rows"] if target.exists() and given.only else []
-    rows: list[common.Row] = list(kept)
+    rows: list[common.Row] = [row for row in kept if row.get("table") not in (given.only or ())]
     if given.nab:
         for row in nab_rows(folder, given.series):
             print(row, flush=True)
@@ -242,14 +280,14 @@ def main() -> None:
         for name, X in tables(folder).items():
             if given.only and name not in given.only:
                 continue
-            for measured in (glitch_rows, gap_rows):
+            for measured in (glitch_rows, causal_rows, gap_rows):
                 for row in measured(name, X[: given.rows]):
                     print(
                         {k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()},
                         flush=True,
                     )
                     rows.append(row)
-    target.write_text(json.dumps({"rows_of_each_table": given.rows, "rows": rows}, indent=1))
+    target.write_text(json.dumps({"rows": rows}, indent=1))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,6 @@ from typing import Any
 
 from mutation.choice import Choice, Coverage
 from mutation.draw import Mutant, drawn, n_lines
-from mutation.imports import is_compiled
 from mutation.page import told_draw, with_draw
 from mutation.trial import Verdict, judge, judge_forked, keep_compiled, snapshot
 
@@ -85,12 +84,12 @@ class Court:
         return about | verdict._asdict()
 
     def try_forked(self, mutants: list[Mutant]) -> None:
-        """Try all that are another body of a function at once; the others are tried one by one."""
+        """Try all that are another body of a function in one session; others one by one."""
         waiting = {}
         for number, mutant in enumerate(mutants):
             kept = self.known.get(json.dumps(mutant.key), {})
             settled = mutant.key in self.proofs or (kept and self._still_holds(kept, mutant))
-            if not settled and not is_compiled(mutant.file):
+            if not settled:
                 tests, complete = self._tests(mutant, kept.get("verdict", {}).get("test", ""))
                 if complete:
                     waiting[number] = (mutant, tests)

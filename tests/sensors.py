@@ -43,3 +43,11 @@ def write_csv(path: Path, Y):
         cells = ["" if np.isnan(v) else f"{v:.1f}" for v in row]
         lines.append(f"2024-05-{1 + t // 24:02d} {t % 24:02d}:00," + ",".join(cells))
     path.write_text("\n".join(lines) + "\n")
+
+
+def planted_sensors(n: int = 400, F: int = 6, seed: int = 0, noise: float = 0.1) -> np.ndarray:
+    """Two slow signals, mixed, with noise: each column knows its past and its neighbours."""
+    rng = np.random.default_rng(seed)
+    t = np.arange(n)[:, None]
+    signals = np.hstack([np.sin(t / 15), np.cumsum(rng.normal(size=(n, 1)), axis=0) / 8])
+    return signals @ rng.normal(size=(2, F)) + noise * rng.normal(size=(n, F))

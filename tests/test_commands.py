@@ -21,7 +21,17 @@ from thresher.cli.parameters import ESTIMATORS, TASKS, parameters_of, spoken
 from thresher.datasets.samples import KINDS, sample_files
 
 COMMANDS = ["topics", "novelty", "clean", "compress", "decompress", "segment", "separate"]
-COMMANDS += ["denoise", "unmix", "sound", "choose", "fit", "live", "transform", "inspect"]
+COMMANDS += [
+    "denoise",
+    "unmix",
+    "sound",
+    "ratings",
+    "choose",
+    "fit",
+    "live",
+    "transform",
+    "inspect",
+]
 
 
 def run(*words, given=None, code=0):

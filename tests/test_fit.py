@@ -133,8 +133,8 @@ def test_sums_at_once_are_the_sums(loss, weighted, dtype):
     weights = np.random.default_rng(1).random(12).astype(dtype) if weighted else None
     fit = CodingProblem(D, loss).fit(X, C)
     ones = np.ones_like(X)
-    general = BatchSums.of(CodingProblem(D, loss).fit(X, C, ones), weights, ones)
-    quick = BatchSums.of(fit, weights, None)
+    general = BatchSums.of(CodingProblem(D, loss).fit(X, C, ones), weights)
+    quick = BatchSums.of(fit, weights)
     close = {"rtol": 1e-10 if dtype == np.float64 else 1e-4, "atol": 1e-12}
     for part in ("A", "gradient", "weight", "curvature", "inlier", "energy"):
         found, expected = getattr(quick, part), getattr(general, part)

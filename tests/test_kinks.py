@@ -47,7 +47,7 @@ def test_codes_are_optimal(name):
 
 
 def test_a_square_beside_the_kink_is_learned_as_well_as_the_kink_alone():
-    X = planted(150)
+    X = planted(80)
 
     def beside_the_best(kind, loss, square):
         best = ManhattanNMF(4, square_weight=square, random_state=0, verbose=0).fit(X)

@@ -18,6 +18,7 @@ from thresher.encoding import (
     Settled,
     Status,
 )
+from thresher.encoding.linearised_admm import _correlated, _predicted
 from thresher.estimators import L1Dictionary, OnlineL1Dictionary, load, save
 from thresher.kernels.block_descent import AtomSet, sweeps
 from thresher.learning import (
@@ -73,6 +74,14 @@ def coded(rng, n=6, outliers=0.2):
 
 
 # --------------------------------------------------------------------------- Algorithm 2
+
+
+def test_products_with_thin_atoms_are_those_with_the_same_atoms():
+    rng = np.random.default_rng(0)
+    D = rng.random((4, 9)) * (rng.random((4, 9)) < 0.4)
+    C, U, thin = rng.random((5, 4)), rng.standard_normal((5, 9)), sparse.csr_array(D)
+    np.testing.assert_allclose(_predicted(C, thin), C @ D, atol=1e-14)
+    np.testing.assert_allclose(_correlated(U, thin), U @ D.T, atol=1e-14)
 
 
 def test_algorithm_2_reaches_the_linear_program_of_100_documents():

@@ -120,7 +120,7 @@ def test_surrogate_majorises_the_envelope():
     D, C, X = rng.random((K, F)), rng.random((30, K)), 2 * rng.random((30, F))
     mask = (rng.random(X.shape) > 0.3).astype(float)
     loss = Huber(0.2, bound=0.5)
-    sums = BatchSums.of(DenseFit(loss, X, C, D, mask), None, mask)
+    sums = BatchSums.of(DenseFit(loss, X, C, D, mask), None)
     stats = sums.surrogate(D, sharp=False)
 
     def surrogate(E):
@@ -142,7 +142,7 @@ def test_sharp_surrogate_has_the_gradient_of_the_loss_and_less_curvature():
 
     def stretch(mask):
         gradient = Huber(0.2).gradient(X, C @ D, mask)
-        sums = BatchSums.of(DenseFit(Huber(0.2), X, C, D, mask), None, mask)
+        sums = BatchSums.of(DenseFit(Huber(0.2), X, C, D, mask), None)
         plain, sharp = sums.surrogate(D, sharp=False), sums.surrogate(D, sharp=True)
         np.testing.assert_allclose(plain.A @ D - plain.B, C.T @ gradient)
         return (sharp.A @ D - sharp.B) / (plain.A @ D - plain.B)

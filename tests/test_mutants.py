@@ -1,5 +1,7 @@
 """The tool that draws mutants: the slips that it makes, where, and how it draws."""
 
+import importlib
+import shutil
 import sys
 from collections import Counter
 from pathlib import Path
@@ -8,12 +10,15 @@ from types import ModuleType
 import pytest
 
 import mutants
+from mutation.choice import one_case_of_each_first
 from mutation.draw import drawn, n_lines
 from mutation.imports import Imports
+from mutation.kernels import compile_anew, is_compiled
 from mutation.page import told_draw, with_draw
 from mutation.slips import slips
 from mutation.source import Source
 from mutation.swap import Functions, other_body, other_constant
+from thresher.kernels import machine_code
 
 ROOT = Path(__file__).parents[1]
 
@@ -123,13 +128,38 @@ def test_every_mutant_changes_the_program_by_a_line_or_a_statement():
             return
 
 
-def test_compiled_functions_are_tried_by_who_calls_them():
-    imports = Imports(ROOT)
+def test_compiled_functions_are_tried_by_who_calls_them(tmp_path):
+    for part in ("src/thresher/kernels", "src/thresher/encoding", "src/thresher/losses"):
+        shutil.copytree(ROOT / part, tmp_path / part)
+    (tmp_path / "tests").mkdir()
+    shutil.copy(ROOT / "tests" / "test_kernels.py", tmp_path / "tests")
+    imports = Imports(tmp_path)
     calls = imports.lines_that_call("src/thresher/kernels/weighted_median.py", "weighted_select")
     files = {file for file, _ in calls}
     # Called from other kernels only, and those from here; and by a test itself.
     assert {"src/thresher/encoding/least_absolute.py", "tests/test_kernels.py"} <= files
     assert not any(file.startswith("src/thresher/losses/") for file in files)
+
+
+def test_kernels_that_hold_another_text_are_compiled_anew(monkeypatch):
+    """Their machine code has another name, that of all others the one it had."""
+    monkeypatch.setattr(machine_code, "_text", machine_code._text)  # what is put back at the end
+    kernels = [f"thresher.kernels.{name}" for name in ("cholesky", "region_step", "envelope")]
+    before = {name: machine_code._sources(name) for name in kernels}
+    try:
+        compile_anew(kernels[0], Path(machine_code.__file__).read_text())
+        changed = [name for name in kernels if machine_code._sources(name) != before[name]]
+    finally:
+        machine_code._sources.cache_clear()
+    assert changed == kernels[:2]  # steps in a region solve by Cholesky factors
+    importlib.import_module(kernels[0])
+    assert is_compiled(kernels[0], "factorise")
+    assert not is_compiled("thresher.kernels.machine_code", "folder")
+
+
+def test_a_case_of_each_test_comes_before_the_second_of_any():
+    seconds = {"a[1]": 1.0, "a[2]": 2.0, "b": 5.0, "c[1]": 0.1, "c[2]": 0.2}
+    assert one_case_of_each_first(set(seconds), seconds) == ["c[1]", "a[1]", "b", "c[2]", "a[2]"]
 
 
 def test_lines_that_run_at_import_are_told_from_others():

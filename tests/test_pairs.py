@@ -11,7 +11,7 @@ from pairs.run import Matrix
 from thresher import sets
 from thresher.sets import ConvexSet
 
-PAIRS = 8  # of each estimator: some 60 s in all
+PAIRS = 4  # of each estimator: some 30 s in all
 
 
 @pytest.mark.parametrize("estimator", slots.names())

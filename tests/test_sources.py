@@ -300,6 +300,16 @@ def test_arrays_frames_and_lists_can_be_written_too(tmp_path):
     np.testing.assert_array_equal(np.load(paths["outliers"]), wanted)
 
 
+def test_several_files_are_told_from_others_by_what_is_in_them(tmp_path):
+    """Files of the same names, sizes and columns, one of them with other numbers."""
+    origins = []
+    for last in (X, X[::-1], X):
+        for name, rows in (("1.npy", X), ("2.npy", last)):
+            np.save(tmp_path / name, rows)
+        origins.append(thresher.open(str(tmp_path / "*.npy")).origin()["the source"])
+    assert origins[0] == origins[2] != origins[1]
+
+
 def test_memory_does_not_grow_with_the_file(tmp_path):
     """A file of 32 MB, in batches of 256 kB: learning and coding hold a few of these."""
     Y = np.tile(rng.random((512, 256), dtype=np.float32), (64, 1))

@@ -57,6 +57,7 @@ def test_moments_are_few_equally_far_apart_and_the_same_in_any_batches(n):
     assert set(np.diff(numbers)) <= {whole.step}
     assert n - whole.step <= numbers[-1] < n
     assert len(whole.shares) <= 2000
+    assert set(np.diff([number for number, _ in whole.shares])) <= {whole.spacing}
     for number, share in whole.shares:
         assert share == (number % 64) / 64
     for moment in whole.moments:

@@ -2,18 +2,22 @@
 
 A job that has its file is done, and is never run again; a run that was stopped goes on with the
 next one. Rows of one table that are compared in time belong to one job, so that they run side by
-side.
+side. Pictures of faces and videos are kept beside the files, and committed never.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 from benchmarks.common import RESULTS, Row, clock, data_folder, machine, read_json, write_json
 
+from thresher.plotting import frame_grid, to_png
+
 FOLDER = RESULTS / "reproduce"
+PICTURES = FOLDER / "pictures"
 Scale = Literal["quick", "paper"]
 
 
@@ -60,3 +64,16 @@ def finished(paper: str, scale: Scale, jobs: Iterable[Job]) -> Iterator[tuple[Jo
         record = read_json(job.path(paper, scale))
         if record:
             yield job, record["result"]
+
+
+def keep_picture(name: str, columns: Mapping[str, Any], **options: Any) -> None:
+    """Draw images in columns, for the page; nobody may pass them on."""
+    stacks = [np.asarray(images) for images in columns.values()]
+    figure = frame_grid(stacks, list(columns), [""] * len(stacks[0]), **options)
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    picture_path(name).write_bytes(to_png(figure, 110))
+
+
+def picture_path(name: str) -> Path:
+    """Where the picture of a job is, if it was drawn."""
+    return PICTURES / f"{re.sub(r'[^A-Za-z0-9]+', '_', name)}.png"

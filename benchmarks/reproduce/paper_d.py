@@ -24,14 +24,15 @@ def jobs(scale: Scale) -> Iterable[Job]:
     quick = scale == "quick"
     for figure, (name, values) in streams.FIGURES.items():
         for value in values:
-            trials = 2 if quick else 30 if value == 50 and name == "N" else 100
-            n_steps = 30 if quick else 3000 if name == "B" else 1000
+            large = value == 50 and name == "N"
+            trials = (3 if large else 10) if quick else 30 if large else 100
+            n_steps = 3000 if name == "B" and not quick else 1000
             for method in streams.METHODS:
                 work = partial(streams.curve, method, {name: value}, trials, n_steps)
                 yield Job(f"{figure}/{name}_{value:g}/{method}", work)
-    yield Job("theorem_3", partial(streams.gaps, 2 if quick else 100, 30 if quick else 3000))
+    yield Job("theorem_3", partial(streams.gaps, 10 if quick else 100, 1000 if quick else 3000))
     needs = (sensors.DATA,)
-    n = 20 if quick else 1400
+    n = 1400
     for method in sensors.MODELS:
         yield Job(f"table_2/{method}", partial(sensors.learned, method, n), needs)
     yield Job("table_2/principal directions, half-life 72", partial(sensors.principal, n), needs)

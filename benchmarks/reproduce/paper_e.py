@@ -1,7 +1,6 @@
-"""Paper E (Zhao, Tan and Xu): Figures 2, 3 and S-1 to S-3 and Table VIII, a job for each panel.
+"""Paper E (Zhao, Tan and Xu): Figures 2, 3 and S-1 to S-3, Tables V to VIII, a job for each panel.
 
-What is measured, and how, is told in `paper_e_synthetic` and `paper_e_faces`. Topics (Tables V to
-VII) are in ``benchmarks/paper_e_topics.py``.
+What is measured, and how, is told in `paper_e_synthetic`, `paper_e_faces` and `paper_e_topics`.
 """
 
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from typing import Any
 import matplotlib
 import numpy as np
 from benchmarks.reproduce import paper_e_synthetic as synthetic
+from benchmarks.reproduce import paper_e_topics as topics
 from benchmarks.reproduce.jobs import FOLDER, Job, Scale
 from benchmarks.reproduce.paper_e_faces import SUBJECTS, faces
 from benchmarks.reproduce.paper_e_synthetic import CASES
@@ -24,9 +24,9 @@ from thresher.plotting.style import INK, empty_figure
 
 SIZES: dict[Scale, dict[str, Any]] = {
     "quick": {
-        "curve": (2_000, 100, 1.0),
-        "sweep": (1_000, 100, 0.5),
-        "faces": (4, 1.0),
+        "curve": (20_000, 300, 4.0),
+        "sweep": (3_000, 200, 1.0),
+        "faces": (60, 3.0),
         "seeds": 1,
     },
     "paper": {
@@ -71,6 +71,7 @@ def jobs(scale: Scale) -> Iterator[Job]:
             work = partial(faces, letter, K, fresh, *size["faces"])
             name = f"figure_3/K_{K}_{'new_noise' if fresh else 'copies'}/{letter}"
             yield Job(name, work, needs=(FILES["yale_b"],))
+    yield from topics.jobs(scale)
 
 
 def tell(results: dict[str, Any]) -> None:
@@ -80,6 +81,8 @@ def tell(results: dict[str, Any]) -> None:
     subjects: dict[str, Any] = {}
     for job, result in results.items():
         kind, name, *rest = job.split("/")
+        if kind == "tables_5_7":
+            continue
         if kind == "figure_2":
             for method, run in result.items():
                 curves.setdefault(name, {}).setdefault(method, []).append(run)
@@ -97,6 +100,7 @@ def tell(results: dict[str, Any]) -> None:
         draw_sweeps(sweeps, FOLDER / "paper_e_figures_s.png")
     for name, by_letter in subjects.items():
         tell_faces(name, by_letter)
+    topics.tell({job: row for job, row in results.items() if job.startswith("tables_5_7/")})
 
 
 def tell_curves(curves: dict[str, Any]) -> None:

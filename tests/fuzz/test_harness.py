@@ -11,7 +11,7 @@ MEMORY = 256 << 20
 
 @pytest.fixture(scope="module")
 def workers():
-    with Workers(jobs=1, time_limit=3.0, memory_limit=MEMORY) as workers:
+    with Workers(jobs=1, time_limit=1.0, memory_limit=MEMORY) as workers:
         yield workers
 
 
@@ -24,8 +24,8 @@ def workers():
         ("warns", "crash", "overflow encountered"),
         ("leaves", "crash", "SystemExit"),
         ("says_nothing", "wrong", "not known"),
-        ("hangs", "time", "No end after 3 s"),
-        ("turns_in_circles", "time", "No end after 3 s"),
+        ("hangs", "time", "No end after 1 s"),
+        ("turns_in_circles", "time", "No end after 1 s"),
         ("compiles_for_long", "right", ""),
         ("eats_memory", "memory", ""),
         ("asks_for_too_much", "memory", ""),

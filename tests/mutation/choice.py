@@ -8,7 +8,7 @@ call the kernel. What runs at import is noticed by the tests of the functions th
 import hashlib
 import json
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatch
 from pathlib import Path
@@ -98,7 +98,7 @@ class Coverage:
 
 
 class Choice:
-    """The tests that can notice a mutant, fastest first."""
+    """The tests that can notice a mutant: a case of each, fastest first, then other cases."""
 
     def __init__(self, root: Path, coverage: Coverage) -> None:
         self.coverage = coverage
@@ -109,7 +109,7 @@ class Choice:
         file = f"src/thresher/{mutant.file}"
         found = self._of_line(file, mutant.line)
         seconds = self.coverage.seconds
-        recorded = {test: seconds[test] for test in sorted(found, key=seconds.__getitem__)}
+        recorded = {test: seconds[test] for test in one_case_of_each_first(found, seconds)}
         usual = {without_case(test): spent for test, spent in recorded.items()}
         others = {
             case: spent
@@ -143,6 +143,16 @@ class Choice:
 
     def _of_key(self, file: str, line: int) -> set[str]:
         return self.coverage.lines[file].get(self.imports.files[file].keys[line], set())
+
+
+def one_case_of_each_first(tests: set[str], seconds: dict[str, float]) -> list[str]:
+    """Cases of one test notice the same: a slip that lives has then met as many tests as can be."""
+    seen: Counter[str] = Counter()
+    turns = {}
+    for test in sorted(tests, key=lambda name: (seconds[name], name)):
+        turns[test] = seen[without_case(test)]
+        seen[without_case(test)] += 1
+    return sorted(turns, key=lambda name: turns[name])
 
 
 def _of_scope(lines: dict[Key, set[str]], scope: str) -> set[str]:

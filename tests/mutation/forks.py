@@ -1,8 +1,8 @@
 """Trials of many mutants in one session of pytest: it is forked for each.
 
-A mutant is left out, for a trial in a copy, if it is
-more than another body of a function or another constant, or if its function was called by an
-import: what came of that call would stay as it was. So is a constant that lives.
+A mutant is left out, for a trial in a copy, if it is more than another body of a function or
+another constant, or if its function was called by an import: what came of that call would stay as
+it was. So is a constant that lives. A fork compiles the kernels that hold what was changed.
 """
 
 import gc
@@ -19,6 +19,8 @@ from typing import Any, NamedTuple
 import coverage
 import pytest
 
+from mutation import kernels
+from mutation.imports import is_compiled
 from mutation.swap import Body, Functions, other_body, other_constant
 
 
@@ -67,12 +69,19 @@ class ForkedTrials:
         """How a mutant is put into place, if that can be done."""
         path = str(self.root / "src" / "thresher" / job["file"])
         before = Path(path).read_text("utf-8")
+        module = _module(job["file"])
+        text = job["text"] if is_compiled(job["file"]) else ""
+        if text and kernels.is_in_use(module):
+            return None
         body = other_body(before, job["text"], path)
         if body and not self._ran(body) and functions.can_take(body):
-            return _Exchange(partial(functions.take, body), settles=True)
+            if text and not kernels.is_compiled(module, body.place[1]):
+                text = ""  # a function of Python beside kernels
+            return _Exchange(partial(functions.take, body), module, text, settles=True)
         constant = other_constant(before, job["text"])
-        module = sys.modules[_module(job["file"])]
-        return _Exchange(partial(constant.take, module), settles=False) if constant else None
+        if not constant:
+            return None
+        return _Exchange(partial(constant.take, sys.modules[module]), module, text, settles=False)
 
     def _tried(self, exchange: "_Exchange", items: list[pytest.Item]) -> dict[str, Any]:
         began, note = time.perf_counter(), self.judge.note
@@ -95,6 +104,8 @@ class ForkedTrials:
         """Whether a test fails, or the mutant is no program."""
         try:
             exchange.make()
+            if exchange.text:
+                kernels.compile_anew(exchange.module, exchange.text)
         except Exception as error:
             self.judge.write("", "collect", type(error).__name__)
             return True
@@ -107,6 +118,9 @@ class ForkedTrials:
 
 class _Exchange(NamedTuple):
     make: Callable[[], None]
+    module: str
+    text: str
+    """Of the module, if kernels have to be compiled anew."""
     settles: bool
     """Whether all of the mutant is in place, so that one that lives is alive."""
 

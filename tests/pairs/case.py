@@ -3,7 +3,7 @@
 import copy
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
 
@@ -89,7 +89,10 @@ class Trial:
         kind = getattr(estimators, self.estimator)
         square = not hasattr(kind, "transform")
         signed = not kind().__sklearn_tags__().input_tags.positive_only
-        return data(self.case["data"], self.seed, signed, square)
+        given = data(self.case["data"], self.seed, signed, square)
+        if self.case.get("missing") != "zeros":
+            return given
+        return replace(given, W=given.W * (given.numbers != 0))
 
     @cached_property
     def parameters(self) -> dict[str, Any]:

@@ -22,8 +22,8 @@ def sample(
     kind: Annotated[
         str,
         typer.Argument(
-            help="table, docs, photo, photographs, scene, sensors, tune or video; all for one of "
-            "each.",
+            help="table, docs, photo, photographs, ratings, scene, sensors, tune or video; all for "
+            "one of each.",
             autocompletion=_kinds,
         ),
     ],

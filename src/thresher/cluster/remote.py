@@ -32,7 +32,9 @@ class RemoteBatch(Batch):
         batch = cls(RemoteRows(round, (look.n_samples, look.n_features), look.dtype))
         # What the engine would compute from all rows, the workers have computed.
         vars(batch).update(
-            is_sparse_without_gaps=look.sparse, column_range=(look.seen.low, look.seen.high)
+            is_sparse_without_gaps=look.sparse,
+            only_stored=look.only_stored,
+            column_range=(look.seen.low, look.seen.high),
         )
         return batch
 

@@ -35,6 +35,7 @@ class Look:
     n_features: int
     dtype: np.dtype[Any]
     sparse: bool
+    only_stored: bool
     seen: SeenRange
 
     @classmethod
@@ -42,7 +43,7 @@ class Look:
         """At the rows of a share."""
         seen, X = SeenRange.of(batch), batch.X
         sparse = batch.is_sparse_without_gaps
-        return cls(batch.n_samples, X.shape[1], X.dtype, sparse, seen)
+        return cls(batch.n_samples, X.shape[1], X.dtype, sparse, batch.only_stored, seen)
 
     def __add__(self, other: "Look") -> "Look":
         """At the rows of both."""
@@ -56,6 +57,7 @@ class Look:
             self.n_features,
             np.result_type(self.dtype, other.dtype),
             self.sparse and other.sparse,
+            self.only_stored,
             self.seen | other.seen,
         )
 

@@ -21,6 +21,8 @@ from thresher.encoding.newton import Newton
 from thresher.encoding.oadmm import OutlierADMM
 from thresher.encoding.opgd import ProjectedGradient
 from thresher.encoding.problem import DENSE, CodingProblem, Rows
+from thresher.encoding.stored import encode_rows, narrowed
+from thresher.encoding.stored_fit import StoredFit
 from thresher.encoding.subgradient import (
     NoMoreGain,
     ProjectedSubgradient,
@@ -61,7 +63,10 @@ __all__ = [
     "SmallChange",
     "SparseFit",
     "Status",
+    "StoredFit",
     "can_stay_sparse",
     "duality_gap",
+    "encode_rows",
+    "narrowed",
     "published_rule",
 ]

@@ -63,7 +63,7 @@ class BlockADMM(RowSolver):
             return state | {"stage": np.full(n, stage, dtype=np.int8)}
         state["rho"] = np.ones((n, 1), dtype=X.dtype)
         if codes is None:
-            observed = X if weight is None else X * _observed(weight)
+            observed = X if weight is None else X * _observed(weight, problem.width)
             self._inner(problem, observed @ problem.D.T, state, self.start_steps)
         self._begin(block, state, self.codes(block, state) @ problem.D)
         return state
@@ -205,6 +205,7 @@ class BlockADMM(RowSolver):
                     dtype.type(self.rho),
                     self.start_steps,
                     self.inner,
+                    problem.width,
                 ),
             )
 
@@ -271,12 +272,13 @@ def _away_from_zero(block: Block, Y: Array) -> Array:
         count = np.maximum(seen.sum(axis=1, keepdims=True), 1).astype(X.dtype)
         mean = np.where(seen, X, 0).sum(axis=1, keepdims=True) / count
     least: Array = X.dtype.type(0.1) * mean
-    return np.maximum(Y, least)
+    raised = np.maximum(Y, least)
+    return raised if weight is None else np.where(weight > 0, raised, Y)
 
 
-def _observed(weight: Array) -> Array:
+def _observed(weight: Array, width: int) -> Array:
     """One where an entry was seen, scaled to a mean of one: a row with gaps starts at full size."""
     seen = (weight > 0).astype(weight.dtype)
-    share = seen.mean(axis=1, keepdims=True)
+    share = seen.sum(axis=1, keepdims=True) / seen.dtype.type(width)
     scaled: Array = seen / np.where(share > 0, share, 1)
     return scaled

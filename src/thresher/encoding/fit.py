@@ -84,6 +84,10 @@ class Fit(ABC):
         """``Σ_n energy_n |∇|/|x − y|`` for each feature: what `learning.surrogate` needs."""
 
     @abstractmethod
+    def inlier_energies(self, energy: Array) -> Array:
+        """``Σ_n energy_n w/max w`` for each feature, w the weights of a row, in float64."""
+
+    @abstractmethod
     def dictionary_curvature(self, C: Array) -> Array:
         """``Σ_n C_nk |∇|/|x − y|`` for each atom and feature: what `learning.diagonal` needs."""
 
@@ -198,6 +202,14 @@ class DenseFit(Fit):
         values = (self.X, self.prediction, self.gradient, weight, energy.astype(dtype, copy=False))
         mean_curvature(*map(read_only, values), dtype.type(bound), sums)
         return sums
+
+    def inlier_energies(self, energy: Array) -> Array:
+        """A product with the weights."""
+        if self.weight is None:
+            return np.full(self.X.shape[1], float(np.add.reduce(energy, None, np.float64)))
+        largest = self.weight.max(axis=1, initial=0)
+        sums: Array = (energy / np.where(largest > 0, largest, 1)) @ self.weight
+        return sums.astype(np.float64)
 
     def dictionary_curvature(self, C: Array) -> Array:
         """A product with Cᵀ."""
@@ -358,6 +370,10 @@ class SparseFit(Fit):
             return np.full(self.X.shape[1], energy.sum(dtype=np.float64))
         bend = self.loss.entry_bend(*self._entries) * energy[self.rows]
         return _sums(self.X.indices, bend, self.X.shape[1])
+
+    def inlier_energies(self, energy: Array) -> Array:
+        """The same for all features."""
+        return np.full(self.X.shape[1], float(np.add.reduce(energy, None, np.float64)))
 
     def dictionary_curvature(self, C: Array) -> Array:
         """At the nonzeros, by a sparse product."""

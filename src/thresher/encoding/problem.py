@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from thresher.encoding.fit import DenseFit, SparseFit
-from thresher.linalg import Array, is_sparse, row_lengths
+from thresher.encoding.stored_fit import StoredFit
+from thresher.linalg import Array, StoredBlock, is_sparse, row_lengths
 from thresher.losses import Loss
 from thresher.penalties import Constrained
 
@@ -44,14 +45,22 @@ class CodingProblem:
         Loss of a sample against its prediction.
     regulariser : Constrained
         Penalty φ and set of the codes.
+    n_features : int, optional
+        The width of whole samples, if these are some of their features (`encoding.stored`).
     """
 
     D: Array
     loss: Loss
     regulariser: Constrained = field(default_factory=Constrained)
+    n_features: int | None = None
     lasting: dict[Hashable, Any] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
+
+    @property
+    def width(self) -> int:
+        """The number of features of whole samples."""
+        return self.D.shape[1] if self.n_features is None else self.n_features
 
     @cached_property
     def gram(self) -> Array:
@@ -134,11 +143,13 @@ class CodingProblem:
         weight: Array | None = None,
         outliers: Array | None = None,
         products: Array | None = None,
-    ) -> DenseFit | SparseFit:
+    ) -> DenseFit | SparseFit | StoredFit:
         """What the loss says of some codes, with the best outliers or with given ones.
 
         ``products`` are ``C D`` at the nonzeros of sparse rows, if they are known.
         """
+        if isinstance(X, StoredBlock):
+            return StoredFit(self.loss, X, C, self.D, self.transposed)
         if not is_sparse(X):
             return DenseFit(self.loss, X, C, self.D, weight, outliers)
         loss: Any = self.loss  # one that stays sparse is a sum over entries
@@ -186,7 +197,10 @@ class CodingProblem:
     def certificate(self, X: Any, C: Array, weight: Array | None = None) -> Array:
         """How far every row is from optimal; see `thresher.encoding.certificates`."""
         from thresher.encoding.certificates import certificate  # which needs this file
+        from thresher.encoding.stored import stored_certificate
 
+        if isinstance(X, StoredBlock):
+            return stored_certificate(self, X, C)
         return certificate(self.simplified(), X, C, weight)
 
     def residual(self, C: Array, gradient: Array, weight: Array | None = None) -> Array:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from thresher.encoding import Fit
-from thresher.linalg import Array
+from thresher.linalg import Array, StoredBlock
 
 # By judgement, as shares of the squared size of the data (docs/guide/choices.md).
 _MOST = 0.5
@@ -54,6 +54,8 @@ class Energies:
     @classmethod
     def later(cls, fit: Any, sample_weight: Array | None) -> Callable[[], "Energies"]:
         """The same when somebody asks; of the batch, whose rows may be a view, nothing is held."""
+        if isinstance(fit.X, StoredBlock):  # which is a copy
+            return partial(cls.of, fit, sample_weight)
         if hasattr(fit.X, "indptr"):
             return cls
         X = fit.X if fit.X.flags.owndata else fit.X.copy()
@@ -109,6 +111,10 @@ class Energies:
 def mass_of(X: Any, weight: Array | None, sample_weight: Array | None) -> tuple[float, float]:
     """``Σ w|x|`` and ``Σ w`` over the entries of a block, dense or CSR."""
     by_row = np.ones(X.shape[0]) if sample_weight is None else sample_weight
+    if isinstance(X, StoredBlock):
+        rows, weights = np.repeat(by_row, np.diff(X.values.indptr)), X.entry_weights()
+        weights = rows * weights.astype(np.float64)
+        return float(np.abs(X.values.data) @ weights), float(weights.sum())
     if weight is None:
         sizes, seen = abs(X).sum(axis=1, dtype=np.float64), np.full(len(by_row), X.shape[1])
     else:

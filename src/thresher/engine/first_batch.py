@@ -22,13 +22,18 @@ def spans_decades(batch: Batch, power: float) -> bool:
     compared is the tenth and the ninetieth percentile of a feature, in the median feature.
     """
     step = max(1, batch.n_samples // ROWS_TO_START_FROM)
+    apart = max(1, batch.X.shape[1] // ROWS_TO_START_FROM)
+    weight = every(batch.entry_weight, step)
     X, weight = load_block(
-        batch.X[::step], slice(None), np.dtype(np.float64), every(batch.entry_weight, step)
+        batch.X[::step][:, ::apart],
+        slice(None),
+        np.dtype(np.float64),
+        None if weight is None else weight[:, ::apart],
     )
     given = every(batch.sample_weight, step)
     weights = np.ones(len(X)) if given is None or not given.any() else given
     ratios = []
-    for f in range(0, X.shape[1], max(1, X.shape[1] // ROWS_TO_START_FROM)):
+    for f in range(X.shape[1]):
         seen = weights > 0 if weight is None else (weights > 0) & (weight[:, f] > 0)
         low, high = (weighted_quantile(X[seen, f], weights[seen], q) for q in (0.1, 0.9))
         if high > 0:
@@ -50,6 +55,8 @@ def is_mostly_zero(batch: Batch) -> bool:
         gaps = shown & np.isnan(X.data)
         n_filled = np.bincount(rows, shown & (X.data != 0) & ~gaps, minlength=n)
         n_gaps = np.bincount(rows, gaps, minlength=n)
+        if batch.only_stored:
+            n_seen = np.bincount(rows, shown, minlength=n)
     else:
         shown = np.ones(X.shape, bool) if seen is None else seen
         gaps = shown & np.isnan(X)

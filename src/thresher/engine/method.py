@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.encoding import CodingProblem
+from thresher.encoding import CodingProblem, encode_rows
 from thresher.engine.explained import Energies, mass_of
 from thresher.engine.first_atoms import first_atoms
 from thresher.engine.first_batch import entries, spread_rows
@@ -136,7 +136,7 @@ class OnlineMethod(MethodParts):
             place = batch.begins + rows.start
             X, weight, _ = self.load(batch, rows, state.D.dtype)
             sample_weight = None if batch.sample_weight is None else batch.sample_weight[rows]
-            encoding = self.encoder.encode(problem, X, weight)
+            encoding = encode_rows(self.encoder, problem, X, weight)
             codes, first = encoding.codes, place == 0
             more = (encoding.outliers, encoding.products)
             summary = self.summarise(
@@ -154,7 +154,7 @@ class OnlineMethod(MethodParts):
 
     def encode(self, problem: CodingProblem, X: Any, weight: Array | None) -> Array:
         """Codes of a block."""
-        return self.encoder.encode(problem, X, weight).codes
+        return encode_rows(self.encoder, problem, X, weight).codes
 
     def summarise(
         self,

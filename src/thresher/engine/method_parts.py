@@ -27,10 +27,12 @@ from thresher.learning import (
 )
 from thresher.linalg import (
     SPARSE_BLOCK,
+    STORED_BLOCK,
     Array,
     block_slices,
     load_block,
     load_sparse_block,
+    load_stored_block,
     rows_per_block,
     sparse_block_slices,
     without_traces,
@@ -67,6 +69,8 @@ class MethodParts:
         Divide each sample by its largest entry first (paper A, VII-B3).
     keep_sparse : bool
         Whether the encoder codes sparse rows on their nonzeros.
+    keep_stored : bool
+        Whether sparse rows with gaps where nothing is stored are coded on what is.
     averaging : float
         η > 0 shows the average of the dictionaries with weights ``(1 − b/n)^η``, like those of
         `PowerForgetting`: statistics may then forget fast, and the average takes out the noise.
@@ -96,6 +100,7 @@ class MethodParts:
     frozen: NDArray[np.bool_] | None = None
     scale_samples: bool = False
     keep_sparse: bool = False
+    keep_stored: bool = False
     averaging: float = 0.0
     revive: bool = True
     own_unit: bool = True
@@ -112,10 +117,14 @@ class MethodParts:
 
     def block_rows(self, batch: Batch) -> int:
         """Rows of a block."""
+        if self.stays_stored(batch):
+            return STORED_BLOCK
         return SPARSE_BLOCK if self.stays_sparse(batch) else rows_per_block(batch.X.shape[1])
 
     def blocks(self, batch: Batch) -> Iterator[slice]:
         """Row blocks of fixed size, so that sums do not depend on who adds them up."""
+        if self.stays_stored(batch):
+            return sparse_block_slices(batch.n_samples, STORED_BLOCK)
         if self.stays_sparse(batch):
             return sparse_block_slices(batch.n_samples)
         return block_slices(*batch.X.shape)
@@ -128,6 +137,9 @@ class MethodParts:
         self, batch: Batch, rows: slice, dtype: np.dtype[Any]
     ) -> tuple[Any, Array | None, Array | None]:
         """A block of a batch: samples, entry weights, and the maxima they were divided by."""
+        if self.stays_stored(batch):
+            stored = load_stored_block(batch.X, rows, dtype, batch.entry_weight, self.unit)
+            return stored, None, None
         if self.stays_sparse(batch):
             block = load_sparse_block(batch.X, rows, dtype, self.unit)
             return without_traces(block), None, None
@@ -135,7 +147,8 @@ class MethodParts:
 
     def blocks_are_dense(self, X: Any) -> bool:
         """Whether samples are expanded block by block, rather than taken as their nonzeros."""
-        return not self.stays_sparse(Batch(X))
+        batch = Batch(X)
+        return not (self.stays_sparse(batch) or self.stays_stored(batch))
 
     def stays_sparse(self, batch: Batch) -> bool:
         """Whether rows are coded on their nonzeros alone."""
@@ -145,6 +158,11 @@ class MethodParts:
             and not self.scale_samples
             and self.loss(1.0).stays_sparse
         )
+
+    def stays_stored(self, batch: Batch) -> bool:
+        """Whether rows are coded on what is stored of them, all else being missing."""
+        plain = self.keep_stored and not self.scale_samples
+        return plain and batch.only_stored and self.loss(1.0).knows_no_features
 
     def load_dense(
         self, batch: Batch, rows: slice, dtype: np.dtype[Any]
@@ -220,7 +238,8 @@ class MethodParts:
 
     def rows(self, batch: Batch) -> Rows:
         """What kind of rows the encoder will see of a batch."""
-        return Rows(self.stays_sparse(batch), batch.entry_weight is not None)
+        weighted = batch.only_stored or batch.entry_weight is not None
+        return Rows(self.stays_sparse(batch), weighted)
 
     @property
     def codes_take_the_size(self) -> bool:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from thresher.encoding import AutoEncoder, CodingProblem
-from thresher.linalg import Array
+from thresher.encoding import AutoEncoder, CodingProblem, narrowed
+from thresher.linalg import Array, StoredBlock
 
 # How well the noise is measured with these: docs/guide/choices.md.
 EXACT = AutoEncoder(1e-3, 100)
@@ -29,6 +29,8 @@ def residual_sizes(
 
     At least every eighth row is looked at, and as many as make up a thousand entries.
     """
+    if isinstance(X, StoredBlock):
+        return _stored_sizes(problem, X, sample_weight, codes)
     n, F = X.shape
     step = max(1, min(_SHARE, n * F // _ENTRIES))
     some = slice(0, None, step)
@@ -39,6 +41,20 @@ def residual_sizes(
     if sample_weight is not None:
         weights = weights * sample_weight[some][rows]
     return sizes[weights > 0], weights[weights > 0]
+
+
+def _stored_sizes(
+    problem: CodingProblem, X: StoredBlock, sample_weight: Array | None, codes: Array
+) -> tuple[Array, Array]:
+    """The same, part by part; every eighth row of those that are coded together."""
+    sizes: list[Array] = [np.empty(0)]
+    weights = list(sizes)
+    for rows, narrow, x, w in narrowed(problem, X):
+        given = None if sample_weight is None else sample_weight[rows]
+        size, weight = residual_sizes(narrow, x, w, given, codes[rows])
+        sizes.append(size)
+        weights.append(weight)
+    return np.concatenate(sizes), np.concatenate(weights)
 
 
 def _without_outliers(problem: CodingProblem, X: Any, weight: Array | None, C: Array) -> Array:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.linalg import Array
+from thresher.linalg import Array, is_only_stored
 from thresher.streams import Batch
 
 
@@ -44,7 +44,7 @@ class SeenRange:
 
     @classmethod
     def _of_sparse(cls, X: Any, entry_weight: Array | None) -> "SeenRange":
-        """Entries that are not stored are zeros, and were seen, unless their weight says no."""
+        """Entries that are not stored are zeros, and were seen, unless the samples say no."""
         n, F = X.shape
         low, high = np.full(F, np.inf), np.full(F, -np.inf)
         values, columns = X.data.astype(np.float64), X.indices
@@ -52,6 +52,8 @@ class SeenRange:
         if entry_weight is not None:
             rows = np.repeat(np.arange(n), np.diff(X.indptr))
             counts, weighs = (entry_weight > 0).sum(axis=0), entry_weight[rows, columns] > 0
+        if is_only_stored(X):
+            counts = np.zeros(F, dtype=int)  # no zeros but those that are stored
         seen = weighs & ~np.isnan(values)
         if not seen.all():
             columns, values = columns[seen], values[seen]

@@ -23,7 +23,7 @@ def typical_size(batch: Batch) -> float:
     """Median size of the observed entries that are not zero; zero if there are none."""
     step = -(-batch.n_samples // _MEASURED_ROWS)
     sample_weight = every(batch.sample_weight, step)
-    if batch.is_sparse_without_gaps:
+    if batch.is_sparse_without_gaps or (batch.only_stored and batch.entry_weight is None):
         some = batch.X[::step]
         values: Array = np.abs(some.data.astype(np.float64))
         given = np.ones(some.shape[0]) if sample_weight is None else sample_weight

@@ -81,7 +81,13 @@ class FlagsAnomalies(OutlierMixin, HasThreshold):
         array or frame of shape (n, F), or an iterable of them
             As `impute` gives them; NaN where a reading is missing.
         """
-        model, scale = self._model, self.reading_scale_
+        model = self._model
+        if model.missing is not None:
+            raise TypeError(
+                "reading_scores compares readings with the usual ones of their column, which a few "
+                "stored entries do not tell; with missing='zeros', see separate(X).outliers."
+            )
+        scale = self.reading_scale_
         if write is not None or comes_in_parts(X):
             return model._by_batch("reading_scores", X, write)
         if sparse.issparse(X):

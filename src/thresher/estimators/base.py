@@ -17,19 +17,25 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from thresher.encoding import BlockEncoder, CodingProblem, Status
+from thresher.encoding import BlockEncoder, CodingProblem, Status, encode_rows
 from thresher.engine import OnlineMethod, Pool, ProgressBar, StreamState, told_in_words
 from thresher.estimators.agreed_names import names_were_compared
 from thresher.estimators.by_batch import ReadsSources, all_of, comes_in_parts
 from thresher.estimators.coded_block import CodedBlock
 from thresher.estimators.containers import samples_like, samples_of
 from thresher.estimators.imputing import filled
-from thresher.estimators.inputs import as_matrix, computing_dtype, is_plain, refuse_mask
+from thresher.estimators.inputs import (
+    as_matrix,
+    computing_dtype,
+    dense_copy,
+    is_plain,
+    refuse_mask,
+)
 from thresher.estimators.parameters import KeepsParameters
 from thresher.estimators.planned import PlannedModel
 from thresher.estimators.scoring import ScoresEntries
 from thresher.estimators.thresholds import HasThreshold
-from thresher.linalg import Array
+from thresher.linalg import Array, stored_rows
 from thresher.penalties import Constrained
 from thresher.streams import Batch
 
@@ -54,6 +60,7 @@ class DictionaryModel(
     max_iter: int
     n_jobs: int | None
     verbose: int
+    missing: str | None = None
 
     components_: Array
     _state: StreamState
@@ -103,6 +110,8 @@ class DictionaryModel(
             _check_n_features(self, X, reset=False)
         elif known and (not plain or named or X.shape[1] != self.n_features_in_):
             validate_data(self, X, reset=False, skip_check_array=True)
+        if self.missing == "zeros":
+            checked = stored_rows(checked)
         if not self._nonnegative:
             return checked
         values = checked.data if hasattr(checked, "indptr") else checked
@@ -216,7 +225,7 @@ class DictionaryModel(
         def work(rows: slice) -> tuple[slice, Result, int]:
             block, weight, divisor = method.load(batch, rows, dtype)
             with told_in_words():
-                encoding = encoder.encode(problem, block, weight)
+                encoding = encode_rows(encoder, problem, block, weight)
             late = int(np.count_nonzero(encoding.status != _CONVERGED))
             return rows, finish(CodedBlock(problem, block, weight, encoding, divisor, state)), late
 
@@ -364,10 +373,10 @@ class DictionaryModel(
         self._check_is_fitted()
         if write is not None or comes_in_parts(X):
             return self._by_batch("impute", X, write, bounds=bounds)
-        if sparse.issparse(X):
+        if sparse.issparse(X) and self.missing is None:
             raise TypeError("impute gives a dense array; pass a dense array with NaN in the gaps.")
         checked = self._checked(X, known=True)
-        copy = np.array(checked, dtype=computing_dtype(checked))
+        copy = dense_copy(checked)
         filled_in = filled(copy, self._predictions(checked), self._state.seen, bounds)
         return samples_like(X, filled_in, self)
 

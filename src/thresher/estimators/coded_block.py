@@ -7,7 +7,7 @@ import numpy as np
 
 from thresher.encoding import CodingProblem, Encoding
 from thresher.engine import StreamState
-from thresher.linalg import Array
+from thresher.linalg import Array, StoredBlock
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,9 @@ class CodedBlock:
     def outliers(self) -> Array:
         """What the loss sets aside."""
         prediction = self.encoding.codes @ self.problem.D
-        outliers = self.problem.loss.outliers(self.X, prediction, self.weight)
+        stored = isinstance(self.X, StoredBlock)
+        X, weight = self.X.dense() if stored else (self.X, self.weight)
+        outliers = self.problem.loss.outliers(X, prediction, weight)
         return self._times(outliers, self.state.unit)
 
     def loss(self) -> Array:

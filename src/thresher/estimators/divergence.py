@@ -16,6 +16,7 @@ from thresher.estimators.registry import (
     named_divergence,
 )
 from thresher.learning import Forgetting, Learner
+from thresher.linalg import is_only_stored
 from thresher.losses import Loss
 from thresher.solvers import DivergenceSolver
 
@@ -64,13 +65,14 @@ class DivergenceModel(DictionaryModel):
             forgetting=forgetting,
             frozen=frozen_mask(self.frozen_atoms, n_components, atoms.region),
             keep_sparse=solver.sparse and can_stay_sparse(loss, codes) and not kinks,
+            keep_stored=not solver.published,
             revive=not solver.published,
             own_unit=solver.published,
         )
 
     def _check_gaps(self, X: Any) -> None:
         values = X.data if hasattr(X, "indptr") else X
-        if np.isnan(np.add.reduce(values, None, np.float64)):
+        if is_only_stored(X) or np.isnan(np.add.reduce(values, None, np.float64)):
             loss = named_divergence(self.divergence, self.divergence_parameter).loss(1.0)
             loss.check_weight(np.zeros((1, 1)))  # a gap is an entry of weight zero
 

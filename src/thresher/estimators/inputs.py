@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_array
 
 from thresher.cluster import is_collection
 from thresher.estimators.frames import is_frame, numbers_of, refuse_lazy
+from thresher.linalg import is_only_stored, with_gaps
 from thresher.streams import Source
 
 # float32 and float16, whole numbers of one and two bytes, and flags; to ask for names takes long.
@@ -19,6 +20,12 @@ _FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 def computing_dtype(X: Any) -> np.dtype[Any]:
     """float32 for data that fit into it without loss, else float64."""
     return _FLOAT32 if X.dtype.char in _SMALL_TYPES else _FLOAT64
+
+
+def dense_copy(X: Any) -> Any:
+    """Checked samples as a dense array of their own, NaN in the gaps."""
+    dtype = computing_dtype(X)
+    return with_gaps(X, dtype) if is_only_stored(X) else np.array(X, dtype=dtype, order="C")
 
 
 def is_plain(X: Any) -> bool:

@@ -35,7 +35,8 @@ def lazily(model: Any, verb: str, X: Any, options: dict[str, Any]) -> list[Any]:
     from thresher.cluster import lazy  # needs dask, which is there if a collection is
 
     head = lazy.head_of(X)
-    if sparse.issparse(head) and verb in ("separate", "impute", "reading_scores"):
+    dense = verb in ("separate", "impute", "reading_scores") and model.missing is None
+    if sparse.issparse(head) and dense:
         raise TypeError(
             f"{verb} gives dense arrays of the size of the data; make the blocks dense first, with "
             "X.map_blocks(lambda block: block.toarray())."

@@ -75,6 +75,10 @@ class OnlineRobustNMF(RobustModel, GrowingModel, OnlineModel):
         with ``update(x)`` and ``drift_detected``, such as river's detectors, will do.
     frozen_atoms : array-like, optional
         Numbers or flags of atoms that keep their initial value.
+    missing : {None, "zeros"}
+        What is missing besides NaN. ``zeros``: entries that CSR samples do not store, such as
+        ratings that nobody gave. Those that it stores were seen, zeros among them; of dense
+        samples the zeros are missing. The work then grows with what is stored.
     scale_samples : {None, "max"}
         Divide each sample by its largest entry while learning and coding (paper A, VII-B3); codes
         and separations are in the original units all the same.
@@ -141,6 +145,7 @@ class OnlineRobustNMF(RobustModel, GrowingModel, OnlineModel):
         forgetting: Any = "auto",
         drift: Any = None,
         frozen_atoms: Any = None,
+        missing: str | None = None,
         scale_samples: str | None = None,
         tol: float = 1e-4,
         max_iter: int = 1000,
@@ -166,6 +171,7 @@ class OnlineRobustNMF(RobustModel, GrowingModel, OnlineModel):
         self.forgetting = forgetting
         self.drift = drift
         self.frozen_atoms = frozen_atoms
+        self.missing = missing
         self.scale_samples = scale_samples
         self.tol = tol
         self.max_iter = max_iter

@@ -99,6 +99,10 @@ def _callbacks(value: Any) -> str | None:
     return None if all(callable(each) for each in value) else wanted
 
 
+def _missing(value: Any) -> str | None:
+    return None if value == "zeros" else "'zeros', for what sparse samples do not store,"
+
+
 RULES: dict[str, Rule] = {
     "align": _flag,
     "shadows": _flag,
@@ -115,6 +119,7 @@ RULES: dict[str, Rule] = {
     "location_scale": _positive,
     "max_iter": _positive_whole,
     "max_words": _positive_whole,
+    "missing": _missing,
     "n_components": _positive_whole,
     "n_jobs": _threads,
     "n_neighbors": _positive_whole,
@@ -129,6 +134,7 @@ RULES: dict[str, Rule] = {
     "patience": _positive_whole,
     "radius": _positive,
     "random_state": _seed,
+    "robust": _flag,
     "share": _share,
     "shuffle": _flag,
     "square_weight": _not_negative,

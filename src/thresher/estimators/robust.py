@@ -92,6 +92,7 @@ class RobustModel(FlagsAnomalies, DictionaryModel):
             forgetting=forgetting,
             frozen=frozen_mask(self.frozen_atoms, n_components, atoms.region),
             scale_samples=named_scaling(self.scale_samples),
+            keep_stored=not solver.published,
             revive=not solver.published,
             averaging=0.0 if solver.published else averaging,
             own_unit=solver.published,
@@ -151,7 +152,7 @@ class RobustModel(FlagsAnomalies, DictionaryModel):
         return self._separate(X, low_rank, outliers)
 
     def _separate(self, X: Any, low_rank: Array | None, outliers: Array | None) -> Separation:
-        if sparse.issparse(X):
+        if sparse.issparse(X) and self.missing is None:
             raise TypeError(
                 "separate gives dense arrays of the size of the data; pass a sparse matrix as an "
                 "iterable of dense row blocks instead, such as (X[i:i+256].toarray() for i in ...)."

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from thresher.estimators.inputs import computing_dtype
 from thresher.estimators.parameters import RULES, check_parameter, is_number
-from thresher.linalg import Array
+from thresher.linalg import Array, is_only_stored, stored_rows
 
 Places = NDArray[np.int64]
 """Entries of a matrix of F columns, counted row by row: ``row · F + column``."""
@@ -48,7 +48,8 @@ class ScoresEntries:
         their size, one of them changes the difference between two models by no more than their
         predictions differ there. In a sum of squares the largest would decide.
 
-        Zeros are observed, also those that CSR does not store, and dense and CSR are hidden alike.
+        Zeros are observed, also those that CSR does not store (but not with ``missing="zeros"``),
+        and dense and CSR are hidden alike.
         But no more zeros are hidden than other entries: absolute errors ask for the median, which
         in data of mostly zeros is zero, so that a model which says nothing would win.
 
@@ -126,6 +127,8 @@ def hidden_entries(X: Any, share: float, rng: np.random.Generator) -> tuple[Plac
     kept, values = _nonzeros(X)
     is_gap = np.isnan(values)
     seen, n_zeros = np.flatnonzero(~is_gap), n * F - len(kept)
+    if is_only_stored(X):
+        n_zeros = 0
     some = rng.choice(seen, round(share * len(seen)), replace=False)
     # The r-th zero comes after as many other entries as have r zeros, or fewer, before them.
     ranks = rng.choice(n_zeros, round(share * min(len(seen), n_zeros)), replace=False)
@@ -133,6 +136,8 @@ def hidden_entries(X: Any, share: float, rng: np.random.Generator) -> tuple[Plac
     places = np.concatenate([kept[some], zeros])
     truth = np.concatenate([values[some], np.zeros(len(zeros), dtype=values.dtype)])
     n_observed = F - np.bincount(kept[is_gap] // F, minlength=n)
+    if is_only_stored(X):
+        n_observed = np.diff(X.indptr)
     n_hidden = np.bincount(places // F, minlength=n)
     stays = (n_hidden < n_observed)[places // F]
     order = np.argsort(places[stays])
@@ -147,6 +152,11 @@ def hidden_entries(X: Any, share: float, rng: np.random.Generator) -> tuple[Plac
 def without_entries(X: Any, places: Places) -> Any:
     """A copy of samples with NaN at some places, CSR if they are."""
     dtype = computing_dtype(X)
+    if is_only_stored(X):
+        row = np.repeat(np.arange(X.shape[0], dtype=np.int64), np.diff(X.indptr))
+        hidden = np.isin(row * X.shape[1] + X.indices, places)
+        values = np.where(hidden, np.nan, X.data.astype(dtype))
+        return stored_rows(sparse.csr_array((values, X.indices, X.indptr), shape=X.shape))
     if hasattr(X, "indptr"):
         gaps = np.full(len(places), np.nan, dtype=dtype)
         return X.astype(dtype) + sparse.csr_array((gaps, divmod(places, X.shape[1])), X.shape)
@@ -162,6 +172,7 @@ def _nonzeros(X: Any) -> tuple[Places, Array]:
         return kept, X.ravel()[kept].astype(computing_dtype(X))
     rows = sparse.csr_array(X, dtype=computing_dtype(X), copy=True)
     rows.sum_duplicates()  # in order, too
-    rows.eliminate_zeros()
+    if not is_only_stored(X):
+        rows.eliminate_zeros()
     row = np.repeat(np.arange(rows.shape[0], dtype=np.int64), np.diff(rows.indptr))
     return row * rows.shape[1] + rows.indices, rows.data

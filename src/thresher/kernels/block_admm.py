@@ -29,6 +29,7 @@ class Settings(NamedTuple):
     largest_rho: Any
     start_steps: Any  # steps to the least squares codes of a start
     inner: Any  # steps in a round
+    width: Any  # features of a whole sample
 
 
 class Rounds(NamedTuple):
@@ -184,7 +185,7 @@ def codes_in_region(B, H, C, room, solution, region, rho, relaxation, times):  #
 
 
 @helper
-def _observed(samples, out):  # type: ignore[no-untyped-def]
+def _observed(samples, width, out):  # type: ignore[no-untyped-def]
     """Zeros where entries are missing, and the others larger, so that a row keeps its size."""
     X, weight = samples
     zero = X.dtype.type(0)
@@ -193,7 +194,7 @@ def _observed(samples, out):  # type: ignore[no-untyped-def]
         seen = 0
         for f in range(x.size):
             seen += w[f] > zero
-        grow = X.dtype.type(x.size) / X.dtype.type(max(seen, 1))
+        grow = X.dtype.type(width) / X.dtype.type(max(seen, 1))
         for f in range(x.size):
             o[f] = x[f] * grow if w[f] > zero else zero
 
@@ -222,7 +223,7 @@ def rounds(samples, atoms, solution, region, outliers, settings, state, times): 
         rho[:] = H.dtype.type(1)
         if stage[0] == NOTHING:
             if samples.weight.shape[0] > 0:
-                _observed(samples, Q)
+                _observed(samples, settings.width, Q)
                 np.dot(Q, atoms.Dt, B)
             else:
                 np.dot(samples.X, atoms.Dt, B)

@@ -45,7 +45,7 @@ class QuadraticLearner:
 
     def summarise(self, fit: Fit, sample_weight: Array | None) -> BatchSums:
         """A, the gradient, and the curvature of every feature."""
-        return BatchSums.of(fit, sample_weight, fit.weight)
+        return BatchSums.of(fit, sample_weight)
 
     def learn(
         self,

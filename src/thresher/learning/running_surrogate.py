@@ -47,11 +47,9 @@ class SurrogateSums(BatchSums):
     loss: float = 0.0
 
     @classmethod
-    def of(
-        cls, fit: Fit, sample_weight: Array | None, entry_weight: Array | None
-    ) -> "SurrogateSums":
+    def of(cls, fit: Fit, sample_weight: Array | None) -> "SurrogateSums":
         """Sum up a coded block."""
-        sums, values = BatchSums.of(fit, sample_weight, entry_weight), fit.values()
+        sums, values = BatchSums.of(fit, sample_weight), fit.values()
         values = values if sample_weight is None else values * sample_weight
         parts = {part.name: getattr(sums, part.name) for part in fields(sums)}
         return cls(**parts, loss=float(values.sum(dtype=np.float64)))
@@ -76,4 +74,4 @@ class SurrogateLearner(QuadraticLearner):
 
     def summarise(self, fit: Fit, sample_weight: Array | None) -> SurrogateSums:
         """The sums of the parent, and the loss."""
-        return SurrogateSums.of(fit, sample_weight, fit.weight)
+        return SurrogateSums.of(fit, sample_weight)

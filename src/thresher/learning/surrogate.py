@@ -78,7 +78,7 @@ class BatchSums:
     energy: float
 
     @classmethod
-    def of(cls, fit: Fit, sample_weight: Array | None, entry_weight: Array | None) -> "BatchSums":
+    def of(cls, fit: Fit, sample_weight: Array | None) -> "BatchSums":
         """Sum up a coded block."""
         if (at_once := fit.sums_at_once(sample_weight)) is not None:
             return cls._from(*at_once, sample_weight)
@@ -93,14 +93,8 @@ class BatchSums:
         whole = energy * kappa
         energy_in_all = float(np.add.reduce(whole, None, np.float64))
         F = fit.D.shape[1]
-        if not np.isfinite(fit.loss.curvature):
-            inlier: Array = np.zeros(F)
-        elif entry_weight is None:
-            inlier = np.full(F, energy_in_all)
-        else:
-            largest = entry_weight.max(axis=1)
-            relative = whole / np.where(largest > 0, largest, 1)
-            inlier = (relative @ entry_weight).astype(np.float64)
+        bounded = np.isfinite(fit.loss.curvature)
+        inlier = fit.inlier_energies(whole) if bounded else np.zeros(F)
         return cls(
             ((C * kappa[:, None]).T @ C).astype(np.float64, copy=False),
             fit.dictionary_gradient(weighted).astype(np.float64, copy=False),

@@ -28,10 +28,24 @@ from thresher.linalg.givens import (
     turned_by_whole_givens,
 )
 from thresher.linalg.polar import approach, newton_schulz, polar
+from thresher.linalg.stored import (
+    STORED_BLOCK,
+    Part,
+    StoredBlock,
+    StoredRows,
+    is_only_stored,
+    load_stored_block,
+    stored_rows,
+    with_gaps,
+)
 
 __all__ = [
     "SPARSE_BLOCK",
+    "STORED_BLOCK",
     "Array",
+    "Part",
+    "StoredBlock",
+    "StoredRows",
     "approach",
     "block_slices",
     "evenly",
@@ -39,10 +53,12 @@ __all__ = [
     "givens_angles",
     "has_gram",
     "is_finite",
+    "is_only_stored",
     "is_sparse",
     "length",
     "load_block",
     "load_sparse_block",
+    "load_stored_block",
     "n_givens_angles",
     "newton_schulz",
     "polar",
@@ -51,7 +67,9 @@ __all__ = [
     "rows_per_block",
     "sparse_block_slices",
     "squared_lengths",
+    "stored_rows",
     "thinned",
     "turned_by_whole_givens",
+    "with_gaps",
     "without_traces",
 ]

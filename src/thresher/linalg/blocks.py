@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from thresher.linalg.arrays import Array, range_of_powers
+from thresher.linalg.stored import is_only_stored
 
 # A block's rows, times the features, stay below this: large enough that a matrix product runs at
 # full speed, small enough that a few such blocks fit in a core's cache. Sizes are by judgement.
@@ -38,10 +39,10 @@ def block_slices(n_rows: int, n_features: int) -> Iterator[slice]:
         yield slice(start, min(start + step, n_rows))
 
 
-def sparse_block_slices(n_rows: int) -> Iterator[slice]:
+def sparse_block_slices(n_rows: int, step: int = SPARSE_BLOCK) -> Iterator[slice]:
     """Cut sparse rows, which are short, into blocks; again of a size that knows no threads."""
-    for start in range(0, n_rows, SPARSE_BLOCK):
-        yield slice(start, min(start + SPARSE_BLOCK, n_rows))
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
 
 
 def load_sparse_block(X: Any, rows: slice, dtype: np.dtype[Any], unit: float = 1.0) -> Any:
@@ -74,7 +75,7 @@ def load_block(
     Parameters
     ----------
     X : array or CSR matrix of shape (n, F)
-        The samples; NaN marks a missing entry.
+        The samples; NaN marks a missing entry, and so does what `StoredRows` do not store.
     rows : slice
         The rows of the block.
     dtype : numpy dtype
@@ -99,6 +100,11 @@ def load_block(
     weight = None
     if entry_weight is not None:
         weight = np.array(entry_weight[rows], dtype=dtype, order="C", copy=True)
+    if is_only_stored(X):
+        seen = sparse.csr_array((np.ones_like(part.data, dtype), part.indices, part.indptr))
+        seen.resize(part.shape)
+        mask = seen.toarray()
+        return block, mask if weight is None else weight * mask
     with np.errstate(all="ignore"):
         suspect = np.isnan(block.sum())  # a gap, or a sum that overflows
     if suspect and (missing := np.isnan(block)).any():

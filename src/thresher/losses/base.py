@@ -65,6 +65,11 @@ class Loss(ABC):
         return False
 
     @property
+    def knows_no_features(self) -> bool:
+        """Whether all features cost the same, each by itself: some may be left out, or moved."""
+        return False
+
+    @property
     def positive_prediction(self) -> bool:
         """Whether the loss needs ``y > 0``."""
         return False

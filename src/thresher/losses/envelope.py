@@ -73,6 +73,11 @@ class Envelope(Loss):
         return None if weights is None else (*weights, *self.region.bounds)
 
     @property
+    def knows_no_features(self) -> bool:
+        """If outliers are set aside entry by entry."""
+        return self.penalty.weights is not None
+
+    @property
     def curvature(self) -> float:
         """One: an envelope is never more curved than the square it came from."""
         return 1.0

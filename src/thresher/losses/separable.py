@@ -25,6 +25,11 @@ class SeparableLoss(Loss):
         return True
 
     @property
+    def knows_no_features(self) -> bool:
+        """Yes: d is the same for all."""
+        return True
+
+    @property
     def positive_data(self) -> bool:
         """Whether d needs ``x > 0``."""
         return False

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from thresher.kernels.bundles import read_only
 from thresher.kernels.column_range import column_range
-from thresher.linalg import Array, rows_per_block
+from thresher.linalg import Array, is_only_stored, rows_per_block
 from thresher.streams.fingerprint import fingerprint
 
 _ROWS = 4096  # converted at a time, or looked at to start from; by judgement
@@ -20,6 +20,8 @@ _GLANCE, _FEWEST = 1 << 22, 512  # entries to start from, and rows that make it 
 @dataclass(frozen=True)
 class Batch:
     """Some samples: dense or CSR, of any numeric type, NaN where an entry is missing.
+
+    Of `linalg.StoredRows`, everything is missing that is not stored.
 
     ``sample_weight`` (n,) and ``entry_weight`` (n, F) are None if everything weighs one. Where a
     batch is shared out, ``begins`` is the place of a share's first row in it, and ``whole`` the
@@ -45,10 +47,15 @@ class Batch:
     @cached_property
     def is_sparse_without_gaps(self) -> bool:
         """Whether rows can be taken as their nonzeros: sparse, nothing missing, no weights."""
-        if not sparse.issparse(self.X) or self.entry_weight is not None:
+        if not sparse.issparse(self.X) or self.only_stored or self.entry_weight is not None:
             return False
         values: Any = self.X
         return not bool(np.isnan(values.data).any())
+
+    @cached_property
+    def only_stored(self) -> bool:
+        """Whether what sparse rows do not store is missing."""
+        return is_only_stored(self.X)
 
     @cached_property
     def column_range(self) -> tuple[Array, Array]:

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from thresher.linalg import is_only_stored, stored_rows
+
 
 def length(piece: Any) -> int:
     """Number of rows, or of texts; what is no list of them counts as one."""
@@ -22,7 +24,8 @@ def joined(parts: Sequence[Any]) -> Any:
     if isinstance(parts[0], list):
         return [text for part in parts for text in part]
     if sparse.issparse(parts[0]):
-        return sparse.vstack(parts, format="csr")
+        rows = sparse.vstack(parts, format="csr")
+        return stored_rows(rows) if all(map(is_only_stored, parts)) else rows
     return np.concatenate(parts)
 
 

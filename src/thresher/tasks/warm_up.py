@@ -126,6 +126,15 @@ def _spectra(dtype: str) -> None:
     _learn(SpectralUnmixer(3, random_state=0, verbose=0), _dense(dtype))
 
 
+def _tables(dtype: str) -> None:
+    from thresher import TableCleaner
+
+    X = np.cumsum(np.random.default_rng(0).normal(size=(60, 6)), axis=0).astype(dtype)
+    X[::9, 1] = np.nan
+    for causal in (False, True):
+        TableCleaner(causal=causal, random_state=0, verbose=0).clean(X)
+
+
 _BY_COST: tuple[Callable[[str], None], ...] = (
     _least_absolute,
     _robust,
@@ -137,6 +146,7 @@ _BY_COST: tuple[Callable[[str], None], ...] = (
     _dense_divergences,
     _simplex,
     _orthogonal,
+    _tables,
     _video,
 )
 

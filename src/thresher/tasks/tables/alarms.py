@@ -19,12 +19,22 @@ from numpy.typing import NDArray
 from scipy.ndimage import uniform_filter1d
 
 _WINDOW = 17  # rows around an entry that tell how lively its column is just now
+HALF_WINDOW = _WINDOW // 2
 _PRIOR = 8.0  # readings that count with them: the column as usual
 _ROW = 8.0  # and how much the row counts, whatever its columns
 _CLIP = 4.0
-_BIN = 0.25  # of suspicion, to look for a valley
-_TOP, _LEAST_TOP = 0.02, 50  # the share, and the number, of readings that make the tail
-_STEPS = 50  # to solve for the rate
+_BIN, _WIDEST = 0.25, 100.0  # of suspicion, to look for a valley
+_TOP, _LEAST_TOP = 0.05, 50  # the share, and the number, of readings that make the tail
+_FAR = 0.002  # the share of sound readings beyond which there may be glitches
+# Tails of noise end; those of humidity, speeds and dust fall off a little slower than an
+# exponential, and glitches among them look like tails that are slower still.
+_SHAPES = np.array([-0.3, -0.25, -0.2, -0.15, -0.1, -0.05, 1e-6, 0.05])
+_USUAL_FALL, _USUAL = 0.8, 5.0  # how their tails fall, and how much that counts where few are
+_FALLS = np.geomspace(_USUAL_FALL / 10, 10 * _USUAL_FALL, 97)
+_EDGE = 1e-3
+_FALSE = 0.05  # of what is flagged may be sound, where glitches are many; by judgement
+_BINS = 40
+_STEPS = 60  # of chances that are tried
 
 
 def activity(
@@ -44,10 +54,11 @@ def activity(
 
 
 def _before(c: NDArray[Any]) -> NDArray[Any]:
-    """Sums over the half window before each entry."""
-    half = _WINDOW // 2
-    sums = np.vstack([np.zeros((half + 1, c.shape[1])), np.cumsum(c, axis=0)])
-    return np.asarray(sums[half:-1] - sums[: len(c)])
+    """Sums over the half window before each entry; to the bit the same wherever rows begin."""
+    total = np.zeros(c.shape)
+    for k in range(1, HALF_WINDOW + 1):
+        total[k:] += c[:-k]
+    return total
 
 
 def suspicion(errors: NDArray[Any], scale: NDArray[Any]) -> NDArray[Any]:
@@ -56,44 +67,94 @@ def suspicion(errors: NDArray[Any], scale: NDArray[Any]) -> NDArray[Any]:
 
 
 class Tail(NamedTuple):
-    """How suspicions of sound readings are spread: as seen, and an exponential beyond a point."""
+    """How suspicions of sound readings are spread: as seen, and a generalised Pareto tail.
 
-    seen: NDArray[Any]  # sorted, thinned
+    Above the start, a sound reading exceeds s with the chance
+
+        p(s) = share · (1 + ξ (s − start) / fall)^(−1/ξ).
+
+    Far out, where p has become a thousandth of the share, it goes on as an exponential.
+    """
+
+    seen: NDArray[Any]  # up to the start: sorted, thinned
+    above: NDArray[Any]  # beyond it, sorted; of sound readings and glitches
     start: float
-    share: float  # above the start
-    rate: float
+    share: float  # of sound readings above the start
+    fall: float
+    shape: float  # ξ
+    n_sound: float
+    valley: float  # beyond which glitches stand apart; infinite if they do not
 
     @classmethod
-    def learned(cls, suspicions: NDArray[Any], cut: float = np.inf) -> Tail:
-        """From readings that are likely to be sound; none is above the ``cut``.
+    def learned(cls, suspicions: NDArray[Any], sound: NDArray[Any]) -> Tail:
+        """From the suspicions of all readings, and of those that are sound for all that is known.
 
-        Above their 98 % point suspicions x fall off exponentially. Of an exponential with rate r
-        that is cut off at c, the mean is ``1/r − c / (exp(r c) − 1)``.
+        Where the tail begins is told by the sound ones. How it falls off, by all: glitches among
+        them lie far out, so that only suspicions up to a cut are looked at.
         """
-        top = min(max(_TOP, _LEAST_TOP / len(suspicions)), 0.5)
-        start = float(np.quantile(suspicions, 1 - top))
-        above = suspicions[suspicions > start] - start
-        thinned = np.sort(suspicions)[:: max(len(suspicions) // 1000, 1)]
-        mean = max(float(above.mean()) if len(above) else 0.0, 1e-6)
-        room, rate = cut - start, 1 / mean
-        for _ in range(_STEPS if np.isfinite(room) else 0):
-            rate = 1 / (mean + room / np.expm1(np.clip(rate * room, 0.1, 500.0)))
-        lost = np.exp(-rate * room)  # of sound readings above the start, those above the cut
-        share = top / ((1 - top) * (1 - lost) + top) if np.isfinite(room) else top
-        return cls(thinned, start, share, rate)
+        top = min(max(_TOP, _LEAST_TOP / len(sound)), 0.5)
+        start = float(np.quantile(sound, 1 - top))
+        all_of = np.sort(suspicions)
+        place = int(np.searchsorted(all_of, start, side="right"))
+        below, above = all_of[:place], all_of[place:]
+        deepest = valley(above, start)
+        cut = min(deepest, float(np.quantile(sound, 1 - _FAR)))
+        if cut <= start:
+            cut = start + 1.0
+        edges = np.linspace(start, cut, _BINS + 1)
+        counts = np.histogram(above, edges)[0]
+        falls, shapes = (part.ravel()[:, None] for part in np.meshgrid(_FALLS, _SHAPES))
+        survival = np.maximum(1 + shapes * (edges - start) / falls, 1e-12) ** (-1 / shapes)
+        chances = 1e-12 - np.diff(survival, axis=1)
+        inside = chances.sum(1)
+        likely = np.log(chances / inside[:, None]) @ counts
+        likely -= _USUAL * np.log(falls[:, 0] / _USUAL_FALL) ** 2
+        best = int(np.argmax(likely))
+        n_above = max(counts.sum(), 0.5) / inside[best]
+        n_sound = len(below) + n_above
+        thinned = below[:: max(len(below) // 1000, 1)]
+        fall, shape = float(falls[best, 0]), float(shapes[best, 0])
+        return cls(thinned, above, start, n_above / n_sound, fall, shape, n_sound, deepest)
 
-    def limit(self, chance: float) -> float:
+    def level(self, chance: float) -> float:
         """The suspicion that a sound reading exceeds with this chance."""
         if chance >= self.share:
-            return float(np.quantile(self.seen, 1 - chance))
-        return self.start + np.log(self.share / chance) / self.rate
+            outside = min(max((chance - self.share) / (1 - self.share), 0.0), 1.0)
+            return float(np.quantile(self.seen, 1 - outside)) if len(self.seen) else self.start
+        part = max(chance / self.share, _EDGE)
+        away = self.fall / self.shape * (part**-self.shape - 1)
+        return self.start + away + self._slowest * np.log(part * self.share / chance)
+
+    def limit(self, rate: float) -> float:
+        """The suspicion above which a reading is a glitch, given the share of false alarms.
+
+        Where glitches are many and stand apart, the limit goes down towards them, as long as one in
+        twenty of all that is flagged, at most, is sound.
+        """
+        limit = self.level(rate)
+        if self.valley >= limit:
+            return limit
+        for chance in np.geomspace(self.share, rate, _STEPS):
+            lower = self.level(chance)
+            flagged = len(self.above) - np.searchsorted(self.above, lower)
+            if self.n_sound * chance <= _FALSE * flagged:
+                return min(limit, max(self.valley, lower))
+        return limit
 
     def scores(self, suspicions: NDArray[Any]) -> NDArray[Any]:
         """-log10 of how often a sound reading is as suspicious as this, or more."""
         place = np.searchsorted(self.seen, suspicions, side="left")
         inside = -np.log10(1 - (1 - self.share) * place / (len(self.seen) + 1))
-        beyond = (self.rate * (suspicions - self.start) - np.log(self.share)) / np.log(10)
-        return np.asarray(np.where(suspicions > self.start, beyond, inside))
+        away = np.maximum(suspicions - self.start, 0.0)
+        edge = self.fall / self.shape * (_EDGE**-self.shape - 1)
+        within = np.log1p(self.shape * np.minimum(away, edge) / self.fall) / self.shape
+        beyond = within + np.maximum(away - edge, 0.0) / self._slowest - np.log(self.share)
+        return np.asarray(np.where(suspicions > self.start, beyond / np.log(10), inside))
+
+    @property
+    def _slowest(self) -> float:
+        """How fast the exponential beyond the edge falls off: as the tail does there."""
+        return float(self.fall * _EDGE**-self.shape)
 
 
 def valley(suspicions: NDArray[Any], start: float) -> float:
@@ -105,7 +166,7 @@ def valley(suspicions: NDArray[Any], start: float) -> float:
     above = suspicions[suspicions > start]
     if not len(above):
         return np.inf
-    edges = np.arange(start, above.max() + 2 * _BIN, _BIN)
+    edges = np.arange(start, min(float(above.max()), start + _WIDEST) + 2 * _BIN, _BIN)
     counts = np.histogram(above, edges)[0].astype(np.float64)
     later = np.maximum.accumulate(counts[::-1])[::-1]
     risen = later - counts > 4 * np.sqrt(later + 1)  # by more than chance

@@ -13,15 +13,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 from thresher.tasks.tables.model import Guesses
 
 _SCATTERED = 0.05  # of the readings are hidden one by one, besides whole gaps
 _ENOUGH = 40  # hidden entries that tell about a kind of gap; with fewer, the next shorter one does
+_MOST = 100_000  # entries from which weights are learned
 _PRIOR = 40  # entries of all columns that count with those of one
-_REACHES = 16  # kinds of gaps: up to 1, 2, 4, ... steps from a reading
-_CLIP = 4.0  # standardised errors beyond it count as this one, so that no single one decides
+_REACHES = 16  # kinds of gaps: up to 1, 2, 4, ... steps from a reading; twice, see below
+_KINDS = 2 * _REACHES
+_HEED = 2.0 ** -(np.arange(_KINDS) % _REACHES)  # of an entry: all errors of one gap are much alike
+_NEXT = 0.25  # how much a gap twice or half as long tells of one
 
 
 def hidden_entries(
@@ -39,39 +41,30 @@ def hidden_entries(
     return hidden & (trusted.sum(0) > 2)
 
 
-def kinds_of_gap(
-    trusted: NDArray[Any],
-    times: NDArray[Any],
-    beside: NDArray[Any],
-    whole: NDArray[Any],
-    causal: bool = False,
-) -> NDArray[Any]:
+def kinds_of_gap(guesses: Guesses, whole_row: NDArray[Any]) -> NDArray[Any]:
     """A number for each entry: how far the nearest reading is, and whether its row tells anything.
 
-    A row tells if it leaves at most half as much again of the entry's variance as a whole row does.
+    A row tells if it leaves at most half as much again of the entry's variance as a whole row does;
+    kinds of entries whose row does not tell come after the others.
     """
-    n, F = trusted.shape
-    reach = np.full((n, F), np.inf)
-    for j in range(F):
-        read = np.flatnonzero(trusted[:, j])
-        if not len(read):
-            continue
-        after = np.searchsorted(read, np.arange(n))
-        itself = read[np.minimum(after, len(read) - 1)] == np.arange(n)
-        before = np.where(after > 0, times - times[read[np.maximum(after - 1, 0)]], np.inf)
-        place = np.minimum(after + itself, len(read) - 1)
-        behind = np.where(after + itself < len(read), times[read[place]] - times, np.inf)
-        reach[:, j] = before if causal else np.minimum(before, behind)
-    reach = np.minimum(np.maximum(reach, 1.0), 2.0 ** (_REACHES - 1))
-    kinds = np.minimum(np.log2(reach).astype(int), _REACHES - 1)
-    return np.asarray(kinds + _REACHES * (beside > 1.5 * whole))
+    reach = np.clip(guesses.reach, 1.0, 2.0 ** (_REACHES - 1))
+    blind = guesses.beside > 1.5 * whole_row
+    return np.asarray(np.log2(reach).astype(int) + _REACHES * blind)
+
+
+def some_of(entries: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
+    """As many entries as are enough to learn weights from, drawn at random."""
+    count = entries.sum()
+    if count <= _MOST:
+        return entries
+    return np.asarray(entries & (rng.random(entries.shape) < _MOST / count))
 
 
 @dataclass(frozen=True)
 class Blend:
     """Weights of the guesses for each kind of gap and column, and how far off they are."""
 
-    weights: NDArray[Any]  # kinds × F × 3
+    weights: NDArray[Any]  # kinds × F × M
     spread: NDArray[Any]  # kinds × F: root mean square error, standardised columns
     quantiles: NDArray[Any]  # kinds: of |error| / (spread · activity), at the coverage asked for
 
@@ -79,23 +72,31 @@ class Blend:
     def learned(
         cls, truth: NDArray[Any], guesses: Guesses, kinds: NDArray[Any], hidden: NDArray[Any]
     ) -> Blend:
-        """From what was hidden."""
+        """From what was hidden.
+
+        Weights w of a kind and column are the least of ``Σ (y − wᵀ b)² / v`` over w ≥ 0, with all
+        columns of this kind and of those next to it beside. Errors v of a column are in there so
+        that columns which nobody can guess do not decide for all.
+        """
         F = truth.shape[1]
-        weights = np.zeros((2 * _REACHES, F, 3))
-        spread = np.ones((2 * _REACHES, F))
         rows, columns = np.nonzero(hidden)
-        y, of = truth[rows, columns], kinds[rows, columns]
-        B = guesses.candidates[:, rows, columns].T
-        for kind in range(2 * _REACHES):
-            chosen = of == kind
-            if chosen.sum() < _ENOUGH:
-                weights[kind], spread[kind] = _without(weights, spread, kind)
-                continue
-            gaps = 2.0 ** -(kind % _REACHES)  # errors of one gap are hardly more than one error
-            weights[kind] = _weights(B[chosen], y[chosen], columns[chosen], F, gaps)
-            errors = y[chosen] - np.einsum("ek,ek->e", B[chosen], weights[kind, columns[chosen]])
-            spread[kind] = _spread(errors, columns[chosen], F, gaps)
-        return cls(weights, spread, np.full(2 * _REACHES, 1.645))
+        kind = kinds[rows, columns]
+        y, B = truth[rows, columns], guesses.candidates[:, rows, columns]
+        group = kind * F + columns
+        variances = _variances(_squares_of_best(B, y, kind), group, F)
+        grams, sides = _moments(B, y, group, F)
+        grams *= (_HEED[:, None] / variances)[..., None, None]
+        sides *= (_HEED[:, None] / variances)[..., None]
+        counts = np.bincount(kind, minlength=_KINDS)
+        grams += _PRIOR * _of_all_columns(grams, counts)
+        sides += _PRIOR * _of_all_columns(sides, counts)
+        weights, there = np.zeros(sides.shape), counts > 0
+        weights[there] = nonnegative_solutions(grams[there], sides[there])
+        errors = y - np.einsum("ke,ek->e", B, weights[kind, columns])
+        spread = np.sqrt(_variances(errors**2, group, F)) + 1e-9
+        for few in np.flatnonzero(counts < _ENOUGH):
+            weights[few], spread[few] = _without(weights, spread, int(few))
+        return cls(weights, spread, np.full(_KINDS, 1.645))
 
     def blended(self, guesses: Guesses, kinds: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         """One guess of each entry, and its typical error."""
@@ -109,9 +110,9 @@ class Blend:
 
         The least that holds for ``coverage`` of n + 1 such entries, of which n are known.
         """
-        quantiles = np.empty(2 * _REACHES)
+        quantiles = np.empty(_KINDS)
         usual = _quantile(ratios, coverage) if len(ratios) else 1.645
-        for kind in range(2 * _REACHES):
+        for kind in range(_KINDS):
             of = ratios[kinds == kind]
             enough = len(of) >= _ENOUGH
             shorter = quantiles[kind - 1] if kind % _REACHES else usual
@@ -128,33 +129,69 @@ def _without(
     """
     if kind % _REACHES:
         return weights[kind - 1], spread[kind - 1]
-    told = np.array([1.0, 0.0, 0.0] if kind == 0 else [0.0, 0.0, 1.0])
-    return np.broadcast_to(told, weights[kind].shape), spread[kind]
+    told = np.zeros(weights.shape[-1])
+    told[0 if kind == 0 else 2] = 1.0
+    return np.broadcast_to(told, weights[kind].shape), np.ones(spread[kind].shape)
 
 
-def _weights(
-    B: NDArray[Any], y: NDArray[Any], columns: NDArray[Any], F: int, heed: float
-) -> NDArray[Any]:
-    """Nonnegative least squares for each column, with some entries of all columns besides."""
-    grams = np.zeros((F, 3, 3))
-    sides = np.zeros((F, 3))
-    np.add.at(grams, columns, B[:, :, None] * B[:, None, :])
-    np.add.at(sides, columns, B * y[:, None])
-    gram, side = grams.sum(0) * (_PRIOR / len(y)), sides.sum(0) * (_PRIOR / len(y))
-    found = np.empty((F, 3))
-    for j in range(F):
-        values, vectors = np.linalg.eigh(heed * grams[j] + gram)
-        values = np.sqrt(np.maximum(values, 1e-9 * max(values[-1], 1e-300)))
-        root = vectors * values  # (G + g) = root rootᵀ
-        found[j] = nnls(root.T, np.linalg.solve(root, heed * sides[j] + side))[0]
-    return found
+def _squares_of_best(B: NDArray[Any], y: NDArray[Any], kind: NDArray[Any]) -> NDArray[Any]:
+    """Squared errors of the guess that is the best one for each kind."""
+    squares = (B - y) ** 2
+    totals = [np.bincount(kind, square, _KINDS) for square in squares]
+    return np.asarray(squares[np.argmin(totals, axis=0)[kind], np.arange(len(y))])
 
 
-def _spread(errors: NDArray[Any], columns: NDArray[Any], F: int, heed: float) -> NDArray[Any]:
-    """Root mean square error of each column, with some entries of all columns besides."""
-    squares = errors**2
-    total, count = np.bincount(columns, squares, F), np.bincount(columns, minlength=F)
-    return np.sqrt((heed * total + _PRIOR * squares.mean()) / (heed * count + _PRIOR)) + 1e-9
+def _variances(squares: NDArray[Any], group: NDArray[Any], F: int) -> NDArray[Any]:
+    """Mean square of each kind and column, with some entries of all columns besides."""
+    total = np.bincount(group, squares, _KINDS * F).reshape(-1, F)
+    count = np.bincount(group, minlength=_KINDS * F).reshape(-1, F)
+    usual = total.sum(1, keepdims=True) / np.maximum(count.sum(1, keepdims=True), 1)
+    heed = _HEED[:, None]
+    return np.asarray((heed * total + _PRIOR * usual) / (heed * count + _PRIOR) + 1e-12)
+
+
+def _moments(
+    B: NDArray[Any], y: NDArray[Any], group: NDArray[Any], F: int
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Sums of products of guesses, and of guesses with the truth, for each kind and column."""
+    n_groups, M = _KINDS * F, len(B)
+    grams, sides = np.empty((n_groups, M, M)), np.empty((n_groups, M))
+    for a in range(M):
+        sides[:, a] = np.bincount(group, B[a] * y, n_groups)
+        for b in range(a + 1):
+            grams[:, a, b] = grams[:, b, a] = np.bincount(group, B[a] * B[b], n_groups)
+    return grams.reshape(-1, F, M, M), sides.reshape(-1, F, M)
+
+
+def _of_all_columns(sums: NDArray[Any], counts: NDArray[Any]) -> NDArray[Any]:
+    """The mean over all entries of a kind, those of kinds next to it counting less and less."""
+    reach = np.arange(_REACHES)
+    near = np.kron(np.eye(2), _NEXT ** np.abs(reach[:, None] - reach))
+    entries = np.maximum(near @ (_HEED * counts), 1e-9)
+    shape = (-1,) + (1,) * (sums.ndim - 1)
+    return np.asarray(np.tensordot(near, sums.sum(1, keepdims=True), 1) / entries.reshape(shape))
+
+
+def nonnegative_solutions(grams: NDArray[Any], sides: NDArray[Any]) -> NDArray[Any]:
+    """The least of ``wᵀ G w / 2 − hᵀ w`` over w ≥ 0, for many small G and h at once.
+
+    Where it is least, some weights are zero and the others solve their own equations. So all
+    choices are tried, and of those without negative weights the lowest is taken.
+    """
+    M = sides.shape[-1]
+    size = np.einsum("...aa->...", grams)[..., None, None]
+    grams = grams + (1e-9 * size + 1e-300) * np.eye(M)
+    best, lowest = np.zeros(sides.shape), np.zeros(sides.shape[:-1])
+    for chosen in range(1, 2**M):
+        some = [a for a in range(M) if chosen >> a & 1]
+        inner, side = grams[..., some, :][..., some], sides[..., some]
+        w = np.linalg.solve(inner, side[..., None])[..., 0]
+        value = -(w * side).sum(-1) / 2
+        better = (w >= 0).all(-1) & (value < lowest)
+        new = np.zeros(sides.shape)
+        new[..., some] = w
+        best, lowest = np.where(better[..., None], new, best), np.where(better, value, lowest)
+    return best
 
 
 def _quantile(values: NDArray[Any], share: float) -> float:

@@ -14,10 +14,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.tasks.tables.alarms import Tail, activity, suspicion
-from thresher.tasks.tables.blending import Blend, kinds_of_gap
+from thresher.tasks.tables.alarms import HALF_WINDOW, Tail
+from thresher.tasks.tables.blending import Blend
 from thresher.tasks.tables.containers import in_steps
-from thresher.tasks.tables.hindsight import Found, Promises, is_unknown, proved
+from thresher.tasks.tables.looking import (
+    Found,
+    Look,
+    Promises,
+    found,
+    looked,
+    proved,
+    scored,
+)
 from thresher.tasks.tables.model import Model
 
 MOST_ROWS = 1500  # that are learned from, and kept
@@ -33,9 +41,8 @@ class Learned:
 
     model: Model
     blend: Blend
-    tail: Tail
-    low: NDArray[Any]
-    high: NDArray[Any]
+    tail: Tail | None
+    limits: tuple[NDArray[Any], NDArray[Any]]
     step: float  # seconds
 
 
@@ -49,6 +56,8 @@ class Follower:
     n_rows: int = 0
     n_learned: int = 0  # of the rows that are kept
     learned: Learned | None = field(default=None, repr=False)
+    left: list[NDArray[Any] | None] = field(default_factory=list, repr=False)
+    """What rows left of readings, as each pass sees them; found anew once it has learned."""
 
     @classmethod
     def new(cls, F: int) -> Follower:
@@ -100,16 +109,16 @@ class Follower:
         step = float(np.median(apart[apart > 0])) if (apart > 0).any() else 1.0
         times = in_steps(seconds)
         rng = np.random.default_rng(self.n_learned)
-        model, blend = proved(
-            None, X, np.isnan(X), trusted, times, promises.among_trusted, rng, causal=True
-        )
-        s, _, _ = _looked_at(model, blend, X, trusted, times)
-        known = s[trusted] if trusted.any() else np.zeros(1)
-        seen = np.where(trusted, X, np.nan)
-        seen[:, ~trusted.any(0)] = 0.0
-        self.learned = Learned(
-            model, blend, Tail.learned(known), np.nanmin(seen, 0), np.nanmax(seen, 0), step
-        )
+        model = Model.learned(X, trusted, times, causal=True)
+        gaps, coverage = np.isnan(X), promises.among_trusted
+        blend = proved(model, X, gaps, trusted, times, coverage, rng, causal=True)
+        s = looked(model, blend, X, trusted, times, causal=True).suspicions
+        tail = None
+        sound = trusted & self.trusted[0][rows]
+        if sound.any():
+            tail = Tail.learned(s[promises.allowed(X)], s[sound])
+        self.learned = Learned(model, blend, tail, promises.limits(X, trusted), step)
+        self.left = [None] * len(self.trusted)
 
     # ------------------------------------------------------------------ the next rows
 
@@ -117,21 +126,47 @@ class Follower:
         n = len(X)
         self.X, self.seconds = np.vstack([self.X, X]), np.concatenate([self.seconds, seconds])
         self.n_rows += n
-        allowed = np.isfinite(X) & ~(promises.low > X) & ~(promises.high < X)
+        allowed = promises.allowed(X)
         if self.learned is None:
             self.trusted = [np.vstack([trusted, allowed]) for trusted in self.trusted]
             return self._at_first(n, allowed)
-        times = (self.seconds - self.seconds[0]) / self.learned.step
-        model, blend, tail = self.learned.model, self.learned.blend, self.learned.tail
-        limit = tail.limit(promises.false_alarm_rate)
+        model, tail = self.learned.model, self.learned.tail
+        limit = np.inf if tail is None else tail.limit(promises.false_alarm_rate)
         now = allowed & ~self._far(n, model)
         for number in range(_PASSES):
-            self.trusted[number] = np.vstack([self.trusted[number], now])
-            s, _, _ = _looked_at(model, blend, self.X, self.trusted[number], times)
-            now = allowed & (s[-n:] <= limit)
-        self.trusted[-1] = np.vstack([self.trusted[-1], now])
-        s, mean, half = _looked_at(model, blend, self.X, self.trusted[-1], times)
-        return self._found(n, allowed, s, mean, half, times, promises)
+            look = self._look(number, now)
+            now = allowed & (look.suspicions[-n:] <= limit)
+        look = self._look(_PASSES, now)
+        look = Look(*(part[-n:] for part in look))
+        scores = scored(tail, look.suspicions)
+        return found(X, allowed, now, look, scores, model, self._limits(n, promises))
+
+    def _limits(self, n: int, promises: Promises) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Of each of the next rows: the range of what was trusted up to it, unless bounds say."""
+        assert self.learned is not None
+        X, trusted = self.X[self.n_learned :], self.trusted[-1][self.n_learned :]
+        low, high = self.learned.limits
+        lowest = np.minimum.accumulate(np.where(trusted, X, np.inf), axis=0)[-n:]
+        highest = np.maximum.accumulate(np.where(trusted, X, -np.inf), axis=0)[-n:]
+        return (
+            np.where(np.isfinite(promises.low), low, np.minimum(low, lowest)),
+            np.where(np.isfinite(promises.high), high, np.maximum(high, highest)),
+        )
+
+    def _look(self, number: int, now: NDArray[Any]) -> Look:
+        """What is said of the next rows if these readings of them are trusted, in one pass.
+
+        A few rows before them are looked at again, as they tell how lively columns are.
+        """
+        assert self.learned is not None
+        trusted = self.trusted[number] = np.vstack([self.trusted[number], now])
+        left = self.left[number]
+        first = 0 if left is None else max(len(trusted) - len(now) - HALF_WINDOW, 0)
+        times = (self.seconds - self.seconds[0]) / self.learned.step
+        parts = (self.learned.model, self.learned.blend, self.X, trusted, times)
+        look = looked(*parts, causal=True, first=first, left=left)
+        self.left[number] = look.left
+        return look
 
     def _far(self, n: int, model: Model) -> NDArray[Any]:
         """Readings further from the median of the seven before than the column is spread."""
@@ -153,47 +188,3 @@ class Follower:
         flags = np.isfinite(X[-n:]) & ~allowed
         scores = np.where(flags, np.inf, np.where(allowed, 0.0, np.nan))
         return Found(values, flags, scores, nothing, nothing, np.isnan(values))
-
-    def _found(
-        self,
-        n: int,
-        allowed: NDArray[Any],
-        s: NDArray[Any],
-        mean: NDArray[Any],
-        half: NDArray[Any],
-        times: NDArray[Any],
-        promises: Promises,
-    ) -> Found:
-        assert self.learned is not None
-        X, trusted, model = self.X[-n:], self.trusted[-1][-n:], self.learned.model
-        Z = (self.X - model.centre) / model.scale
-        guesses = model.guesses(Z, self.trusted[-1], times, causal=True)
-        unknown = ~trusted & is_unknown(model, guesses, self.trusted[-1])[-n:]
-        observed = np.isfinite(X)
-        scores = np.where(observed, np.inf, np.nan)
-        scores[allowed] = self.learned.tail.scores(s[-n:][allowed])
-        low = np.where(np.isfinite(promises.low), promises.low, self.learned.low)
-        high = np.where(np.isfinite(promises.high), promises.high, self.learned.high)
-        values, half = (mean * model.scale + model.centre)[-n:], (half * model.scale)[-n:]
-        replaced = ~trusted & ~unknown
-        return Found(
-            np.where(replaced, np.clip(values, low, high), np.where(trusted, X, np.nan)),
-            observed & ~trusted,
-            scores,
-            np.where(replaced, np.clip(values - half, low, high), np.nan),
-            np.where(replaced, np.clip(values + half, low, high), np.nan),
-            unknown,
-        )
-
-
-def _looked_at(
-    model: Model, blend: Blend, X: NDArray[Any], trusted: NDArray[Any], times: NDArray[Any]
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Suspicion of each entry, what was to be expected, and half its interval, standardised."""
-    Z = (X - model.centre) / model.scale
-    guesses = model.guesses(Z, trusted, times, causal=True)
-    kinds = kinds_of_gap(trusted, times, guesses.beside, model.whole_row, causal=True)
-    mean, spread = blend.blended(guesses, kinds)
-    errors = Z - mean
-    scale = spread * activity(errors, spread, trusted, causal=True)
-    return suspicion(errors, scale), mean, blend.quantiles[kinds] * scale

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
+from thresher.engine import ProgressBar
 from thresher.estimators.by_batch import comes_in_parts, source_of
 from thresher.estimators.parameters import KeepsParameters, check_parameters
 from thresher.estimators.saving import packed_parameters, unpacked_model
@@ -20,7 +21,8 @@ from thresher.streams import Source
 from thresher.streams import open as open_source
 from thresher.tasks.tables.causal import Follower
 from thresher.tasks.tables.containers import SensorColumns
-from thresher.tasks.tables.hindsight import Found, Promises, cleaned
+from thresher.tasks.tables.hindsight import STEPS, cleaned
+from thresher.tasks.tables.looking import Found, Promises
 from thresher.tasks.tables.saved import packed_follower, unpacked_follower
 
 _NAMED = 5  # columns that a warning names
@@ -61,11 +63,14 @@ class TableCleaner(KeepsParameters, BaseEstimator):
     causal : bool
         Whether each row is cleaned without a look at later ones, as on a live stream.
     false_alarm_rate : float
-        The share of sound readings that may be taken for glitches.
+        The share of sound readings that may be taken for glitches. Where glitches are many and
+        stand apart, it may be more: up to one in twenty of what is flagged.
     coverage : float
         The share of intervals that should contain the truth.
     random_state : int, RandomState or None
         Chooses readings to hide.
+    verbose : int
+        0 is silent; otherwise a bar shows up once a table takes longer than two seconds.
 
     Examples
     --------
@@ -91,6 +96,7 @@ class TableCleaner(KeepsParameters, BaseEstimator):
         false_alarm_rate: float = 0.001,
         coverage: float = 0.9,
         random_state: Any = None,
+        verbose: int = 1,
     ) -> None:
         self.time = time
         self.bounds = bounds
@@ -98,6 +104,7 @@ class TableCleaner(KeepsParameters, BaseEstimator):
         self.false_alarm_rate = false_alarm_rate
         self.coverage = coverage
         self.random_state = random_state
+        self.verbose = verbose
 
     def clean(self, table: Any) -> Any:
         """Fill gaps and mend glitches.
@@ -127,7 +134,8 @@ class TableCleaner(KeepsParameters, BaseEstimator):
             return self._follow(columns)
         promises = self._promises(columns.names)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        found = cleaned(columns.X, columns.times, promises, rng)
+        with ProgressBar("TableCleaner: steps", STEPS, self.verbose > 0) as bar:
+            found = cleaned(columns.X, columns.times, promises, rng, bar.update)
         return _told(columns, found)
 
     def follow(self, table: Any) -> Cleaned:

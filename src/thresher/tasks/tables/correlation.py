@@ -11,15 +11,19 @@ rough, smooth, and periodic if there is a period P. What is left of ρ(0) = 1 is
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
+from thresher.kernels.kriging import Kernels
+
 _RANGES = 10  # values of τ, from half a step to twice the whole time
 _HARMONICS = (1, 2)
 _FEW = 8  # readings, from which no correlation can be learned
+_NEAR = 1024  # steps, up to which correlations are kept in a table
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,7 @@ class Correlation:
     ) -> Correlation:
         """By nonnegative least squares from products of readings at some distances."""
         n, F = U.shape
+        w = trusted.astype(np.float64)
         U = np.where(trusted, U, 0.0)
         lags = _lags(n, period)
         steps = np.array([np.median(times[lag:] - times[: n - lag]) for lag in lags])
@@ -45,7 +50,7 @@ class Correlation:
         products, pairs = np.empty((len(lags), F)), np.empty((len(lags), F))
         for number, lag in enumerate(lags):
             products[number] = np.einsum("ij,ij->j", U[lag:], U[: n - lag])
-            pairs[number] = (trusted[lag:] & trusted[: n - lag]).sum(0)
+            pairs[number] = np.einsum("ij,ij->j", w[lag:], w[: n - lag])
         weights = np.zeros((F, kernels.shape[1] - 1))
         for j in range(F):
             if pairs[0, j] < 2 or products[0, j] <= 0:
@@ -63,18 +68,18 @@ class Correlation:
 
     def of_column(self, column: int, distances: NDArray[Any]) -> NDArray[Any]:
         """ρ at some distances."""
-        used = np.flatnonzero(self.weights[column])
-        if not len(used):
-            return np.zeros(distances.shape)
-        flat = np.abs(distances.ravel())
-        largest = int(flat.max(initial=0.0))
-        whole = flat.astype(np.int64)
-        if largest < len(flat) and np.array_equal(whole, flat):  # few different ones
-            each = _kernels(np.arange(largest + 1.0), self.ranges, self.period, used)
-            rho = (each @ self.weights[column, used])[whole]
-        else:
-            rho = _kernels(flat, self.ranges, self.period, used) @ self.weights[column, used]
-        return np.asarray(rho.reshape(distances.shape))
+        each = _kernels(np.ravel(distances), self.ranges, self.period)
+        return np.asarray((each @ self.weights[column]).reshape(np.shape(distances)))
+
+    @cached_property
+    def kernels(self) -> Kernels:
+        """For compiled loops: ρ at near distances, and what it is made of."""
+        near = np.arange(min(_NEAR, 2 + self.ranges[-1] / 2))
+        table = self.weights @ _kernels(near, self.ranges, self.period).T
+        waves = [0.0, 0.0]
+        if self.period:
+            waves += [2 * np.pi * harmonic / self.period for harmonic in _HARMONICS]
+        return Kernels(table, self.weights, self.ranges, np.array(waves))
 
 
 def _lags(n: int, period: float) -> NDArray[Any]:
@@ -85,23 +90,15 @@ def _lags(n: int, period: float) -> NDArray[Any]:
     return np.asarray(lags[lags < max(n - 1, 1)])
 
 
-def _kernels(
-    h: NDArray[Any], ranges: NDArray[Any], period: float, used: NDArray[Any] | None = None
-) -> NDArray[Any]:
-    """Kernels in columns; only some, if their numbers are given."""
-    h = np.abs(h)
-    n_kinds = 2 + (len(_HARMONICS) if period else 0)
-    numbers = np.arange(n_kinds * len(ranges)) if used is None else used
-    columns = np.empty((len(h), len(numbers)))
-    for place, number in enumerate(numbers):
-        kind, which = divmod(int(number), len(ranges))
-        fade = np.exp(-h / ranges[which])
-        if kind == 1:
-            fade *= 1 + h / ranges[which]
-        elif kind > 1:
-            fade *= np.cos(2 * np.pi * _HARMONICS[kind - 2] * h / period)
-        columns[:, place] = fade
-    return columns
+def _kernels(h: NDArray[Any], ranges: NDArray[Any], period: float) -> NDArray[Any]:
+    """Kernels in columns: rough, smooth, and each harmonic, at all ranges."""
+    x = np.abs(h)[:, None] / ranges
+    fade = np.exp(-x)
+    kinds = [fade, fade * (1 + x)]
+    if period:
+        angle = 2 * np.pi * h / period
+        kinds += [fade * np.cos(harmonic * angle)[:, None] for harmonic in _HARMONICS]
+    return np.hstack(kinds)
 
 
 def found_period(Z: NDArray[Any], trusted: NDArray[Any]) -> int:

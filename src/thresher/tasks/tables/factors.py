@@ -7,16 +7,21 @@ only what was read counts, so that each pattern of gaps has its own, exact, answ
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import eigh
 
-_ROUNDS = 10  # of expectation and maximisation; by then loadings hardly move
-_MORE = 3  # rounds, from what was learned of much the same table
+from thresher.kernels.factor_rows import Loadings, expect, tell
+
+_ROUNDS = 5  # of expectation and maximisation; more do no better in gaps
+_MORE = 2  # rounds, from what was learned of much the same table
+_STRIDE = 1.8  # steps of the rounds are so much longer: five are worth ten
 _ROWS = 1500  # to learn from, spread over the table; more hardly change what is learned
+_CLIP = 4.0
 _LEAST = 1e-4  # of a column's variance that is its own: no column is known exactly
-_CHUNK = 2048  # rows at a time: the posteriors of a row are K × K
 
 
 class Told(NamedTuple):
@@ -42,45 +47,47 @@ class Factors:
         Each loading has a standard normal prior, which decides where a column has few readings.
         """
         step = max(len(Z) // _ROWS, 1)
-        Z, trusted = Z[::step], trusted[::step]
+        Z, trusted = Z[::step], np.ascontiguousarray(trusted[::step])
+        Z = np.where(trusted, np.clip(Z, -_CLIP, _CLIP), 0.0)
+        (n, F), K = Z.shape, n_factors
         w = trusted.astype(np.float64)
-        Z = np.where(trusted, np.clip(Z, -4.0, 4.0), 0.0)
-        n, K = len(Z), n_factors
-        goes_on = before is not None and before.loadings.shape == (Z.shape[1], K)
+        goes_on = before is not None and before.loadings.shape == (F, K)
         factors = before if before is not None and goes_on else cls._started(Z, w, K)
+        squares, counts = np.einsum("tj,tj->j", Z, Z), w.sum(0)
         for _ in range(_MORE if goes_on else _ROUNDS):
-            f, C, pattern = factors._posterior(Z, w)
-            moments = (C[pattern] + f[:, :, None] * f[:, None, :]).reshape(n, K * K)
-            A = (w.T @ moments).reshape(-1, K, K)  # Σ_t E[f fᵀ] where column j was read
-            B = Z.T @ f
+            codes, total, gone = np.empty((n, K)), np.zeros((K, K)), np.zeros((F, K, K))
+            expect(Z, trusted, factors._for_kernels, codes, total, gone)
+            A = total - gone  # Σ_t E[f fᵀ] where column j was read
+            B = Z.T @ codes
             L = np.linalg.solve(A + np.eye(K), B[:, :, None])[:, :, 0]
-            left = (Z**2).sum(0) - 2 * (L * B).sum(1) + np.einsum("jk,jkl,jl->j", L, A, L)
-            own = np.maximum((left + 0.01) / (w.sum(0) + 1.0), _LEAST)
-            factors = cls(L, own)
+            left = squares - 2 * (L * B).sum(1) + np.einsum("jk,jkl,jl->j", L, A, L)
+            own = np.maximum((left + 0.01) / (counts + 1.0), _LEAST)
+            factors = factors._towards(L, own)
         return factors
 
     @classmethod
     def _started(cls, Z: NDArray[Any], w: NDArray[Any], K: int) -> Factors:
         """From the leading eigenvectors of the covariance of what was read together."""
         S = (Z.T @ Z) / np.maximum(w.T @ w, 1.0)
-        values, vectors = np.linalg.eigh(S)
-        L = vectors[:, ::-1][:, :K] * np.sqrt(np.maximum(values[::-1][:K], 1e-6))
-        return cls(L, np.maximum(np.diag(S) - (L**2).sum(1), 0.05))
+        F, whole = len(S), np.maximum(np.diag(S), _LEAST)
+        values, vectors = eigh(S, subset_by_index=(F - K, F - 1))
+        L = vectors * np.sqrt(np.maximum(values, 1e-6))
+        return cls(L, np.maximum(whole - (L**2).sum(1), 0.05 * whole))
 
-    def _posterior(
-        self, Z: NDArray[Any], w: NDArray[Any]
-    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """Mean of each row's factors; their covariance for each pattern of gaps; whose is which.
+    def _towards(self, loadings: NDArray[Any], own: NDArray[Any]) -> Factors:
+        """Beyond where a round leads; ψ on a scale of its logarithm, so that it stays positive."""
+        L = self.loadings + _STRIDE * (loadings - self.loadings)
+        return Factors(L, np.maximum(self.own * (own / self.own) ** _STRIDE, _LEAST))
 
-        ``C = (I + Λᵀ ψ⁻¹ Λ)⁻¹`` and ``f = C Λᵀ ψ⁻¹ z``, over the columns that were read.
-        """
-        K = self.loadings.shape[1]
-        scaled = self.loadings / self.own[:, None]
-        kinds, pattern = _patterns(w)
-        products = (scaled[:, :, None] * self.loadings[:, None, :]).reshape(-1, K * K)
-        C = np.linalg.inv((kinds @ products).reshape(-1, K, K) + np.eye(K))
-        f = np.matmul(C[pattern], (Z @ scaled)[:, :, None])[:, :, 0]
-        return f, C, pattern
+    def warier(self, times: float) -> Factors:
+        """With more of each column its own than it seemed: rows then say less, and err less far."""
+        return Factors(self.loadings, times * self.own)
+
+    @cached_property
+    def _for_kernels(self) -> Loadings:
+        L = np.ascontiguousarray(self.loadings)
+        gram = np.eye(L.shape[1]) + L.T @ (L / self.own[:, None])
+        return Loadings(L, np.ascontiguousarray(L.T), self.own, gram)
 
     def without_itself(self, Z: NDArray[Any], trusted: NDArray[Any]) -> Told:
         """Each entry from the others of its row, whether it was read itself or not.
@@ -89,26 +96,7 @@ class Factors:
         predicted by ``z_j − (Σ⁻¹ z)_j / (Σ⁻¹)_jj``, with variance ``1 / (Σ⁻¹)_jj``: exactly what
         follows if it is left out.
         """
-        mean, variance = np.empty(Z.shape), np.empty(Z.shape)
-        for start in range(0, len(Z), _CHUNK):
-            rows = slice(start, start + _CHUNK)
-            mean[rows], variance[rows] = self._told(Z[rows], trusted[rows])
-        return Told(mean, variance)
-
-    def _told(self, Z: NDArray[Any], trusted: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-        L, own = self.loadings, self.own
         Z = np.where(trusted, Z, 0.0)
-        f, C, pattern = self._posterior(Z, trusted.astype(np.float64))
-        common = f @ L.T
-        spread = np.einsum("pjk,jk->pj", np.matmul(L, C), L)[pattern]  # λ_jᵀ C λ_j
-        precision = np.maximum(1 / own - spread / own**2, 1e-12)
-        mean = np.where(trusted, Z - (Z - common) / (own * precision), common)
-        return mean, np.where(trusted, 1 / precision, spread + own)
-
-
-def _patterns(w: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The different rows of a table of zeros and ones, and which row is which of them."""
-    packed = np.packbits(w.astype(bool), axis=1)
-    keys = np.ascontiguousarray(packed).view(np.dtype((np.void, packed.shape[1]))).ravel()
-    _, first, pattern = np.unique(keys, return_index=True, return_inverse=True)
-    return w[first], pattern.ravel()
+        told = Told(np.empty(Z.shape), np.empty(Z.shape))
+        tell(Z, np.ascontiguousarray(trusted), self._for_kernels, *told)
+        return told

@@ -1,19 +1,21 @@
 """What is known of a table: its columns' units, what they share, and how each moves in time.
 
-Three guesses of every entry, none of which sees the entry itself:
+Four guesses of every entry, none of which sees the entry itself:
 
 - *alone*: from the readings of its column around it in time (kriging);
 - *joint*: from the other columns of its row (factors), corrected by what they left unexplained
   of the readings around it: ``z ≈ Λ f + û``, where u is what factors leave;
 - *moved*: alone, corrected by how the other columns of its row were off their own lines:
-  ``z ≈ ẑ + Λ' f'``, factors of what time leaves.
+  ``z ≈ ẑ + Λ' f'``, factors of what time leaves;
+- *wary*: from the other columns of its row, with more of each column its own than it seemed. In a
+  long gap factors meet what they never saw, and this errs less far.
 
 Which of them is how good depends on the column and on how long a gap is; `blending` finds out.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,16 +26,19 @@ from thresher.tasks.tables.factors import Factors
 from thresher.tasks.tables.kriging import kriged
 
 _MOST_FACTORS = 20  # more did no better on humidity and speeds, and cost more
+_MOST_MOVES = 10
 _ROWS_PER_FACTOR = 10
+_WARY = 6.0  # times more is a column's own in long gaps; best of 3, 6, 12 on humidity, speeds, dust
 
 
 class Guesses(NamedTuple):
     """Of every entry, in standardised columns, without a look at itself."""
 
-    candidates: NDArray[Any]  # 3 × n × F: joint, moved, alone
+    candidates: NDArray[Any]  # M × n × F: joint, moved, alone, wary
     beside: NDArray[Any]  # variance of what the row alone says of it
     around: NDArray[Any]  # variance of what its column says, in parts of the whole
-    left: NDArray[Any]  # what the row leaves of it, u; NaN where it is not trusted
+    reach: NDArray[Any]  # steps to the nearest reading of its column
+    left: NDArray[Any]  # what the row leaves of it, u, and of all rows before; 0 if not trusted
 
 
 @dataclass(frozen=True)
@@ -59,41 +64,67 @@ class Model:
     ) -> Model:
         """From a table, its trusted entries, and the times of its rows in steps.
 
-        What was learned ``before`` from much the same table makes it quicker.
+        If all was learned ``before`` from the same table, only what columns share is learned anew.
         """
+        if before is not None:
+            return before._again(X, trusted)
         centre, scale = units(X, trusted)
         Z = np.where(trusted, (X - centre) / scale, 0.0)
+        K = min(_MOST_FACTORS, Z.shape[1] // 2, len(Z) // _ROWS_PER_FACTOR)
         steps = np.diff(times)
         regular = len(steps) > 0 and bool(np.all(np.abs(steps - 1) < 0.01))
         period = found_period(Z, trusted) if regular else 0
-        K = min(_MOST_FACTORS, Z.shape[1] // 2, len(Z) // _ROWS_PER_FACTOR)
         alone = Correlation.learned(Z, trusted, times, period)
-        ahead = kriged(Z, trusted, times, alone, causal).mean
         if K < 1:
             return cls(centre, scale, None, alone, alone, None, np.ones(Z.shape[1]))
-        levels = Factors.learned(Z, trusted, K, before.levels if before else None)
+        levels = Factors.learned(Z, trusted, K)
         row = levels.without_itself(Z, trusted)
-        left = Z - row.mean
-        levels_left = Correlation.learned(left, trusted, times, period)
-        moves = Factors.learned(Z - ahead, trusted, K, before.moves if before else None)
+        levels_left = Correlation.learned(Z - row.mean, trusted, times, period)
+        ahead = kriged(Z, trusted, times, alone, causal).mean
+        moves = Factors.learned(Z - ahead, trusted, min(K, _MOST_MOVES))
         whole = np.quantile(row.variance, 0.1, axis=0)
         return cls(centre, scale, levels, levels_left, alone, moves, whole)
 
+    def _again(self, X: NDArray[Any], trusted: NDArray[Any]) -> Model:
+        """With levels that go on from here, by what is trusted now; all else stays."""
+        if self.levels is None:
+            return self
+        K = self.levels.loadings.shape[1]
+        return replace(self, levels=Factors.learned(self.standardised(X), trusted, K, self.levels))
+
     def guesses(
-        self, Z: NDArray[Any], trusted: NDArray[Any], times: NDArray[Any], causal: bool = False
+        self,
+        Z: NDArray[Any],
+        trusted: NDArray[Any],
+        times: NDArray[Any],
+        causal: bool = False,
+        first: int = 0,
+        left: NDArray[Any] | None = None,
+        wary: bool = True,
     ) -> Guesses:
-        """The three guesses of every entry of a standardised table."""
+        """The guesses of every entry of a standardised table; the wary one only if asked for.
+
+        If only rows from ``first`` on are asked for, what rows ``left`` before it must be known.
+        """
         Z = np.where(trusted, Z, 0.0)
-        alone, around = kriged(Z, trusted, times, self.alone, causal)
+        alone, around, reach = kriged(Z, trusted, times, self.alone, causal, first)
         if self.levels is None or self.moves is None:
-            left = np.where(trusted, Z, np.nan)
-            return Guesses(np.stack([alone] * 3), np.ones(Z.shape), around, left)
-        row = self.levels.without_itself(Z, trusted)
-        left = Z - row.mean
-        joint = row.mean + kriged(left, trusted, times, self.levels_left, causal).mean
-        moved = alone + self.moves.without_itself(Z - alone, trusted).mean
-        left = np.where(trusted, left, np.nan)
-        return Guesses(np.stack([joint, moved, alone]), row.variance, around, left)
+            said = [alone] * (4 if wary else 3)
+            return Guesses(np.stack(said), np.ones(alone.shape), around, reach, Z)
+        now, there = Z[first:], trusted[first:]
+        row = self.levels.without_itself(now, there)
+        left_now = np.where(there, now - row.mean, 0.0)
+        left = left_now if left is None else np.vstack([left[:first], left_now])
+        joint = row.mean + kriged(left, trusted, times, self.levels_left, causal, first).mean
+        moved = alone + self.moves.without_itself(now - alone, there).mean
+        said = [joint, moved, alone]
+        if wary:
+            said.append(self.levels.warier(_WARY).without_itself(now, there).mean)
+        return Guesses(np.stack(said), row.variance, around, reach, left)
+
+    def standardised(self, X: NDArray[Any]) -> NDArray[Any]:
+        """In units of the columns."""
+        return np.asarray((X - self.centre) / self.scale)
 
 
 def units(X: NDArray[Any], trusted: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:

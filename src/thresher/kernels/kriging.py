@@ -1,0 +1,159 @@
+"""Each entry of a column from the readings around it in time: small systems, one for each entry.
+
+`thresher.tasks.tables.kriging` has the formula. Where the readings around an entry are as far away
+as those around the one before, its weights are the same, and nothing is solved.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from thresher.kernels.compiling import helper, kernel
+
+MOST = 8  # readings that one entry is told by
+
+
+class Kernels(NamedTuple):
+    """A correlation ρ for each column, as a mixture of kernels."""
+
+    near: Any  # (F, L), ρ at the distances 0, 1, ..., L - 1
+    weights: Any  # (F, kinds × ranges)
+    ranges: Any
+    waves: Any  # radians of a step for each kind: 0 for the first two, which are no waves
+
+
+class Around(NamedTuple):
+    """Which readings tell of an entry."""
+
+    before: int
+    after: int
+    period: int  # in rows; 0 if there is none
+    periods: int  # how many of them away a reading is looked for
+    ahead: bool  # whether also in later ones
+
+
+@helper
+def _resemblance(h, column, kernels):  # type: ignore[no-untyped-def]
+    """ρ of one column at one distance."""
+    h = abs(h)
+    place = int(h) if h < kernels.near.shape[1] else -1
+    if place == h:
+        return kernels.near[column, place]
+    weights, n_ranges = kernels.weights[column], kernels.ranges.size
+    total = 0.0
+    for number in range(weights.size):
+        if weights[number] > 0:
+            kind = number // n_ranges
+            x = h / kernels.ranges[number - kind * n_ranges]
+            fade = weights[number] * np.exp(-x)
+            if kind == 1:
+                fade *= 1 + x
+            elif kind > 1:
+                fade *= np.cos(kernels.waves[kind] * h)
+            total += fade
+    return total
+
+
+@helper
+def _solve(d, m, column, kernels, jitter, R, r, w):  # type: ignore[no-untyped-def]
+    """Weights of m readings at the distances d, and the share of the variance that is left."""
+    for a in range(m):
+        r[a] = _resemblance(d[a], column, kernels)
+        for b in range(a):
+            value = _resemblance(d[a] - d[b], column, kernels)
+            for c in range(b):
+                value -= R[a, c] * R[b, c]
+            R[a, b] = value / R[b, b]
+        value = 1.0 + jitter
+        for c in range(a):
+            value -= R[a, c] * R[a, c]
+        R[a, a] = np.sqrt(max(value, jitter))
+    for a in range(m):
+        value = r[a]
+        for c in range(a):
+            value -= R[a, c] * w[c]
+        w[a] = value / R[a, a]
+    left = 1.0
+    for a in range(m):
+        left -= w[a] * w[a]
+    for a in range(m - 1, -1, -1):
+        value = w[a]
+        for c in range(a + 1, m):
+            value -= R[c, a] * w[c]
+        w[a] = value / R[a, a]
+    return min(max(left, jitter), 1.0)
+
+
+@helper
+def _readings(t, good, read, p, around, places):  # type: ignore[no-untyped-def]
+    """The rows that tell of row t; p of those that were read are before it."""
+    m = 0
+    for k in range(min(around.before, p)):
+        places[m] = read[p - 1 - k]
+        m += 1
+    start = p + 1 if p < read.size and read[p] == t else p
+    for k in range(min(around.after, read.size - start)):
+        places[m] = read[start + k]
+        m += 1
+    if around.period == 0:
+        return m
+    n_near = m
+    for side in range(2 if around.ahead else 1):
+        stride = around.period if side else -around.period
+        for count in range(1, around.periods + 1):
+            place = t + count * stride
+            if place < 0 or place >= good.size:
+                break
+            if good[place]:
+                new = True
+                for k in range(n_near):
+                    new = new and places[k] != place
+                if new:
+                    places[m] = place
+                    m += 1
+                break
+    return m
+
+
+@kernel
+def krige(U, trusted, times, kernels, around, first, jitter, mean, left, reach):  # type: ignore[no-untyped-def]
+    """Write mean, share of variance left, and distance to the nearest reading, from row first on.
+
+    An entry never tells of itself. Where there is nothing to tell by, they are 0, 1 and infinite.
+    """
+    n = len(times)
+    places, known = np.empty(MOST, np.int64), 0
+    d, before, w, r = np.empty(MOST), np.empty(MOST), np.empty(MOST), np.empty(MOST)
+    R = np.empty((MOST, MOST))
+    share = 1.0
+    for j in range(U.shape[1]):
+        u, good = U[:, j].copy(), trusted[:, j].copy()
+        read = np.flatnonzero(good)
+        correlated = kernels.weights[j].max() > 0
+        p, known = np.searchsorted(read, first), -1
+        for t in range(first, n):
+            while p < read.size and read[p] < t:
+                p += 1
+            nearest = times[t] - times[read[p - 1]] if p > 0 else np.inf
+            if around.ahead:
+                start = p + 1 if p < read.size and read[p] == t else p
+                if start < read.size:
+                    nearest = min(nearest, times[read[start]] - times[t])
+            reach[t, j] = nearest
+            mean[t, j], left[t, j] = 0.0, 1.0
+            if not correlated or read.size == 0:
+                continue
+            m = _readings(t, good, read, p, around, places)
+            same = m == known
+            for k in range(m):
+                d[k] = times[places[k]] - times[t]
+                same = same and d[k] == before[k]
+            if not same:
+                share = _solve(d, m, j, kernels, jitter, R, r, w)
+                known = m
+                for k in range(m):
+                    before[k] = d[k]
+            value = 0.0
+            for k in range(m):
+                value += w[k] * u[places[k]]
+            mean[t, j], left[t, j] = value, share

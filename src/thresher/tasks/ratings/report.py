@@ -1,0 +1,67 @@
+"""The page about ratings: what was learned of items and raters."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from thresher import __version__
+from thresher.plotting import to_png
+from thresher.report import Report
+
+if TYPE_CHECKING:
+    from thresher.tasks.ratings.model import RatingModel
+
+_SHOWN = 12
+
+
+def ratings_report(model: RatingModel) -> Report:
+    """Show the items that are rated best and worst, those who split opinions, and the raters."""
+    users, items = model.users_, model.items_
+    suspicious = model.suspicious_users_
+    report = Report(
+        f"{model.n_ratings_seen_:,} ratings",
+        f"Of {len(items):,} items by {len(users):,} users.",
+        f"Thresher {__version__} · ratings",
+    )
+    report.facts(
+        [
+            (f"{model.mean_:.2f}", "mean rating"),
+            (f"{np.median(model.user_noise_):.2f}", "usual distance from what is told"),
+            (f"{len(suspicious)}", "suspicious users"),
+            (f"{model.n_iter_}", "sweeps"),
+        ]
+    )
+    counts = np.diff(model._kept.X.T.tocsr().indptr)
+    bias, order = model.item_bias_, np.argsort(-model.item_bias_, kind="stable")
+    report.heading("Items")
+    report.paragraph("By how much more or less than the mean, as far as so many ratings tell.")
+    for title, some in (("Best", order[:_SHOWN]), ("Worst", order[::-1][:_SHOWN])):
+        rows = [[str(items[i]), f"{bias[i]:+.2f}", f"{counts[i]:,}"] for i in some]
+        report.table([title, "bias", "ratings"], rows)
+    report.heading("Raters")
+    report.picture(
+        to_png(_raters(model)),
+        "Two histograms: noise of the users, and how much they give more than others",
+        "How far users' ratings are from what is told of them, and how much more they give.",
+    )
+    if len(suspicious):
+        shown = ", ".join(str(each) for each in suspicious[:_SHOWN])
+        more = f" and {len(suspicious) - _SHOWN} more" if len(suspicious) > _SHOWN else ""
+        report.paragraph(
+            "Suspicious, since what they rate does not tell how they rate it; they do not count "
+            f"for others: {shown}{more}."
+        )
+    return report
+
+
+def _raters(model: RatingModel) -> Any:
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 2, figsize=(8, 2.4), layout="constrained")
+    axes[0].hist(model.user_noise_, 40, color="#3b6ea5")
+    axes[0].set(xlabel="noise, in ratings", ylabel="users")
+    axes[1].hist(model.user_bias_, 40, color="#3b6ea5")
+    axes[1].set(xlabel="gives more than others, in ratings")
+    return figure

@@ -1,0 +1,150 @@
+"""Ratings as people have them, made a sparse matrix: CSR, lists of three, data frames."""
+
+from typing import Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+from scipy import sparse
+
+from thresher.estimators.frames import is_frame
+from thresher.linalg import Array, stored_rows
+
+_WANTED = (
+    "Give ratings as a sparse matrix of users × items, as (users, items, ratings), or as a data "
+    "frame with these three columns first"
+)
+
+
+class Triples(NamedTuple):
+    """Who rated what, and how: ids of users and items, and numbers."""
+
+    users: Any
+    items: Any
+    values: Array
+
+
+def triples_of(X: Any) -> Triples:
+    """Ratings one by one; rows and columns of a matrix are numbers of users and items.
+
+    What is stored of a sparse matrix are ratings, zeros among them; of a dense one, zeros and NaN
+    are none.
+    """
+    if isinstance(X, tuple | list) and len(X) in (3, 4) and np.ndim(X[0]) == 1:
+        return _checked(*X[:3])
+    if is_frame(X):
+        n_columns = len(nw.from_native(X, eager_only=True).columns)
+        if n_columns < 3:
+            raise ValueError(f"{_WANTED}; this one has {n_columns} columns.")
+        return _checked(*(_column(X, place) for place in range(3)))
+    matrix = matrix_of(X)
+    users = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    return Triples(users, matrix.indices.astype(np.int64), matrix.data)
+
+
+def matrix_of(X: Any) -> Any:
+    """Ratings in rows of users, by what is stored."""
+    if isinstance(X, str | bytes) or not (sparse.issparse(X) or np.ndim(X) == 2):
+        raise TypeError(f"{_WANTED}; got {type(X).__name__}.")
+    try:
+        rows: Any = X if sparse.issparse(X) else np.asarray(X)
+        if rows.dtype.kind == "c":
+            raise ValueError("complex")
+        rows = rows.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"Ratings are numbers. {_WANTED}.") from None
+    matrix = stored_rows(sparse.csr_array(rows))
+    _check_values(matrix.data)
+    return matrix
+
+
+def pairs_of(X: Any) -> tuple[Any, Any]:
+    """Users and items of pairs: two arrays, or the first two columns of a frame."""
+    if is_frame(X):
+        return _column(X, 0), _column(X, 1)
+    if isinstance(X, tuple | list) and len(X) >= 2 and np.ndim(X[0]) == np.ndim(X[1]) == 1:
+        users, items = np.asarray(X[0]), np.asarray(X[1])
+        if len(users) == len(items):
+            return users, items
+    raise ValueError(
+        "Give pairs as (users, items), two arrays of one length, or as a data frame with these "
+        "columns first."
+    )
+
+
+def _checked(users: Any, items: Any, values: Any) -> Triples:
+    users, items = np.asarray(users), np.asarray(items)
+    try:
+        numbers = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("Ratings are numbers; the third column, or array, has others.") from None
+    if not users.shape == items.shape == numbers.shape or numbers.ndim != 1:
+        raise ValueError(
+            f"Users, items and ratings are arrays of one length; got the shapes {users.shape}, "
+            f"{items.shape} and {numbers.shape}."
+        )
+    known = ~np.isnan(numbers)
+    _check_values(numbers[known])
+    return Triples(users[known], items[known], numbers[known])
+
+
+def _check_values(values: Array) -> None:
+    if not len(values):
+        raise ValueError(f"There is no rating in these data. {_WANTED}.")
+    if not np.isfinite(values).all() or np.abs(values).max() > 1e150:
+        raise ValueError("Ratings must be finite numbers; leave out those that are not.")
+
+
+def _column(frame: Any, place: int) -> Any:
+    table = nw.from_native(frame, eager_only=True)
+    return table[table.columns[place]].to_numpy()
+
+
+class Names:
+    """Ids of users or items in the order in which they came, and the number of each."""
+
+    def __init__(self, ids: Any = ()) -> None:
+        self.ids: list[Any] = list(ids)
+        self._places = {each: place for place, each in enumerate(self.ids)}
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def with_more(self, ids: Any) -> "Names":
+        """With new ids at the end."""
+        new = dict.fromkeys(each for each in _plain(_unique(ids)) if each not in self._places)
+        return Names([*self.ids, *new]) if new else self
+
+    def numbers(self, ids: Any) -> Any:
+        """The number of each id, −1 of those that are not known."""
+        found, places = _unique(ids, places=True)
+        known = np.array([self._places.get(each, -1) for each in _plain(found)], dtype=np.int64)
+        return known[places] if len(known) else np.empty(0, dtype=np.int64)
+
+    def array(self) -> Any:
+        """All ids; an array of numbers or of texts if they are."""
+        kinds = {type(each) for each in self.ids}
+        if kinds <= {int} or kinds <= {str}:
+            return np.array(self.ids)
+        array = np.empty(len(self.ids), dtype=object)
+        array[:] = self.ids
+        return array
+
+
+def _unique(ids: Any, places: bool = False) -> Any:
+    ids = np.asarray(ids)
+    try:
+        return np.unique(ids, return_inverse=True) if places else np.unique(ids)
+    except TypeError:  # ids that have no order
+        seen = dict.fromkeys(ids.tolist())
+        known = np.empty(len(seen), dtype=object)
+        known[:] = list(seen)
+        if not places:
+            return known
+        number = {each: place for place, each in enumerate(known)}
+        return known, np.array([number[each] for each in ids.tolist()], dtype=np.int64)
+
+
+def _plain(ids: Any) -> list[Any]:
+    """Python's own numbers and texts, which are the same whatever array they came in."""
+    plain: list[Any] = ids.tolist()
+    return plain

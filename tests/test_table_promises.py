@@ -1,0 +1,177 @@
+"""Tables as they come: heavy contamination, odd times and columns, files, and live streams."""
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy.ndimage import median_filter
+from typer.testing import CliRunner
+
+from sensors import planted_sensors
+from thresher import TableCleaner
+from thresher.cli.app import app
+from thresher.kernels.factor_rows import expect
+from thresher.tasks.tables.factors import Factors
+
+
+def cleaner(**parameters: object) -> TableCleaner:
+    return TableCleaner(random_state=0, **parameters)
+
+
+# ------------------------------------------------------------------- the mathematics
+
+
+def test_moments_of_factors_are_those_of_each_row_by_itself() -> None:
+    rng = np.random.default_rng(0)
+    n, F, K = 12, 7, 3
+    factors = Factors(rng.normal(size=(F, K)), 0.2 + rng.random(F))
+    read = rng.random((n, F)) > 0.3
+    read[4:6] = read[3]
+    read[7] = False
+    Z = np.where(read, rng.normal(size=(n, F)), 0.0)
+    codes, total, gone = np.empty((n, K)), np.zeros((K, K)), np.zeros((F, K, K))
+    expect(Z, read, factors._for_kernels, codes, total, gone)
+    inside, outside = np.zeros((K, K)), np.zeros((F, K, K))
+    for t in range(n):
+        L, own = factors.loadings[read[t]], factors.own[read[t]]
+        C = np.linalg.inv(np.eye(K) + L.T @ (L / own[:, None]))
+        f = C @ L.T @ (Z[t, read[t]] / own)
+        np.testing.assert_allclose(codes[t], f, atol=1e-10)
+        inside += C + np.outer(f, f)
+        outside[~read[t]] += C + np.outer(f, f)
+    np.testing.assert_allclose(total, inside, atol=1e-9)
+    np.testing.assert_allclose(gone, outside, atol=1e-9)
+
+
+# ------------------------------------------------------------------- many glitches
+
+
+@pytest.mark.parametrize("tails", ["noise", "bursts"])
+def test_a_fifth_of_all_readings_may_be_wrong(tails: str) -> None:
+    """Better than a rolling median with the best threshold, by default."""
+    rng = np.random.default_rng(0)
+    truth = planted_sensors(600, 8)
+    if tails == "bursts":
+        truth = np.exp(truth)
+    wrong = rng.random(truth.shape) < 0.2
+    off = rng.choice([-1, 1], truth.shape) * rng.uniform(2, 6, truth.shape) * truth.std(0)
+    table = np.where(wrong, truth + off, truth)
+    found = cleaner().clean(table)
+
+    def f(flags: np.ndarray) -> float:
+        return float(2 * (flags & wrong).sum() / (flags.sum() + wrong.sum()))
+
+    away = np.abs(table - median_filter(table, (7, 1))) / truth.std(0)
+    assert f(found.flags) > max(f(away > limit) for limit in np.linspace(0.2, 4, 60))
+
+
+@pytest.mark.parametrize("rate", [0.001, 0.02])
+@pytest.mark.parametrize("heavy", [False, True])
+def test_false_alarms_are_as_stated(rate: float, heavy: bool) -> None:
+    rng = np.random.default_rng(1)
+    noise = rng.standard_t(3, (2500, 10)) / 3 if heavy else rng.normal(size=(2500, 10)) / 3
+    flags = cleaner(false_alarm_rate=rate).clean(planted_sensors(2500, 10) + noise).flags
+    assert 0.4 * rate < flags.mean() < 2.5 * rate
+
+
+# ------------------------------------------------------------------- times and columns
+
+
+def hours(n: int = 200, **columns: object) -> pd.DataFrame:
+    index = pd.date_range("2026-03-28", periods=n, freq="h", tz="Europe/Vienna")  # summer time
+    table = pd.DataFrame(planted_sensors(n, 3), index, ["a", "b", "c"])
+    table.iloc[50:60, 0] = np.nan
+    return table.assign(**columns)
+
+
+def test_times_in_any_order_and_zone_give_the_same() -> None:
+    table = hours()
+    straight = cleaner().clean(table).table
+    mixed = cleaner().clean(table.sample(frac=1, random_state=0)).table
+    elsewhere = cleaner().clean(table.tz_convert("Asia/Tokyo")).table
+    pd.testing.assert_frame_equal(mixed.sort_index(), straight, check_freq=False)
+    np.testing.assert_array_equal(elsewhere, straight)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_same_time_twice_is_fine(causal: bool) -> None:
+    table = hours()
+    doubled = pd.concat([table, table]).sort_index(kind="stable")
+    found = cleaner(causal=causal).clean(doubled)
+    assert not found.table.iloc[60:].isna().any().any()
+    gap = found.table["a"].iloc[100:120].to_numpy()
+    truth = planted_sensors(200, 3)[:, 0]
+    assert np.abs(gap[::2] - truth[50:60]).mean() < truth.std()
+
+
+def test_columns_without_numbers_changes_or_readings() -> None:
+    table = hours(
+        constant=7.0, none=np.nan, count=np.arange(200) // 9, on=np.arange(200) % 2 == 0, name="x"
+    )
+    table.iloc[100:110, 3] = np.nan
+    with pytest.warns(UserWarning, match="'none'"):
+        found = cleaner().clean(table)
+    assert (found.table["constant"] == 7).all()
+    assert found.table["none"].isna().all()
+    assert found.table["count"].dtype == table["count"].dtype
+    assert found.table[["on", "name"]].equals(table[["on", "name"]])
+    assert not found.flags[["constant", "none"]].any().any()
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("shape", [(1, 1), (1, 5), (2, 2), (7, 1), (30, 1), (5, 40)])
+def test_tables_of_any_size(shape: tuple[int, int], causal: bool) -> None:
+    table = np.random.default_rng(0).normal(size=shape)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        found = cleaner(causal=causal).clean(table)
+    kept = ~found.flags
+    assert np.array_equal(found.table[kept], table[kept])
+    assert found.flags.mean() < 0.2
+
+
+# ------------------------------------------------------------------- live
+
+
+def test_gaps_of_a_live_stream_are_filled_better_than_by_the_last_reading() -> None:
+    truth = planted_sensors(600, 8)
+    gaps = np.random.default_rng(0).random(truth.shape) < 0.1
+    gaps[:100] = False
+    found = cleaner(causal=True).clean(np.where(gaps, np.nan, truth))
+    last = pd.DataFrame(np.where(gaps, np.nan, truth)).ffill().to_numpy()
+    error, of_last = (np.sqrt(np.mean((m - truth)[gaps] ** 2)) for m in (found.table, last))
+    assert error < 0.8 * of_last
+    inside = (found.lower <= truth) & (truth <= found.upper)
+    assert 0.85 < inside[gaps].mean() < 0.95
+
+
+# ------------------------------------------------------------------- files
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".feather"])
+def test_the_command_cleans_files_of_each_kind(suffix: str, tmp_path: Path) -> None:
+    table = hours().reset_index(names="time")
+    table["time"] = table["time"].dt.tz_convert(None)
+    table.loc[120, "b"] = 40.0
+    source, target = tmp_path / f"table{suffix}", tmp_path / f"clean{suffix}"
+    changes, report = tmp_path / "changes.csv", tmp_path / "clean.html"
+    if suffix == ".csv":
+        table.to_csv(source, index=False)
+    else:
+        frame = pl.from_pandas(table)
+        frame.write_parquet(source) if suffix == ".parquet" else frame.write_ipc(source)
+    options = ["--changes", str(changes), "--report", str(report), "--random-state", "0"]
+    run = CliRunner().invoke(app, ["clean", str(source), str(target), *options])
+    assert run.exit_code == 0, run.output
+    read = {".csv": pd.read_csv, ".parquet": pd.read_parquet, ".feather": pd.read_feather}[suffix]
+    made, listed = read(target), pd.read_csv(changes)
+    assert not made.isna().any().any()
+    assert abs(made.loc[120, "b"]) < 10
+    changed = (made[["a", "b", "c"]] - table[["a", "b", "c"]]).abs().to_numpy() > 1e-9
+    assert (changed | table[["a", "b", "c"]].isna().to_numpy()).sum() == len(listed)
+    assert set(listed["column"]) >= {"a", "b"}
+    assert len(listed[listed["column"] == "a"]) >= 10
+    assert "glitches replaced" in report.read_text()
