@@ -116,7 +116,8 @@ class Step:
         self.level = rate / (len(KINDS) + 1)  # deaths are looked for twice
         self.half_life, self.name = half_life, name
         self.events: list[TopicEvent] = []
-        self._fresh: list[int] = []  # atoms without a name yet
+        self._fresh: list[int] = []  # topics without a name yet
+        self._dead: list[int] = []
 
     def take(self, documents: Any, learn: bool = True) -> Array:
         """Find what has changed, learn from the step, and give the shares of its documents.
@@ -127,7 +128,7 @@ class Step:
         n = counts.shape[0]
         order = self.life.order(n)
         self._merge(counts)
-        self._bury(counts)
+        self._find_dead(counts)
         half, others = order[: (n + 1) // 2], order[(n + 1) // 2 :]
         n_held = min(len(others), int(np.ceil(HELD_OUT * n))) if n > 1 else 0
         held, rest = others[:n_held], others[n_held:]
@@ -136,7 +137,8 @@ class Step:
             self._split(counts[half], counts[others])
             self._bear(counts[half], counts[others])
             if self._fresh:  # what is new may have hidden that something old has ended
-                self._bury(counts[others])
+                self._find_dead(counts[others])
+        self._bury()
         shares = self.shares(counts)
         self._learn(counts[half])
         counts = self._read(counts, rest, forget=True)
@@ -200,25 +202,39 @@ class Step:
             self._join(groups)
             self._tell_words(len(self.events) - 1, [g[0] for g in groups].index(first))
 
-    def _bury(self, counts: Any) -> None:
-        """Topics that no document is about any more are forgotten, but not all of them."""
+    def _find_dead(self, counts: Any) -> None:
+        """Topics that no document is about any more; at least one has to be left."""
         if not self.life.past.shape[0]:
             return
         p_values = deaths(self.shares(counts), self.shares(self.life.past))
-        dead = np.flatnonzero(p_values <= self.level)
-        if len(dead) == len(p_values):
-            dead = np.delete(dead, p_values[dead].argmax())
-        for topic in dead:
-            self._tell("died", (int(topic),), float(p_values[topic]))
-        if len(dead):
-            self._join([[k] for k in range(len(p_values)) if k not in dead])
+        for topic in np.argsort(p_values, kind="stable"):
+            number = self.life.numbers[topic]
+            few = len(self._dead) + 1 == len(p_values)
+            if p_values[topic] > self.level or few or number in self._fresh:
+                return
+            if number not in self._dead:
+                self._tell("died", (int(topic),), float(p_values[topic]))
+                self._dead.append(number)
+
+    def _bury(self) -> None:
+        """Forget dead topics, and the earlier documents about them, which would seem unexplained.
+
+        Not before others are born: they are compared with documents that the dead explain.
+        """
+        gone = [k for k, number in enumerate(self.life.numbers) if number in self._dead]
+        if not gone:
+            return
+        about = np.isin(main_topics(self.shares(self.life.past)), gone)
+        self.life = replace(self.life, past=self.life.past[np.flatnonzero(~about)])
+        self._join([[k] for k in range(len(self.life.numbers)) if k not in gone])
 
     def _split(self, half: Any, others: Any) -> None:
         """A topic whose documents used to mix two, and no longer do, becomes two."""
         X, now, before = (self.weights(counts) for counts in (half, others, self.life.past))
         main = main_topics(_shares(self.model, X))
         K = len(self.life.numbers)
-        tried = [k for k in range(K) if np.count_nonzero(main == k) >= _FEWEST]
+        alive = [k for k in range(K) if self.life.numbers[k] not in self._dead]
+        tried = [k for k in alive if np.count_nonzero(main == k) >= _FEWEST]
         for topic in tried if len(self.life.numbers) < _MOST_TOPICS else []:
             trial = halves(self.model, topic, X[main == topic])
             S = _shares(trial, now)
@@ -241,7 +257,10 @@ class Step:
             K = len(self.life.numbers)
             explained = self.model.score_samples(X[rows]) / total[rows]
             trial = new_topic(self.model, X[rows], explained)
-            new, old = (int(np.sum(main_topics(_shares(trial, Y)) == K)) for Y in (now, before))
+            fresh = [k for k in range(K) if self.life.numbers[k] in self._fresh]
+            taken = np.isin(main_topics(_shares(self.model, now)), fresh)  # born a moment ago
+            new = int(np.sum((main_topics(_shares(trial, now)) == K) & ~taken))
+            old = int(np.sum(main_topics(_shares(trial, before)) == K))
             p_value = chance_of_more(new, now.shape[0], old, before.shape[0])
             if p_value > self.level:
                 return
