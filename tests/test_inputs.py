@@ -205,6 +205,7 @@ def test_streams_and_tasks_are_told_how_to_reshape():
 OTHERWISE = {
     "n_components": 7,
     "init": "uniform",
+    "missing": "zeros",
     "divergence": "hellinger",
     "divergence_parameter": 0.5,
     "code_set": "simplex",

@@ -54,6 +54,7 @@ NOT_WHOLE = [True, 2.5, "3", 0, -2, NAN, [3]]
 
 REFUSED = {
     "n_components": NOT_WHOLE,
+    "missing": [True, 0, "zero", "nan"],
     "batch_size": [*NOT_WHOLE, None],
     "max_iter": [*NOT_WHOLE, None],
     "max_words": [*NOT_WHOLE, None],

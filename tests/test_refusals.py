@@ -177,7 +177,10 @@ CASES = {
     "text as packet": (lambda: unpacked("abc"), TypeError, "A packet is bytes"),
     "short packet": (lambda: unpacked(b"abc"), PacketError, "bytes at least; these are 3"),
     "chunks": (
-        lambda: Look(1, 3, np.dtype("f8"), False, None) + Look(1, 4, np.dtype("f8"), False, None),
+        lambda: (
+            Look(1, 3, np.dtype("f8"), False, False, None)
+            + Look(1, 4, np.dtype("f8"), False, False, None)
+        ),
         ValueError, "have 3 features, others 4",
     ),
     "memory of a detector": (

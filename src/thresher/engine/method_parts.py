@@ -117,13 +117,13 @@ class MethodParts:
 
     def block_rows(self, batch: Batch) -> int:
         """Rows of a block."""
-        if self.stays_stored(batch):
+        if self.keep_stored and self.stays_stored(batch):
             return STORED_BLOCK
         return SPARSE_BLOCK if self.stays_sparse(batch) else rows_per_block(batch.X.shape[1])
 
     def blocks(self, batch: Batch) -> Iterator[slice]:
         """Row blocks of fixed size, so that sums do not depend on who adds them up."""
-        if self.stays_stored(batch):
+        if self.keep_stored and self.stays_stored(batch):
             return sparse_block_slices(batch.n_samples, STORED_BLOCK)
         if self.stays_sparse(batch):
             return sparse_block_slices(batch.n_samples)
@@ -137,7 +137,7 @@ class MethodParts:
         self, batch: Batch, rows: slice, dtype: np.dtype[Any]
     ) -> tuple[Any, Array | None, Array | None]:
         """A block of a batch: samples, entry weights, and the maxima they were divided by."""
-        if self.stays_stored(batch):
+        if self.keep_stored and self.stays_stored(batch):
             stored = load_stored_block(batch.X, rows, dtype, batch.entry_weight, self.unit)
             return stored, None, None
         if self.stays_sparse(batch):
@@ -161,8 +161,8 @@ class MethodParts:
 
     def stays_stored(self, batch: Batch) -> bool:
         """Whether rows are coded on what is stored of them, all else being missing."""
-        plain = self.keep_stored and not self.scale_samples
-        return plain and batch.only_stored and self.loss(1.0).knows_no_features
+        may_stay = self.keep_stored and not self.scale_samples and batch.only_stored
+        return may_stay and self.loss(1.0).knows_no_features
 
     def load_dense(
         self, batch: Batch, rows: slice, dtype: np.dtype[Any]

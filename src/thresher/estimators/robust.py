@@ -92,7 +92,7 @@ class RobustModel(FlagsAnomalies, DictionaryModel):
             forgetting=forgetting,
             frozen=frozen_mask(self.frozen_atoms, n_components, atoms.region),
             scale_samples=named_scaling(self.scale_samples),
-            keep_stored=not solver.published,
+            keep_stored=self.missing == "zeros" and not solver.published,
             revive=not solver.published,
             averaging=0.0 if solver.published else averaging,
             own_unit=solver.published,

@@ -100,7 +100,7 @@ def load_block(
     weight = None
     if entry_weight is not None:
         weight = np.array(entry_weight[rows], dtype=dtype, order="C", copy=True)
-    if is_only_stored(X):
+    if type(X) is not np.ndarray and is_only_stored(X):
         seen = sparse.csr_array((np.ones_like(part.data, dtype), part.indices, part.indptr))
         seen.resize(part.shape)
         mask = seen.toarray()
