@@ -421,3 +421,9 @@ def test_a_fitted_vectoriser_keeps_its_words():
     assert list(found._counter.words) == list(vectorizer.get_feature_names_out())
     with pytest.raises(ValueError, match="vectoriser"):
         TopicModel.from_sklearn(NMF(3))
+
+
+def test_a_stream_that_begins_without_a_word_is_told_what_to_do():
+    model = TopicModel(2, vocabulary="grow", random_state=0, verbose=0)
+    with pytest.raises(ValueError, match="no word in the first documents; begin with more"):
+        next(iter(model.watch([""] * 20, size=10)))

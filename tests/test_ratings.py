@@ -316,3 +316,12 @@ def test_the_page_names_items_and_suspects(tmp_path):
     page = model.report(tmp_path / "page.html").read_text()
     assert "Suspicious" in page
     assert str(model.items_[np.argmax(model.item_bias_)]) in page
+
+
+def test_ratings_that_cannot_be_squared_and_users_nobody_knows_have_their_own_sentences():
+    users, items = np.arange(20) % 5, np.arange(20) % 7
+    with pytest.raises(ValueError, match="must not exceed 1e"):
+        RatingModel(verbose=0).fit((users, items, np.full(20, 1e200)))
+    model = RatingModel(random_state=0, verbose=0).fit((users, items, np.arange(20) % 4))
+    with pytest.raises(ValueError, match="User 999 is not known"):
+        model.recommend([999])

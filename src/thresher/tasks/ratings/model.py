@@ -197,7 +197,7 @@ class RatingModel(KeepsParameters, TransformerMixin, BaseEstimator):
             numbers = kept.users.numbers(names)
             if (numbers < 0).any():
                 first = names[np.flatnonzero(numbers < 0)[0]]
-                raise ValueError(f"User {first!r} is not known; give the user's ratings instead.")
+                raise ValueError(f"User {first} is not known; give the user's ratings instead.")
             rated, means = kept.X[numbers], state.users.mean[numbers]
         return self._best(names, rated, means, min(n, len(kept.items)))
 

@@ -13,6 +13,7 @@ _WANTED = (
     "Give ratings as a sparse matrix of users × items, as (users, items, ratings), or as a data "
     "frame with these three columns first"
 )
+_LARGEST = 1e150
 
 
 class Triples(NamedTuple):
@@ -90,8 +91,12 @@ def _checked(users: Any, items: Any, values: Any) -> Triples:
 def _check_values(values: Array) -> None:
     if not len(values):
         raise ValueError(f"There is no rating in these data. {_WANTED}.")
-    if not np.isfinite(values).all() or np.abs(values).max() > 1e150:
+    if not np.isfinite(values).all():
         raise ValueError("Ratings must be finite numbers; leave out those that are not.")
+    if np.abs(values).max() > _LARGEST:
+        raise ValueError(
+            f"Ratings must not exceed {_LARGEST:g}: their squares overflow. Scale them."
+        )
 
 
 def _column(frame: Any, place: int) -> Any:

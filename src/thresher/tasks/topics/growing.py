@@ -124,6 +124,8 @@ class LivingWords:
             counts, new = self._from_table(documents)
         else:
             counts, new = self.table.counts(documents)
+        if not counts.shape[1]:
+            raise ValueError("There is no word in the first documents; begin with more of them.")
         return TfIdf()._checked(counts), new
 
     def _from_table(self, documents: Any) -> tuple[Any, list[str]]:
