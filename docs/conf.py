@@ -13,6 +13,7 @@ copyright = "2026, the Thresher developers"
 version = release = thresher.__version__
 
 extensions = [
+    "accessible",
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",

@@ -113,3 +113,19 @@ def test_grid_search_in_a_pipeline_finds_the_planted_parts():
 def test_the_planted_number_of_parts_is_chosen():
     made = run_page("docs/tasks/parts.md")
     assert made["choice"].best_params_ == {"n_components": 5}
+
+
+def test_built_pages_are_repaired_for_keyboards_and_screen_readers(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs" / "_extensions")
+    accessible = pytest.importorskip("accessible", reason="The pages are built with Sphinx.")
+    page = (
+        '<p class="caption" role="heading">Use it</p><aside class="sidebar-drawer"></aside>'
+        '<pre>wide</pre><table class="docutils align-default"><th class="head"><p></p></th></table>'
+    )
+    repaired = accessible.repaired(page)
+    assert 'role="heading" aria-level="2"' in repaired
+    assert '<aside class="sidebar-drawer" aria-label=' in repaired
+    assert '<pre tabindex="0">' in repaired
+    assert re.search(r"<table [^>]*tabindex", repaired)
+    assert "<th" not in repaired
+    assert accessible.repaired(repaired) == repaired
