@@ -34,7 +34,7 @@ class Batch:
     begins: int = 0
     whole: int | None = None
 
-    @property
+    @cached_property
     def n_samples(self) -> int:
         """Number of rows."""
         return int(self.X.shape[0])
