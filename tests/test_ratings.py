@@ -315,6 +315,7 @@ def test_the_page_names_items_and_suspects(tmp_path):
     model = thresher.RatingModel(2, **QUIET).fit(made[:3])
     page = model.report(tmp_path / "page.html").read_text()
     assert "Suspicious" in page
+    assert "fit(ratings)" in page
     assert str(model.items_[np.argmax(model.item_bias_)]) in page
 
 

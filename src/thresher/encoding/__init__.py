@@ -3,7 +3,7 @@
 from thresher.encoding.auto import EXACT, ROUGH, AutoEncoder, RoughEncoder, can_stay_sparse
 from thresher.encoding.block_admm import ROUNDS_WITH_GAPS, BlockADMM, Rough
 from thresher.encoding.block_newton import BlockNewton
-from thresher.encoding.fit import DenseFit, Fit, SparseFit
+from thresher.encoding.fit import DenseFit, Fit
 from thresher.encoding.iterate import (
     Block,
     BlockEncoder,
@@ -21,6 +21,7 @@ from thresher.encoding.newton import Newton
 from thresher.encoding.oadmm import OutlierADMM
 from thresher.encoding.opgd import ProjectedGradient
 from thresher.encoding.problem import DENSE, CodingProblem, Rows
+from thresher.encoding.sparse_fit import SparseFit
 from thresher.encoding.stored import encode_rows, narrowed
 from thresher.encoding.stored_fit import StoredFit
 from thresher.encoding.subgradient import (

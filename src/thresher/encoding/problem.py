@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from thresher.encoding.fit import DenseFit, SparseFit
+from thresher.encoding.fit import DenseFit
+from thresher.encoding.sparse_fit import SparseFit
 from thresher.encoding.stored_fit import StoredFit
 from thresher.linalg import Array, StoredBlock, is_sparse, row_lengths
 from thresher.losses import Loss

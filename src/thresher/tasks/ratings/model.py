@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from thresher.engine import ProgressBar
 from thresher.estimators.parameters import KeepsParameters, check_parameters
+from thresher.estimators.reporting import write_page
 from thresher.linalg import Array
 from thresher.persistence import Contents
 from thresher.tasks.ratings.file import pack_ratings, unpack_ratings
@@ -230,9 +231,7 @@ class RatingModel(KeepsParameters, TransformerMixin, BaseEstimator):
         """Write a page that shows what was learned."""
         from thresher.tasks.ratings.report import ratings_report
 
-        target = Path(path)
-        target.write_text(ratings_report(self).html(), encoding="utf-8")
-        return target
+        return write_page(self, ratings_report(self), path, "fit(ratings)")
 
     # ---------------------------------------------------------- what was learned
 
