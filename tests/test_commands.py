@@ -127,14 +127,22 @@ def seconds_of(lines):
         "heavy = {'numba', 'sklearn', 'scipy', 'matplotlib', 'numpy'} & set(sys.modules)\n"
         "assert not heavy, heavy"
     )
+    return processor_seconds(code)
+
+
+def processor_seconds(code):
+    """The processor's time of some Python."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, timeout=60)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def test_help_is_there_within_half_a_second():
-    assert min(seconds_of([["--help"]]) for _ in range(3)) < 0.5
+def test_help_takes_little_longer_than_its_library():
+    """A third of a second on a machine of 2024; others are slower, so typer is the measure."""
+    bare = "import typer.rich_utils, rich.markdown"
+    pairs = [(seconds_of([["--help"]]), processor_seconds(bare)) for _ in range(3)]
+    assert min(ours for ours, _ in pairs) < 1.7 * min(theirs for _, theirs in pairs)
 
 
 def test_help_imports_nothing_heavy():

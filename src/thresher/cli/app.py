@@ -5,6 +5,8 @@ Everything heavy is imported inside the commands, so that ``--help`` is quick.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -32,14 +34,22 @@ from thresher.cli.transform import transform
 from thresher.cli.unmix import unmix
 from thresher.cli.warm_up import warm_up
 
+_whole: dict[str | None, Callable[[list[str]], Any]] = {
+    "fit": fitting.command_for,
+    "live": watching.command_for,
+}
+"""Makes a command, from its arguments, with the parameters of a class as options.
+
+They are read when the command is called for: with those of all, ``thresher --help`` would take half
+as long again."""
+
 
 class _Commands(TyperGroup):
-    """Knows that options of ``fit`` and ``live`` depend on the estimator that is asked for."""
+    """Knows that most commands have options that are parameters of a class."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, command, rest = super().resolve_command(ctx, args)
-        of_estimator = {"fit": fitting.command_for, "live": watching.command_for}
-        return (name, of_estimator[name](rest) if name in of_estimator else command, rest)
+        return (name, _whole[name](rest) if name in _whole else command, rest)
 
 
 app = typer.Typer(
@@ -58,8 +68,10 @@ def _add(
     work: Any, panel: str, *examples: str, name: str | None = None, of: str | None = None
 ) -> None:
     called = name or work.__name__
-    function = framed(work, *examples, name=called, of=of)
-    app.command(called, rich_help_panel=panel)(function)
+    function = partial(framed, work, *examples, name=called)
+    app.command(called, rich_help_panel=panel)(function())
+    if of is not None:
+        _whole[called] = lambda _: fitting.alone(called, function(of=of))
 
 
 _add(demo, _SAMPLES, "thresher demo --quick")

@@ -1,7 +1,7 @@
 """Mini-batches, and arrays as a source of them."""
 
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -33,11 +33,12 @@ class Batch:
     entry_weight: Array | None = None
     begins: int = 0
     whole: int | None = None
+    n_samples: int = field(init=False)  # number of rows
 
-    @cached_property
-    def n_samples(self) -> int:
-        """Number of rows."""
-        return int(self.X.shape[0])
+    def __post_init__(self) -> None:
+        # Counted here: a small step asks many times, and a model that keeps a batch must not
+        # change when somebody asks.
+        object.__setattr__(self, "n_samples", int(self.X.shape[0]))
 
     @property
     def at_hand(self) -> Any:
