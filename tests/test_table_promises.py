@@ -8,12 +8,16 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy.ndimage import median_filter
+from scipy.signal import lfilter
+from sklearn.linear_model import BayesianRidge
 from typer.testing import CliRunner
 
 from sensors import planted_sensors
 from thresher import TableCleaner
 from thresher.cli.app import app
 from thresher.kernels.factor_rows import expect
+from thresher.tasks.tables.alarms import valley
+from thresher.tasks.tables.committee import Committee, likeliest_weights
 from thresher.tasks.tables.factors import Factors
 
 
@@ -47,6 +51,80 @@ def test_moments_of_factors_are_those_of_each_row_by_itself() -> None:
 
 
 # ------------------------------------------------------------------- many glitches
+
+
+def test_weights_of_a_committee_are_those_of_bayesian_ridge_regression() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3, 80, 6)) @ rng.normal(size=(3, 6, 6))
+    y = X @ rng.normal(size=6) + rng.normal(size=(3, 80)) * np.array([[0.1], [1.0], [5.0]])
+    X, y = X - X.mean(1, keepdims=True), y - y.mean(1, keepdims=True)
+    G, b = np.einsum("rna,rnb->rab", X, X), np.einsum("rna,rn->ra", X, y)
+    ours = likeliest_weights(G, b, (y**2).sum(1), np.full(3, 80))
+    for one in range(3):
+        theirs = BayesianRidge(max_iter=1000, tol=1e-10, fit_intercept=False).fit(X[one], y[one])
+        assert np.allclose(ours[one], theirs.coef_, rtol=1e-3, atol=1e-4)
+
+
+def test_a_committee_knows_a_column_by_the_others_alone() -> None:
+    rng = np.random.default_rng(1)
+    factors = rng.normal(size=(400, 2))
+    rows = factors @ rng.normal(size=(2, 30)) + 5 * rng.normal(size=30)
+    rows[:, 7] = 3.0  # never changes
+    trusted = np.ones(rows.shape, dtype=bool)
+    trusted[:100, 4] = False
+    spoiled = rows.copy()
+    spoiled[:100, 4] = 1e3 * rng.normal(size=100)  # filled by nonsense, and not trusted
+    spoiled[:100, :4] = rows[:100, :4]
+    committee = Committee.learned(spoiled, trusted)
+    assert not committee.weights.diagonal().any()
+    assert np.allclose(committee.said(rows)[:, 7], 3.0, atol=1e-3)
+    assert np.abs(committee.said(rows)[:, 4] - rows[:, 4]).max() < 0.02 * rows[:, 4].std()
+
+
+def test_a_sensor_that_is_off_for_a_quarter_of_the_time_is_told_by_the_others() -> None:
+    """As well as by a regression that knows all of its readings; a season comes on top."""
+    rng = np.random.default_rng(2)
+    n, F = 600, 25
+    season = np.sin(2 * np.pi * np.arange(n) / n)[:, None] * rng.normal(size=F)
+    factors = np.cumsum(rng.normal(size=(n, 3)), axis=0) / 10
+    X = factors @ rng.normal(size=(3, F)) + season + 0.3 * rng.normal(size=(n, F))
+    Y, off = X.copy(), slice(300, 450)
+    errors, least = [], []
+    for j in (0, 9, 17):
+        Y[off, j] = np.nan
+        others = np.delete(X, j, axis=1)
+        knows_all = BayesianRidge().fit(others, X[:, j]).predict(others[off])
+        least.append(np.sqrt(np.mean((knows_all - X[off, j]) ** 2)))
+    filled = TableCleaner(random_state=0).clean(Y).table
+    errors = [np.sqrt(np.mean((filled[off, j] - X[off, j]) ** 2)) for j in (0, 9, 17)]
+    assert np.mean(errors) < 1.3 * np.mean(least)
+
+
+def test_the_valley_is_in_front_of_the_first_hill() -> None:
+    rng = np.random.default_rng(3)
+    sound, glitches = rng.exponential(0.5, 20_000), rng.normal(6, 1, 2_000)
+    far = rng.normal(15, 0.2, 200)
+    assert 2 < valley(np.concatenate([sound, glitches]), 0.0) < 5
+    assert 2 < valley(np.concatenate([sound, glitches, far]), 0.0) < 5
+    assert valley(sound, 0.0) == np.inf
+
+
+@pytest.mark.parametrize(("share", "least"), [(0.05, 0.8), (0.2, 0.9)])
+def test_glitches_are_found_among_bursts(share: float, least: float) -> None:
+    """Traffic: columns of very different sizes, none near normal, with true bursts."""
+    rng = np.random.default_rng(1)
+    n, F = 600, 100
+
+    def wandering(count: int, stays: float) -> np.ndarray:
+        news = np.sqrt(1 - stays**2) * rng.normal(size=(n, count))
+        return np.asarray(lfilter([1.0], [1.0, -stays], news, axis=0))
+
+    X = np.exp(0.36 * wandering(3, 0.98) @ rng.normal(size=(3, F)) + 0.5 * wandering(F, 0.7))
+    X = X * (1 + (rng.random((n, F)) < 0.01) * rng.pareto(2, (n, F))) * np.geomspace(1, 1e6, F)
+    wrong = rng.random(X.shape) < share
+    away = rng.choice([-1, 1], X.shape) * rng.uniform(2, 6, X.shape) * X.std(0)
+    flags = TableCleaner(random_state=0).clean(np.where(wrong, X + away, X)).flags
+    assert 2 * (flags & wrong).sum() / (flags.sum() + wrong.sum()) > least
 
 
 @pytest.mark.parametrize("tails", ["noise", "bursts"])

@@ -168,10 +168,9 @@ def valley(suspicions: NDArray[Any], start: float) -> float:
         return np.inf
     edges = np.arange(start, min(float(above.max()), start + _WIDEST) + 2 * _BIN, _BIN)
     counts = np.histogram(above, edges)[0].astype(np.float64)
-    later = np.maximum.accumulate(counts[::-1])[::-1]
-    risen = later - counts > 4 * np.sqrt(later + 1)  # by more than chance
-    if not risen.any():
+    fewest = np.minimum.accumulate(counts)
+    risen = np.flatnonzero(counts - fewest > 4 * np.sqrt(counts + 1))  # by more than chance
+    if not len(risen):
         return np.inf
-    last = int(np.flatnonzero(risen)[-1])
-    deepest = int(np.argmin(counts[: last + 1]))
+    deepest = int(np.argmin(counts[: risen[0] + 1]))
     return float(edges[deepest] + _BIN / 2)

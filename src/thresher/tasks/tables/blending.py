@@ -23,6 +23,7 @@ _PRIOR = 40  # entries of all columns that count with those of one
 _REACHES = 16  # kinds of gaps: up to 1, 2, 4, ... steps from a reading; twice, see below
 _KINDS = 2 * _REACHES
 _HEED = 2.0 ** -(np.arange(_KINDS) % _REACHES)  # of an entry: all errors of one gap are much alike
+_BY_DESIGN = 300.0  # entries for which the design counts; best of 10, 40, 160, 640: the last two
 _NEXT = 0.25  # how much a gap twice or half as long tells of one
 
 
@@ -75,8 +76,9 @@ class Blend:
         """From what was hidden.
 
         Weights w of a kind and column are the least of ``Σ (y − wᵀ b)² / v`` over w ≥ 0, with all
-        columns of this kind and of those next to it beside. Errors v of a column are in there so
-        that columns which nobody can guess do not decide for all.
+        columns of this kind and of those next to it beside, and with what is best by design if
+        these are few. Errors v of a column are in there so that columns which nobody can guess do
+        not decide for all.
         """
         F = truth.shape[1]
         rows, columns = np.nonzero(hidden)
@@ -88,8 +90,12 @@ class Blend:
         grams *= (_HEED[:, None] / variances)[..., None, None]
         sides *= (_HEED[:, None] / variances)[..., None]
         counts = np.bincount(kind, minlength=_KINDS)
-        grams += _PRIOR * _of_all_columns(grams, counts)
-        sides += _PRIOR * _of_all_columns(sides, counts)
+        all_grams, n = _of_all_columns(grams, counts)
+        all_sides, _ = _of_all_columns(sides, counts)
+        design = all_grams[..., _by_design(len(B))]
+        known = (n / (n + _BY_DESIGN))[:, None, None]
+        grams += _PRIOR * all_grams
+        sides += _PRIOR * (known * all_sides + (1 - known) * design)
         weights, there = np.zeros(sides.shape), counts > 0
         weights[there] = nonnegative_solutions(grams[there], sides[there])
         errors = y - np.einsum("ke,ek->e", B, weights[kind, columns])
@@ -125,13 +131,18 @@ def _without(
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """For a kind of gap of which too little is known: as the next shorter one; else, by design.
 
-    Where the row tells, the joint guess; where it does not, the column alone.
+    Where the row does not tell, that is the column alone.
     """
     if kind % _REACHES:
         return weights[kind - 1], spread[kind - 1]
     told = np.zeros(weights.shape[-1])
     told[0 if kind == 0 else 2] = 1.0
     return np.broadcast_to(told, weights[kind].shape), np.ones(spread[kind].shape)
+
+
+def _by_design(n_guesses: int) -> int:
+    """The guess to trust before anything is known: the committee's; without it, the joint one."""
+    return 3 if n_guesses > 3 else 0
 
 
 def _squares_of_best(B: NDArray[Any], y: NDArray[Any], kind: NDArray[Any]) -> NDArray[Any]:
@@ -163,13 +174,14 @@ def _moments(
     return grams.reshape(-1, F, M, M), sides.reshape(-1, F, M)
 
 
-def _of_all_columns(sums: NDArray[Any], counts: NDArray[Any]) -> NDArray[Any]:
-    """The mean over all entries of a kind, those of kinds next to it counting less and less."""
+def _of_all_columns(sums: NDArray[Any], counts: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The mean over all entries of a kind, and their number; kinds next to it count less."""
     reach = np.arange(_REACHES)
     near = np.kron(np.eye(2), _NEXT ** np.abs(reach[:, None] - reach))
     entries = np.maximum(near @ (_HEED * counts), 1e-9)
     shape = (-1,) + (1,) * (sums.ndim - 1)
-    return np.asarray(np.tensordot(near, sums.sum(1, keepdims=True), 1) / entries.reshape(shape))
+    total = np.tensordot(near, sums.sum(1, keepdims=True), 1)
+    return total / entries.reshape(shape), entries
 
 
 def nonnegative_solutions(grams: NDArray[Any], sides: NDArray[Any]) -> NDArray[Any]:

@@ -109,7 +109,7 @@ class Follower:
         step = float(np.median(apart[apart > 0])) if (apart > 0).any() else 1.0
         times = in_steps(seconds)
         rng = np.random.default_rng(self.n_learned)
-        model = Model.learned(X, trusted, times, causal=True)
+        model = Model.learned(X, trusted, times, causal=True).with_committee(X, trusted)
         gaps, coverage = np.isnan(X), promises.among_trusted
         blend = proved(model, X, gaps, trusted, times, coverage, rng, causal=True)
         s = looked(model, blend, X, trusted, times, causal=True).suspicions

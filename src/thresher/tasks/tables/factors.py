@@ -79,10 +79,6 @@ class Factors:
         L = self.loadings + _STRIDE * (loadings - self.loadings)
         return Factors(L, np.maximum(self.own * (own / self.own) ** _STRIDE, _LEAST))
 
-    def warier(self, times: float) -> Factors:
-        """With more of each column its own than it seemed: rows then say less, and err less far."""
-        return Factors(self.loadings, times * self.own)
-
     @cached_property
     def _for_kernels(self) -> Loadings:
         L = np.ascontiguousarray(self.loadings)

@@ -3,7 +3,7 @@
 1. Readings far from the median of seven are set aside, for now, so that what is learned is sound.
 2. Every reading is compared with what the rest says of it (`model`, `blending`); those too far off
    for chance (`alarms`) are glitches. As a glitch spoils what is said of its neighbours, that is
-   done twice, without the glitches of the time before.
+   done three times, without the glitches of the time before.
 3. Gaps of the same kind are hidden at other times, to learn what is how good at filling them, and
    how far off it is.
 """
@@ -22,9 +22,9 @@ from thresher.tasks.tables.blending import Blend, kinds_of_gap, some_of
 from thresher.tasks.tables.looking import Found, Promises, found, looked, proved, scored
 from thresher.tasks.tables.model import Model
 
-_ROUNDS = 2
+_BACK = 0.01  # of readings not set aside are more suspicious than one that comes back; by judgement
 _MEDIAN = 7
-STEPS = _ROUNDS + 3  # that are told of
+STEPS = 6  # that are told of
 
 
 def cleaned(
@@ -40,18 +40,35 @@ def cleaned(
     trusted = near
     model = Model.learned(X, trusted, times)
     tell(1)
-    tail, s = None, np.zeros(X.shape)
-    for number in range(_ROUNDS if near.any() else 0):
+    tail, s, rate = None, np.zeros(X.shape), promises.false_alarm_rate
+    if near.any():
+        for number, back in enumerate((_BACK, rate)):
+            s = _suspicions(model, X, trusted, times, rng)
+            trusted = _trusted(s, near, allowed & ~near, rate, back)
+            tell(2 + number)
         s = _suspicions(model, X, trusted, times, rng)
-        tail = Tail.learned(s[allowed], s[near & trusted])
-        trusted = allowed & (s <= tail.limit(promises.false_alarm_rate))
-        tell(2 + number)
+        tail = Tail.learned(s[allowed], s[near])
+        trusted = allowed & (s <= tail.limit(rate))
+    tell(STEPS - 2)
     model = Model.learned(X, trusted, times, before=model)
     blend = proved(model, X, np.isnan(X), trusted, times, promises.among_trusted, rng)
     tell(STEPS - 1)
     look = looked(model, blend, X, trusted, times)
     limits = promises.limits(X, trusted)
     return found(X, allowed, trusted, look, scored(tail, s), model, limits)
+
+
+def _trusted(
+    s: NDArray[Any], near: NDArray[Any], aside: NDArray[Any], rate: float, back: float
+) -> NDArray[Any]:
+    """Which readings are trusted by their suspicions s, before the last round.
+
+    Where glitches are many, their tail hides that of sound readings. So readings that were never
+    set aside tell of it alone; others come back if so large a share, or more, of these is more
+    suspicious.
+    """
+    tail = Tail.learned(s[near], s[near])
+    return np.asarray((near & (s <= tail.limit(rate))) | (aside & (s <= tail.level(back))))
 
 
 def _far_from_median(X: NDArray[Any], allowed: NDArray[Any]) -> NDArray[Any]:
@@ -80,7 +97,7 @@ def _suspicions(
 ) -> NDArray[Any]:
     """Of every reading, given the other trusted ones; each is a gap of its own."""
     Z = model.standardised(X)
-    guesses = model.guesses(Z, trusted, times, wary=False)
+    guesses = model.guesses(Z, trusted, times, voted=False)
     kinds = kinds_of_gap(guesses, model.whole_row)
     blend = Blend.learned(Z, guesses, kinds, some_of(trusted, rng))
     mean, spread = blend.blended(guesses, kinds)

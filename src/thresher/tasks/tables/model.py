@@ -7,8 +7,8 @@ Four guesses of every entry, none of which sees the entry itself:
   of the readings around it: ``z ≈ Λ f + û``, where u is what factors leave;
 - *moved*: alone, corrected by how the other columns of its row were off their own lines:
   ``z ≈ ẑ + Λ' f'``, factors of what time leaves;
-- *wary*: from the other columns of its row, with more of each column its own than it seemed. In a
-  long gap factors meet what they never saw, and this errs less far.
+- *voted*: from the other columns of its row, by many small regressions (`committee`). In a long
+  gap factors meet what they never saw, and this errs less far.
 
 Which of them is how good depends on the column and on how long a gap is; `blending` finds out.
 """
@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.tasks.tables.committee import Committee
 from thresher.tasks.tables.correlation import Correlation, found_period
 from thresher.tasks.tables.factors import Factors
 from thresher.tasks.tables.kriging import kriged
@@ -28,13 +29,12 @@ from thresher.tasks.tables.kriging import kriged
 _MOST_FACTORS = 20  # more did no better on humidity and speeds, and cost more
 _MOST_MOVES = 10
 _ROWS_PER_FACTOR = 10
-_WARY = 6.0  # times more is a column's own in long gaps; best of 3, 6, 12 on humidity, speeds, dust
 
 
 class Guesses(NamedTuple):
     """Of every entry, in standardised columns, without a look at itself."""
 
-    candidates: NDArray[Any]  # M × n × F: joint, moved, alone, wary
+    candidates: NDArray[Any]  # M × n × F: joint, moved, alone, voted
     beside: NDArray[Any]  # variance of what the row alone says of it
     around: NDArray[Any]  # variance of what its column says, in parts of the whole
     reach: NDArray[Any]  # steps to the nearest reading of its column
@@ -52,6 +52,7 @@ class Model:
     alone: Correlation
     moves: Factors | None
     whole_row: NDArray[Any]  # variance of an entry of each column if its row has hardly a gap
+    committee: Committee | None = None  # if gaps are to be filled
 
     @classmethod
     def learned(
@@ -64,7 +65,8 @@ class Model:
     ) -> Model:
         """From a table, its trusted entries, and the times of its rows in steps.
 
-        If all was learned ``before`` from the same table, only what columns share is learned anew.
+        If all was learned ``before`` from the same table, only what columns share is learned anew,
+        and a committee besides.
         """
         if before is not None:
             return before._again(X, trusted)
@@ -90,7 +92,16 @@ class Model:
         if self.levels is None:
             return self
         K = self.levels.loadings.shape[1]
-        return replace(self, levels=Factors.learned(self.standardised(X), trusted, K, self.levels))
+        levels = Factors.learned(self.standardised(X), trusted, K, self.levels)
+        return replace(self, levels=levels).with_committee(X, trusted)
+
+    def with_committee(self, X: NDArray[Any], trusted: NDArray[Any]) -> Model:
+        """That can also fill long gaps."""
+        if self.levels is None:
+            return self
+        Z = np.where(trusted, self.standardised(X), 0.0)
+        filled = np.where(trusted, Z, self.levels.without_itself(Z, trusted).mean)
+        return replace(self, committee=Committee.learned(filled, trusted))
 
     def guesses(
         self,
@@ -100,16 +111,16 @@ class Model:
         causal: bool = False,
         first: int = 0,
         left: NDArray[Any] | None = None,
-        wary: bool = True,
+        voted: bool = True,
     ) -> Guesses:
-        """The guesses of every entry of a standardised table; the wary one only if asked for.
+        """The guesses of every entry of a standardised table; the voted one only if asked for.
 
         If only rows from ``first`` on are asked for, what rows ``left`` before it must be known.
         """
         Z = np.where(trusted, Z, 0.0)
         alone, around, reach = kriged(Z, trusted, times, self.alone, causal, first)
         if self.levels is None or self.moves is None:
-            said = [alone] * (4 if wary else 3)
+            said = [alone] * (4 if voted else 3)
             return Guesses(np.stack(said), np.ones(alone.shape), around, reach, Z)
         now, there = Z[first:], trusted[first:]
         row = self.levels.without_itself(now, there)
@@ -118,8 +129,8 @@ class Model:
         joint = row.mean + kriged(left, trusted, times, self.levels_left, causal, first).mean
         moved = alone + self.moves.without_itself(now - alone, there).mean
         said = [joint, moved, alone]
-        if wary:
-            said.append(self.levels.warier(_WARY).without_itself(now, there).mean)
+        if voted and self.committee is not None:
+            said.append(self.committee.said(np.where(there, now, row.mean)))
         return Guesses(np.stack(said), row.variance, around, reach, left)
 
     def standardised(self, X: NDArray[Any]) -> NDArray[Any]:
