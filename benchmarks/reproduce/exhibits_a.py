@@ -258,7 +258,7 @@ def of_scenes(
                     mean_std([100 * row["explained"] for row in mine], 1),
                 )
             )
-        leads.append(lead_of_scene(f"A, {scene.replace('/', ', ')}", runs))
+        leads.append(lead_of_scene(f"A, {name}, {scene.split('/')[1].replace('_', ' ')}", runs))
     return Exhibit(
         "A",
         name,

@@ -4,6 +4,7 @@ The page has pictures of faces and videos that may not be passed on: it is built
 The text has none.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from importlib import import_module
@@ -133,8 +134,9 @@ def add(report: Report, exhibit: Exhibit) -> None:
     for name in exhibit.pictures:
         path = FOLDER / f"{name[3:]}.png" if name.startswith("../") else picture_path(name)
         if path.exists():
-            alt = f"{exhibit.name}, {name.removeprefix('../')}"
-            report.picture(path.read_bytes(), alt, name.removeprefix("../"), wide=True)
+            of = re.split("[ _/]", name.removeprefix("../"))[-2:]
+            caption = " ".join(of)
+            report.picture(path.read_bytes(), f"{exhibit.name}, {caption}", caption, wide=True)
 
 
 def mark(claim: Claim) -> str:

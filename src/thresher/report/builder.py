@@ -10,6 +10,8 @@ from typing import Self
 
 from .page import PAGE, STYLE
 
+_LONG = 16  # letters in a cell that may take two lines
+
 
 class Report:
     """A self-contained HTML page, put together block by block.
@@ -146,7 +148,8 @@ def _cells(row: Sequence[str], emphasis: int | None) -> str:
     cells = [f'<th scope="row">{escape(first)}</th>']
     for number, cell in enumerate(others, start=1):
         text = f"<strong>{escape(cell)}</strong>" if number == emphasis else escape(cell)
-        cells.append(f"<td>{text}</td>")
+        long = ' class="long"' if len(cell) > _LONG else ""
+        cells.append(f"<td{long}>{text}</td>")
     return "".join(cells)
 
 

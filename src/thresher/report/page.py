@@ -74,6 +74,7 @@ th:first-child { padding-left: 0; text-align: left; }
 thead th { color: var(--soft); font-size: 15px; font-weight: 500; vertical-align: bottom; }
 tbody th { min-width: 5em; font-weight: 400; }
 td { white-space: nowrap; }
+td.long { white-space: normal; }
 td strong { color: var(--accent); font-weight: 650; }
 h3 { margin: 28px 0 6px; font: 600 17px/1.35 var(--sans); }
 blockquote {
