@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import thresher
 from thresher import RatingModel, load, save
@@ -326,3 +326,21 @@ def test_ratings_that_cannot_be_squared_and_users_nobody_knows_have_their_own_se
     model = RatingModel(random_state=0, verbose=0).fit((users, items, np.arange(20) % 4))
     with pytest.raises(ValueError, match="User 999 is not known"):
         model.recommend([999])
+
+
+def test_a_fit_that_ends_too_early_says_so_and_goes_on_from_its_file(tmp_path):
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((40, 30), density=0.5, rng=rng, format="csr")
+    few = RatingModel(2, max_iter=2, tol=1e-6, random_state=0, verbose=0)
+    with pytest.warns(ConvergenceWarning, match="ended after max_iter=2 sweeps, .* times") as told:
+        few.fit(X)
+    assert told[0].filename == __file__
+    save(few, tmp_path / "few.thr")
+    again = load(tmp_path / "few.thr").set_params(max_iter=500, tol=1e-3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        again.resume()
+        whole = RatingModel(2, max_iter=500, tol=1e-3, random_state=0, verbose=0).fit(X)
+        RatingModel(2, max_iter=2, tol=0, random_state=0, verbose=0).fit(X)
+    assert 2 < again.n_iter_ == whole.n_iter_ < 500
+    assert np.array_equal(again.user_bias_, whole.user_bias_)

@@ -48,7 +48,7 @@ def pack_ratings(model: RatingModel) -> tuple[dict[str, Any], dict[str, Any]]:
         "level": state.level,
         "share": state.share,
         "n_sweeps": state.n_sweeps,
-        "settled": state.settled,
+        "moved": state.moved,
     }
     return arrays, document
 
@@ -92,7 +92,7 @@ def unpack_ratings(contents: Contents) -> Any:
         suspicions,
         share,
         contents.integer("n_sweeps"),
-        contents.flag("settled"),
+        contents.number("moved", finite=False),
     )
     return model._adopt(KeptRatings(users, items, X), state)
 

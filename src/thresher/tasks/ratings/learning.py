@@ -70,7 +70,8 @@ class RatingState:
     suspicions: Array
     share: float
     n_sweeps: int = 0
-    settled: bool = False
+    moved: float = np.inf
+    """How far the last sweep moved predictions, in standard deviations of the ratings."""
 
     @classmethod
     def begun(cls, scale: Scale, n_users: int, n_items: int, K: int, seed: int) -> "RatingState":
@@ -143,8 +144,8 @@ class Pattern:
         return Ratings(W, wy, squares)
 
 
-def swept(state: RatingState, pattern: Pattern, robust: bool, tol: float) -> RatingState:
-    """One sweep over all users and items; ``settled`` if predictions hardly moved."""
+def swept(state: RatingState, pattern: Pattern, robust: bool) -> RatingState:
+    """One sweep over all users and items."""
     X, rows = pattern.X, pattern.users
     n = X.shape[0]
     y, counts = X.data - state.level, np.bincount(rows, minlength=n).astype(float)
@@ -188,7 +189,7 @@ def swept(state: RatingState, pattern: Pattern, robust: bool, tol: float) -> Rat
     level = float(np.average(left, weights=weights[rows])) if weights[rows].any() else 0.0
     after = replace(after, level=state.level + moved_level + level)
     moved = after.level + now - before
-    return replace(after, settled=bool(np.sqrt(np.mean(moved**2)) <= tol))
+    return replace(after, moved=float(np.sqrt(np.mean(moved**2))))
 
 
 def caught_up(state: RatingState, pattern: Pattern, users: Any, items: Any) -> RatingState:

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from thresher.engine import ProgressBar
 from thresher.estimators.parameters import KeepsParameters, check_parameters
 from thresher.estimators.reporting import write_page
+from thresher.estimators.unfinished import warn_unfinished
 from thresher.linalg import Array
 from thresher.persistence import Contents
 from thresher.tasks.ratings.file import pack_ratings, unpack_ratings
@@ -326,10 +327,12 @@ class RatingModel(KeepsParameters, TransformerMixin, BaseEstimator):
     def _run(self) -> Self:
         pattern = Pattern.of(self._kept.X, self._state.scale)
         with ProgressBar("RatingModel: sweeps", self.max_iter, self.verbose > 0) as bar:
-            while self._state.n_sweeps < self.max_iter and not self._state.settled:
+            while self._state.n_sweeps < self.max_iter and not self._state.moved <= self.tol:
                 # Kept after every sweep, so that an interruption loses nothing.
-                self._state = swept(self._state, pattern, self.robust, self.tol)
+                self._state = swept(self._state, pattern, self.robust)
                 bar.update(self._state.n_sweeps)
+        if self.tol > 0:
+            warn_unfinished(self, self._state.moved / self.tol, unit="sweeps", stacklevel=4)
         return self
 
     def _best(self, names: Any, rated: Any, means: Array, n: int) -> Recommendations:
