@@ -22,8 +22,11 @@ _MOST = 100_000  # entries from which weights are learned
 _PRIOR = 40  # entries of all columns that count with those of one
 _REACHES = 16  # kinds of gaps: up to 1, 2, 4, ... steps from a reading; twice, see below
 _KINDS = 2 * _REACHES
+_ALONE = 2  # place of the guess that knows its column only
 _HEED = 2.0 ** -(np.arange(_KINDS) % _REACHES)  # of an entry: all errors of one gap are much alike
-_BY_DESIGN = 300.0  # entries for which the design counts; best of 10, 40, 160, 640: the last two
+# Entries for which the design counts in long gaps; of 10, 40, 160, 640 the last two were best. Of
+# single readings that are missing enough is always known.
+_BY_DESIGN = 300.0
 _NEXT = 0.25  # how much a gap twice or half as long tells of one
 
 
@@ -93,15 +96,16 @@ class Blend:
         all_grams, n = _of_all_columns(grams, counts)
         all_sides, _ = _of_all_columns(sides, counts)
         design = all_grams[..., _by_design(len(B))]
-        known = (n / (n + _BY_DESIGN))[:, None, None]
+        known = (n / (n + _BY_DESIGN * (1 - _HEED)))[:, None, None]
         grams += _PRIOR * all_grams
         sides += _PRIOR * (known * all_sides + (1 - known) * design)
         weights, there = np.zeros(sides.shape), counts > 0
         weights[there] = nonnegative_solutions(grams[there], sides[there])
         errors = y - np.einsum("ke,ek->e", B, weights[kind, columns])
         spread = np.sqrt(_variances(errors**2, group, F)) + 1e-9
+        alone = np.sqrt(_variances((y - B[_ALONE]) ** 2, group, F)) + 1e-9
         for few in np.flatnonzero(counts < _ENOUGH):
-            weights[few], spread[few] = _without(weights, spread, int(few))
+            weights[few], spread[few] = _without(weights, spread, alone, counts, int(few))
         return cls(weights, spread, np.full(_KINDS, 1.645))
 
     def blended(self, guesses: Guesses, kinds: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -127,17 +131,23 @@ class Blend:
 
 
 def _without(
-    weights: NDArray[Any], spread: NDArray[Any], kind: int
+    weights: NDArray[Any],
+    spread: NDArray[Any],
+    alone: NDArray[Any],
+    counts: NDArray[Any],
+    kind: int,
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """For a kind of gap of which too little is known: as the next shorter one; else, by design.
 
-    Where the row does not tell, that is the column alone.
+    Where the row does not tell, that is the column alone, which then errs as it does where a row
+    tells, if that is known.
     """
     if kind % _REACHES:
         return weights[kind - 1], spread[kind - 1]
     told = np.zeros(weights.shape[-1])
-    told[0 if kind == 0 else 2] = 1.0
-    return np.broadcast_to(told, weights[kind].shape), np.ones(spread[kind].shape)
+    told[0 if kind == 0 else _ALONE] = 1.0
+    errs = alone[0] if kind and counts[0] >= _ENOUGH else np.ones(spread[kind].shape)
+    return np.broadcast_to(told, weights[kind].shape), errs
 
 
 def _by_design(n_guesses: int) -> int:

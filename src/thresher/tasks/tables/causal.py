@@ -116,7 +116,8 @@ class Follower:
         tail = None
         sound = trusted & self.trusted[0][rows]
         if sound.any():
-            tail = Tail.learned(s[promises.allowed(X)], s[sound])
+            # Rows of which nothing is trusted make a hill of their own, which is not of glitches.
+            tail = Tail.learned(s[promises.allowed(X)], s[sound])._replace(valley=np.inf)
         self.learned = Learned(model, blend, tail, promises.limits(X, trusted), step)
         self.left = [None] * len(self.trusted)
 

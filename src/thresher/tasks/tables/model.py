@@ -130,12 +130,23 @@ class Model:
         moved = alone + self.moves.without_itself(now - alone, there).mean
         said = [joint, moved, alone]
         if voted and self.committee is not None:
-            said.append(self.committee.said(np.where(there, now, row.mean)))
+            # Committees have learned from the readings that they tell of, and seem surer of these
+            # than they are; they are asked where the next reading is some steps away.
+            filled = _weighed(row.mean, row.variance, alone, around)
+            ours = self.committee.said(np.where(there, now, filled))
+            said.append(np.where(reach > 1, ours, joint))
         return Guesses(np.stack(said), row.variance, around, reach, left)
 
     def standardised(self, X: NDArray[Any]) -> NDArray[Any]:
         """In units of the columns."""
         return np.asarray((X - self.centre) / self.scale)
+
+
+def _weighed(
+    a: NDArray[Any], variance_a: NDArray[Any], b: NDArray[Any], variance_b: NDArray[Any]
+) -> NDArray[Any]:
+    """The mean of two guesses, each counting as much as it is exact."""
+    return np.asarray((a * variance_b + b * variance_a) / (variance_a + variance_b + 1e-12))
 
 
 def units(X: NDArray[Any], trusted: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
