@@ -5,7 +5,7 @@ python -m benchmarks.reproduce --list        what is done and what is left
 python -m benchmarks.reproduce --page        one HTML page of everything; not to be passed on
 python -m benchmarks.reproduce --text        the same without pictures, docs/lab/reproduced.md
 
-``quick`` takes about an hour on two cores, with fewer copies, seeds, atoms or seconds, as each
+``quick`` takes an hour and a half on two cores, with fewer copies, seeds, atoms or seconds, as each
 module says; ``paper`` is as published, and takes days.
 """
 
