@@ -8,6 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.utils.estimator_checks import check_estimator
 
 import thresher
 from thresher import RatingModel, load, save
@@ -344,3 +345,30 @@ def test_a_fit_that_ends_too_early_says_so_and_goes_on_from_its_file(tmp_path):
         RatingModel(2, max_iter=2, tol=0, random_state=0, verbose=0).fit(X)
     assert 2 < again.n_iter_ == whole.n_iter_ < 500
     assert np.array_equal(again.user_bias_, whole.user_bias_)
+
+
+# `predict` takes pairs of users and items, where these checks give it rows of samples.
+OF_ROWS = {
+    "check_n_features_in_after_fitting",
+    "check_estimators_dtypes",
+    "check_dtype_object",
+    "check_estimator_sparse_array",
+    "check_estimator_sparse_matrix",
+    "check_estimators_pickle",
+    "check_f_contiguous_array_estimator",
+    "check_methods_sample_order_invariance",
+    "check_methods_subset_invariance",
+    "check_dict_unchanged",
+    "check_fit_idempotent",
+    "check_fit2d_predict1d",
+}
+
+
+def test_scikit_learns_checks_pass_but_for_those_that_predict_rows():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = RatingModel(2, max_iter=3, verbose=0)
+        results = check_estimator(model, on_skip=None, on_fail=None)
+    failed = {result["check_name"] for result in results if result["status"] == "failed"}
+    assert failed == OF_ROWS
+    assert sum(result["status"] == "passed" for result in results) > 25

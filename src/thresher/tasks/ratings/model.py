@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from thresher.engine import ProgressBar
+from thresher.estimators.frames import is_frame
 from thresher.estimators.parameters import KeepsParameters, check_parameters
 from thresher.estimators.reporting import write_page
 from thresher.estimators.unfinished import warn_unfinished
@@ -392,7 +393,7 @@ def _all_items(state: RatingState, means: Array) -> Array:
 
 def _of_matrix(X: Any) -> tuple[KeptRatings, Any, Any] | None:
     """A matrix has all its rows and columns for users and items, rated or not."""
-    if not (sparse.issparse(X) or isinstance(X, np.ndarray)):
+    if is_frame(X) or not (sparse.issparse(X) or hasattr(X, "__array__")):
         return None
     matrix = matrix_of(X)
     n, m = matrix.shape

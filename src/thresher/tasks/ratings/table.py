@@ -44,12 +44,19 @@ def triples_of(X: Any) -> Triples:
 
 def matrix_of(X: Any) -> Any:
     """Ratings in rows of users, by what is stored."""
-    if isinstance(X, str | bytes) or not (sparse.issparse(X) or np.ndim(X) == 2):
+    rows: Any = X if sparse.issparse(X) else np.asarray(X)
+    if isinstance(X, str | bytes):
         raise TypeError(f"{_WANTED}; got {type(X).__name__}.")
+    if rows.ndim != 2:
+        kind = f"an array of {rows.ndim} dimensions" if rows.ndim else type(X).__name__
+        raise ValueError(f"{_WANTED}; got {kind}.")
+    if rows.shape[1] == 0:
+        raise ValueError(
+            f"0 feature(s) (shape={rows.shape}) while a minimum of 1 is required: there is no item."
+        )
+    if rows.dtype.kind == "c":
+        raise ValueError("Complex data not supported: ratings are real numbers.")
     try:
-        rows: Any = X if sparse.issparse(X) else np.asarray(X)
-        if rows.dtype.kind == "c":
-            raise ValueError("complex")
         rows = rows.astype(np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"Ratings are numbers. {_WANTED}.") from None
