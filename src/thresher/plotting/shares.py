@@ -13,7 +13,7 @@ from .style import ACCENT, INK, TEXT_SIZE, empty_figure
 _WIDTH, _ROW, _AXIS, _LABELS = 8.0, 0.42, 0.62, 2.6  # inches
 _SMALL = 0.8 * TEXT_SIZE
 _LONGEST = 34  # letters of a name
-_MOST_TICKS = 7
+_LETTERS = 66  # that have room below the rows
 _MARKS = {"born": ("^", ACCENT), "died": ("v", INK), "merged": ("D", INK), "split": ("s", ACCENT)}
 
 
@@ -59,7 +59,9 @@ def share_rows(
     axes.set_ylim(-0.08, len(names))
     labels = [n if len(n) <= _LONGEST else n[: _LONGEST - 1] + "…" for n in names]
     axes.set_yticks(len(names) - 1 - np.arange(len(names)) + 0.3, labels)
-    ticks = np.unique(np.linspace(0, len(steps) - 1, min(_MOST_TICKS, len(steps))).astype(int))
+    letters = max(len(step) for step in steps) + 2
+    every = -(-len(steps) // max(_LETTERS // letters, 1))  # evenly, as far apart as they are long
+    ticks = range(0, len(steps), every)
     axes.set_xticks(ticks, [steps[t] for t in ticks])
     axes.tick_params(colors=INK, labelsize=_SMALL, length=0)
     for side in ("top", "right", "bottom", "left"):

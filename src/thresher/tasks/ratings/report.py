@@ -8,6 +8,7 @@ import numpy as np
 
 from thresher import __version__
 from thresher.plotting import to_png
+from thresher.plotting.style import ACCENT, INK, empty_figure
 from thresher.report import Report
 
 if TYPE_CHECKING:
@@ -57,11 +58,21 @@ def ratings_report(model: RatingModel) -> Report:
 
 
 def _raters(model: RatingModel) -> Any:
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(1, 2, figsize=(8, 2.4), layout="constrained")
-    axes[0].hist(model.user_noise_, 40, color="#3b6ea5")
-    axes[0].set(xlabel="noise, in ratings", ylabel="users")
-    axes[1].hist(model.user_bias_, 40, color="#3b6ea5")
-    axes[1].set(xlabel="gives more than others, in ratings")
+    figure = empty_figure(8.0, 2.4)
+    told = (
+        (model.user_noise_, "noise, in ratings"),
+        (model.user_bias_, "gives more than others, in ratings"),
+    )
+    for place, (values, label) in enumerate(told):
+        axes = figure.add_axes((0.07 + 0.5 * place, 0.25, 0.41, 0.7))
+        axes.patch.set_alpha(0.0)
+        axes.hist(values, 40, color=ACCENT)
+        axes.set_xlabel(label, color=INK)
+        axes.tick_params(colors=INK)
+        axes.locator_params(nbins=6)
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+        for side in ("bottom", "left"):
+            axes.spines[side].set_color(INK)
+    figure.axes[0].set_ylabel("users", color=INK)
     return figure
