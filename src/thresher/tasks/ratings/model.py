@@ -136,9 +136,8 @@ class RatingModel(KeepsParameters, TransformerMixin, BaseEstimator):
         self._check_parameters()
         kept, _, _ = _of_matrix(X) or KeptRatings.none().with_more(triples_of(X))
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        scale = Scale.of(kept.X.data)
-        n_users, n_items = kept.X.shape
-        state = RatingState.begun(scale, n_users, n_items, self.n_components, seed)
+        n, m = kept.X.shape
+        state = RatingState.begun(Scale.of(kept.X.data), n, m, self.n_components, seed)
         self._adopt(kept, state)
         return self._run()
 
