@@ -13,7 +13,9 @@ from sklearn.utils.estimator_checks import check_estimator
 import thresher
 from thresher import RatingModel, load, save
 from thresher.datasets import make_ratings
+from thresher.persistence import Contents, FileError
 from thresher.tasks.ratings.beliefs import Beliefs, Ratings, leverages, told, updated
+from thresher.tasks.ratings.file import pack_ratings, unpack_ratings
 from thresher.tasks.ratings.raters import Noise
 
 QUIET = {"random_state": 0, "verbose": 0}
@@ -345,6 +347,24 @@ def test_a_fit_that_ends_too_early_says_so_and_goes_on_from_its_file(tmp_path):
         RatingModel(2, max_iter=2, tol=0, random_state=0, verbose=0).fit(X)
     assert 2 < again.n_iter_ == whole.n_iter_ < 500
     assert np.array_equal(again.user_bias_, whole.user_bias_)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"moved": np.nan}, "moved"),
+        ({"moved": -1.0}, "moved"),
+        ({"moved": "far"}, "moved"),
+        ({"share": 1.5}, "positive"),
+        ({"n_sweeps": -1}, "n_sweeps"),
+    ],
+)
+def test_a_file_of_a_stranger_is_not_believed(change, says, model):
+    arrays, document = pack_ratings(model)
+    document["class"] = "RatingModel"
+    unpack_ratings(Contents(arrays, document, "ratings.thr"))
+    with pytest.raises(FileError, match=says):
+        unpack_ratings(Contents(arrays, document | change, "ratings.thr"))
 
 
 # `predict` takes pairs of users and items, where these checks give it rows of samples.

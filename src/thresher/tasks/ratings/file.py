@@ -69,7 +69,7 @@ def unpack_ratings(contents: Contents) -> Any:
     precisions = contents.array("precisions", (len(users),))
     suspicions = contents.array("suspicions", (len(users),))
     scale, noise = _numbers(contents, "scale", Scale), _numbers(contents, "noise", Noise)
-    share = contents.number("share")
+    share, moved = contents.number("share"), contents.number("moved", finite=False)
     signs = [
         user_prior,
         item_prior,
@@ -78,6 +78,8 @@ def unpack_ratings(contents: Contents) -> Any:
     ]
     if min(float(part.min(initial=1.0)) for part in signs) <= 0 or not 0 < share < 1:
         raise contents.error("precisions and shares are positive")
+    if not moved >= 0:
+        raise contents.error("how far a sweep has moved is not below 0")
     if suspicions.min(initial=0) < 0 or suspicions.max(initial=0) > 1:
         raise contents.error("how likely something is lies between 0 and 1")
     state = RatingState(
@@ -92,7 +94,7 @@ def unpack_ratings(contents: Contents) -> Any:
         suspicions,
         share,
         contents.integer("n_sweeps"),
-        contents.number("moved", finite=False),
+        moved,
     )
     return model._adopt(KeptRatings(users, items, X), state)
 
