@@ -209,6 +209,22 @@ def test_tables_are_read_by_the_names_of_their_columns():
     assert set(found.words_) <= set(frame.columns)
 
 
+@pytest.mark.parametrize("vocabulary", [None, "fixed"])
+def test_a_stream_goes_on_through_steps_of_few_documents(vocabulary):
+    rng = np.random.default_rng(3)
+    topics = planted(rng, 3)
+    texts = texts_of(drawn(rng, topics, [0, 1, 2], 150))
+    words = sorted({word for text in texts for word in text.split()})
+    found = TopicModel(3, vocabulary=vocabulary and words, **QUIET)
+    start = 100
+    found.step(texts[:start])
+    for n in (1, 2, 3, 4, 5, 1):
+        told = found.step(texts[start : start + n])
+        assert told.n_documents == n
+        assert sum(told.shares) == pytest.approx(1)
+        start += n
+
+
 def test_a_refused_step_changes_nothing():
     rng = np.random.default_rng(0)
     topics = planted(rng, 3)

@@ -17,7 +17,7 @@ from thresher.tasks.novelty.choosing import chosen_stepping
 from thresher.tasks.novelty.found import explained_steps
 from thresher.tasks.text.reading import read_documents, text_field, texts_of
 from thresher.tasks.text.records import records_of
-from thresher.tasks.text.steps import DocumentStep
+from thresher.tasks.text.steps import DocumentStep, document_steps
 from thresher.testing.data import planted
 
 SMALL = {
@@ -240,6 +240,11 @@ def test_steps_are_the_finest_that_tell_what_is_usual():
     plain = [record["text"] for record in records()]
     assert chosen_stepping(plain, "text", None, 0.05).size == 84
     assert chosen_stepping(plain[:60], "text", None, 0.05).size == 30
+    for n in (2, 61, 97, 415, 839):  # steps are as equal as can be, and none is a leftover
+        size = chosen_stepping(plain[:n], "text", None, 0.05).size
+        lengths = [len(each.documents) for each in document_steps(plain[:n], size)]
+        assert sum(lengths) == n
+        assert min(lengths) > max(lengths) - len(lengths)
     mixed = list(reversed(records()))
     assert chosen_stepping(mixed, "text", None, 0.05).date_field is None
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from thresher.kernels.bundles import read_only
 from thresher.linalg import Array
 from thresher.tasks.compression.entropy import BitReader, BitWriter
 from thresher.tasks.compression.grid import GRIDS
@@ -80,6 +81,7 @@ def coded(before: CodecState, Y: Array, present: Array, quantiser: Quantiser) ->
     """Code rows from a state, which is left as it was."""
     state, quantiser = before.copy(), quantiser.told()
     grid = GRIDS[quantiser.grid]
+    Y, present = read_only(Y), read_only(present)
     result: tuple[Array, Array, Array, float, float]
     if quantiser.mode == Mode.LATTICE:
         result = lattice_encode(state.lattice, Y, present, grid, quantiser.step, quantiser.weight)
@@ -112,7 +114,7 @@ def written(batch: Coded, present: Array) -> bytes:
         for t, row in enumerate(present):
             mask_chances(mask, chances[t])
             changes[t] = row != mask.present
-            mask_learn(mask, row)
+            mask_learn(mask, read_only(row))
         writer.bits(changes, chances)
     writer.numbers(batch.numbers, batch.chances)
     return padded(head + writer.getvalue(), present.size, present.shape[1])
@@ -143,7 +145,7 @@ def read(state: CodecState, payload: bytes) -> Array:
         for row in present:
             mask_chances(state.mask, chances)
             row[:] = state.mask.present ^ reader.bits(chances).astype(np.bool_)
-            mask_learn(state.mask, row)
+            mask_learn(state.mask, read_only(row))
     decode = _read_lattice if flags & 1 == Mode.LATTICE else _read_transform
     values = decode(state, reader, present, grid, step)
     if not np.isfinite(values[present]).all():

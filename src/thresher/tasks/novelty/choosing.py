@@ -52,8 +52,10 @@ def chosen_stepping(
                 return Stepping(_LARGEST, field, every, why)
         if date_field is not None:
             return Stepping(_LARGEST, field, EVERY[-1], "there are few documents")
-    size = max(min(len(records) // _STEPS, _LARGEST), min(enough, len(records) // 2), 1)
-    return Stepping(size, None, EVERY[0], f"{len(records):,} documents in steps of equal size")
+    n = len(records)
+    size = max(min(n // _STEPS, _LARGEST), min(enough, n // 2), 1)
+    size = ceil(n / max(n // size, 1))  # no step of a few documents is left over at the end
+    return Stepping(size, None, EVERY[0], f"{n:,} documents in steps of equal size")
 
 
 def _fields(records: Sequence[Any]) -> list[str]:

@@ -182,6 +182,8 @@ class Step:
         return counts[:, learned.kept]
 
     def _learn(self, counts: Any) -> None:
+        if not counts.shape[0]:  # of a step of few documents nothing is left for this half
+            return
         weights = self.weights(counts)
         for start in range(0, weights.shape[0], _BATCH):
             self.model.partial_fit(weights[start : start + _BATCH])
