@@ -19,7 +19,7 @@ def drawn(monkeypatch):
     """Figures that a page draws, in order; drawing itself is tested elsewhere."""
     figures = []
     monkeypatch.setattr(
-        "thresher.estimators.page.to_png", lambda figure: figures.append(figure) or b"picture"
+        "thresher.estimators.page.for_page", lambda draw: figures.append(draw()) or b"picture"
     )
     return figures
 
@@ -207,10 +207,10 @@ def test_tables_need_full_rows_and_stress_one_column():
     assert "<figcaption>" not in Report("t").table(["a"], [["1"]]).html()
 
 
-def test_pictures_may_be_wide_and_listings_may_wrap():
-    wide = Report("t").picture(b"x", 'a "b"', wide=True).html()
-    assert re.search('<div class="picture wide"[^>]*><img alt="a &quot;b&quot;"', wide)
-    assert '<div class="picture"><img' in Report("t").picture(b"x", "a").html()
+def test_pictures_may_be_two_and_listings_may_wrap():
+    two = Report("t").picture((b"x", b"y"), 'a "b"').html()
+    assert re.search('<picture><source media=[^>]*><img alt="a &quot;b&quot;"', two)
+    assert "<picture><img" in Report("t").picture(b"x", "a").html()
     scrolls = Report("t").code("\nx\n").html()
     assert re.search("<pre[^>]*><code>x</code></pre>", scrolls)
     assert '<pre class="wrap"' not in scrolls

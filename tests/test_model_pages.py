@@ -31,7 +31,7 @@ ONLINE = ["OnlineL1Dictionary", "OnlineNMF", "OnlineRobustNMF"]
 
 @pytest.mark.parametrize("name", [*SMALL, *ONLINE])
 def test_every_estimator_has_a_page(name, tmp_path, monkeypatch):
-    monkeypatch.setattr("thresher.estimators.page.to_png", lambda figure: b"picture")
+    monkeypatch.setattr("thresher.estimators.page.for_page", lambda draw: b"picture")
     X = planted(60)
     model = getattr(thresher, name)(3, random_state=0, verbose=0, **SMALL.get(name, {}))
     model.fit(X).set_params(max_iter=1000)

@@ -1,5 +1,6 @@
 """What a viewer would notice in any picture: texts apart, inside, in one ink, by their thing."""
 
+from contextlib import nullcontext
 from itertools import combinations
 
 import matplotlib as mpl
@@ -11,12 +12,17 @@ from matplotlib.text import Text
 from thresher.plotting import (
     atom_grid,
     bar_panels,
+    choice_curve,
     convergence_curve,
     frame_grid,
+    profile_panels,
+    series_panels,
     share_bars,
+    share_curve,
+    share_rows,
     to_png,
 )
-from thresher.plotting.style import INK, TEXT_SIZE
+from thresher.plotting.style import INK, TEXT_SIZE, on_phones
 
 
 def curve():
@@ -48,7 +54,34 @@ def shares():
     return share_bars(["rain, wind, snow", "goal, match", "vote"], [0.55, 0.3, 0.15])
 
 
-PICTURES = [curve, frames, atoms, bars, shares]
+def profiles():
+    titles = [f"part {k}, {k + 3}00 Hz" for k in range(4)]
+    return profile_panels(np.ones((4, 30)), titles, along="frequency in Hz", ends=(0, 22050))
+
+
+def moves():
+    return share_curve(np.arange(600), np.full(600, 0.2), "frame", "share that moves", [100])
+
+
+def sensors():
+    X = np.linspace(900, 1100, 120).reshape(60, 2)
+    X[20:30, 1] = np.nan
+    filled, gap = np.where(np.isnan(X), 1000.0, X), np.where(np.isnan(X), 990.0, np.nan)
+    return series_panels(["pressure", "roof"], X, filled, gap, gap + 20)
+
+
+def timeline():
+    names, days = ["rain, wind, snow", "goal, match"], [f"2026-01-{d:02}" for d in range(1, 32)]
+    return share_rows(names, days, np.full((2, 31), 0.5), [(0, 3, "born"), (1, 20, "died")])
+
+
+def choices():
+    error = [3.0, 2.0, 1.0, 1.2]
+    table = {"n_components": [2, 3, 4, 5], "error": error, "standard_error": [0.1] * 4}
+    return choice_curve(table, 2)
+
+
+PICTURES = [curve, frames, atoms, bars, shares, profiles, moves, sensors, timeline, choices]
 every_picture = pytest.mark.parametrize("draw", PICTURES, ids=lambda draw: draw.__name__)
 
 
@@ -67,14 +100,16 @@ def shown_texts(figure):
     return {text: text.get_window_extent() for text in texts if text not in beyond}
 
 
+@pytest.mark.parametrize("screen", [nullcontext, on_phones])
 @every_picture
-def test_texts_are_apart_inside_and_in_one_ink(draw):
-    figure = draw()
+def test_texts_are_apart_inside_and_in_one_ink(draw, screen):
+    with screen():
+        figure = draw()
     found = shown_texts(figure)
     assert len(found) > 2
     for text, box in found.items():
         assert to_hex(text.get_color()) == INK
-        assert 0.7 * TEXT_SIZE < text.get_fontsize() <= TEXT_SIZE
+        assert 0.55 * TEXT_SIZE < text.get_fontsize() <= TEXT_SIZE
         assert min(box.x0, box.y0) >= -1, text
         assert box.x1 <= figure.bbox.x1 + 1, text
         assert box.y1 <= figure.bbox.y1 + 1, text

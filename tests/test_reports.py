@@ -2,6 +2,7 @@
 
 import base64
 import io
+import re
 from html.parser import HTMLParser
 from types import SimpleNamespace
 
@@ -26,7 +27,7 @@ from thresher.plotting.style import ACCENT
 from thresher.report import Report
 from thresher.tasks.demo.foreground import automatic_threshold, best_f1
 from thresher.tasks.demo.report import demo_report
-from thresher.tasks.demo.result import DemoResult, Measures, TakenApart
+from thresher.tasks.demo.result import DemoPictures, DemoResult, Measures, TakenApart
 from thresher.tasks.demo.run import N_COMPONENTS, run_demo
 
 
@@ -87,7 +88,7 @@ def test_blocks_stand_in_their_order_and_tags():
     page = Report("Title", "lead", "kicker").heading("head").paragraph("text").code("  a < b\n")
     page.facts([("1", "one"), ("2", "two")])
     page.table(["", "a", "b"], [["r", "1", "2"], ["s", "3", "4"]], caption="below", emphasis=2)
-    page.picture(b"bytes", "what is seen", "caption", wide=True).footnote("small")
+    page.picture((b"bytes", b"small"), "what is seen", "caption").footnote("small")
     html = page.html()
     found = Page(html)
     assert found.texts["title"] == found.texts["h1"] == ["Title"]
@@ -100,11 +101,12 @@ def test_blocks_stand_in_their_order_and_tags():
     assert html.count("<strong>") == 2
     assert found.pictures == [("what is seen", b"bytes")]
     assert found.texts["figcaption"] == ["below", "caption"]
-    assert 'class="picture wide" tabindex="0"' in html  # keys can scroll it
+    small = base64.b64encode(b"small").decode()
+    assert f'media="(max-width: 560px)" srcset="data:image/png;base64,{small}">' in html
     assert '<div class="scroll" tabindex="0"' in html
     assert '<th scope="col"></th>' not in html  # a head without a word is none
     plain = Report("Title").picture(b"", "").html()
-    assert 'class="picture"' in plain
+    assert "<picture><img" in plain
     assert "figcaption>" not in plain
     assert Page(plain).texts.get("p") is None  # neither kicker nor lead
 
@@ -278,6 +280,7 @@ def test_the_demonstration_shows_what_was_found():
     page = Page(demo_report(result).html())
     pictures = [png for _, png in page.pictures]
     drawn = result.pictures()
+    drawn = DemoPictures(drawn.frames[0], drawn.atoms[0], drawn.convergence[0])  # of a page
     assert pictures == [drawn.frames, drawn.atoms, drawn.convergence]
     stack = np.zeros((5, 6, 8))
     figure = frame_grid([stack] * 6, ["\n"] * 6, ["frame"] * 5, separators=(1, 4))
@@ -460,8 +463,11 @@ def test_the_best_threshold_is_the_best_of_all():
     assert entropy(automatic_threshold(levels)) == pytest.approx(entropy(best))
 
 
-def test_topics_have_the_width_of_the_page(tmp_path):
+def test_topics_are_drawn_for_a_page_and_for_a_phone(tmp_path):
     texts = ["red blue green", "blue green red", "iron nail bolt", "nail bolt iron"] * 3
     topics = TopicModel(2, random_state=0, verbose=0).fit(texts)
     page = topics.report(tmp_path / "topics.html", texts).read_text(encoding="utf-8")
-    assert 'class="picture wide"' in page
+    phones = re.findall('srcset="data:image/png;base64,([^"]+)"', page)
+    widths = [imread(io.BytesIO(base64.b64decode(png))).shape[1] for png in phones]
+    assert widths == [680] * 3  # shares, words, how it learned: twice the pixels of a small screen
+    assert page.count("<img") == 3

@@ -14,7 +14,7 @@ from thresher.estimators.beside import tell_plain
 from thresher.estimators.notebook import samples_and_rounds
 from thresher.estimators.parameters import defaults_of
 from thresher.linalg import Array
-from thresher.plotting import atom_grid, bar_panels, convergence_curve, profile_panels, to_png
+from thresher.plotting import atom_grid, bar_panels, convergence_curve, for_page, profile_panels
 from thresher.report import Report
 
 _MOST_ATOMS = 24  # shown; by judgement
@@ -89,8 +89,8 @@ def tell_learning(
     report.heading("How it learned")
     if falling:
         report.picture(
-            to_png(
-                convergence_curve(
+            for_page(
+                lambda: convergence_curve(
                     np.arange(1, len(history) + 1) if rounds else samples,
                     loss,
                     sample_name="rounds" if rounds else "samples seen",
@@ -105,7 +105,6 @@ def tell_learning(
                 if in_rounds
                 else ", before the parts moved: the lower, the better."
             ),
-            wide=True,
         )
     ends = [history[0], history[-1]] if falling else [history[0]]
     report.table(
@@ -195,7 +194,7 @@ def tell_atoms(report: Report, model: Any, shape: Sequence[int] | None) -> None:
         images = np.abs(shown).reshape(len(shown), *shape)
         images = images if images.ndim == 3 else images.mean(axis=-1)
         report.picture(
-            to_png(atom_grid(images, titles=titles, n_columns=min(6, len(shown)))),
+            for_page(lambda: atom_grid(images, titles=titles, n_columns=min(6, len(shown)))),
             f"{len(shown)} learned parts, as images",
             f"Each part from zero (black) to its own brightest value (white).{rest}",
         )
@@ -211,17 +210,15 @@ def tell_atoms(report: Report, model: Any, shape: Sequence[int] | None) -> None:
             for top, atom in zip(tops, shown, strict=True)
         ]
         report.picture(
-            to_png(bar_panels(titles, labels, bars)),
+            for_page(lambda: bar_panels(titles, labels, bars)),
             "; ".join(f"{t}: {', '.join(n)}" for t, n in zip(titles, labels, strict=True)),
             f"The columns that weigh most in each part, relative to its largest one.{rest}",
-            wide=True,
         )
     else:
         report.picture(
-            to_png(profile_panels(shown, titles)),
+            for_page(lambda: profile_panels(shown, titles)),
             f"{len(shown)} learned parts, as profiles along their features",
             f"Each part along its features, on its own scale.{rest}",
-            wide=True,
         )
 
 

@@ -8,13 +8,14 @@ from .frames import atom_grid, frame_grid
 from .profiles import profile_panels
 from .series import series_panels
 from .shares import share_rows
-from .style import to_png
+from .style import for_page, to_png
 
 __all__ = [
     "atom_grid",
     "bar_panels",
     "choice_curve",
     "convergence_curve",
+    "for_page",
     "frame_grid",
     "paint_boundaries",
     "profile_panels",

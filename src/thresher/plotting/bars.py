@@ -8,15 +8,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.textpath import TextPath
 
-from .style import ACCENT, INK, TEXT_SIZE, empty_figure
+from .style import ACCENT, INK, TEXT_SIZE, empty_figure, page_width
 
-_WIDTH = 8.0  # inches
+_NARROWEST = 2.2  # inches of a panel
 _BAR_PITCH = 0.24  # from one bar to the next
 _TITLE_ROOM = 0.36
 _PANEL_GAP = 0.3
 _SMALL = 0.85 * TEXT_SIZE
 _SMALLEST_TITLE, _LARGEST_TITLE = 0.75 * TEXT_SIZE, 0.95 * TEXT_SIZE
-_BOLD_LETTER = 0.6  # width of a letter, in units of its size
+_LETTER, _BOLD_LETTER = 0.55, 0.6  # width of a letter, in units of its size
 _MOST_FOR_LABELS = 0.65  # of a panel
 _LONGEST_WORD, _LONGEST_NAME = 16, 48  # letters; longer ones would leave no room for bars
 
@@ -37,7 +37,7 @@ def bar_panels(
     labels, values : sequences of sequences
         Name and length of each bar of each panel, from the top; lengths are nonnegative.
     n_columns : int
-        Panels next to each other.
+        Panels next to each other; fewer where the page is narrow.
 
     Returns
     -------
@@ -48,7 +48,8 @@ def bar_panels(
         raise ValueError("Give at least one panel, with a title, labels and values each.")
     if any(len(names) != len(bars) for names, bars in zip(labels, values, strict=True)):
         raise ValueError("Every bar needs one label and one value.")
-    n_columns = min(n_columns, len(titles))
+    page = page_width()
+    n_columns = min(n_columns, len(titles), max(1, int(page / _NARROWEST)))
     n_rows = -(-len(titles) // n_columns)
     n_bars = max(1, *(len(bars) for bars in values))
     longest = max((bar for bars in values for bar in bars), default=0.0) or 1.0
@@ -56,10 +57,10 @@ def bar_panels(
     panel_height = n_bars * _BAR_PITCH
     row_height = _TITLE_ROOM + panel_height + _PANEL_GAP
     total = n_rows * row_height - _PANEL_GAP
-    column_width = (_WIDTH - (n_columns - 1) * _PANEL_GAP) / n_columns
+    column_width = (page - (n_columns - 1) * _PANEL_GAP) / n_columns
     label_room = _room_for([name for names in labels for name in names])
     label_room = min(label_room, _MOST_FOR_LABELS * column_width)
-    figure = empty_figure(_WIDTH, total)
+    figure = empty_figure(page, total)
     # Headings shrink a little before they are cut.
     room_for_title = column_width * 72 / _BOLD_LETTER  # in letters of one point
     title_size = room_for_title / max(1, *map(len, titles))
@@ -70,15 +71,15 @@ def bar_panels(
         bottom = total - row * row_height - _TITLE_ROOM - panel_height
         axes = figure.add_axes(
             (
-                (left + label_room) / _WIDTH,
+                (left + label_room) / page,
                 bottom / total,
-                (column_width - label_room) / _WIDTH,
+                (column_width - label_room) / page,
                 panel_height / total,
             )
         )
         _draw_bars(axes, names, bars, n_bars, longest)
         figure.text(
-            left / _WIDTH,
+            left / page,
             (bottom + panel_height + 0.07) / total,
             _shortened(title, int(room_for_title / title_size)),
             color=INK,
@@ -107,14 +108,16 @@ def share_bars(names: Sequence[str], shares: Sequence[float]) -> Figure:
         raise ValueError("Give at least one share, and a name for each.")
     falling = sorted(range(len(names)), key=lambda number: -shares[number])
     bars = [shares[number] for number in falling]
-    labels = [_shortened(names[number], _LONGEST_NAME) for number in falling]
+    page = page_width()
+    letters = min(_LONGEST_NAME, int(_MOST_FOR_LABELS * page * 72 / (_LETTER * _SMALL)))
+    labels = [_shortened(names[number], letters) for number in falling]
     longest = max(bars) or 1.0
     label_room = _room_for(labels)
     percent_room = 0.6
     total = len(names) * _BAR_PITCH
-    figure = empty_figure(_WIDTH, total)
-    width = _WIDTH - label_room - percent_room
-    axes = figure.add_axes((label_room / _WIDTH, 0.0, width / _WIDTH, 1.0))
+    figure = empty_figure(page, total)
+    width = page - label_room - percent_room
+    axes = figure.add_axes((label_room / page, 0.0, width / page, 1.0))
     _draw_bars(axes, labels, bars, len(bars), longest)
     for place, share in enumerate(bars):
         axes.text(

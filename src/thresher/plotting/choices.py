@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from .style import ACCENT, INK, TEXT_SIZE, empty_figure
+from .style import ACCENT, INK, TEXT_SIZE, empty_figure, fitting_size, page_width, plainly
 
 _LINES = ("-", "--", ":", "-.")
 _MEASURES = frozenset(
@@ -17,6 +17,7 @@ _MEASURES = frozenset(
 )
 
 
+@plainly
 def choice_curve(table: Mapping[str, Any], best: int) -> Figure:
     """Draw the error of each candidate, with a bar of a standard error to both sides.
 
@@ -37,8 +38,10 @@ def choice_curve(table: Mapping[str, Any], best: int) -> Figure:
     error, bar = (np.asarray(table[name], dtype=float) for name in ("error", "standard_error"))
     names = [name for name in table if name not in _MEASURES and name != "n_components"]
     labels = [", ".join(f"{name}={table[name][i]}" for name in names) for i in range(len(error))]
-    figure = empty_figure(6.6, 2.9)
-    axes = figure.add_axes((0.11, 0.195, 0.87, 0.69))
+    width = min(6.6, page_width())
+    figure = empty_figure(width, 2.9)
+    left = 0.73 / width
+    axes = figure.add_axes((left, 0.195, 0.98 - left, 0.69))
     axes.patch.set_alpha(0.0)
     if "n_components" in table:
         x = np.asarray(table["n_components"], dtype=float)
@@ -65,9 +68,9 @@ def choice_curve(table: Mapping[str, Any], best: int) -> Figure:
         axes.set_xticks(x, labels)
         axes.margins(x=0.15)
     axes.plot(x[best], error[best], "o", color=INK, markersize=8, fillstyle="none")
-    axes.set_title(
-        "mean absolute error of hidden entries", loc="left", color=INK, fontsize=TEXT_SIZE
-    )
+    title = "mean absolute error of hidden entries"
+    size = fitting_size(title, 0.98 * width - 0.73)
+    axes.set_title(title, loc="left", color=INK, fontsize=size)
     axes.tick_params(which="both", colors=INK, labelsize=0.9 * TEXT_SIZE, length=0)
     axes.grid(axis="y", color=INK, alpha=0.25, linewidth=0.6)
     for side in ("top", "right", "left"):

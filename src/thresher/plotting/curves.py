@@ -10,8 +10,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator, PercentFormatter
 from numpy.typing import ArrayLike, NDArray
 
-from .style import ACCENT, INK, TEXT_SIZE, empty_figure
+from .style import ACCENT, INK, TEXT_SIZE, empty_figure, page_width
 
+_WIDTH, _HEIGHT = 6.6, 2.9  # inches; narrower where the page is
+_LEGEND_ROOM = 0.24  # inches above a curve where its title leaves none beside it
 _FEWEST_TICKS = 3  # of powers of ten, or simple multiples of them; with fewer, any round numbers
 
 
@@ -62,19 +64,21 @@ def convergence_curve(
         )
         axes.yaxis.set_major_locator(MaxNLocator(4) if few else tens)
         axes.yaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(6 if page_width() > _WIDTH else 3, integer=True))
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(FuncFormatter(_plain_number))
-    _dress(axes, sample_name, loss_name)
+    narrow = page_width() < _WIDTH
+    rows = (1 if reference is None else 2) if narrow else 0  # of the legend, below the title
+    _dress(axes, sample_name, loss_name, room=rows * _LEGEND_ROOM)
     axes.legend(
-        loc="lower right",
-        bbox_to_anchor=(1.0, 1.0),  # above the curves, in line with the title
-        ncols=3,
+        loc="lower left" if narrow else "lower right",  # above the curves
+        bbox_to_anchor=(0.0 if narrow else 1.0, 1.0),
+        ncols=2 if narrow else 3,
         frameon=False,
-        fontsize=0.85 * TEXT_SIZE,
+        fontsize=(0.75 if narrow else 0.85) * TEXT_SIZE,
         labelcolor=INK,
-        handlelength=1.6,
-        columnspacing=1.4,
+        handlelength=1.2 if narrow else 1.6,
+        columnspacing=1.0 if narrow else 1.4,
         borderpad=0.1,
         borderaxespad=0.2,
     )
@@ -110,7 +114,7 @@ def share_curve(
     axes.fill_between(x, y, color=ACCENT, alpha=0.35, linewidth=0)
     axes.plot(x, y, color=ACCENT, linewidth=1.4)
     axes.set_ylim(0, 1.05 * float(y.max()) or 1.0)
-    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(6 if page_width() > _WIDTH else 3, integer=True))
     axes.yaxis.set_major_locator(MaxNLocator(4))
     axes.xaxis.set_major_formatter(FuncFormatter(_plain_number))
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
@@ -120,17 +124,19 @@ def share_curve(
 
 
 def _plot() -> tuple[Figure, Axes]:
-    figure = empty_figure(6.6, 2.9)
-    axes = figure.add_axes((0.085, 0.195, 0.90, 0.69))
+    width = min(_WIDTH, page_width())
+    figure = empty_figure(width, _HEIGHT)
+    left = 0.56 / width
+    axes = figure.add_axes((left, 0.195, 0.985 - left, 0.69 if width == _WIDTH else 0.52))
     axes.patch.set_alpha(0.0)
     return figure, axes
 
 
-def _dress(axes: Axes, name: str, title: str) -> None:
+def _dress(axes: Axes, name: str, title: str, room: float = 0.0) -> None:
     """Name both axes, and leave out all lines that say nothing."""
     axes.margins(x=0.01)
     axes.set_xlabel(name, color=INK, fontsize=TEXT_SIZE)
-    axes.set_title(title, loc="left", color=INK, fontsize=TEXT_SIZE)
+    axes.set_title(title, loc="left", color=INK, fontsize=TEXT_SIZE, pad=6 + 72 * room)
     axes.tick_params(which="both", colors=INK, labelsize=0.9 * TEXT_SIZE, length=0)
     axes.grid(axis="y", color=INK, alpha=0.25, linewidth=0.6)
     for side in ("top", "right", "left"):

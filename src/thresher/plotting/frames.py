@@ -9,9 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
-from .style import INK, TEXT_SIZE, empty_figure
+from .style import INK, TEXT_SIZE, empty_figure, fitting_size, page_width
 
-_WIDTH = 8.0  # inches
+_NARROWEST, _NARROWEST_COLUMN = 1.0, 0.7  # inches of an atom, and of a frame
 _GAP = 0.06
 _LABEL_ROOM = 0.32  # left of the rows, for labels that run upwards
 
@@ -42,7 +42,8 @@ def frame_grid(
     Returns
     -------
     Figure
-        With ``n_rows * len(columns)`` axes, row by row.
+        With ``n_rows * len(columns)`` axes, row by row; where the page is narrow, some columns
+        stand below the others.
     """
     stacks = [_images(column, colour=True) for column in columns]
     shape = stacks[0].shape[:3] if stacks else ()
@@ -54,31 +55,44 @@ def frame_grid(
             f"not {len(titles)} and {len(labels)}."
         )
     n_rows, height, width = shape
-    wide_gap = 3 * _GAP
-    gaps = [wide_gap if column in separators else _GAP for column in range(1, len(stacks))]
-    panel_width = (_WIDTH - _LABEL_ROOM - sum(gaps)) / len(stacks)
+    page = page_width()
+    # On a phone, columns that would be too narrow go below the others.
+    n_blocks = -(-len(stacks) // max(1, int((page - _LABEL_ROOM) / _NARROWEST_COLUMN)))
+    blocks = [list(block) for block in np.array_split(np.arange(len(stacks)), n_blocks)]
+    gaps = [0.0] + [3 * _GAP if k in separators else _GAP for k in range(1, len(stacks))]
+    between = [sum(gaps[k] for k in block[1:]) for block in blocks]
+    panel_width = min(
+        (page - _LABEL_ROOM - gap) / len(block) for gap, block in zip(between, blocks, strict=True)
+    )
     panel_height = panel_width * height / width
     head = _line_height() * (1 + max(title.count("\n") for title in titles)) + 0.08
-    total = head + n_rows * panel_height + (n_rows - 1) * _GAP
-    figure = empty_figure(_WIDTH, total)
-    lefts = _LABEL_ROOM + np.concatenate([[0.0], np.cumsum([panel_width + gap for gap in gaps])])
-    for row in range(n_rows):
-        bottom = total - head - panel_height - row * (panel_height + _GAP)
-        for stack, left, title in zip(stacks, lefts, titles, strict=True):
-            axes = _panel(figure, float(left), bottom, panel_width, panel_height)
-            axes.imshow(stack[row], cmap="gray", vmin=limits[0], vmax=limits[1])
-            if row == 0:
-                axes.set_title(title, color=INK, fontsize=TEXT_SIZE, pad=5)
-        figure.text(
-            0.45 * _LABEL_ROOM / _WIDTH,
-            (bottom + panel_height / 2) / total,
-            labels[row],
-            rotation=90,
-            ha="center",
-            va="center",
-            color=INK,
-            fontsize=0.9 * TEXT_SIZE,
-        )
+    block_height = head + n_rows * panel_height + (n_rows - 1) * _GAP
+    total = n_blocks * (block_height + _GAP) - _GAP
+    figure = empty_figure(page, total)
+    longest = max((line for title in titles for line in title.split("\n")), key=len)
+    size = fitting_size(longest, panel_width)
+    for number, block in enumerate(blocks):
+        top = total - number * (block_height + _GAP) - head
+        for row in range(n_rows):
+            bottom = top - panel_height - row * (panel_height + _GAP)
+            left = _LABEL_ROOM
+            for k in block:
+                left += gaps[k] if k != block[0] else 0.0
+                axes = _panel(figure, left, bottom, panel_width, panel_height)
+                axes.imshow(stacks[k][row], cmap="gray", vmin=limits[0], vmax=limits[1])
+                if row == 0:
+                    axes.set_title(titles[k], color=INK, fontsize=size, pad=5)
+                left += panel_width
+            figure.text(
+                0.45 * _LABEL_ROOM / page,
+                (bottom + panel_height / 2) / total,
+                labels[row],
+                rotation=90,
+                ha="center",
+                va="center",
+                color=INK,
+                fontsize=fitting_size(labels[row], panel_height, 0.9 * TEXT_SIZE),
+            )
     return figure
 
 
@@ -94,7 +108,7 @@ def atom_grid(
     titles : sequence of str, optional
         One per atom; by default none.
     n_columns : int
-        Atoms next to each other.
+        Atoms next to each other; fewer where the page is narrow.
 
     Returns
     -------
@@ -105,13 +119,14 @@ def atom_grid(
     if titles is not None and len(titles) != len(images):
         raise ValueError(f"{len(images)} atoms need as many titles, not {len(titles)}.")
     _, height, width = images.shape
-    n_columns = min(n_columns, len(images))
+    page = page_width()
+    n_columns = min(n_columns, len(images), max(1, int(page / _NARROWEST)))
     n_rows = -(-len(images) // n_columns)
-    panel_width = (_WIDTH - (n_columns - 1) * 2 * _GAP) / n_columns
+    panel_width = (page - (n_columns - 1) * 2 * _GAP) / n_columns
     panel_height = panel_width * height / width
     head = _line_height() + 0.08 if titles is not None else 2 * _GAP
     total = n_rows * (panel_height + head)
-    figure = empty_figure(_WIDTH, total)
+    figure = empty_figure(page, total)
     for number, image in enumerate(images):
         row, column = divmod(number, n_columns)
         left = column * (panel_width + 2 * _GAP)

@@ -8,11 +8,12 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
-from .style import ACCENT, INK, TEXT_SIZE, empty_figure
+from .style import ACCENT, INK, TEXT_SIZE, empty_figure, page_width, plainly
 
 _WRONG = "#c0392b"
 
 
+@plainly
 def series_panels(
     names: Sequence[str],
     before: ArrayLike,
@@ -41,11 +42,12 @@ def series_panels(
     if len(names) != F or not read.shape == clean.shape == low.shape == high.shape:
         raise ValueError(f"{len(names)} names do not suit tables of the shape {read.shape}.")
     height = 1.35 * F + 0.5
-    figure = empty_figure(7.4, height)
+    width = min(7.4, page_width())
+    figure = empty_figure(width, height)
     rows = first_row + np.arange(n)
     for j, name in enumerate(names):
         bottom = (0.35 + 1.35 * (F - 1 - j)) / height
-        axes = figure.add_axes((0.10, bottom, 0.88, 1.0 / height))
+        axes = figure.add_axes((0.6 / width, bottom, 0.98 - 0.6 / width, 1.0 / height))
         axes.patch.set_alpha(0.0)
         wrong = np.isfinite(read[:, j]) & np.isfinite(low[:, j])
         sound = np.where(wrong, np.nan, read[:, j])

@@ -8,15 +8,16 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from .style import ACCENT, INK, TEXT_SIZE, empty_figure
+from .style import ACCENT, INK, TEXT_SIZE, empty_figure, page_width, plainly
 
-_WIDTH, _ROW, _AXIS, _LABELS = 8.0, 0.42, 0.62, 2.6  # inches
+_ROW, _AXIS, _LABELS = 0.42, 0.62, 2.6  # inches
+_MOST_FOR_LABELS = 0.42  # of the width
 _SMALL = 0.8 * TEXT_SIZE
-_LONGEST = 34  # letters of a name
-_LETTERS = 66  # that have room below the rows
+_PER_INCH = 13  # letters
 _MARKS = {"born": ("^", ACCENT), "died": ("v", INK), "merged": ("D", INK), "split": ("s", ACCENT)}
 
 
+@plainly
 def share_rows(
     names: Sequence[str],
     steps: Sequence[str],
@@ -43,8 +44,10 @@ def share_rows(
             f"one of each; got the shape {values.shape}."
         )
     height = _ROW * len(names) + _AXIS
-    figure = empty_figure(_WIDTH, height)
-    box = (_LABELS / _WIDTH, _AXIS / height, 0.98 - _LABELS / _WIDTH, 1 - _AXIS / height)
+    width = page_width()
+    room = min(_LABELS, _MOST_FOR_LABELS * width)
+    figure = empty_figure(width, height)
+    box = (room / width, _AXIS / height, 0.98 - room / width, 1 - _AXIS / height)
     axes = figure.add_axes(box)
     axes.patch.set_alpha(0.0)
     x, tallest = np.arange(len(steps)), max(float(values.max()), 1e-9)
@@ -57,10 +60,13 @@ def share_rows(
     _draw_marks(axes, len(names), marks)
     axes.set_xlim(-0.4, max(len(steps) - 0.6, 0.6))
     axes.set_ylim(-0.08, len(names))
-    labels = [n if len(n) <= _LONGEST else n[: _LONGEST - 1] + "…" for n in names]
+    most = int(_PER_INCH * room)
+    labels = [n if len(n) <= most else n[: most - 1] + "…" for n in names]
     axes.set_yticks(len(names) - 1 - np.arange(len(names)) + 0.3, labels)
     letters = max(len(step) for step in steps) + 2
-    every = -(-len(steps) // max(_LETTERS // letters, 1))  # evenly, as far apart as they are long
+    every = -(
+        -len(steps) // max(int(0.95 * _PER_INCH * (width - room)) // letters, 1)
+    )  # evenly, as far apart as they are long
     ticks = range(0, len(steps), every)
     axes.set_xticks(ticks, [steps[t] for t in ticks])
     axes.tick_params(colors=INK, labelsize=_SMALL, length=0)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Self
 
-from .page import PAGE, STYLE
+from .page import ON_PHONES, PAGE, STYLE
 
 _LONG = 16  # letters in a cell that may take two lines
 
@@ -91,23 +91,23 @@ class Report:
             f"<tbody>{body}</tbody></table></div>{_caption(caption)}</figure>"
         )
 
-    def picture(self, png: bytes, alt: str, caption: str = "", *, wide: bool = False) -> Self:
-        """Add a picture, given as the bytes of a PNG file.
+    def picture(self, png: bytes | tuple[bytes, bytes], alt: str, caption: str = "") -> Self:
+        """Add a picture.
 
         Parameters
         ----------
-        png : bytes
+        png : bytes or pair of bytes
+            A PNG file, shrunk to the width of the screen; or one for a page and one for a phone,
+            as `thresher.plotting.for_page` draws them.
         alt : str
             What it shows, for those who cannot see it.
         caption : str
             Shown below.
-        wide : bool
-            On a phone, scroll sideways rather than shrink it to the width of the screen.
         """
-        data = base64.b64encode(png).decode("ascii")
+        page, phone = png if isinstance(png, tuple) else (png, None)
+        source = f'<source media="{ON_PHONES}" srcset="{_data(phone)}">' if phone else ""
         return self._add(
-            f'<figure><div class="picture{" wide" if wide else ""}"{_keys("Picture") * wide}>'
-            f'<img alt="{escape(alt)}" src="data:image/png;base64,{data}"></div>'
+            f'<figure><picture>{source}<img alt="{escape(alt)}" src="{_data(page)}"></picture>'
             f"{_caption(caption)}</figure>"
         )
 
@@ -164,6 +164,10 @@ def _around(text: str, words: Sequence[str]) -> list[str]:
 def _keys(what: str) -> str:
     """For what may scroll sideways: keys can reach it, and readers of the screen are told."""
     return f' tabindex="0" role="group" aria-label="{what}, which may scroll sideways"'
+
+
+def _data(png: bytes) -> str:
+    return f"data:image/png;base64,{base64.b64encode(png).decode('ascii')}"
 
 
 def _caption(text: str) -> str:

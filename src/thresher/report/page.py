@@ -21,6 +21,8 @@ $body
 </html>
 """)
 
+ON_PHONES = "(max-width: 560px)"
+
 STYLE = """\
 :root {
   color-scheme: light dark;
@@ -56,8 +58,8 @@ h2 { margin: 64px 0 12px; font: 600 25px/1.25 var(--serif); }
 p { margin: 0 0 16px; max-width: 40em; text-wrap: pretty; }
 figure { margin: 24px 0 0; }
 figure + p { margin-top: 20px; }
-.picture, .scroll { overflow-x: auto; }
-.picture img { display: block; width: 100%; height: auto; }
+.scroll { overflow-x: auto; }
+picture img { display: block; width: 100%; height: auto; }
 figcaption, .footnote { margin-top: 12px; max-width: 46em; color: var(--soft); font-size: 15px; }
 .footnote { margin-top: 64px; padding-top: 16px; border-top: 1px solid var(--line); }
 .facts {
@@ -92,15 +94,16 @@ pre {
 pre.wrap { white-space: pre-wrap; overflow-wrap: anywhere; }
 code { font-family: inherit; }
 :focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
-@media (max-width: 560px) {
+@media $phones {
   body { font-size: 16px; }
   main { padding: 40px 16px 64px; }
   .lead { font-size: 18px; }
-  .wide img { width: 680px; }
   .facts { grid-template-columns: 1fr 1fr; gap: 20px; }
   .facts dd { font-size: 26px; }
   h2 { margin-top: 48px; }
-  th, td { padding-left: 10px; font-size: 15px; }
+  th, td { padding-left: 8px; font-size: 14px; }
+  thead th { font-size: 13px; }
+  tbody th { min-width: 4em; }
   pre { padding: 14px; font-size: 12.5px; }
 }
 @media print {
@@ -113,8 +116,8 @@ code { font-family: inherit; }
   main { max-width: none; padding: 0; }
   h1, h2, h3, thead { break-after: avoid; }
   figure, blockquote, .facts, tr { break-inside: avoid; }
-  .picture img { width: auto; max-width: 100%; max-height: 200mm; }
+  picture img { width: auto; max-width: 100%; max-height: 200mm; }
   pre { white-space: pre-wrap; overflow-wrap: anywhere; }
   mark { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 }
-"""
+""".replace("$phones", ON_PHONES)

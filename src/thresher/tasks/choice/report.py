@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from thresher import __version__
-from thresher.plotting import to_png
+from thresher.plotting import for_page
 from thresher.report import Report
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def choice_report(choice: Choice) -> Report:
     report.facts(facts)
     report.heading("Errors of hidden entries")
     report.picture(
-        to_png(choice.plot()),
+        for_page(lambda: choice.plot()),
         "Errors of the candidates, each with a bar of a standard error; the chosen one is marked",
         "Bars are standard errors. Candidates are compared on the same entries, so differences are "
         "surer than bars say: see behind and behind_error.",

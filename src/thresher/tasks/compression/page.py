@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from thresher import __version__
 from thresher.linalg import Array
-from thresher.plotting import bar_panels, to_png
+from thresher.plotting import bar_panels, for_page
 from thresher.report import Report
 from thresher.tasks.compression.beside import tell_rounding
 from thresher.tasks.compression.report import CompressionReport
@@ -53,8 +53,8 @@ def compression_page(
         report.heading("What each sensor lost")
     if error:
         report.picture(
-            to_png(
-                bar_panels(
+            for_page(
+                lambda: bar_panels(
                     ["root mean square error", "largest error", "relative to its own size"],
                     [[done.names[j] for j in drawn]] * 3,
                     [_scaled(values, drawn) for values in
@@ -64,7 +64,6 @@ def compression_page(
             "; ".join(f"{done.names[j]}: {done.errors.rms[j]:.3g}" for j in drawn),
             "Each of the three on a scale of its own; the numbers are below."
             + (f" The {len(drawn)} of largest error." if len(drawn) < len(done.names) else ""),
-            wide=True,
         )  # fmt: skip
     if done.names:
         shown = done.worst(_MOST_SENSORS)

@@ -51,7 +51,6 @@ def demo_report(result: DemoResult) -> Report:
         "The foreground is shown by twice its magnitude: black where the background explains a "
         "pixel. For MiniBatchNMF it is the residual. The mask is that of VideoSeparator, which "
         "judges every frame by those before it.",
-        wide=True,
     )
     report.heading("The parts it learned")
     report.paragraph(

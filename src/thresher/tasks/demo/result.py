@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from thresher.datasets import SurveillanceScene
 from thresher.linalg import Array
 from thresher.metrics import SupportScores, support_scores
-from thresher.plotting import atom_grid, convergence_curve, frame_grid, to_png
+from thresher.plotting import atom_grid, convergence_curve, for_page, frame_grid
 
 Video = NDArray[np.float32]
 PEAK = 255.0  # the largest grey level of a byte
@@ -55,11 +56,11 @@ class TakenApart:
 
 @dataclass(frozen=True, eq=False)
 class DemoPictures:
-    """The pictures of a demonstration, as PNG files."""
+    """The pictures of a demonstration, as PNG files, for a page and for a phone."""
 
-    frames: bytes
-    atoms: bytes
-    convergence: bytes
+    frames: tuple[bytes, bytes]
+    atoms: tuple[bytes, bytes]
+    convergence: tuple[bytes, bytes]
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,8 +123,14 @@ class DemoResult:
 
     def pictures(self, n_rows: int = 5) -> DemoPictures:
         """Draw frames at busy moments, the atoms, and the course of learning."""
-        moments = busy_moments(self.scene.foreground, n_rows)
-        frames = frame_grid(
+        return DemoPictures(
+            for_page(lambda: self._frames(busy_moments(self.scene.foreground, n_rows))),
+            for_page(lambda: atom_grid(self.atoms)),
+            for_page(self._curve),
+        )
+
+    def _frames(self, moments: NDArray[np.intp]) -> Figure:
+        return frame_grid(
             [
                 self.scene.frames[moments],
                 self.thresher.background[moments],
@@ -144,8 +151,10 @@ class DemoResult:
             limits=(0.0, PEAK),
             separators=(1, 4),
         )
+
+    def _curve(self) -> Figure:
         n_pixels = self.scene.frames[0].size
-        curve = convergence_curve(
+        return convergence_curve(
             self.samples,
             self.loss / n_pixels,
             self.loss_of_truth / n_pixels,
@@ -153,7 +162,6 @@ class DemoResult:
             loss_name="loss per pixel",
             legend=("each batch", "running mean", "true background"),
         )
-        return DemoPictures(to_png(frames), to_png(atom_grid(self.atoms)), to_png(curve))
 
 
 def busy_moments(foreground: NDArray[np.bool_], n_moments: int) -> NDArray[np.intp]:

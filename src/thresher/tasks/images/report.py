@@ -12,7 +12,7 @@ from thresher import __version__
 from thresher.estimators.by_batch import comes_in_parts, source_of
 from thresher.estimators.page import tell_learning
 from thresher.linalg import Array
-from thresher.plotting import atom_grid, frame_grid, to_png
+from thresher.plotting import atom_grid, for_page, frame_grid
 from thresher.report import Report, tell_beside, timed
 
 if TYPE_CHECKING:
@@ -121,8 +121,8 @@ def _tell_photographs(report: Report, some: Some, found: Denoised) -> None:
     report.heading("Before and after")
     shares = found.mask.reshape(len(found.mask), -1).mean(axis=1)
     report.picture(
-        to_png(
-            frame_grid(
+        for_page(
+            lambda: frame_grid(
                 columns,
                 ["before", "after", "removed", "replaced"],
                 [f"{number:,}" for number in some.numbers],
@@ -135,7 +135,6 @@ def _tell_photographs(report: Report, some: Some, found: Denoised) -> None:
         ),
         "Photographs are numbered from 0. What was removed is shown by its size, the largest in "
         "white; pixels that were replaced are white on the right, gaps among them.",
-        wide=True,
     )
 
 
@@ -146,7 +145,7 @@ def _tell_parts(report: Report, denoiser: ImageDenoiser) -> None:
     step = -(-max(images.shape[1:]) // _LONGEST)
     report.heading("What photographs have in common")
     report.picture(
-        to_png(atom_grid(images[:, ::step, ::step], n_columns=min(4, len(images)))),
+        for_page(lambda: atom_grid(images[:, ::step, ::step], n_columns=min(4, len(images)))),
         f"{len(images)} learned parts, as pictures",
         "A photograph without damage is a sum of these parts, in amounts of its own"
         + (", and a part may also be taken away." if (atoms < 0).any() else "."),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from thresher import __version__
-from thresher.plotting import share_bars, to_png
+from thresher.plotting import for_page, share_bars
 from thresher.report import Report
 from thresher.tasks.novelty.beside import tell_nearest
 from thresher.tasks.novelty.found import FoundInStep, NovelDocument
@@ -120,10 +120,9 @@ def _tell_steps(report: Report, found: Sequence[FoundInStep]) -> None:
         names = [each.step.name for each in judged]
         shares = [float(each.step.novel.mean()) for each in judged]
         report.picture(
-            to_png(share_bars(names, shares)),
+            for_page(lambda: share_bars(names, shares)),
             "; ".join(f"{n}: {share:.1%}" for n, share in zip(names, shares, strict=True)),
             "Share of novel documents in each step, the largest on top.",
-            wide=True,
         )
     report.table(
         ["step", "documents", "novel", "largest score", ""],

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from thresher import __version__
-from thresher.plotting import to_png
-from thresher.plotting.style import ACCENT, INK, empty_figure
+from thresher.plotting import for_page
+from thresher.plotting.style import ACCENT, INK, empty_figure, page_width
 from thresher.report import Report
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def ratings_report(model: RatingModel) -> Report:
         report.table([title, "bias", "ratings"], rows)
     report.heading("Raters")
     report.picture(
-        to_png(_raters(model)),
+        for_page(lambda: _raters(model)),
         "Two histograms: noise of the users, and how much they give more than others",
         "How far users' ratings are from what is told of them, and how much more they give.",
     )
@@ -58,13 +58,19 @@ def ratings_report(model: RatingModel) -> Report:
 
 
 def _raters(model: RatingModel) -> Any:
-    figure = empty_figure(8.0, 2.4)
+    page = page_width()
+    n_columns = 2 if page > 6 else 1  # on a phone one below the other
+    height = 2.4 * (2 // n_columns)
+    figure = empty_figure(page, height)
     told = (
         (model.user_noise_, "noise, in ratings"),
         (model.user_bias_, "gives more than others, in ratings"),
     )
     for place, (values, label) in enumerate(told):
-        axes = figure.add_axes((0.07 + 0.5 * place, 0.25, 0.41, 0.7))
+        row, column = divmod(place, n_columns)
+        left, bottom = 0.56 + column * page / n_columns, height - 2.4 * (row + 1) + 0.6
+        box = (left / page, bottom / height, (page / n_columns - 0.72) / page, 1.68 / height)
+        axes = figure.add_axes(box)
         axes.patch.set_alpha(0.0)
         axes.hist(values, 40, color=ACCENT)
         axes.set_xlabel(label, color=INK)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from thresher import __version__
-from thresher.plotting import frame_grid, profile_panels, to_png
+from thresher.plotting import for_page, frame_grid, profile_panels
 from thresher.report import Report
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def unmixing_report(unmixer: SpectralUnmixer, X: Any = None) -> Report:
         titles = [f"{title}, {mean:.0%}" for title, mean in zip(titles, means, strict=True)]
     report.heading("The spectra")
     report.picture(
-        to_png(profile_panels(spectra, titles, along="band")),
+        for_page(lambda: profile_panels(spectra, titles, along="band")),
         f"{K} curves along {spectra.shape[1]} bands",
         "Values of end members along the bands, each on its own scale"
         + (", with its mean share." if shares is not None else "."),
@@ -62,7 +62,7 @@ def unmixing_report(unmixer: SpectralUnmixer, X: Any = None) -> Report:
         maps = [small[None, ..., k] for k in range(K)]
         report.heading("Where they are")
         report.picture(
-            to_png(frame_grid(maps, [str(k) for k in range(K)], [""], limits=(0, 1))),
+            for_page(lambda: frame_grid(maps, [str(k) for k in range(K)], [""], limits=(0, 1))),
             f"{K} maps of the shares of the end members",
             "Shares from none, black, to all, white.",
         )

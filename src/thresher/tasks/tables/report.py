@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from thresher import __version__
-from thresher.plotting import series_panels, to_png
+from thresher.plotting import for_page, series_panels
 from thresher.report import Report
 from thresher.tasks.tables.file import CleanedFile
 
@@ -60,12 +60,11 @@ def _pictures(report: Report, done: CleanedFile) -> None:
     names = [done.names[j] for j in drawn]
     report.heading("Where most was replaced")
     report.picture(
-        to_png(series_panels(names, *parts, first_row=start + 1)),
+        for_page(lambda: series_panels(names, *parts, first_row=start + 1)),
         f"Series of {', '.join(names)}: readings, what was filled in, and glitches",
         f"Rows {start + 1:,} to {start + length:,}. Grey: readings. Colour: what was filled in, "
         "with its interval. Crosses: readings that were replaced; those far out are drawn at the "
         "edge.",
-        wide=True,
     )
 
 

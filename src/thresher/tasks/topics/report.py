@@ -10,7 +10,7 @@ import numpy as np
 from thresher import __version__
 from thresher.estimators.page import tell_learning
 from thresher.linalg import Array
-from thresher.plotting import bar_panels, share_bars, to_png
+from thresher.plotting import bar_panels, for_page, share_bars
 from thresher.report import Report
 from thresher.streams import is_stream
 from thresher.tasks.text.documents import as_texts, is_table
@@ -63,8 +63,8 @@ def topic_report(
         _tell_time(report, over_time)
     report.heading("The words of each topic")
     report.picture(
-        to_png(
-            bar_panels(
+        for_page(
+            lambda: bar_panels(
                 [names[number] for number in order],
                 [topics[number].words for number in order],
                 [topics[number].weights for number in order],
@@ -73,7 +73,6 @@ def topic_report(
         "; ".join(f"{topic.name}: {', '.join(topic.words)}" for topic in topics),
         "The length of a bar is the share of a topic that its word makes up; the scale is the same "
         "for all topics.",
-        wide=True,
     )
     if shares is not None and not is_table(documents):
         _tell_examples(report, documents, shares, names, order)
@@ -100,11 +99,10 @@ def _tell_time(report: Report, over: TopicsOverTime) -> None:
     )
     told = [f"{e.step}: {' and '.join(e.names)} {e.kind}" for e in over.events]
     report.picture(
-        to_png(over.plot()),
+        for_page(lambda: over.plot()),
         "Shares of topics over time. " + "; ".join(told or ["Nothing happened to topics"]),
         "Mean share of each topic in the documents of a step, on one scale for all. Marks show "
         "where topics were born, died, merged or split.",
-        wide=True,
     )
     if not over.events:
         report.paragraph("No topic was born, died, merged or split beyond chance.")
@@ -142,11 +140,10 @@ def _tell_shares(
     )
     report.heading("How much each topic takes up")
     report.picture(
-        to_png(share_bars(names, mean_shares.tolist())),
+        for_page(lambda: share_bars(names, mean_shares.tolist())),
         "Mean share of each topic: "
         + "; ".join(f"{name} {share:.1%}" for name, share in zip(names, mean_shares, strict=True)),
         "Mean share of each topic in a document.",
-        wide=True,
     )
     report.table(
         ["Topic", "Main topic of", "Coherence"],

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from thresher import __version__
 from thresher.estimators.page import tell_learning
-from thresher.plotting import frame_grid, share_curve, to_png
+from thresher.plotting import for_page, frame_grid, share_curve
 from thresher.plotting.boundaries import WHEAT
 from thresher.report import Report, tell_beside, timed
 from thresher.tasks.video.album import Moment, Picture
@@ -64,7 +64,7 @@ def video_report(separator: VideoSeparator) -> Report:
             scene.detail, scene.light.predicted(scene.light.first[np.newaxis])[0], scene.side
         )
         report.picture(
-            to_png(frame_grid([_bytes(last[np.newaxis, :height, :width])], [""], [""])),
+            for_page(lambda: frame_grid([_bytes(last[np.newaxis, :height, :width])], [""], [""])),
             "The scene without what moves",
             "Moments of the video are kept while it runs, and not in the file of a model.",
         )
@@ -114,8 +114,8 @@ def _tell_moments(report: Report, moments: tuple[Moment, ...], simple: Masks) ->
         [_in_colour(255 * simple[place]) for place in places],
     ]
     report.picture(
-        to_png(
-            frame_grid(
+        for_page(
+            lambda: frame_grid(
                 [np.stack(column) for column in columns],
                 ["frame", "background", "what moves", "by a median"],
                 [f"{one.number:,}" for one in shown],
@@ -130,15 +130,14 @@ def _tell_moments(report: Report, moments: tuple[Moment, ...], simple: Masks) ->
         "Moments at equal distances, with the numbers of the frames. Boxes are drawn around parts "
         f"that have at least {_SMALLEST:.1%} of the picture. On the right, what a simple method "
         "takes for moving, see below.",
-        wide=True,
     )
 
 
 def _tell_shares(report: Report, shares: NDArray[np.float64], changes: list[int]) -> None:
     report.heading("How much moves, and when")
     report.picture(
-        to_png(
-            share_curve(
+        for_page(
+            lambda: share_curve(
                 shares[:, 0], shares[:, 1], "frame", "share of the picture that moves", changes
             )
         ),
@@ -149,7 +148,6 @@ def _tell_shares(report: Report, shares: NDArray[np.float64], changes: list[int]
         if changes
         else "The scene stayed the same throughout: never did more than a third of it become "
         "another at once.",
-        wide=True,
     )
     if changes:
         some = "" if len(changes) <= _MOST_CHANGES else f"The last {_MOST_CHANGES} of them: "
