@@ -1,5 +1,6 @@
 """Ratings: beliefs are those of Bayes, truth is found, spam does not count, nothing is lost."""
 
+import re
 import warnings
 
 import numpy as np
@@ -15,6 +16,7 @@ from thresher import RatingModel, load, save
 from thresher.datasets import make_ratings
 from thresher.persistence import Contents, FileError
 from thresher.tasks.ratings.beliefs import Beliefs, Ratings, leverages, told, updated
+from thresher.tasks.ratings.beside import by_means
 from thresher.tasks.ratings.file import pack_ratings, unpack_ratings
 from thresher.tasks.ratings.raters import Noise
 
@@ -392,3 +394,21 @@ def test_scikit_learns_checks_pass_but_for_those_that_predict_rows():
     failed = {result["check_name"] for result in results if result["status"] == "failed"}
     assert failed == OF_ROWS
     assert sum(result["status"] == "passed" for result in results) > 25
+
+
+def test_the_page_compares_with_plain_means(made, model, tmp_path):
+    users, items, ratings = (np.asarray(column) for column in made[:3])
+    X = sparse.csr_array((ratings, (users, items)), shape=(150, 80))
+    table = pd.DataFrame({"user": users, "item": items, "left": ratings - X.data.mean()})
+    of_items = table.groupby("item")["left"].mean()
+    table["left"] -= of_items[table["item"]].to_numpy()
+    of_users = table.groupby("user")["left"].mean()
+    pairs = users[:20], items[:20]
+    expected = X.data.mean() + of_items[pairs[1]].to_numpy() + of_users[pairs[0]].to_numpy()
+    np.testing.assert_allclose(by_means(X, *pairs), expected)
+    before = model.predict(pairs)
+    page = model.report(tmp_path / "page.html").read_text(encoding="utf-8")
+    told = re.findall(r'<th scope="row">(RatingModel|means)</th><td>([\d.]+)</td>', page)
+    assert [name for name, _ in told] == ["RatingModel", "means"]
+    assert 0 < float(told[0][1]) < float(told[1][1])  # tastes were planted
+    np.testing.assert_array_equal(model.predict(pairs), before)  # another one was fitted

@@ -10,6 +10,7 @@ from thresher import __version__
 from thresher.plotting import for_page
 from thresher.plotting.style import ACCENT, INK, empty_figure, page_width
 from thresher.report import Report
+from thresher.tasks.ratings.beside import tell_means
 
 if TYPE_CHECKING:
     from thresher.tasks.ratings.model import RatingModel
@@ -54,6 +55,7 @@ def ratings_report(model: RatingModel) -> Report:
             "Suspicious, since what they rate does not tell how they rate it; they do not count "
             f"for others: {shown}{more}."
         )
+    tell_means(report, model, model._kept.X)
     return report
 
 
