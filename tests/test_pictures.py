@@ -71,8 +71,10 @@ def sensors():
 
 
 def timeline():
-    names, days = ["rain, wind, snow", "goal, match"], [f"2026-01-{d:02}" for d in range(1, 32)]
-    return share_rows(names, days, np.full((2, 31), 0.5), [(0, 3, "born"), (1, 20, "died")])
+    names = ["government, parliament, mammoth, commitment", "goal, match"]
+    days, kinds = [f"2026-01-{d:02}" for d in range(1, 32)], ("born", "died", "merged", "split")
+    marks = [(k % 2, 3 + 7 * k, kind) for k, kind in enumerate(kinds)]
+    return share_rows(names, days, np.full((2, 31), 0.5), marks)
 
 
 def choices():

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.textpath import TextPath
 
-from .style import ACCENT, INK, TEXT_SIZE, empty_figure, page_width
+from .style import ACCENT, INK, TEXT_SIZE, empty_figure, page_width, text_width
 
 _NARROWEST = 2.2  # inches of a panel
 _BAR_PITCH = 0.24  # from one bar to the next
@@ -148,8 +147,7 @@ def _draw_bars(
 
 def _room_for(labels: Sequence[str]) -> float:
     """Inches that labels left of bars take."""
-    widths = [TextPath((0, 0), label, size=_SMALL).get_extents().width for label in labels if label]
-    return 0.15 + max(widths, default=_SMALL) / 72
+    return 0.15 + max((text_width(label, _SMALL) for label in labels), default=_SMALL / 72)
 
 
 def _shortened(text: str, n_letters: int) -> str:

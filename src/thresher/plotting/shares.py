@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from .style import ACCENT, INK, TEXT_SIZE, empty_figure, page_width, plainly
+from .style import ACCENT, INK, TEXT_SIZE, empty_figure, page_width, plainly, text_width
 
 _ROW, _AXIS, _LABELS = 0.42, 0.62, 2.6  # inches
 _MOST_FOR_LABELS = 0.42  # of the width
@@ -43,11 +43,12 @@ def share_rows(
             f"Give a share for each of {len(names)} parts at each of {len(steps)} steps, at least "
             f"one of each; got the shape {values.shape}."
         )
-    height = _ROW * len(names) + _AXIS
     width = page_width()
+    foot = _AXIS if width > 6 else _AXIS + 0.2  # a legend of two lines
+    height = _ROW * len(names) + foot
     room = min(_LABELS, _MOST_FOR_LABELS * width)
     figure = empty_figure(width, height)
-    box = (room / width, _AXIS / height, 0.98 - room / width, 1 - _AXIS / height)
+    box = (room / width, foot / height, 0.98 - room / width, 1 - foot / height)
     axes = figure.add_axes(box)
     axes.patch.set_alpha(0.0)
     x, tallest = np.arange(len(steps)), max(float(values.max()), 1e-9)
@@ -57,11 +58,10 @@ def share_rows(
         axes.fill_between(x, floor, area, color=ACCENT, alpha=0.45, linewidth=0)
         axes.plot(x, area, color=ACCENT, linewidth=1.1)
         axes.axhline(floor, color=INK, linewidth=0.4, alpha=0.6)
-    _draw_marks(axes, len(names), marks)
+    _draw_marks(axes, len(names), marks, 4 if width > 6 else 2)
     axes.set_xlim(-0.4, max(len(steps) - 0.6, 0.6))
     axes.set_ylim(-0.08, len(names))
-    most = int(_PER_INCH * room)
-    labels = [n if len(n) <= most else n[: most - 1] + "…" for n in names]
+    labels = [_shortened(name, room - 0.1) for name in names]
     axes.set_yticks(len(names) - 1 - np.arange(len(names)) + 0.3, labels)
     letters = max(len(step) for step in steps) + 2
     every = -(
@@ -75,7 +75,18 @@ def share_rows(
     return figure
 
 
-def _draw_marks(axes: object, n_rows: int, marks: Sequence[tuple[int, int, str]]) -> None:
+def _shortened(name: str, room: float) -> str:
+    """A name in so many inches."""
+    if text_width(name, _SMALL) <= room:
+        return name
+    while text_width(name + "…", _SMALL) > room:
+        name = name[:-1]
+    return name + "…"
+
+
+def _draw_marks(
+    axes: object, n_rows: int, marks: Sequence[tuple[int, int, str]], n_columns: int
+) -> None:
     for kind, (symbol, colour) in _MARKS.items():
         found = [(step, n_rows - 1 - row + 0.12) for row, step, which in marks if which == kind]
         if found:
@@ -83,6 +94,6 @@ def _draw_marks(axes: object, n_rows: int, marks: Sequence[tuple[int, int, str]]
             axes.plot(places, heights, symbol, color=colour, markersize=7, label=kind)  # type: ignore[attr-defined]
     if marks:
         axes.legend(  # type: ignore[attr-defined]
-            loc="upper center", bbox_to_anchor=(0.4, -0.3 / (0.42 * n_rows)), ncols=len(_MARKS),
+            loc="upper center", bbox_to_anchor=(0.4, -0.3 / (0.42 * n_rows)), ncols=n_columns,
             frameon=False, labelcolor=INK, fontsize=_SMALL, handletextpad=0.1,
         )  # fmt: skip

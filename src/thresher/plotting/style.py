@@ -12,6 +12,7 @@ from typing import ParamSpec
 from matplotlib import style
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.textpath import TextPath
 
 INK = "#737983"
 """Grey of text and axes: as far from white paper as from a dark page, 4.2 times each in light."""
@@ -29,6 +30,11 @@ _width = ContextVar("width", default=_PAGE)
 def fitting_size(line: str, inches: float, largest: float = TEXT_SIZE) -> float:
     """Points in which a line of text takes so much room at the most."""
     return min(largest, 72 * inches / (_LETTER * max(len(line), 1)))
+
+
+def text_width(text: str, size: float) -> float:
+    """Inches that a line of text takes."""
+    return float(TextPath((0, 0), text, size=size).get_extents().width) / 72 if text else 0.0
 
 
 def empty_figure(width: float, height: float) -> Figure:

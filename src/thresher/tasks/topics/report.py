@@ -52,7 +52,7 @@ def topic_report(
 
     read = "" if shares is None else f" in {len(shares):,} documents"
     report = Report(
-        f"{len(topics)} topics{read}",
+        f"{len(topics)} topic{'s' * (len(topics) != 1)}{read}",
         "Every topic is a handful of words that keep company. Every document is a mixture of "
         "topics, in shares that sum to one.",
         f"Thresher {__version__} · topics",
@@ -99,7 +99,7 @@ def _tell_time(report: Report, over: TopicsOverTime) -> None:
     )
     told = [f"{e.step}: {' and '.join(e.names)} {e.kind}" for e in over.events]
     report.picture(
-        for_page(lambda: over.plot()),
+        for_page(over.plot),
         "Shares of topics over time. " + "; ".join(told or ["Nothing happened to topics"]),
         "Mean share of each topic in the documents of a step, on one scale for all. Marks show "
         "where topics were born, died, merged or split.",
@@ -109,9 +109,9 @@ def _tell_time(report: Report, over: TopicsOverTime) -> None:
         return
     shown = over.events[-_MOST_EVENTS:]
     report.table(
-        ["Step", "What", "Topic", "Words", "Chance"],
+        ["Step", "What happened, and the words that weigh most", "Chance"],
         [
-            [e.step, e.kind, " + ".join(e.names), ", ".join(e.words), f"{e.p_value:.2g}"]
+            [e.step, f"{' + '.join(e.names)} {e.kind}: {', '.join(e.words)}", f"{e.p_value:.2g}"]
             for e in shown
         ],
         caption="The chance is that of such documents if topics had only swollen or shrunk, to "
