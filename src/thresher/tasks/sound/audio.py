@@ -34,6 +34,12 @@ class Recording:
     """Whether it is, or may be, in memory."""
 
     @property
+    def n_samples(self) -> int | None:
+        """How long it is, if that is known."""
+        streams = isinstance(self.source, Source)
+        return self.source.n_samples if streams else len(self.source)
+
+    @property
     def paths(self) -> tuple[Path, ...]:
         """The files that are read."""
         return self.source.reader.paths if isinstance(self.source, Source) else ()
@@ -57,7 +63,7 @@ def recording_of(given: Any, rate: int | None) -> Recording:
     """A recording from a path, from an array and its rate, or from a source of blocks."""
     named = isinstance(given, str | Path)
     if not named and not is_stream(given):
-        return Recording(given, _known(rate), True)
+        return Recording(np.atleast_1d(given), _known(rate), True)
     source = sound_source(Path(given)) if named else as_source(given)
     if source.batch_size is None:  # blocks of one's own stay as they are
         source = source.in_batches(1 << 62 if source.reader.uneven else _BLOCK)

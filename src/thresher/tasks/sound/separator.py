@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from thresher.engine.progress import ProgressBar
 from thresher.estimators.parameters import KeepsParameters, check_parameters, is_whole
 from thresher.estimators.registry import frozen_mask
 from thresher.estimators.reporting import write_page
@@ -74,6 +75,7 @@ class SoundSeparator(KeepsParameters, BaseEstimator):
         Beginnings to try for some rounds; the best goes on. What is known needs no other.
     random_state : int, RandomState or None
     verbose : int
+        1 shows a progress bar on a terminal; 0 does not.
 
     Attributes
     ----------
@@ -157,7 +159,7 @@ class SoundSeparator(KeepsParameters, BaseEstimator):
         return self._adopt(model, given.rate)
 
     def partial_fit(self, audio: Any, y: Any = None, *, rate: int | None = None) -> Self:
-        """Learn from a block of a recording: one step."""
+        """Learn from a block of a recording: one step. From silence nothing is learned."""
         begun = hasattr(self, "model_")
         if begun:
             self._check_goes_on()
@@ -167,6 +169,8 @@ class SoundSeparator(KeepsParameters, BaseEstimator):
         self._check_rate(given)
         model = self.model_ if begun else self._new_model()
         values = np.concatenate([piece.values for piece in self._stretches(given)])
+        if begun and not values.any():
+            return self
         return self._adopt(model.partial_fit(_floored(values)), given.rate)
 
     def separate(self, audio: Any, *, rate: int | None = None, write: Any = None) -> Any:
@@ -253,7 +257,11 @@ class SoundSeparator(KeepsParameters, BaseEstimator):
 
     def _stretches(self, given: Recording) -> Iterator[Stretch]:
         gram = Spectrogram(self.window, given.rate)
-        return stretches(given, gram, self.n_frames, POWERS[self.divergence])
+        total = None if given.n_samples is None else gram.n_frames(given.n_samples)
+        with ProgressBar("SoundSeparator: windows", total, self.verbose > 0) as bar:
+            for piece in stretches(given, gram, self.n_frames, POWERS[self.divergence]):
+                yield piece
+                bar.update(piece.first + len(piece.values))
 
     def _coded(self, given: Recording) -> Iterator[tuple[Stretch, Array, int]]:
         return coded(self._stretches(given), self._codes, self.n_frames)
