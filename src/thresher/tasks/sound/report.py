@@ -58,8 +58,12 @@ def sound_report(separator: SoundSeparator, codes: Array) -> Report:
         f"From 0 to {highest:,.0f} Hz, each on its own scale, and its highest peak.",
     )
     report.heading("When they sound")
+    # One below the other, so that what sounds together is in one line.
+    courses = profile_panels(
+        _coarse(loudness.T), titles, n_columns=1, along="seconds", ends=(0.0, seconds)
+    )
     report.picture(
-        to_png(profile_panels(_coarse(loudness.T), titles, along="seconds", ends=(0.0, seconds))),
+        to_png(courses),
         f"Loudness of {K} parts over time",
         f"From the beginning to the end, {seconds:.1f} s.",
     )
