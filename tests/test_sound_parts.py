@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from saved import forge
 
 import thresher
 from thresher import SoundSeparator
@@ -158,6 +159,24 @@ def test_parts_that_last_are_saved_and_go_on(tmp_path):
         one.partial_fit(sound[RATE // 2 :], rate=RATE)
     assert model.parts_.shape == (2, 4, 513)
     np.testing.assert_array_equal(again.parts_, model.parts_)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda arrays, _: arrays.update(parts=arrays["parts"][:, :1].copy()), "shape"),
+        (lambda arrays, _: arrays["parts"].__imul__(-1), "negative"),
+        (lambda arrays, _: arrays["N"].fill(np.nan), "finite"),
+        (lambda _, document: document.update(unit=0.0), "negative"),
+        (lambda _, document: document["parameters"].update(n_frames=0), "n_frames=0"),
+    ],
+)
+def test_forged_parts_are_refused(change, told, tmp_path):
+    model = separator(2, n_frames=3).fit(drum_samples(5, bars=1)[0][:9000], rate=RATE)
+    thresher.save(model, tmp_path / "model")
+    forge(tmp_path / "model", change)
+    with pytest.raises(ValueError, match=told):
+        thresher.load(tmp_path / "model")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from thresher.estimators.parameters import is_number
 from thresher.linalg import Array
 from thresher.streams import Source, as_source, is_stream
 from thresher.streams.sound_files import SoundReader
@@ -26,8 +27,8 @@ class Audio(NamedTuple):
 class Recording:
     """A recording, block by block, as often as it can be read."""
 
-    source: Any
-    """An array, or a source of blocks."""
+    source: Audio | Source
+    """In memory, or in blocks."""
     rate: int
     """Samples in a second."""
     whole: bool
@@ -36,8 +37,9 @@ class Recording:
     @property
     def n_samples(self) -> int | None:
         """How long it is, if that is known."""
-        streams = isinstance(self.source, Source)
-        return self.source.n_samples if streams else len(self.source)
+        if isinstance(self.source, Source):
+            return self.source.n_samples
+        return len(self.source.samples)
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -46,7 +48,7 @@ class Recording:
 
     def __iter__(self) -> Iterator[Audio]:
         if not isinstance(self.source, Source):
-            yield audio_of(self.source)
+            yield self.source
             return
         known = None
         from_file = isinstance(self.source.reader, SoundReader)
@@ -63,7 +65,7 @@ def recording_of(given: Any, rate: int | None) -> Recording:
     """A recording from a path, from an array and its rate, or from a source of blocks."""
     named = isinstance(given, str | Path)
     if not named and not is_stream(given):
-        return Recording(np.atleast_1d(given), _known(rate), True)
+        return Recording(audio_of(given), _known(rate), True)
     source = sound_source(Path(given)) if named else as_source(given)
     if source.batch_size is None:  # blocks of one's own stay as they are
         source = source.in_batches(1 << 62 if source.reader.uneven else _BLOCK)
@@ -99,6 +101,6 @@ def audio_of(given: Any) -> Audio:
 def _known(rate: Any) -> int:
     if rate is None:
         raise ValueError("How many samples are there in a second? Give rate=, such as rate=44100.")
-    if not isinstance(rate, int | float | np.integer | np.floating) or not rate >= 1:
+    if not is_number(rate) or not rate >= 1:
         raise ValueError(f"rate={rate!r} must be a positive number of samples in a second.")
     return int(rate)
