@@ -4,9 +4,9 @@ import itertools
 
 import numpy as np
 import pytest
-from saved import forge
 
 import thresher
+from saved import forge
 from thresher import SoundSeparator
 from thresher.datasets.samples.drums import RATE, drum_samples
 from thresher.metrics import signal_to_distortion
