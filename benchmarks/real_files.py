@@ -2,7 +2,7 @@
 
 Writes each set that is in the folder of data files, then reads it through `thresher.open`, compares
 what comes with what was written (H.264 within a few grey levels, all else exactly), and tells how
-fast it was read. Sound is written for later: no source reads it yet.
+fast it was read.
 
     THRESHER_DATA=folder python benchmarks/real_files.py --out folder_for_files
 """
@@ -122,13 +122,16 @@ def texts(out: Path) -> list[Made]:
 
 def sounds(out: Path) -> list[Made]:
     """WAV files of 16 bits."""
+    made: list[Made] = []
     for name, (file, key) in SOUNDS.items():
-        with wave.open(str(out / f"{name}.wav"), "wb") as sound:
+        path, samples = out / f"{name}.wav", loaded(file, key).astype("<i2")
+        with wave.open(str(path), "wb") as sound:
             sound.setnchannels(1)
             sound.setsampwidth(2)
             sound.setframerate(int(loaded(file, "sample_rate")))
-            sound.writeframes(loaded(file, key).astype("<i2").tobytes())
-    return []
+            sound.writeframes(samples.tobytes())
+        made.append((path, {}, samples[:, None] / 2**15, 0.0))
+    return made
 
 
 def differs(truth: Any, read: Any) -> float:

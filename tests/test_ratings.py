@@ -207,6 +207,25 @@ def test_new_users_are_told_without_learning(made, model):
     assert model._state is state
 
 
+def test_a_newcomer_may_have_rated_nothing_yet(model):
+    nothing = sparse.csr_array((2, len(model.items_)))
+    np.testing.assert_array_equal(model.transform(nothing), 0)
+    popular = model.items_[model.item_bias_.argmax()]
+    assert model.recommend(ratings=nothing, n=1).items.tolist() == [[popular], [popular]]
+
+
+@pytest.mark.parametrize("nobody", [None, np.nan, pd.NA, pd.NaT])
+def test_ratings_of_nobody_or_of_nothing_are_refused(nobody):
+    ids, ratings = ["a", nobody, "c"], [1.0, 2.0, 3.0]
+    with pytest.raises(ValueError, match="1 of the ratings do not tell of a user"):
+        RatingModel(2).fit((np.array(ids, dtype=object), [1, 2, 3], ratings))
+    frame = pd.DataFrame({"user": [1, 2, 3], "item": ids, "rating": ratings})
+    with pytest.raises(ValueError, match="1 of the ratings do not tell of an item"):
+        RatingModel(2).fit(frame)
+    with pytest.raises(ValueError, match="a user"):
+        RatingModel(2).fit(([1.0, np.nan], [1, 2], [3.0, 4.0]))
+
+
 def test_streams_end_near_a_fit_and_know_newcomers(made):
     first, rest = (tuple(c[:3000] for c in made[:3]), tuple(c[3000:] for c in made[:3]))
     model = RatingModel(4, **QUIET).fit(first)

@@ -274,6 +274,17 @@ def test_what_cannot_work_is_refused(parameters, told):
         SpectralUnmixer(**parameters).fit(scene().cube)
 
 
+@pytest.mark.parametrize("places", [[0], [99], [0, 1], [98, 99], [0, 50, 99]])
+def test_the_first_and_the_last_band_may_be_bad(places):
+    X = make_spectral_scene(20, 20, 100, 4, illumination=0.2, random_state=21).cube.reshape(-1, 100)
+    assert not bad_bands(X).any()
+    noise = np.random.default_rng(0).random((len(X), len(places)))
+    for values in (noise, 0):
+        spoilt = X.copy()
+        spoilt[:, places] = values
+        assert np.flatnonzero(bad_bands(spoilt)).tolist() == places
+
+
 def test_bad_pixels_leave_an_unmixer_as_it_was():
     rows = scene().cube.reshape(-1, 50)
     model = unmixer().fit(rows)
@@ -284,7 +295,7 @@ def test_bad_pixels_leave_an_unmixer_as_it_was():
     np.testing.assert_array_equal(model.endmembers_, before)
     with pytest.raises(ValueError, match="all zero"):
         unmixer().fit(np.zeros((50, 20)))
-    two = np.random.default_rng(0).dirichlet([1, 1], 500) @ (1 + np.eye(2, 40))
+    two = np.random.default_rng(0).dirichlet([1, 1], 500) @ np.linspace([1, 2], [2, 1], 40, axis=1)
     with pytest.raises(ValueError, match="mixtures of 2 spectra"):
         unmixer(3).fit(two)
 

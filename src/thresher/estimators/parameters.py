@@ -121,6 +121,7 @@ RULES: dict[str, Rule] = {
     "max_words": _positive_whole,
     "missing": _missing,
     "n_components": _positive_whole,
+    "n_frames": _positive_whole,
     "n_jobs": _threads,
     "n_neighbors": _positive_whole,
     "n_new_atoms": _whole,

@@ -20,7 +20,8 @@ IMAGES = ("png", "jpg", "jpeg", "bmp", "tif", "tiff", "webp", "pgm", "ppm", "gif
 VIDEOS = ("mp4", "mkv", "avi", "mov", "webm", "mpg", "mpeg", "m4v", "ts")
 TABLES = ("parquet", "feather", "arrow", "csv", "tsv")
 JSON = ("jsonl", "ndjson", "json")
-KINDS = ("npy", "npz", *IMAGES, *VIDEOS, *TABLES, *JSON)
+SOUNDS = ("wav", "flac", "ogg", "aiff", "aif", "mp3")
+KINDS = ("npy", "npz", *IMAGES, *VIDEOS, *SOUNDS, *TABLES, *JSON)
 _PACKED = (".gz", ".zst")
 
 
@@ -40,8 +41,8 @@ def open(
     ----------
     data : path, pattern, list of paths, array, iterable or function
         ``.npy``, ``.npz`` (an array, or CSR from `scipy.sparse.save_npz`), Parquet, Feather, CSV,
-        JSON lines (the last two also ``.gz`` and ``.zst``), video; a folder of images, or of files
-        of one of these kinds; ``"-"`` for standard input (CSV, JSON lines or ``.npy``);
+        JSON lines (the last two also ``.gz`` and ``.zst``), video, sound; a folder of images, or of
+        files of one of these kinds; ``"-"`` for standard input (CSV, JSON lines or ``.npy``);
         ``"camera:0"``; ``"rtsp://..."``. A pattern such as ``"day-*.parquet"`` reads its files in
         the order of their names, numbers in them by their size. An array has a row for each sample;
         an iterable, or a function that makes one, gives such arrays.
@@ -143,7 +144,7 @@ def _from_paths(data: Any, format: str | None, options: _Options) -> Reader:
         from thresher.streams.images import ImageReader
 
         return ImageReader(paths, options.color, options.size)
-    if options.columns is not None and (kind == "npy" or kind in VIDEOS):
+    if options.columns is not None and (kind == "npy" or kind in (*VIDEOS, *SOUNDS)):
         raise ValueError(f"columns= is for tables, JSON lines and .npz files, not for {paths[0]}.")
     readers = [_file_reader(path, kind, options) for path in paths]
     return readers[0] if len(readers) == 1 else ChainReader(readers)
@@ -202,6 +203,10 @@ def _file_reader(path: Path, kind: str, options: _Options) -> Reader:
         from thresher.streams.video import VideoReader
 
         return VideoReader(path, options.color, options.size)
+    if kind in SOUNDS:
+        from thresher.streams.sound_files import SoundReader
+
+        return SoundReader(path)
     if kind in JSON:
         from thresher.streams.json_lines import JsonLinesReader
 

@@ -351,7 +351,8 @@ class RatingModel(KeepsParameters, TransformerMixin, BaseEstimator):
         return Recommendations(names, ids[chosen], told)
 
     def _new_rows(self, X: Any) -> Any:
-        rows, known = matrix_of(X), len(self._kept.items)
+        # A newcomer may have rated nothing yet.
+        rows, known = matrix_of(X, may_be_empty=True), len(self._kept.items)
         if rows.shape[1] != known:
             raise ValueError(
                 f"X has {rows.shape[1]} features, but RatingModel is expecting {known} features as "

@@ -42,7 +42,7 @@ def triples_of(X: Any) -> Triples:
     return Triples(users, matrix.indices.astype(np.int64), matrix.data)
 
 
-def matrix_of(X: Any) -> Any:
+def matrix_of(X: Any, may_be_empty: bool = False) -> Any:
     """Ratings in rows of users, by what is stored."""
     rows: Any = X if sparse.issparse(X) else np.asarray(X)
     if isinstance(X, str | bytes):
@@ -61,7 +61,8 @@ def matrix_of(X: Any) -> Any:
     except (TypeError, ValueError):
         raise ValueError(f"Ratings are numbers. {_WANTED}.") from None
     matrix = stored_rows(sparse.csr_array(rows))
-    _check_values(matrix.data)
+    if matrix.nnz or not may_be_empty:
+        _check_values(matrix.data)
     return matrix
 
 
@@ -91,8 +92,25 @@ def _checked(users: Any, items: Any, values: Any) -> Triples:
             f"{items.shape} and {numbers.shape}."
         )
     known = ~np.isnan(numbers)
-    _check_values(numbers[known])
-    return Triples(users[known], items[known], numbers[known])
+    users, items, numbers = users[known], items[known], numbers[known]
+    _check_values(numbers)
+    for ids, what in ((users, "a user"), (items, "an item")):
+        missing = int(_missing(ids).sum())
+        if missing:
+            raise ValueError(f"{missing} of the ratings do not tell of {what}; leave them out.")
+    return Triples(users, items, numbers)
+
+
+def _missing(ids: Any) -> Any:
+    """Which ids are none: None, NaN, NaT, NA."""
+    if ids.dtype.kind == "O":
+        return np.array([each is None or not _equals_itself(each) for each in ids], dtype=bool)
+    return np.isnan(ids) if ids.dtype.kind in "fmM" else np.zeros(len(ids), dtype=bool)
+
+
+def _equals_itself(each: Any) -> bool:
+    same = each == each
+    return isinstance(same, bool | np.bool_) and bool(same)  # pandas' NA says neither
 
 
 def _check_values(values: Array) -> None:

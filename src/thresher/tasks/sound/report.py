@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from thresher import __version__
+from thresher.linalg import Array
 from thresher.plotting import profile_panels, to_png
 from thresher.report import Report
+from thresher.tasks.sound.spectrogram import Spectrogram
 
 if TYPE_CHECKING:
     from thresher.tasks.sound.separator import SoundSeparator
@@ -17,15 +19,23 @@ _FINEST = 300  # bars of a panel
 _MOST_ONSETS = 60  # rows of the table
 
 
-def sound_report(separator: SoundSeparator, audio: Any, rate: int | None = None) -> Report:
-    """Show the spectra of the parts, when they sound, and when they set in."""
-    found = separator.separate(audio, rate=rate)
-    onsets = separator.onsets(audio, rate=rate)
-    parts, frequencies = separator.parts_, separator.frequencies_
-    K, seconds = len(parts), found.parts.shape[1] / separator.rate_
+def sound_report(separator: SoundSeparator, codes: Array) -> Report:
+    """Show the spectra of the parts, when they sound, and when they set in.
+
+    Parameters
+    ----------
+    separator : SoundSeparator
+    codes : array of shape (frames, K)
+        How loud the parts are in a recording.
+    """
+    onsets, loudness = separator._onsets(codes), separator._loudness(codes)
+    # Of parts that last, the spectrum of the whole.
+    parts, frequencies = separator.model_.components_.sum(axis=1), separator.frequencies_
+    K, gram = len(parts), Spectrogram(separator.window, separator.rate_)
+    seconds = gram.n_samples(len(codes)) / separator.rate_
     report = Report(
         f"{K} parts of a recording",
-        "Each has a spectrum of its own; together they are the recording.",
+        "Each has a sound of its own; together they are the recording.",
         f"Thresher {__version__} · sound",
     )
     report.facts(
@@ -35,8 +45,7 @@ def sound_report(separator: SoundSeparator, audio: Any, rate: int | None = None)
             (str(len(onsets)), "onsets"),
         ]
     )
-    peaks = frequencies[parts.argmax(axis=1)]
-    titles = [f"part {k}, {peak:.0f} Hz" for k, peak in enumerate(peaks)]
+    titles = [f"part {k}, {peak:.0f} Hz" for k, peak in enumerate(separator.peaks_)]
     heard = max(2, int(np.flatnonzero(parts.max(axis=0) > 0.01 * parts.max()).max()) + 1)
     report.heading("Their spectra")
     highest = float(frequencies[heard - 1])
@@ -49,9 +58,12 @@ def sound_report(separator: SoundSeparator, audio: Any, rate: int | None = None)
         f"From 0 to {highest:,.0f} Hz, each on its own scale, and its highest peak.",
     )
     report.heading("When they sound")
-    loudness = found.activations * np.linalg.norm(parts, axis=1)
+    # One below the other, so that what sounds together is in one line.
+    courses = profile_panels(
+        _coarse(loudness.T), titles, n_columns=1, along="seconds", ends=(0.0, seconds)
+    )
     report.picture(
-        to_png(profile_panels(_coarse(loudness.T), titles, along="seconds", ends=(0.0, seconds))),
+        to_png(courses),
         f"Loudness of {K} parts over time",
         f"From the beginning to the end, {seconds:.1f} s.",
     )

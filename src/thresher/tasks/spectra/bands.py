@@ -45,15 +45,24 @@ def without_spikes(X: Array) -> Array:
 
 
 def _neighbours(X: Array) -> Array:
-    """The median of the bands on either side, for every pixel."""
+    """The median of the bands on either side, for every pixel.
+
+    Beyond an end, at i − d, is what the line through i + d and i + 2d says: the first band, which
+    is bad as often as any, has no part in what it is compared with.
+    """
     n_bands = X.shape[1]
-    reach = min(_REACH, n_bands - 1)
+    reach = min(_REACH, n_bands // 3)
     if reach < 1:
         return X
-    # Beyond the ends spectra go on as they came: along a line.
-    wide = np.pad(X, ((0, 0), (reach, reach)), mode="reflect", reflect_type="odd")
-    shifts = [shift for shift in range(2 * reach + 1) if shift != reach]
-    medians: Array = np.median([wide[:, shift : shift + n_bands] for shift in shifts], axis=0)
+    places = np.arange(n_bands)
+    sides = []
+    for shift in (*range(-reach, 0), *range(1, reach + 1)):
+        there = places + shift
+        beyond = (there < 0) | (there >= n_bands)
+        near = np.where(beyond, places - shift, there)
+        far = np.where(beyond, places - 2 * shift, there)
+        sides.append(np.where(beyond, 3 * X[:, near] - 2 * X[:, far], X[:, near]))
+    medians: Array = np.median(sides, axis=0)
     return medians
 
 
