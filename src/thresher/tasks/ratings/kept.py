@@ -5,8 +5,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from thresher.estimators.frames import is_frame
 from thresher.linalg import Array
-from thresher.tasks.ratings.table import Names, Triples
+from thresher.tasks.ratings.table import Names, Triples, matrix_of, triples_of
 
 
 class KeptRatings(NamedTuple):
@@ -20,6 +21,16 @@ class KeptRatings(NamedTuple):
     def none(cls) -> "KeptRatings":
         """Before anything was rated."""
         return cls(Names(), Names(), sparse.csr_array((0, 0), dtype=np.float64))
+
+    @classmethod
+    def of(cls, X: Any) -> "KeptRatings":
+        """All that is given at once. A matrix has users and items who rated nothing, too."""
+        if is_frame(X) or not (sparse.issparse(X) or hasattr(X, "__array__")):
+            return cls.none().with_more(triples_of(X))[0]
+        matrix = matrix_of(X)
+        n, m = matrix.shape
+        rows = sparse.csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(n, m))
+        return cls(Names(range(n)), Names(range(m)), rows)
 
     def with_more(self, triples: Triples) -> tuple["KeptRatings", Any, Any]:
         """With more ratings, which take the place of older ones, and the users and items of them.

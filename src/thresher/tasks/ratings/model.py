@@ -6,13 +6,11 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from thresher.engine import ProgressBar
-from thresher.estimators.frames import is_frame
 from thresher.estimators.parameters import KeepsParameters, check_parameters
 from thresher.estimators.reporting import write_page
 from thresher.estimators.unfinished import warn_unfinished
@@ -28,7 +26,7 @@ from thresher.tasks.ratings.learning import (
     newcomers,
     swept,
 )
-from thresher.tasks.ratings.table import Names, matrix_of, pairs_of, triples_of
+from thresher.tasks.ratings.table import matrix_of, pairs_of, triples_of
 
 _LIKELY = 0.5
 
@@ -134,7 +132,7 @@ class RatingModel(KeepsParameters, TransformerMixin, BaseEstimator):
         y : ignored
         """
         self._check_parameters()
-        kept, _, _ = _of_matrix(X) or KeptRatings.none().with_more(triples_of(X))
+        kept = KeptRatings.of(X)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         n, m = kept.X.shape
         state = RatingState.begun(Scale.of(kept.X.data), n, m, self.n_components, seed)
@@ -389,13 +387,3 @@ def _all_items(state: RatingState, means: Array) -> Array:
     items = state.items.mean
     told: Array = state.level + means[:, :1] + items[:, 0] + means[:, 1:] @ items[:, 1:].T
     return told
-
-
-def _of_matrix(X: Any) -> tuple[KeptRatings, Any, Any] | None:
-    """A matrix has all its rows and columns for users and items, rated or not."""
-    if is_frame(X) or not (sparse.issparse(X) or hasattr(X, "__array__")):
-        return None
-    matrix = matrix_of(X)
-    n, m = matrix.shape
-    rows = sparse.csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(n, m))
-    return KeptRatings(Names(range(n)), Names(range(m)), rows), np.arange(n), np.arange(m)

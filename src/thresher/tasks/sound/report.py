@@ -8,7 +8,7 @@ import numpy as np
 
 from thresher import __version__
 from thresher.linalg import Array
-from thresher.plotting import profile_panels, to_png
+from thresher.plotting import for_page, profile_panels
 from thresher.report import Report
 from thresher.tasks.sound.spectrogram import Spectrogram
 
@@ -49,21 +49,23 @@ def sound_report(separator: SoundSeparator, codes: Array) -> Report:
     heard = max(2, int(np.flatnonzero(parts.max(axis=0) > 0.01 * parts.max()).max()) + 1)
     report.heading("Their spectra")
     highest = float(frequencies[heard - 1])
-    pitches = profile_panels(
-        _coarse(parts[:, :heard]), titles, along="frequency in Hz", ends=(0.0, highest)
-    )
+    pitches = _coarse(parts[:, :heard])
     report.picture(
-        to_png(pitches),
+        for_page(
+            lambda: profile_panels(pitches, titles, along="frequency in Hz", ends=(0.0, highest))
+        ),
         f"Spectra of {K} parts",
         f"From 0 to {highest:,.0f} Hz, each on its own scale, and its highest peak.",
     )
     report.heading("When they sound")
     # One below the other, so that what sounds together is in one line.
-    courses = profile_panels(
-        _coarse(loudness.T), titles, n_columns=1, along="seconds", ends=(0.0, seconds)
-    )
+    courses = _coarse(loudness.T)
     report.picture(
-        to_png(courses),
+        for_page(
+            lambda: profile_panels(
+                courses, titles, n_columns=1, along="seconds", ends=(0.0, seconds)
+            )
+        ),
         f"Loudness of {K} parts over time",
         f"From the beginning to the end, {seconds:.1f} s.",
     )
