@@ -47,6 +47,9 @@ def clean(
         f"{n_rows:,} rows of {n_sensors} sensors: {n_filled:,} gaps filled, {n_wrong:,} glitches "
         f"replaced, {n_empty:,} entries still empty: {out}"
     )
+    if done.unread:
+        talk.answer(unread=done.unread)
+        talk.show(f"columns without a single reading: {', '.join(done.unread)}")
     if changes is not None:
         write_atomically(changes, done.changes().encode())
         talk.answer(changes=changes)
@@ -54,4 +57,4 @@ def clean(
     if report is not None:
         from thresher.tasks.tables.report import table_report
 
-        talk.write_report(table_report(done, table.name), report)
+        talk.write_report(table_report(cleaner, done, table.name), report)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
 from .style import ACCENT, INK, TEXT_SIZE, empty_figure, page_width, plainly
@@ -21,7 +23,7 @@ def series_panels(
     lower: ArrayLike,
     upper: ArrayLike,
     *,
-    first_row: int = 0,
+    places: ArrayLike | None = None,
 ) -> Figure:
     """Draw a panel for each sensor: readings grey, what was filled or replaced in colour.
 
@@ -32,8 +34,8 @@ def series_panels(
     before, after, lower, upper : arrays of shape (n_rows, n_sensors)
         Readings (NaN in gaps), the cleaned table, and the ends of the intervals (NaN where a
         reading was kept).
-    first_row : int
-        The number of the first row, for the axis.
+    places : array of shape (n_rows,), optional
+        Of the rows, for the axis: times (datetime64), or numbers; else rows are counted.
     """
     read, clean, low, high = (
         np.asarray(a, dtype=np.float64) for a in (before, after, lower, upper)
@@ -44,7 +46,7 @@ def series_panels(
     height = 1.35 * F + 0.5
     width = min(7.4, page_width())
     figure = empty_figure(width, height)
-    rows = first_row + np.arange(n)
+    rows = np.arange(n) if places is None else np.asarray(places)
     for j, name in enumerate(names):
         bottom = (0.35 + 1.35 * (F - 1 - j)) / height
         axes = figure.add_axes((0.6 / width, bottom, 0.98 - 0.6 / width, 1.0 / height))
@@ -59,6 +61,13 @@ def series_panels(
         axes.plot(rows[wrong], shown, "x", color=_WRONG, markersize=5, markeredgewidth=1.4)
         axes.set_title(name, loc="left", fontsize=TEXT_SIZE - 2, color=INK, pad=2)
         axes.tick_params(colors=INK, labelsize=TEXT_SIZE - 4, labelbottom=j == F - 1)
+        if rows.dtype.kind == "M":
+            locator = AutoDateLocator(maxticks=9 if width > 6 else 4)  # type: ignore[no-untyped-call]
+            axes.xaxis.set_major_locator(locator)
+            dates = ConciseDateFormatter(locator, show_offset=False)  # type: ignore[no-untyped-call]
+            axes.xaxis.set_major_formatter(dates)
+        else:
+            axes.xaxis.set_major_locator(MaxNLocator(9 if width > 6 else 4))
         axes.spines[["top", "right"]].set_visible(False)
         axes.spines[["left", "bottom"]].set_color(INK)
     return figure

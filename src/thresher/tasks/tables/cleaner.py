@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from thresher.engine import ProgressBar
 from thresher.estimators.by_batch import comes_in_parts, source_of
 from thresher.estimators.parameters import KeepsParameters, check_parameters
+from thresher.estimators.reporting import write_page
 from thresher.estimators.saving import packed_parameters, unpacked_model
 from thresher.persistence import Contents
 from thresher.streams import Source
@@ -158,6 +159,15 @@ class TableCleaner(KeepsParameters, BaseEstimator):
                 f"{self._follower.X.shape[1]}; give the same columns each time."
             )
         return self._follow(columns)
+
+    def report(self, path: str | Path, table: Any) -> Path:
+        """Clean a table in memory, and write a page that shows what was replaced, and why."""
+        from thresher.tasks.tables.file import CleanedFile
+        from thresher.tasks.tables.report import table_report
+
+        columns = SensorColumns.of(table, self.time)
+        done = CleanedFile.of(columns, self.clean(table), self.time)
+        return write_page(self, table_report(self, done, "A table"), path, "clean(table)")
 
     # ------------------------------------------------------------------- details
 

@@ -93,6 +93,25 @@ class SensorColumns:
         return made
 
 
+def shown_times(table: Any, time: Any) -> NDArray[Any] | None:
+    """Times of the rows as people read them (datetime64), or a column of numbers; None if none."""
+    if not is_frame(table):
+        return None if time is None else np.asarray(table)[:, time]
+    index: Any = getattr(table, "index", None)
+    if time is None and nw.dependencies.is_pandas_dataframe(table) and hasattr(index, "tz"):
+        return np.asarray(index.tz_localize(None), dtype="datetime64[s]")
+    frame = nw.from_native(table, eager_only=True)
+    kinds = [name for name in frame.columns if isinstance(frame[name].dtype, _TIMES)]
+    for name in kinds[:1] if time is None else [time]:
+        column = frame[name]
+        if isinstance(column.dtype, nw.Datetime):
+            column = column.dt.replace_time_zone(None)
+        if isinstance(column.dtype, _TIMES):
+            return np.asarray(column.to_numpy(), dtype="datetime64[s]")
+        return _numbers(column)
+    return None
+
+
 def in_steps(seconds: NDArray[Any]) -> NDArray[Any]:
     """Times in order, from 0, with the median distance of two different ones as unit."""
     apart = np.diff(seconds)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
@@ -14,10 +15,10 @@ from sklearn.base import clone
 from thresher.persistence import checked_target, write_atomically
 from thresher.streams.extras import needed
 from thresher.tasks.compression.table import SensorTable, read_table
-from thresher.tasks.tables.containers import SensorColumns
+from thresher.tasks.tables.containers import SensorColumns, shown_times
 
 if TYPE_CHECKING:
-    from thresher.tasks.tables.cleaner import TableCleaner
+    from thresher.tasks.tables.cleaner import Cleaned, TableCleaner
 
 _ARROW = (".parquet", ".feather", ".arrow")
 
@@ -28,12 +29,29 @@ class CleanedFile(NamedTuple):
     names: list[str]
     rows: list[str]
     """A label of each row: its time, or its number."""
+    places: NDArray[Any]
+    """Times of the rows (datetime64), or numbers."""
+    unread: list[str]
+    """Columns without a single reading."""
     before: NDArray[Any]
     after: NDArray[Any]
     flags: NDArray[Any]
     scores: NDArray[Any]
     lower: NDArray[Any]
     upper: NDArray[Any]
+
+    @classmethod
+    def of(cls, columns: SensorColumns, found: Cleaned, time: Any) -> Self:
+        """From tables in memory."""
+        places = shown_times(columns.given, time)
+        places = 1 + np.arange(len(columns.X)) if places is None else places
+        after = SensorColumns.of(found.table, time)
+        parts = (columns.back(columns.X), after.back(after.X), *map(_matrix, found[1:]))
+        heard = ~np.isnan(parts[0]).all(axis=0)
+        names = np.array([str(name) for name in columns.names])
+        rows = [str(place).replace("T", " ") for place in places]
+        unread = names[~heard].tolist()
+        return cls(names[heard].tolist(), rows, places, unread, *(part[:, heard] for part in parts))
 
     @property
     def filled(self) -> NDArray[Any]:
@@ -86,8 +104,11 @@ def _of_csv(source: Path, target: Path, cleaner: TableCleaner) -> CleanedFile:
     after = found.table if seconds is None else found.table[:, 1:]
     written = replace(table, values=after)
     write_atomically(target, written.csv())
+    unread = [c.name for c in table.columns if c.cells is not None and not any(c.cells)]
     rows = times or [str(number + 1) for number in range(len(X))]
-    return CleanedFile(names, rows, table.values, written.as_written(after), *found[1:])
+    places = 1 + np.arange(len(X)) if times is None else _as_times(times)
+    parts = (table.values, written.as_written(after), *found[1:])
+    return CleanedFile(names, rows, places, unread, *parts)
 
 
 def _times(table: SensorTable, time: Any) -> tuple[list[str] | None, NDArray[Any] | None]:
@@ -123,16 +144,20 @@ def _of_arrow(source: Path, target: Path, cleaner: TableCleaner) -> CleanedFile:
     is_parquet = source.suffix == ".parquet"
     table = parquet.read_table(source) if is_parquet else feather.read_table(source)
     found = cleaner.clean(table)
-    names = list(found.flags.column_names)
-    before, after = (_matrix(SensorColumns.of(t, cleaner.time)) for t in (table, found.table))
     if is_parquet:
         parquet.write_table(found.table, target)
     else:
         feather.write_feather(found.table, str(target))
-    parts = [np.column_stack([part.column(n).to_numpy() for n in names]) for part in found[1:]]
-    rows = [str(number + 1) for number in range(len(before))]
-    return CleanedFile(names, rows, before, after, *parts)
+    return CleanedFile.of(SensorColumns.of(table, cleaner.time), found, cleaner.time)
 
 
-def _matrix(columns: SensorColumns) -> NDArray[Any]:
-    return columns.back(columns.X)
+def _as_times(cells: list[str]) -> NDArray[Any]:
+    try:
+        return np.array(cells, dtype="datetime64[s]")
+    except ValueError:
+        return np.array(cells, dtype=np.float64)
+
+
+def _matrix(part: Any) -> NDArray[Any]:
+    """Something about each reading, in numbers."""
+    return part if isinstance(part, np.ndarray) else nw.from_native(part).to_numpy()

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from thresher import __version__
 from thresher.plotting import for_page, series_panels
 from thresher.report import Report
+from thresher.tasks.tables.beside import tell_line
 from thresher.tasks.tables.file import CleanedFile
+
+if TYPE_CHECKING:
+    from thresher.tasks.tables.cleaner import TableCleaner
 
 _DRAWN = 6  # sensors
 _STRETCH = 300  # rows of a picture
 _MOST_SENSORS, _MOST_GLITCHES = 200, 30  # rows of the tables; by judgement
 
 
-def table_report(done: CleanedFile, name: str) -> Report:
+def table_report(cleaner: TableCleaner, done: CleanedFile, name: str) -> Report:
     """Tell what was filled and replaced in a table, and why.
 
     Parameters
     ----------
+    cleaner : TableCleaner
+        That did it.
     done : CleanedFile
         The table before and after.
     name : str
@@ -42,6 +50,9 @@ def table_report(done: CleanedFile, name: str) -> Report:
     _pictures(report, done)
     _glitches(report, done)
     _sensors(report, done)
+    if done.unread:
+        report.paragraph(f"Columns without a single reading: {', '.join(done.unread)}.")
+    tell_line(report, cleaner, done)
     return report
 
 
@@ -50,21 +61,22 @@ def _pictures(report: Report, done: CleanedFile) -> None:
     replaced = done.flags | done.filled
     if not replaced.any():
         return
-    sums = np.concatenate([[0], np.cumsum(replaced.sum(1))])
+    order = np.argsort(done.places, kind="stable")
+    sums = np.concatenate([[0], np.cumsum(replaced[order].sum(1))])
     length = min(_STRETCH, len(replaced))
     start = int(np.argmax(sums[length:] - sums[:-length]))
-    rows = slice(start, start + length)
-    order = np.argsort(-replaced[rows].sum(0), kind="stable")[:_DRAWN]
-    drawn = [int(j) for j in order if np.isfinite(done.after[rows, j]).any()]
+    rows = order[start : start + length]
+    drawn = np.argsort(-replaced[rows].sum(0), kind="stable")[:_DRAWN]
+    drawn = drawn[np.isfinite(done.after[rows][:, drawn]).any(0)]
     parts = [part[rows][:, drawn] for part in (done.before, done.after, done.lower, done.upper)]
     names = [done.names[j] for j in drawn]
     report.heading("Where most was replaced")
     report.picture(
-        for_page(lambda: series_panels(names, *parts, first_row=start + 1)),
+        for_page(lambda: series_panels(names, *parts, places=done.places[rows])),
         f"Series of {', '.join(names)}: readings, what was filled in, and glitches",
-        f"Rows {start + 1:,} to {start + length:,}. Grey: readings. Colour: what was filled in, "
-        "with its interval. Crosses: readings that were replaced; those far out are drawn at the "
-        "edge.",
+        f"Rows {done.rows[rows[0]]} to {done.rows[rows[-1]]}. Grey: readings. Colour: what was "
+        "filled in, with its interval. Crosses: readings that were replaced; those far out are "
+        "drawn at the edge.",
     )
 
 
