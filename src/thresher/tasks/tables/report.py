@@ -91,19 +91,18 @@ def _glitches(report: Report, done: CleanedFile) -> None:
         "sensors of its row, say of it."
     )
     report.table(
-        ["Row", "Sensor", "Was", "Expected between", "and", "A sound reading is as far off"],
+        ["Reading", "Was", "Expected", "So far off"],
         [
             [
-                done.rows[i],
-                done.names[j],
+                f"{done.names[j]}, {done.rows[i]}",
                 f"{done.before[i, j]:.4g}",
-                _number(done.lower[i, j]),
-                _number(done.upper[i, j]),
+                f"{_number(done.lower[i, j])} to {_number(done.upper[i, j])}",
                 _chance(float(done.scores[i, j])),
             ]
             for i, j in ((rows[k], columns[k]) for k in order)
         ],
-        caption=f"The {len(order)} least likely of {len(rows):,}.",
+        caption=f"The {len(order)} least likely of {len(rows):,}, and how often a sound reading is "
+        "so far off.",
     )
 
 
