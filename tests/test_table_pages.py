@@ -40,9 +40,8 @@ def test_the_page_tells_when_what_and_how_well(kind, tmp_path):
     cleaner = TableCleaner(random_state=0, verbose=0)
     page = cleaner.report(tmp_path / "page.html", made).read_text(encoding="utf-8")
     row = "201" if kind == "array" else str(times[200])
-    assert (
-        f'<th scope="row">{row}</th><td>{"3" if kind == "array" else "d"}</td><td>40</td>' in page
-    )
+    name = "3" if kind == "array" else "d"
+    assert f'<th scope="row">{name}, {row}</th><td>40</td>' in page
     silent = "5" if kind == "array" else "silent"
     assert f"Columns without a single reading: {silent}." in page
     told = re.findall(r'<th scope="row">(TableCleaner|a line)</th><td>([\d.]+)</td>', page)
@@ -66,4 +65,4 @@ def test_the_command_names_columns_without_a_reading(ending, tmp_path):
     assert result.exit_code == 0, result.output
     assert "columns without a single reading: silent" in result.output
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert '<th scope="row">2026-03-09 08:00:00</th><td>d</td><td>40</td>' in page
+    assert '<th scope="row">d, 2026-03-09 08:00:00</th><td>40</td>' in page
