@@ -8,8 +8,8 @@ machines that were made up. ``piano_mary``: the note of each part, and the onset
 sound.
 
 The eight windows of a part that lasts, and all constants, were chosen on made drums of the seeds
-from 100 to 105 and on ``piano_excerpt``; the seeds 1 to 8, ``drums_808`` and ``piano_mary`` were
-kept back.
+from 100 to 105, on the made tune and on ``piano_excerpt``; the seeds 1 to 8, ``drums_808`` and
+``piano_mary`` were kept back.
 
     THRESHER_DATA=folder python benchmarks/sound.py
 """

@@ -110,6 +110,20 @@ def test_files_are_read_and_written_while_they_are_taken_apart(tmp_path):
         model.separate(thresher.open(files[0]), write=tmp_path / "parts")
 
 
+def test_files_in_a_row_are_one_recording(tmp_path):
+    soundfile = pytest.importorskip("soundfile")
+    sound = tune_samples()
+    for number, piece in enumerate(np.array_split(sound, 3)):
+        soundfile.write(tmp_path / f"piece{number}.wav", piece, RATE, subtype="DOUBLE")
+    source = thresher.open(tmp_path / "piece*.wav")
+    model = separator().fit(source)
+    found = joined(model.separate(source))[0]
+    np.testing.assert_allclose(found, model.separate(sound, rate=RATE).parts, atol=1e-14)
+    soundfile.write(tmp_path / "piece3.wav", sound, 2 * RATE)
+    with pytest.raises(ValueError, match="16000 samples in a second"):
+        thresher.open(tmp_path / "piece*.wav")
+
+
 def test_whole_numbers_without_a_sign_are_silent_in_the_middle():
     sound = tune_samples()
     model = separator().fit(sound, rate=RATE)

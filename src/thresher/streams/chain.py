@@ -25,6 +25,11 @@ class ChainReader(Reader):
                     f"{first.paths[0]} ({_told(first)}); choose the same columns= of all, or give "
                     "files that agree."
                 )
+            if first.shape is None and reader.rate != first.rate:  # sound, not video
+                raise ValueError(
+                    f"{reader.paths[0]} has {reader.rate} samples in a second, and "
+                    f"{first.paths[0]} has {first.rate}; resample one of them."
+                )
 
     @property
     def n_rows(self) -> int | None:

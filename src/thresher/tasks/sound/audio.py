@@ -50,10 +50,11 @@ class Recording:
         if not isinstance(self.source, Source):
             yield self.source
             return
-        known = None
-        from_file = isinstance(self.source.reader, SoundReader)
+        known, reader = None, self.source.reader
+        # Files of one channel have a column; who reads one by name expects none.
+        single = reader.rate is not None and reader.n_features == 1
         for block in self.source:
-            audio = audio_of(block[:, 0] if from_file and block.shape[1] == 1 else block)
+            audio = audio_of(block[:, 0] if single else block)
             shape = audio.mono, audio.samples.shape[1]
             if known not in (None, shape):
                 raise ValueError("The blocks of a recording must have the same channels.")
