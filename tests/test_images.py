@@ -6,7 +6,9 @@ import pytest
 import thresher
 from thresher import ImageDenoiser, OnlineRobustPCA, RobustPCA
 from thresher.datasets.image_noise import occlude, salt_and_pepper
-from thresher.tasks.images.repair import damaged
+from thresher.tasks.images.points import points_in
+from thresher.tasks.images.repair import repaired
+from thresher.tasks.images.spots import spots_in
 
 SHAPE = (20, 18)
 
@@ -148,9 +150,10 @@ def test_an_error_counts_relative_to_the_light():
     rng = np.random.default_rng(0)
     model = np.where(np.arange(40) < 20, 1.0, 10.0) * np.ones((1, 40, 40))
     seen = model * (1 + 0.05 * rng.normal(size=model.shape))
-    assert not damaged(seen, model, 12.0).any()
+    usual = np.zeros((2, 40, 40))
+    assert not spots_in(seen, model, 4.0, usual).any()
     seen[0, 10:18, 26:34] *= 0.4
-    wrong = damaged(seen, model, 12.0)[0]
+    wrong = spots_in(seen, model, 4.0, usual)[0]
     assert wrong[11:17, 27:33].all()
     assert not wrong[:, :20].any()
 
@@ -163,7 +166,7 @@ def test_a_spot_stands_out_from_its_surroundings():
     hill = np.exp(-(x**2 + y**2) / (2 * 15**2))
     model = np.full((2, 60, 60), 100.0)
     seen = model - 20 * np.stack([square, hill]) + rng.normal(0, 2, model.shape)
-    found = damaged(seen, model, 8.0)
+    found = spots_in(seen, model, 2.7, np.zeros((2, 60, 60)))
     assert found[0, 26:35, 26:35].all()
     assert not found[1].any()
 
