@@ -17,11 +17,11 @@ from thresher.estimators.by_batch import Results, comes_in_parts, source_of
 from thresher.estimators.parameters import KeepsParameters, check_parameters
 from thresher.estimators.reporting import write_page
 from thresher.estimators.saving import is_model, pack, packed_parameters, unpack, unpacked_model
+from thresher.linalg import Array
 from thresher.persistence import Contents
 from thresher.streams import Source
 from thresher.streams import open as open_source
 from thresher.streams.writing import About, write_results
-from thresher.linalg import Array
 from thresher.tasks.images.cleaning import cleaned, said_of_rest
 from thresher.tasks.images.pictures import Pictures
 from thresher.tasks.images.spots import usual_medians
@@ -35,7 +35,7 @@ _PARTS = 8
 _PASSES = 10  # as estimators make at most over an array
 _SHARE = 0.15  # of the usual outlier weight, range/√F
 # By judgement: photographs, and numbers in them, that tell how far places usually are from a model.
-_LOOKED_AT = 200
+_LOOKED_AT = 100
 _LOOKED_AT_NUMBERS = 2**24
 
 

@@ -29,7 +29,7 @@ from thresher.tasks.images.spots import any_colour, relative_to_light, scales, w
 # By judgement, on the sets of docs/photographs.md.
 _FIRST = 3.0  # standard deviations: what is off by more is left out at first
 _ROUNDS = 3  # of telling pixels by those that are sound, as far as it is known
-_STEPS = 25  # of expectation and maximisation
+_STEPS = 15  # of expectation and maximisation
 _AROUND = 5
 _MOST = 3.0  # units of the picture: what a pixel adds to the unit of those around it
 _DEGREES = 3.0
@@ -86,7 +86,7 @@ def _ranges(seen: Array, known: NDArray[np.bool_]) -> Array:
 
 
 def _chances(off: Array, unit: Array, span: Array, known: NDArray[np.bool_]) -> Array:
-    """p of each value; zero of what is not known."""
+    """The chance that each value is damaged; zero of what is not known."""
     axes = tuple(range(1, off.ndim))
     squares = np.square(off / unit)
     if_damaged = unit / (2 * span)

@@ -27,9 +27,7 @@ _ALONE = 0.05  # weight of the model itself beside theirs, so that it speaks alo
 _TURNS = 3  # a pixel beside another that is damaged is told again when that is filled
 
 
-def repaired(
-    pictures: Array, model: Array, wrong: NDArray[np.bool_], turns: int = _TURNS
-) -> Array:
+def repaired(pictures: Array, model: Array, wrong: NDArray[np.bool_], turns: int = _TURNS) -> Array:
     """The pictures with damaged pixels replaced; sound pixels stay as they are.
 
     Parameters
