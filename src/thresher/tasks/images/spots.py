@@ -1,11 +1,12 @@
 r"""Which parts of pictures are damaged spots: far from the model, most pixels of them.
 
 Light multiplies, and where there is much of it a model errs by more: residuals are counted relative
-to how bright the model says a place is. A pixel lies in a spot if the median residual of the 5 × 5
-pixels around it is more than :math:`k` standard deviations of its picture, and more than three
-times what is usual at its place in the photographs that were learned from (`usual_medians`): where
-many of them are far from the model, as faces in shadows are, it is the model that is wrong. And a
-spot has to stand out from its own surroundings.
+to how bright a place is, by the model or by what was seen, whichever is brighter. (A face lit from
+the side has a dark half that says little of the other.) A pixel lies in a spot if the median
+residual of the 5 × 5 pixels around it is more than :math:`k` standard deviations of its picture,
+and more than three times what is usual at its place in the photographs that were learned from
+(`usual_medians`): where many of them are far from the model, as faces in shadows are, it is the
+model that is wrong. And a spot has to stand out from its own surroundings.
 """
 
 from __future__ import annotations
@@ -71,11 +72,11 @@ def usual_medians(pictures: Array, model: Array) -> Array | None:
     return smooth
 
 
-def relative_to_light(left: Array, model: Array) -> Array:
-    """Residuals per brightness: the model, and its mean, which counts where it is dark."""
-    light = np.maximum(model, 0)
-    level = light.mean(axis=tuple(range(1, model.ndim)), keepdims=True)
-    return np.asarray(left / np.maximum(light + level, np.finfo(model.dtype).tiny))
+def relative_to_light(left: Array, pictures: Array) -> Array:
+    """Residuals per brightness of a picture, and its mean, which counts where it is dark."""
+    light = np.maximum(pictures, 0)
+    level = light.mean(axis=tuple(range(1, light.ndim)), keepdims=True)
+    return np.asarray(left / np.maximum(light + level, np.finfo(light.dtype).tiny))
 
 
 def scales(left: Array, known: NDArray[np.bool_]) -> Array:
@@ -99,7 +100,8 @@ def window(width: int, ndim: int) -> tuple[int, ...]:
 def _relative(pictures: Array, model: Array) -> tuple[Array, NDArray[np.bool_]]:
     left = pictures - model
     gaps = np.isnan(left)
-    return relative_to_light(np.where(gaps, 0, left), model), gaps
+    brighter = np.fmax(np.maximum(model, 0), pictures)
+    return relative_to_light(np.where(gaps, 0, left), brighter), gaps
 
 
 def _medians(left: Array) -> Array:
