@@ -6,12 +6,15 @@ import pytest
 import thresher
 from thresher import ImageDenoiser, OnlineRobustPCA, RobustPCA
 from thresher.datasets.image_noise import occlude, salt_and_pepper
-from thresher.tasks.images.repair import damaged
+from thresher.tasks.images.cleaning import said_of_rest
+from thresher.tasks.images.points import points_in
+from thresher.tasks.images.repair import told
+from thresher.tasks.images.spots import spots_in, usual_medians
 
 SHAPE = (20, 18)
 
 
-def scenes(n=150, colours=False, seed=0):
+def scenes(n=80, colours=False, seed=0):
     """Smooth pictures of a kind, in [0, 1], mixed of four."""
     rng = np.random.default_rng(seed)
     y, x = np.mgrid[: SHAPE[0], : SHAPE[1]] / 20
@@ -148,9 +151,10 @@ def test_an_error_counts_relative_to_the_light():
     rng = np.random.default_rng(0)
     model = np.where(np.arange(40) < 20, 1.0, 10.0) * np.ones((1, 40, 40))
     seen = model * (1 + 0.05 * rng.normal(size=model.shape))
-    assert not damaged(seen, model, 12.0).any()
+    usual = np.zeros((2, 40, 40))
+    assert not spots_in(seen, model, 4.0, usual).any()
     seen[0, 10:18, 26:34] *= 0.4
-    wrong = damaged(seen, model, 12.0)[0]
+    wrong = spots_in(seen, model, 4.0, usual)[0]
     assert wrong[11:17, 27:33].all()
     assert not wrong[:, :20].any()
 
@@ -163,9 +167,67 @@ def test_a_spot_stands_out_from_its_surroundings():
     hill = np.exp(-(x**2 + y**2) / (2 * 15**2))
     model = np.full((2, 60, 60), 100.0)
     seen = model - 20 * np.stack([square, hill]) + rng.normal(0, 2, model.shape)
-    found = damaged(seen, model, 8.0)
+    found = spots_in(seen, model, 2.7, np.zeros((2, 60, 60)))
     assert found[0, 26:35, 26:35].all()
     assert not found[1].any()
+
+
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.3])
+def test_points_are_found_whether_there_are_none_few_or_many(share):
+    truth = scenes(6) + np.random.default_rng(0).normal(0, 0.01, (6, *SHAPE))
+    images = salt_and_pepper(np.clip(truth, 0, 1).reshape(6, -1), share, 0).reshape(truth.shape)
+    off = np.abs(images - truth)
+    for model in (truth, np.full_like(truth, 0.5)):  # who knows all, and who knows nothing
+        found = points_in(images, model, np.zeros(images.shape, bool))
+        assert found[off > 0.3].sum() >= 0.9 * (off > 0.3).sum()
+        assert found[off < 0.1].mean() < 0.03
+
+
+def test_a_pixel_is_told_by_who_knows_it():
+    """By the model if that has the detail, by neighbours alone if they are enough."""
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=(1, 12, 12))
+    ramp = np.add.outer(np.arange(12.0), 2 * np.arange(12.0))[None]
+    sound = rng.random(noise.shape) < 0.9
+    np.testing.assert_allclose(told(noise + 3, noise, sound), noise + 3, atol=1e-4)
+    by_neighbours = told(ramp, np.ones_like(ramp), sound)
+    np.testing.assert_allclose(by_neighbours[:, 1:-1, 1:-1], ramp[:, 1:-1, 1:-1], atol=1e-4)
+
+
+def test_a_block_does_not_speak_for_itself():
+    """A model that could imitate a spot says what belongs there once the spot is hidden."""
+    rng = np.random.default_rng(0)
+    y, x = np.mgrid[:24, :24]
+    bump = np.exp(-((y - 8) ** 2 + (x - 8) ** 2) / 50.0)
+    parts = np.stack([np.ones((24, 24)), bump]).reshape(2, -1)
+
+    def says_of(stack):
+        rows = stack.reshape(len(stack), -1)
+        codes = [
+            np.linalg.lstsq(parts[:, ~np.isnan(r)].T, r[~np.isnan(r)], rcond=None)[0] for r in rows
+        ]
+        return (np.array(codes) @ parts).reshape(stack.shape)
+
+    truth = 1 + 0.02 * rng.normal(size=(1, 24, 24))
+    spoiled = truth.copy()
+    spoiled[0, 4:12, 4:12] = 0
+    bent, unbent = says_of(spoiled)[0, 8, 8], said_of_rest(spoiled, says_of, 2.7)[0, 8, 8]
+    assert bent < 0.5
+    assert abs(unbent - 1) < 0.2
+
+
+def test_what_is_usual_at_a_place_is_no_damage():
+    """Where many photographs are dark, a dark spot is not damage; elsewhere it is."""
+    rng = np.random.default_rng(0)
+    model = np.ones((20, 30, 60))
+    seen = model + 0.02 * rng.normal(size=model.shape)
+    seen[::2, 8:20, 8:20] -= 0.3  # in every second one
+    seen[4, 8:20, 40:52] -= 0.3
+    usual = usual_medians(seen, model)
+    found = spots_in(seen, model, 2.7, usual)
+    assert found[4, 9:19, 41:51].all()
+    assert not found[:, :, :30].any()
+    assert usual_medians(seen[:3], model[:3]) is None
 
 
 def test_what_is_no_stack_of_photographs_is_refused_in_a_sentence():

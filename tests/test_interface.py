@@ -91,7 +91,7 @@ def _default(kind, name):
     [
         ("FaceRecognizer", "n_neighbors", 1),
         ("GoDec", "cardinality", 0.05),
-        ("ImageDenoiser", "threshold", 8.0),
+        ("ImageDenoiser", "threshold", 2.7),
         ("ImageSegmenter", "n_segments", 3),
         ("ImageSegmenter", "n_superpixels", 1000),
         ("LossShift", "false_alarm_rate", 1e-4),

@@ -15,6 +15,7 @@ from thresher.datasets import make_surveillance_scene
 from thresher.metrics import support_scores
 from thresher.tasks.video import VideoSeparation, boxes
 from thresher.tasks.video.alignment import Aligner, shifted
+from thresher.tasks.video.decision import moving_pixels
 from thresher.tasks.video.light import cell_means, lit
 from thresher.tasks.video.memory import remembered_sizes
 from thresher.tasks.video.shadows import shadows
@@ -423,3 +424,13 @@ def test_nothing_is_told_before_a_frame_was_seen():
 def test_the_page_runs(capsys):
     run_page("docs/video.md")
     assert "of the pixels move" in capsys.readouterr().out
+
+
+def test_what_moves_is_not_widened_by_its_strong_pixels():
+    """Pixels beside a square that is far above the threshold are not part of it."""
+    scores = np.full((40, 40), 0.4, dtype=np.float32)
+    scores[10:26, 12:30] = 6.0
+    found = moving_pixels(scores, np.zeros((40, 40), dtype=bool))
+    assert found[12:24, 14:28].all()
+    scores[10:26, 12:30] = 0
+    assert not found[scores > 0].any()

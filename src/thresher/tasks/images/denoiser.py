@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -16,12 +17,14 @@ from thresher.estimators.by_batch import Results, comes_in_parts, source_of
 from thresher.estimators.parameters import KeepsParameters, check_parameters
 from thresher.estimators.reporting import write_page
 from thresher.estimators.saving import is_model, pack, packed_parameters, unpack, unpacked_model
+from thresher.linalg import Array
 from thresher.persistence import Contents
 from thresher.streams import Source
 from thresher.streams import open as open_source
 from thresher.streams.writing import About, write_results
+from thresher.tasks.images.cleaning import cleaned, said_of_rest
 from thresher.tasks.images.pictures import Pictures
-from thresher.tasks.images.repair import damaged, repaired
+from thresher.tasks.images.spots import usual_medians
 
 if TYPE_CHECKING:
     from thresher.report import Report
@@ -31,6 +34,9 @@ if TYPE_CHECKING:
 _PARTS = 8
 _PASSES = 10  # as estimators make at most over an array
 _SHARE = 0.15  # of the usual outlier weight, range/√F
+# By judgement: photographs, and numbers in them, that tell how far places usually are from a model.
+_LOOKED_AT = 100
+_LOOKED_AT_NUMBERS = 2**24
 
 
 class Denoised(NamedTuple):
@@ -55,9 +61,10 @@ class Denoised(NamedTuple):
 class ImageDenoiser(KeepsParameters, BaseEstimator):
     """Remove what does not belong to photographs of one kind: spots, occlusions, shadows, gaps.
 
-    A robust model learns what all of them have in common; in each, pixels that are far from it, or
-    far from it and their neighbours, are replaced by what both say (`repair.py`). Pixels that are
-    sound stay as they are, to the bit: noise on all pixels is not removed.
+    A robust model learns what all of them have in common. In each, spots that are far from it
+    (`spots.py`) and single pixels that are far from what it and their neighbours say (`points.py`)
+    are replaced by what both say (`repair.py`). Pixels that are sound stay as they are, to the bit:
+    noise on all pixels is not removed.
 
     Parameters
     ----------
@@ -66,8 +73,8 @@ class ImageDenoiser(KeepsParameters, BaseEstimator):
         ``RobustPCA()``, ``OnlineRobustNMF(10)``; it is cloned. By default `OnlineRobustNMF` with
         eight parts and a small outlier weight: few parts cannot imitate damage.
     threshold : float
-        How many standard deviations of its picture's residual a single damaged pixel is off; spots,
-        of which many pixels tell, a third of that.
+        How many standard deviations of its picture's residual a damaged spot is off. Single pixels
+        need none: those are replaced that are more probably damaged than not.
     random_state : int, RandomState or None
     verbose : int
 
@@ -93,12 +100,14 @@ class ImageDenoiser(KeepsParameters, BaseEstimator):
 
     estimator_: Any
     image_shape_: tuple[int, ...]
+    _usual: Array
+    _n_usual: int
 
     def __init__(
         self,
         estimator: Any = None,
         *,
-        threshold: float = 8.0,
+        threshold: float = 2.7,
         random_state: Any = None,
         verbose: int = 1,
     ) -> None:
@@ -125,9 +134,8 @@ class ImageDenoiser(KeepsParameters, BaseEstimator):
         if not comes_in_parts(given):
             pictures = Pictures.of(given, mask)
             _warn_if_alone(len(pictures.rows))
-            return self._adopt(
-                self._new_estimator(pictures.rows).fit(pictures.rows), pictures.shape
-            )
+            model = self._new_estimator(pictures.rows).fit(pictures.rows)
+            return self._adopt(model, pictures.shape)._with_usual(pictures)
         _refuse_mask(mask)
         source = source_of(given)
         shape = _shape_of(source)
@@ -136,7 +144,11 @@ class ImageDenoiser(KeepsParameters, BaseEstimator):
         passes = None if source.reader.once else _PASSES
         model = self._new_estimator(next(iter(source.sized(_PARTS))), passes)
         whole = source if hasattr(model, "partial_fit") else source.load()
-        return self._adopt(model.fit(whole), shape)
+        self._adopt(model.fit(whole), shape)
+        if source.reader.once:
+            return self  # gone by
+        batches = islice(source.sized(_PARTS), -(-_most_to_look_at(shape) // _PARTS))
+        return self._with_usual(Pictures.from_rows(np.concatenate(list(batches)), shape))
 
     def partial_fit(self, images: Any, y: Any = None, mask: Any = None) -> Self:
         """Learn from some more photographs: one step of an online estimator."""
@@ -150,7 +162,10 @@ class ImageDenoiser(KeepsParameters, BaseEstimator):
                 f"{type(model).__name__} learns from all photographs at once; call fit, or take an "
                 "online estimator such as OnlineRobustNMF(10)."
             )
-        return self._adopt(model.partial_fit(pictures.rows), pictures.shape)
+        known = (self._usual, self._n_usual) if begun else None
+        return self._adopt(model.partial_fit(pictures.rows), pictures.shape, known)._with_usual(
+            pictures
+        )
 
     # --------------------------------------------------------------------- verbs
 
@@ -245,9 +260,23 @@ class ImageDenoiser(KeepsParameters, BaseEstimator):
             verbose=self.verbose,
         )
 
-    def _adopt(self, model: Any, shape: tuple[int, ...]) -> Self:
+    def _adopt(
+        self, model: Any, shape: tuple[int, ...], usual: tuple[Array, int] | None = None
+    ) -> Self:
         self.estimator_, self.image_shape_ = model, tuple(shape)
+        self._usual, self._n_usual = usual or (np.zeros((2, *shape), dtype=np.float32), 0)
         self._began_as = self._identity()
+        return self
+
+    def _with_usual(self, pictures: Pictures) -> Self:
+        """Note how far places of some photographs are from the model; batches have their mean."""
+        step = -(-len(pictures.rows) // _most_to_look_at(pictures.shape))
+        stack = pictures.stack[::step]
+        found = usual_medians(stack, said_of_rest(stack, self._says_of, self.threshold))
+        if found is not None:
+            self._n_usual += len(stack)
+            share = np.float32(len(stack) / self._n_usual)
+            self._usual = self._usual + share * (found.astype(np.float32) - self._usual)
         return self
 
     def _known(self, images: Any, mask: Any) -> Pictures:
@@ -261,19 +290,15 @@ class ImageDenoiser(KeepsParameters, BaseEstimator):
 
     def _cleaned(self, pictures: Pictures) -> Denoised:
         stack = pictures.stack
-        model = self._said_of(pictures.rows, stack.shape)
-        # What is damaged tells nothing of a picture; without it the model knows better what is.
-        first = damaged(stack, model, self.threshold)
-        hidden = first if stack.ndim == 3 else first[..., None]
-        sound = np.where(hidden, np.nan, stack).reshape(pictures.rows.shape)
-        model = self._said_of(sound, stack.shape)
-        wrong = damaged(stack, model, self.threshold)
-        clean = np.clip(repaired(stack, model, wrong), *_limits(stack))
+        filled, wrong = cleaned(stack, self._says_of, self.threshold, self._usual)
+        clean = np.clip(filled, *_limits(stack))
         removed = np.where(np.isnan(stack), 0, stack - clean)
         return Denoised(pictures.like(clean), removed, wrong)
 
-    def _said_of(self, rows: Any, shape: tuple[int, ...]) -> Any:
-        return np.asarray(self.estimator_.separate(rows).low_rank).reshape(shape)
+    def _says_of(self, stack: Array) -> Array:
+        """What the model says of pictures, of which what is NaN is hidden."""
+        rows = stack.reshape(len(stack), -1)
+        return np.asarray(self.estimator_.separate(rows).low_rank).reshape(stack.shape)
 
     def _by_batch(self, source: Source, write: Any) -> Any:
         shape = _shape_of(source)
@@ -303,7 +328,9 @@ class ImageDenoiser(KeepsParameters, BaseEstimator):
         inner, document = pack(self.estimator_)
         arrays = {f"model.{name}": values for name, values in inner.items()}
         arrays["image_shape"] = np.array(self.image_shape_, dtype=np.int64)
-        return arrays, {"parameters": packed_parameters(self, arrays), "model": document}
+        arrays["usual"] = self._usual
+        parameters = packed_parameters(self, arrays)
+        return arrays, {"parameters": parameters, "model": document, "n_usual": self._n_usual}
 
     @classmethod
     def _unpacked(cls, contents: Contents) -> Self:
@@ -314,7 +341,12 @@ class ImageDenoiser(KeepsParameters, BaseEstimator):
         pixels = model.components_.shape[1] if is_model(model) else -1
         if len(shape) not in (2, 3) or min(shape) < 1 or np.prod(shape, dtype=float) != pixels:
             raise contents.error(f"pictures of the shape {shape} do not suit its model")
-        return denoiser._adopt(model, shape)
+        usual = contents.array("usual", (2, *shape), ("float32",))
+        return denoiser._adopt(model, shape, (usual, contents.integer("n_usual")))
+
+
+def _most_to_look_at(shape: tuple[int, ...]) -> int:
+    return int(np.clip(_LOOKED_AT_NUMBERS // int(np.prod(shape)), 1, _LOOKED_AT))
 
 
 def _opened(images: Any) -> Any:

@@ -1,17 +1,20 @@
-"""What is wrong in pictures, and what belongs there: the model, and what neighbours know.
+r"""What belongs where a pixel is damaged: what the model says, and what neighbours know.
 
 A model of all pictures tells what a picture looks like, but not its finest detail; neighbours tell
-that, but not what lies behind a large spot. So a pixel is a damaged point if it is far from what
-the model says and its neighbours differ from that by; it lies in a damaged spot if most pixels
-around it are far from the model. It is replaced by what the model says, plus what the sound pixels
-around it differ by. Sound pixels stay as they are.
+that, but not what lies behind a large spot. So damaged pixels become what the model says plus what
+sound pixels around them differ from it by. Single ones, most neighbours of which are sound, are
+told better, by
 
-Light multiplies, and where there is much of it a model errs by more: residuals are counted relative
-to how bright the model says a place is. And where the model is wrong all around, it is not the
-photograph that is damaged: a spot has to stand out from its own surroundings.
+.. math:: \hat x = \bar x_+ + a\,(\bar x_\times - \bar x_+) + b\,(m - \bar m_+)
+          + c\,(\bar m_\times - \bar m_+),
+
+means of the four pixels beside (:math:`+`) and at the corners (:math:`\times`), of the picture
+:math:`x` and of the model :math:`m`. The pixel itself is not among them, so every sound pixel shows
+how well it is told: :math:`a, b, c` are those of least squares over the sound pixels of a picture.
+Where the model is of no use :math:`b` and :math:`c` vanish, and neighbours speak alone.
 """
 
-from typing import Any
+from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,98 +22,60 @@ from scipy import ndimage
 
 from thresher.linalg import Array
 
-_PER_MEDIAN = 1.4826  # standard deviations of a normal, per median of its absolute values
-_POINT = 3  # pixels: the smallest window that has a middle
-_SPOT = 5  # pixels: what fills half of such a window is no point any more
-_NEARER = 1 / 3  # of the distance of a point is far for a spot, of which many pixels tell
 _REACH = 1.0  # pixels, standard deviation of the weights of neighbours
 _ALONE = 0.05  # weight of the model itself beside theirs, so that it speaks alone inside of spots
+_TURNS = 3  # a pixel beside another that is damaged is told again when that is filled
 
 
-def damaged(pictures: Array, model: Array, far: float) -> NDArray[np.bool_]:
-    """Which pixels are too far from what they should be.
+def repaired(pictures: Array, model: Array, wrong: NDArray[np.bool_], turns: int = _TURNS) -> Array:
+    """The pictures with damaged pixels replaced; sound pixels stay as they are.
 
     Parameters
     ----------
     pictures, model : arrays of shape (n, height, width) or (n, height, width, 3)
-        What was seen, NaN where nothing was, and what a model says of it. Gaps are damaged.
-    far : float
-        How many standard deviations a point is off; those of a picture are measured on itself, from
-        its median residual.
-
-    Returns
-    -------
-    array of bool of shape (n, height, width)
+    wrong : array of bool of shape (n, height, width)
+        Which pixels are damaged; NaN are among them.
+    turns : int
+        How often single pixels are told again, from what their neighbours were filled with.
     """
-    left = pictures - model
-    gaps = np.isnan(left)
-    left = np.where(gaps, 0, left)
-    share = 1 / _brightness(model)
-    detail = (left - _medians(left, _POINT)) * share
-    points = np.abs(detail) > far * _scales(detail, gaps)
-    left = left * share
-    near = _NEARER * far * _scales(left, gaps)
-    spots = np.abs(_medians(left, _SPOT)) > near
-    # A median cuts corners off: what is far itself, in the same window, belongs to the spot.
-    around = ndimage.maximum_filter(spots, _window(_SPOT, left.ndim), mode="constant")
-    spots = _largest(spots | (around & (np.abs(left) > near)))
-    spots &= _stand_out(spots, _largest(np.abs(left)), _NEARER * far)
-    return np.asarray(_largest(gaps | points) | spots)
-
-
-def _largest(values: NDArray[Any]) -> NDArray[Any]:
-    """Of the colours of each pixel, if there are any."""
-    return values.max(axis=3) if values.ndim == 4 else values
-
-
-def _brightness(model: Array) -> Array:
-    """What residuals are relative to: the model, and its mean, which counts where it is dark."""
-    light = np.maximum(model, 0)
-    level = light.mean(axis=tuple(range(1, model.ndim)), keepdims=True)
-    return np.maximum(light + level, np.finfo(model.dtype).tiny)
-
-
-def _stand_out(spots: NDArray[np.bool_], sizes: Array, times: float) -> NDArray[np.bool_]:
-    """Where the median size of a connected spot is so many times the scale of its surroundings."""
-    within_pictures = np.zeros((3, 3, 3), dtype=bool)
-    within_pictures[1] = True
-    labels, n = ndimage.label(spots, within_pictures)
-    ring = ndimage.maximum_filter(labels, _window(_SPOT, 3), mode="constant")
-    ring[spots] = 0
-    inside, outside = np.zeros(n + 1), np.zeros(n + 1)
-    for medians, places in ((inside, labels), (outside, ring)):
-        present = np.unique(places)[1:]
-        medians[present] = ndimage.median(sizes, places, present)
-    stands = inside > times * _PER_MEDIAN * outside
-    stands[0] = False
-    return np.asarray(stands[labels])
-
-
-def _medians(left: Array, width: int) -> Array:
-    """The median of a window around each pixel."""
-    medians: Array = ndimage.median_filter(left, _window(width, left.ndim), mode="nearest")
-    return medians
-
-
-def _window(width: int, ndim: int) -> tuple[int, ...]:
-    """A square of a picture; pictures and colours are apart."""
-    return (1, width, width, 1)[:ndim]
-
-
-def _scales(left: Array, gaps: NDArray[np.bool_]) -> Array:
-    """The robust standard deviation of each picture, as far as it was seen."""
-    rows = np.where(gaps, np.nan, np.abs(left)).reshape(len(left), -1)
-    rows[np.isnan(rows).all(axis=1)] = 0
-    scales: Array = _PER_MEDIAN * np.nanmedian(rows, axis=1)
-    return scales.reshape(-1, *[1] * (left.ndim - 1))
-
-
-def repaired(pictures: Array, model: Array, wrong: NDArray[np.bool_]) -> Array:
-    """The pictures with damaged pixels replaced."""
-    sound = ~wrong if pictures.ndim == 3 else ~wrong[..., None]
+    sound = sound_values(wrong, pictures)
     left = np.where(sound, pictures - model, 0)
     reach = (0, _REACH, _REACH, 0)[: left.ndim]
     weight = ndimage.gaussian_filter(sound.astype(left.dtype), reach, mode="nearest")
     nearby = ndimage.gaussian_filter(left, reach, mode="nearest") / (weight + _ALONE)
     filled: Array = np.where(sound, pictures, model + nearby)
+    beside, corners = _neighbours(sound.astype(left.dtype))
+    single = ~sound & (beside + corners > 1)  # more than half of the neighbours are sound
+    for _ in range(turns):
+        filled = np.where(single, told(filled, model, sound), filled)
     return filled
+
+
+def told(filled: Array, model: Array, sound: NDArray[np.bool_]) -> Array:
+    """What neighbours and the model say of each pixel, without the pixel itself."""
+    beside, corners = _neighbours(filled)
+    model_beside, model_corners = _neighbours(model)
+    terms = np.stack([corners - beside, model - model_beside, model_corners - model_beside])
+    known = np.where(sound, terms, 0).reshape(3, len(filled), -1)
+    target = (filled - beside).reshape(len(filled), -1)
+    gram = np.einsum("inp,jnp->nij", known, known)
+    # A picture without any detail has no weights; zero are as good as others.
+    ridge = 1e-6 * np.trace(gram, axis1=1, axis2=2) + np.finfo(np.float32).tiny
+    gram += ridge[:, None, None] * np.eye(3)
+    weights = np.linalg.solve(gram, np.einsum("inp,np->ni", known, target)[..., None])[..., 0]
+    return np.asarray(beside + np.einsum("ni,in...->n...", weights.astype(terms.dtype), terms))
+
+
+def sound_values(wrong: NDArray[np.bool_], pictures: Array) -> NDArray[np.bool_]:
+    """Which values are sound: all colours of a pixel, or none."""
+    sound = ~wrong if pictures.ndim == 3 else ~wrong[..., None]
+    return np.broadcast_to(sound, pictures.shape)
+
+
+def _neighbours(pictures: Array) -> tuple[Array, Array]:
+    """Means of the four pixels beside each, and of the four at its corners."""
+    padded = np.pad(pictures, [(0, 0), (1, 1), (1, 1), (0, 0)][: pictures.ndim], mode="edge")
+    up, middle, down = padded[:, :-2], padded[:, 1:-1], padded[:, 2:]
+    beside = up[:, :, 1:-1] + down[:, :, 1:-1] + middle[:, :, :-2] + middle[:, :, 2:]
+    corners = up[:, :, :-2] + up[:, :, 2:] + down[:, :, :-2] + down[:, :, 2:]
+    return beside / 4, corners / 4

@@ -5,6 +5,8 @@ The score :math:`z` of a pixel is its residual in thresholds. A pixel moves if t
 how much. Things that move are larger than that, and were close by a frame ago; so it is asked
 twice, the second time with a threshold :math:`1 + \beta\,(1 - 2p)`, where :math:`p` is the share
 of the 11 × 11 pixels around it that move, by the first answer and by that of the frame before.
+A pixel at the border of what moves, one of the four beside it does not, speaks for itself too: it
+has to be above half a threshold, or the strong ones within would widen the mask by it.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from thresher.tasks.video.windows import square_sums
 _SQUARE = 5
 _AROUND = 11
 _TRUST = 0.8  # β
+_AT_BORDER = 0.5  # thresholds
 _MOST = 2  # thresholds: one pixel alone does not decide
 _STEPS = 255 // (_MOST * _SQUARE**2)  # of a score: the sum over a square is then one byte
 
@@ -36,7 +39,15 @@ def moving_pixels(scores: Array, before: Mask) -> Mask:
     at_first = _above_one(scores)
     votes = square_sums(at_first.view(np.uint8) + before.view(np.uint8), _AROUND)  # 242 at most
     share = votes * np.float32(0.5 / _AROUND**2)
-    return _above_one(scores / (np.float32(1 + _TRUST) - np.float32(2 * _TRUST) * share))
+    moving = _above_one(scores / (np.float32(1 + _TRUST) - np.float32(2 * _TRUST) * share))
+    return moving & (_inner(moving) | (scores > np.float32(_AT_BORDER)))
+
+
+def _inner(moving: Mask) -> Mask:
+    """Pixels beside which all four move; what lies outside of the picture moves with its edge."""
+    padded = np.pad(moving, 1, mode="edge")
+    rows = padded[:-2, 1:-1] & padded[2:, 1:-1]
+    return np.asarray(rows & padded[1:-1, :-2] & padded[1:-1, 2:])
 
 
 def _above_one(scores: Array) -> Mask:
