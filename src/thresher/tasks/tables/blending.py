@@ -22,7 +22,7 @@ _MOST = 100_000  # entries from which weights are learned
 _PRIOR = 40  # entries of all columns that count with those of one
 _REACHES = 16  # kinds of gaps: up to 1, 2, 4, ... steps from a reading; twice, see below
 _KINDS = 2 * _REACHES
-_ALONE = 2  # place of the guess that knows its column only
+_ALONE, _VOTED = 2, 3  # places of guesses
 _HEED = 2.0 ** -(np.arange(_KINDS) % _REACHES)  # of an entry: all errors of one gap are much alike
 # Entries for which the design counts in long gaps; of 10, 40, 160, 640 the last two were best. Of
 # single readings that are missing enough is always known.
@@ -152,7 +152,7 @@ def _without(
 
 def _by_design(n_guesses: int) -> int:
     """The guess to trust before anything is known: the committee's; without it, the joint one."""
-    return 3 if n_guesses > 3 else 0
+    return _VOTED if n_guesses > _VOTED else 0
 
 
 def _squares_of_best(B: NDArray[Any], y: NDArray[Any], kind: NDArray[Any]) -> NDArray[Any]:
