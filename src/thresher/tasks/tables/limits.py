@@ -13,6 +13,8 @@ the one that tells most of each counts. Of the highest of all readings, p is any
 Where it is tiny, readings have come up to the end again and again, and stopped there: it is a
 limit, and one for all columns that end there too. The lower end is the same, upside down.
 
+An end that is also the most frequent reading, such as no rain, is a limit whatever p.
+
 Zero is a limit before any end of a range is: a column that was never negative stays so if the
 column most like it was never negative either, or if p, with zero for h, says that by chance it
 would have been negative more likely than not.
@@ -64,10 +66,16 @@ def _upper_limits(
         alike = like[j] >= 0 and ends[like[j]] <= 0
         if ends[j] <= 0 and (alike or _by_chance(*of, 0.0, off) < _LIKELY):
             limits[j] = 0.0
-        if _by_chance(*of, ends[j], off) < chance:
+        if _most_frequent(of[0], ends[j]) or _by_chance(*of, ends[j], off) < chance:
             limits[j] = ends[j]
     shared = np.isin(ends, limits[limits == ends])
     return np.where(shared, ends, limits)
+
+
+def _most_frequent(x: NDArray[Any], end: float) -> bool:
+    count = np.count_nonzero(x == end)
+    others = np.unique(x[x != end], return_counts=True)[1] if count > 1 else np.ones(1)
+    return bool(count > others.max(initial=0))
 
 
 def _by_chance(
