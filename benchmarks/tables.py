@@ -177,6 +177,7 @@ def causal_rows(name: str, X: Array) -> Iterator[common.Row]:
         line_on = carried(Y)
         filled = np.where(np.isnan(found.table), line_on, found.table)
         inside = (found.lower <= X) & (found.upper >= X)
+        late = slice(len(X) // 5, None)
         yield {
             "table": name,
             "rows": len(X),
@@ -185,9 +186,7 @@ def causal_rows(name: str, X: Array) -> Iterator[common.Row]:
             "TableCleaner": float(np.sqrt(np.mean(((filled - X) / scale)[gaps] ** 2))),
             "carried on": float(np.sqrt(np.mean(((line_on - X) / scale)[gaps] ** 2))),
             "covered": float(inside[gaps].mean()),
-            "flagged": float(
-                found.flags[len(X) // 5 :].sum() / np.isfinite(Y[len(X) // 5 :]).sum()
-            ),
+            "flagged": float(found.flags[late].sum() / np.isfinite(Y[late]).sum()),
             "TableCleaner cpu": spent["cpu"],
         }
 

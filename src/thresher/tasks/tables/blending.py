@@ -103,11 +103,15 @@ class Blend:
         sides += _PRIOR * (known * all_sides + (1 - known) * design)
         if len(B) > _VOTED:  # next to a reading it is the joint guess, which is to have its weight
             grams[..., _VOTED, _VOTED] *= 1 + 1e-6
-        weights, there = np.zeros(sides.shape), counts > 0
-        weights[there] = nonnegative_solutions(grams[there], sides[there])
+        weights, solved = np.zeros(sides.shape), np.unique(kind)
+        weights[solved] = nonnegative_solutions(grams[solved], sides[solved])
         errors = y - np.einsum("ke,ek->e", B, weights[kind, columns])
         spread = np.sqrt(_variances(errors**2, group, F, pools)) + 1e-9
         alone = np.sqrt(_variances((y - B[_ALONE]) ** 2, group, F, pools)) + 1e-9
+        for other in np.setdiff1d(np.arange(_KINDS), solved):
+            alike = solved[solved // _REACHES == other // _REACHES]
+            if len(alike):
+                weights[other] = weights[alike[np.argmin(np.abs(alike - other))]]
         for few in np.flatnonzero(counts < _ENOUGH):
             weights[few], spread[few] = _without(weights, spread, alone, counts, int(few))
         return cls(weights, spread, np.full(_KINDS, 1.645))
