@@ -45,7 +45,7 @@ def tables(folder: Any) -> dict[str, Array]:
     humidity[(humidity < 0) | (humidity > 100)] = np.nan
     temperature[(temperature < -35) | (temperature > 45)] = np.nan
     pressure = air["pressure"].astype(float)
-    pressure[(pressure < 870) | (pressure > 1085)] = np.nan  # hPa; the extremes ever measured
+    pressure[(pressure < 87_000) | (pressure > 108_500)] = np.nan  # what was ever measured
     dust = air["pm10"].astype(float)
     dust[dust < 0] = np.nan
     speed = np.load(folder / "los_loop_speed.npz")["speed"].astype(float)

@@ -190,9 +190,8 @@ class Follower:
         self.came[1, -n:] = np.where(allowed, errors / look.half, np.nan)
         look = look._replace(half=self.learned.stretch * look.half)
         scores = scored(tail, look.suspicions)
-        kept = allowed & (
-            look.suspicions <= alarm.limits(self.came[0, self.n_learned :])[-n:, None]
-        )
+        limits_now = alarm.limits(self.came[0, self.n_learned :])[-n:, None]
+        kept = allowed & (look.suspicions <= limits_now)
         return found(X, allowed, kept, look, scores, model, self._limits(n, promises))
 
     def _limits(self, n: int, promises: Promises) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -29,6 +29,8 @@ def unpacked_follower(contents: Contents) -> Follower:
     n_rows, n_learned = contents.integer("n_rows", least=n), contents.integer("n_learned")
     if F < 1 or n_learned > min(n, MOST_ROWS) or np.isinf(X).any() or (np.diff(seconds) < 0).any():
         raise contents.error("its rows do not make sense")
+    if np.isinf(came).any() or (came[1] < 0).any():
+        raise contents.error("it remembers what cannot have come")
     if (trusted & np.isnan(X)).any():
         raise contents.error("it trusts readings that are not there")
     return Follower(X, seconds, list(trusted), came, n_rows, n_learned)
