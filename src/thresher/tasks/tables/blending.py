@@ -48,11 +48,11 @@ def hidden_entries(
 def kinds_of_gap(guesses: Guesses, whole_row: NDArray[Any]) -> NDArray[Any]:
     """A number for each entry: how far the nearest reading is, and whether its row tells anything.
 
-    A row tells if it leaves at most half as much again of the entry's variance as a whole row does;
-    kinds of entries whose row does not tell come after the others.
+    A row tells if it leaves at most half as much again of the entry's variance as a whole row does,
+    or less than the entry's column; kinds of entries whose row does not tell come after the others.
     """
     reach = np.clip(guesses.reach, 1.0, 2.0 ** (_REACHES - 1))
-    blind = guesses.beside > 1.5 * whole_row
+    blind = guesses.beside > np.maximum(1.5 * whole_row, guesses.around)
     return np.asarray(np.log2(reach).astype(int) + _REACHES * blind)
 
 
