@@ -3,11 +3,12 @@
 A reading z with prediction ẑ and typical error σ, all in standard deviations of its column, has the
 suspicion
 
-    s = 1.5 log(1 + (z − ẑ)² / 2σ²) + log σ,
+    s = 1.5 log(1 + (z − ẑ)² / 2σ²) + log σ − log(1 + σ²) / 2,
 
 minus the logarithm of Student's t with two degrees of freedom: heavy tails, as real errors have. A
-glitch can lie anywhere in the column's range, so that this is, but for a constant, how much more
-likely a glitch is than a sound reading. Where errors were large near by, σ is larger.
+glitch can lie anywhere in the column's range, and no nearer to ẑ than sound readings do, so that
+this is, but for a constant, how much more likely a glitch is than a sound reading. Where errors
+were large near by, σ is larger.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ HALF_WINDOW = _WINDOW // 2
 _PRIOR = 8.0  # readings that count with them: the column as usual
 _ROW = 8.0  # and how much the row counts, whatever its columns
 _CLIP = 4.0
+_USUAL_MIDDLE = 0.6745  # the median of |errors| that are normal, in standard deviations
 _BIN, _WIDEST = 0.25, 100.0  # of suspicion, to look for a valley
 _TOP, _LEAST_TOP = 0.05, 50  # the share, and the number, of readings that make the tail
 _FAR = 0.002  # the share of sound readings beyond which there may be glitches
@@ -34,14 +36,22 @@ _FALLS = np.geomspace(_USUAL_FALL / 10, 10 * _USUAL_FALL, 97)
 _EDGE = 1e-3
 _FALSE = 0.05  # of what is flagged may be sound, where glitches are many; by judgement
 _BINS = 40
+_LIFT = 1.5 * np.log(
+    100.0
+)  # of the limit by a row that is flagged as a whole: errors may be tenfold
 _STEPS = 60  # of chances that are tried
 
 
 def activity(
     errors: NDArray[Any], spread: NDArray[Any], trusted: NDArray[Any], causal: bool = False
 ) -> NDArray[Any]:
-    """How much larger errors are around each entry than usual; the entry itself does not count."""
-    c = np.where(trusted, np.minimum(np.abs(errors) / spread, _CLIP) ** 2, 0.0)
+    """How much larger errors are around each entry than usual; the entry itself does not count.
+
+    If surely more than half of a row is further off than usual, whether trusted or not, something
+    has happened, and its errors are large by as much.
+    """
+    ratios = np.abs(errors) / spread
+    c = np.where(trusted, np.minimum(ratios, _CLIP) ** 2, 0.0)
     w = trusted.astype(np.float64)
     if causal:
         total, count = _before(c), _before(w)
@@ -50,7 +60,17 @@ def activity(
         count = _WINDOW * uniform_filter1d(w, _WINDOW, axis=0, mode="constant") - w
     others = np.maximum(w.sum(1, keepdims=True) - w, 1.0)
     row = np.where(w.sum(1, keepdims=True) > w, (c.sum(1, keepdims=True) - c) / others, 1.0)
-    return np.sqrt((np.maximum(total, 0) + _ROW * row + _PRIOR) / (count + _ROW + _PRIOR))
+    near = np.sqrt((np.maximum(total, 0) + _ROW * row + _PRIOR) / (count + _ROW + _PRIOR))
+    return np.asarray(np.maximum(near, _middle(ratios) / _USUAL_MIDDLE))
+
+
+def _middle(ratios: NDArray[Any]) -> NDArray[Any]:
+    """What the median of each row exceeds but by chance: two standard errors; 0 of short rows."""
+    n_read = np.isfinite(ratios).sum(1)
+    place = np.floor(n_read / 2 - np.sqrt(n_read)).astype(int)
+    ordered = np.sort(ratios, axis=1)  # NaN last
+    lower = np.take_along_axis(ordered, np.maximum(place, 0)[:, None], axis=1)
+    return np.where(place[:, None] >= 0, np.nan_to_num(lower), 0.0)
 
 
 def _before(c: NDArray[Any]) -> NDArray[Any]:
@@ -63,7 +83,8 @@ def _before(c: NDArray[Any]) -> NDArray[Any]:
 
 def suspicion(errors: NDArray[Any], scale: NDArray[Any]) -> NDArray[Any]:
     """s, above."""
-    return np.asarray(1.5 * np.log1p(errors**2 / (2 * scale**2)) + np.log(scale))
+    s = 1.5 * np.log1p(errors**2 / (2 * scale**2)) + np.log(scale)
+    return np.asarray(s - np.log1p(scale**2) / 2)
 
 
 class Tail(NamedTuple):
@@ -174,3 +195,57 @@ def valley(suspicions: NDArray[Any], start: float) -> float:
         return np.inf
     deepest = int(np.argmin(counts[: risen[0] + 1]))
     return float(edges[deepest] + _BIN / 2)
+
+
+class Alarm(NamedTuple):
+    """When a live cleaner calls a reading a glitch, by what was sound in hindsight."""
+
+    limit: float  # suspicion, above which it does
+    likely: float  # and above which a reading tells nothing of others: rather a glitch than not
+    share: float  # of all readings that are to be expected above the limit
+
+    @classmethod
+    def calibrated(
+        cls, tail: Tail, sound: NDArray[Any], glitches: NDArray[Any], rate: float
+    ) -> Alarm:
+        """From suspicions of both, as they came.
+
+        Of sound ones not more than asked for are above the limit, as the tail says and as was
+        seen. Where glitches are many, one in twenty of all above it may be sound.
+        """
+        seen = min((1 - rate) * (1 + 1 / len(sound)), 1.0)
+        limit = max(tail.level(rate), float(np.quantile(sound, seen)))
+        limit = min(limit, told_apart(sound, glitches))
+        above = np.sum(sound > limit) + np.sum(glitches > limit)
+        share = max(above / (len(sound) + len(glitches)), rate)
+        return cls(limit, min(limit, more_likely_glitches(sound, glitches)), share)
+
+    def limits(self, suspicions: NDArray[Any]) -> NDArray[Any]:
+        """The limit of each row that came since, in turn.
+
+        A row of which more is flagged than is to be expected lifts it for the next one, others let
+        it down again: so that in the long run no more than expected is flagged, whatever comes.
+        """
+        limits, lifted = np.empty(len(suspicions)), 0.0
+        n_read = np.isfinite(suspicions).sum(1)
+        for t, row in enumerate(suspicions):
+            limits[t] = self.limit + lifted
+            share = np.count_nonzero(row > limits[t]) / (n_read[t] + _PRIOR)
+            lifted = max(lifted + _LIFT * (share - self.share), 0.0)
+        return limits
+
+
+def told_apart(sound: NDArray[Any], glitches: NDArray[Any]) -> float:
+    """The lowest suspicion above which hardly any reading is sound, where both are known."""
+    levels = np.sort(glitches)
+    flagged = np.arange(len(levels), 0, -1)
+    false = len(sound) - np.searchsorted(np.sort(sound), levels)
+    enough = np.flatnonzero(false <= _FALSE * (false + flagged))
+    return float(levels[enough[0]]) if len(enough) else np.inf
+
+
+def more_likely_glitches(sound: NDArray[Any], glitches: NDArray[Any]) -> float:
+    """The suspicion that parts them with the fewest mistakes, where both are known."""
+    levels = np.append(np.sort(glitches), np.inf)
+    mistakes = np.arange(len(levels)) + len(sound) - np.searchsorted(np.sort(sound), levels)
+    return float(levels[np.argmin(mistakes)])

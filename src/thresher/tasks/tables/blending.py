@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from thresher.tasks.tables.model import Guesses
 
 _SCATTERED = 0.05  # of the readings are hidden one by one, besides whole gaps
-_ENOUGH = 40  # hidden entries that tell about a kind of gap; with fewer, the next shorter one does
+_ENOUGH = 40  # hidden entries that tell about a kind of gap; with fewer, longer ones tell too
 _MOST = 100_000  # entries from which weights are learned
 _PRIOR = 40  # entries of all columns that count with those of one
 _REACHES = 16  # kinds of gaps: up to 1, 2, 4, ... steps from a reading; twice, see below
 _KINDS = 2 * _REACHES
-_ALONE = 2  # place of the guess that knows its column only
+_ALONE, _VOTED = 2, 3  # places of guesses
 _HEED = 2.0 ** -(np.arange(_KINDS) % _REACHES)  # of an entry: all errors of one gap are much alike
 # Entries for which the design counts in long gaps; of 10, 40, 160, 640 the last two were best. Of
 # single readings that are missing enough is always known.
@@ -48,11 +48,11 @@ def hidden_entries(
 def kinds_of_gap(guesses: Guesses, whole_row: NDArray[Any]) -> NDArray[Any]:
     """A number for each entry: how far the nearest reading is, and whether its row tells anything.
 
-    A row tells if it leaves at most half as much again of the entry's variance as a whole row does;
-    kinds of entries whose row does not tell come after the others.
+    A row tells if it leaves at most half as much again of the entry's variance as a whole row does,
+    or less than the entry's column; kinds of entries whose row does not tell come after the others.
     """
     reach = np.clip(guesses.reach, 1.0, 2.0 ** (_REACHES - 1))
-    blind = guesses.beside > 1.5 * whole_row
+    blind = guesses.beside > np.maximum(1.5 * whole_row, guesses.around)
     return np.asarray(np.log2(reach).astype(int) + _REACHES * blind)
 
 
@@ -88,22 +88,30 @@ class Blend:
         kind = kinds[rows, columns]
         y, B = truth[rows, columns], guesses.candidates[:, rows, columns]
         group = kind * F + columns
-        variances = _variances(_squares_of_best(B, y, kind), group, F)
-        grams, sides = _moments(B, y, group, F)
+        counts = np.bincount(kind, minlength=_KINDS)
+        pools = _pools(counts)
+        variances = _variances(_squares_of_best(B, y, kind), group, F, pools)
+        grams, sides = (np.tensordot(pools, sums, 1) for sums in _moments(B, y, group, F))
         grams *= (_HEED[:, None] / variances)[..., None, None]
         sides *= (_HEED[:, None] / variances)[..., None]
-        counts = np.bincount(kind, minlength=_KINDS)
+        counts = pools @ counts
         all_grams, n = _of_all_columns(grams, counts)
         all_sides, _ = _of_all_columns(sides, counts)
         design = all_grams[..., _by_design(len(B))]
         known = (n / (n + _BY_DESIGN * (1 - _HEED)))[:, None, None]
         grams += _PRIOR * all_grams
         sides += _PRIOR * (known * all_sides + (1 - known) * design)
-        weights, there = np.zeros(sides.shape), counts > 0
-        weights[there] = nonnegative_solutions(grams[there], sides[there])
+        if len(B) > _VOTED:  # next to a reading it is the joint guess, which is to have its weight
+            grams[..., _VOTED, _VOTED] *= 1 + 1e-6
+        weights, solved = np.zeros(sides.shape), np.unique(kind)
+        weights[solved] = nonnegative_solutions(grams[solved], sides[solved])
         errors = y - np.einsum("ke,ek->e", B, weights[kind, columns])
-        spread = np.sqrt(_variances(errors**2, group, F)) + 1e-9
-        alone = np.sqrt(_variances((y - B[_ALONE]) ** 2, group, F)) + 1e-9
+        spread = np.sqrt(_variances(errors**2, group, F, pools)) + 1e-9
+        alone = np.sqrt(_variances((y - B[_ALONE]) ** 2, group, F, pools)) + 1e-9
+        for other in np.setdiff1d(np.arange(_KINDS), solved):
+            alike = solved[solved // _REACHES == other // _REACHES]
+            if len(alike):
+                weights[other] = weights[alike[np.argmin(np.abs(alike - other))]]
         for few in np.flatnonzero(counts < _ENOUGH):
             weights[few], spread[few] = _without(weights, spread, alone, counts, int(few))
         return cls(weights, spread, np.full(_KINDS, 1.645))
@@ -120,13 +128,12 @@ class Blend:
 
         The least that holds for ``coverage`` of n + 1 such entries, of which n are known.
         """
-        quantiles = np.empty(_KINDS)
         usual = _quantile(ratios, coverage) if len(ratios) else 1.645
-        for kind in range(_KINDS):
-            of = ratios[kinds == kind]
-            enough = len(of) >= _ENOUGH
-            shorter = quantiles[kind - 1] if kind % _REACHES else usual
-            quantiles[kind] = _quantile(of, coverage) if enough else shorter
+        quantiles = np.full(_KINDS, usual)
+        for kind, pool in enumerate(_pools(np.bincount(kinds, minlength=_KINDS))):
+            of = ratios[pool[kinds] > 0]
+            if len(of) >= _ENOUGH:
+                quantiles[kind] = _quantile(of, coverage)
         return Blend(self.weights, self.spread, quantiles)
 
 
@@ -137,22 +144,20 @@ def _without(
     counts: NDArray[Any],
     kind: int,
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """For a kind of gap of which too little is known: as the next shorter one; else, by design.
+    """For a kind of gap of which nothing is known: by design.
 
     Where the row does not tell, that is the column alone, which then errs as it does where a row
     tells, if that is known.
     """
-    if kind % _REACHES:
-        return weights[kind - 1], spread[kind - 1]
-    told = np.zeros(weights.shape[-1])
-    told[0 if kind == 0 else _ALONE] = 1.0
-    errs = alone[0] if kind and counts[0] >= _ENOUGH else np.ones(spread[kind].shape)
+    told, blind = np.zeros(weights.shape[-1]), kind >= _REACHES
+    told[_ALONE if blind else 0] = 1.0
+    errs = alone[0] if blind and counts[0] >= _ENOUGH else np.ones(spread[kind].shape)
     return np.broadcast_to(told, weights[kind].shape), errs
 
 
 def _by_design(n_guesses: int) -> int:
     """The guess to trust before anything is known: the committee's; without it, the joint one."""
-    return 3 if n_guesses > 3 else 0
+    return _VOTED if n_guesses > _VOTED else 0
 
 
 def _squares_of_best(B: NDArray[Any], y: NDArray[Any], kind: NDArray[Any]) -> NDArray[Any]:
@@ -162,10 +167,28 @@ def _squares_of_best(B: NDArray[Any], y: NDArray[Any], kind: NDArray[Any]) -> ND
     return np.asarray(squares[np.argmin(totals, axis=0)[kind], np.arange(len(y))])
 
 
-def _variances(squares: NDArray[Any], group: NDArray[Any], F: int) -> NDArray[Any]:
+def _pools(counts: NDArray[Any]) -> NDArray[Any]:
+    """Which kinds (columns) tell of each (rows): itself, and if it has too few entries more.
+
+    First longer gaps, whose errors are rather larger; if there are too few of these, shorter ones.
+    """
+    pools = np.eye(_KINDS)
+    for kind in range(_KINDS):
+        block = kind - kind % _REACHES
+        longer, shorter = range(kind + 1, block + _REACHES), range(kind - 1, block - 1, -1)
+        for other in (*longer, *shorter):
+            if pools[kind] @ counts >= _ENOUGH:
+                break
+            pools[kind, other] = 1.0
+    return pools
+
+
+def _variances(
+    squares: NDArray[Any], group: NDArray[Any], F: int, pools: NDArray[Any]
+) -> NDArray[Any]:
     """Mean square of each kind and column, with some entries of all columns besides."""
-    total = np.bincount(group, squares, _KINDS * F).reshape(-1, F)
-    count = np.bincount(group, minlength=_KINDS * F).reshape(-1, F)
+    total = pools @ np.bincount(group, squares, _KINDS * F).reshape(-1, F)
+    count = pools @ np.bincount(group, minlength=_KINDS * F).reshape(-1, F)
     usual = total.sum(1, keepdims=True) / np.maximum(count.sum(1, keepdims=True), 1)
     heed = _HEED[:, None]
     return np.asarray((heed * total + _PRIOR * usual) / (heed * count + _PRIOR) + 1e-12)

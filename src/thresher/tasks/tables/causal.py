@@ -4,24 +4,32 @@ The follower keeps the last rows. At fixed numbers of rows it learns from them a
 says of each row what the rows before it, and the row itself, tell. However a stream is cut into
 batches, the same rows give the same results: whether a reading was trusted is found in three
 passes, each of which reads what the pass before made of this row and of earlier ones.
+
+What is learned from is not what was trusted as it came, but what is sound in hindsight. A reading
+that was wrongly flagged is learned from all the same, so that no mistake feeds on itself. And how
+far off a sound reading may be is told by how far off sound ones were as they came: of rows that it
+has learned from, a model is surer than of rows that are new.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.tasks.tables.alarms import HALF_WINDOW, Tail
+from thresher.tasks.tables.alarms import HALF_WINDOW, Alarm, Tail, more_likely_glitches
 from thresher.tasks.tables.blending import Blend
 from thresher.tasks.tables.containers import in_steps
+from thresher.tasks.tables.hindsight import judged
 from thresher.tasks.tables.looking import (
     Found,
     Look,
     Promises,
     found,
+    limits,
     looked,
     proved,
     scored,
@@ -35,6 +43,14 @@ _PASSES = 3
 _MEDIAN = 7
 
 
+def _dues() -> Iterator[int]:
+    """The numbers of rows after which a follower learns."""
+    due = float(_FIRST)
+    while True:
+        yield int(due)
+        due += min(due * (_GROWTH - 1), MOST_ROWS / 4)
+
+
 @dataclass(frozen=True)
 class Learned:
     """What the rows up to some point say."""
@@ -42,7 +58,9 @@ class Learned:
     model: Model
     blend: Blend
     tail: Tail | None
-    limits: tuple[NDArray[Any], NDArray[Any]]
+    alarm: Alarm
+    ends: tuple[NDArray[Any], NDArray[Any]]
+    stretch: float  # of intervals, so that they hold for what is new
     step: float  # seconds
 
 
@@ -53,6 +71,7 @@ class Follower:
     X: NDArray[Any]
     seconds: NDArray[Any]
     trusted: list[NDArray[Any]]  # at the beginning, and by each pass
+    came: NDArray[Any]  # 2 × n × F: suspicions and |error| / half an interval, as rows came; or NaN
     n_rows: int = 0
     n_learned: int = 0  # of the rows that are kept
     learned: Learned | None = field(default=None, repr=False)
@@ -63,7 +82,7 @@ class Follower:
     def new(cls, F: int) -> Follower:
         """Before the first row."""
         trusted = [np.zeros((0, F), dtype=bool) for _ in range(_PASSES + 1)]
-        return cls(np.zeros((0, F)), np.zeros(0), trusted)
+        return cls(np.zeros((0, F)), np.zeros(0), trusted, np.zeros((2, 0, F)))
 
     def follow(self, X: NDArray[Any], seconds: NDArray[Any], promises: Promises) -> Found:
         """Clean the next rows."""
@@ -85,17 +104,14 @@ class Follower:
 
     def _due(self) -> int:
         """The number of rows after which it learns next: it depends on nothing but their number."""
-        due = float(_FIRST)
-        while int(due) <= self.n_rows - (len(self.X) - self.n_learned):
-            due += min(due * (_GROWTH - 1), MOST_ROWS / 4)
-        return int(due)
+        return next(due for due in _dues() if due > self.n_rows - (len(self.X) - self.n_learned))
 
     def _until_learning(self) -> int:
         return max(self._due() - self.n_rows, 1)
 
     def _learn(self, promises: Promises) -> None:
         keep = slice(-MOST_ROWS, None)
-        self.X, self.seconds = self.X[keep], self.seconds[keep]
+        self.X, self.seconds, self.came = self.X[keep], self.seconds[keep], self.came[:, keep]
         self.trusted = [trusted[keep] for trusted in self.trusted]
         self.n_learned = len(self.X)
         self.relearn(promises)
@@ -103,23 +119,51 @@ class Follower:
     def relearn(self, promises: Promises) -> None:
         """Learn from the rows that were there when it learned last."""
         rows = slice(0, self.n_learned)
-        X, trusted = self.X[rows], self.trusted[-1][rows]
-        seconds = self.seconds[rows]
+        X, seconds = self.X[rows], self.seconds[rows]
         apart = np.diff(seconds)
         step = float(np.median(apart[apart > 0])) if (apart > 0).any() else 1.0
         times = in_steps(seconds)
         rng = np.random.default_rng(self.n_learned)
-        model = Model.learned(X, trusted, times, causal=True).with_committee(X, trusted)
+        sound = judged(X, times, promises, rng).trusted
+        for trusted in self.trusted:
+            trusted[rows] = sound
+        model = Model.learned(X, sound, times, causal=True).with_committee(X, sound)
         gaps, coverage = np.isnan(X), promises.among_trusted
-        blend = proved(model, X, gaps, trusted, times, coverage, rng, causal=True)
-        s = looked(model, blend, X, trusted, times, causal=True).suspicions
-        tail = None
-        sound = trusted & self.trusted[0][rows]
+        blend = proved(model, X, gaps, sound, times, coverage, rng, causal=True)
+        look = looked(model, blend, X, sound, times, causal=True)
+        tail, alarm, stretch = None, Alarm(np.inf, np.inf, 0.0), 1.0
+        allowed = promises.allowed(X)
         if sound.any():
-            # Rows of which nothing is trusted make a hill of their own, which is not of glitches.
-            tail = Tail.learned(s[promises.allowed(X)], s[sound])._replace(valley=np.inf)
-        self.learned = Learned(model, blend, tail, promises.limits(X, trusted), step)
+            tail, alarm, stretch = self._as_it_came(look.suspicions, allowed, sound, promises)
+        ends = limits(promises, model, X, sound, look)
+        self.learned = Learned(model, blend, tail, alarm, ends, stretch, step)
         self.left = [None] * len(self.trusted)
+
+    def _as_it_came(
+        self,
+        suspicions: NDArray[Any],
+        allowed: NDArray[Any],
+        sound: NDArray[Any],
+        promises: Promises,
+    ) -> tuple[Tail | None, Alarm, float]:
+        """The tail of suspicions, and how much wider intervals must be than what was learned says.
+
+        They are told by rows that came when at least half as much was known as now; as long as
+        there is none, by what was learned from.
+        """
+        n_rows = self.n_rows - (len(self.X) - self.n_learned)
+        half = min(n_rows, MOST_ROWS) / 2
+        since = next(due for due in _dues() if due >= half) - n_rows + self.n_learned
+        late = np.arange(self.n_learned)[:, None] >= since
+        came, ratios = self.came[:, : self.n_learned]
+        seen = allowed & late & np.isfinite(came)
+        if not (seen & sound).any():
+            likely = more_likely_glitches(suspicions[sound], suspicions[allowed & ~sound])
+            return None, Alarm(np.inf, likely, 0.0), 1.0
+        good, bad = came[seen & sound], came[seen & ~sound]
+        tail = Tail.learned(came[seen], good)
+        alarm = Alarm.calibrated(tail, good, bad, promises.false_alarm_rate)
+        return tail, alarm, float(np.quantile(ratios[seen & sound], promises.among_trusted))
 
     # ------------------------------------------------------------------ the next rows
 
@@ -127,26 +171,34 @@ class Follower:
         n = len(X)
         self.X, self.seconds = np.vstack([self.X, X]), np.concatenate([self.seconds, seconds])
         self.n_rows += n
+        nothing = np.full((2, n, X.shape[1]), np.nan)
+        self.came = np.concatenate([self.came, nothing], axis=1)
         allowed = promises.allowed(X)
         if self.learned is None:
             self.trusted = [np.vstack([trusted, allowed]) for trusted in self.trusted]
             return self._at_first(n, allowed)
         model, tail = self.learned.model, self.learned.tail
-        limit = np.inf if tail is None else tail.limit(promises.false_alarm_rate)
+        alarm = self.learned.alarm
         now = allowed & ~self._far(n, model)
         for number in range(_PASSES):
             look = self._look(number, now)
-            now = allowed & (look.suspicions[-n:] <= limit)
+            now = allowed & (look.suspicions[-n:] <= alarm.likely)
         look = self._look(_PASSES, now)
         look = Look(*(part[-n:] for part in look))
+        self.came[0, -n:] = np.where(allowed, look.suspicions, np.nan)
+        errors = np.abs(model.standardised(X) - look.mean)
+        self.came[1, -n:] = np.where(allowed, errors / look.half, np.nan)
+        look = look._replace(half=self.learned.stretch * look.half)
         scores = scored(tail, look.suspicions)
-        return found(X, allowed, now, look, scores, model, self._limits(n, promises))
+        limits_now = alarm.limits(self.came[0, self.n_learned :])[-n:, None]
+        kept = allowed & (look.suspicions <= limits_now)
+        return found(X, allowed, kept, look, scores, model, self._limits(n, promises))
 
     def _limits(self, n: int, promises: Promises) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Of each of the next rows: the range of what was trusted up to it, unless bounds say."""
+        """Of each of the next rows: natural limits, unless trusted readings have gone beyond."""
         assert self.learned is not None
         X, trusted = self.X[self.n_learned :], self.trusted[-1][self.n_learned :]
-        low, high = self.learned.limits
+        low, high = self.learned.ends
         lowest = np.minimum.accumulate(np.where(trusted, X, np.inf), axis=0)[-n:]
         highest = np.maximum.accumulate(np.where(trusted, X, -np.inf), axis=0)[-n:]
         return (

@@ -60,7 +60,8 @@ class TableCleaner(KeepsParameters, BaseEstimator):
         one, rows are evenly spaced.
     bounds : (low, high), or a mapping of columns to such pairs, optional
         What is possible: readings outside are glitches, and nothing is filled in outside. By
-        default what is filled in stays within the range of the column's sound readings.
+        default what is filled in stays within limits that the column's readings have met again and
+        again, such as zero or a hundred per cent (`limits`); elsewhere it may go beyond them all.
     causal : bool
         Whether each row is cleaned without a look at later ones, as on a live stream.
     false_alarm_rate : float

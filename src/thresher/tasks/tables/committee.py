@@ -57,10 +57,9 @@ class Committee:
             drawn[j] = some = _drawn(alike[j], j, size, rng)
             own = gram[j] - away[:, j] @ away - count * mean[j] * mean
             y[j], b[j] = max(own[j], 0.0), own[some]
-            for member, columns in enumerate(some):
-                few, middle = away[:, columns], mean[columns]
-                inner = gram[np.ix_(columns, columns)] - few.T @ few
-                G[j, member] = inner - count * np.outer(middle, middle)
+            few, middle = away[:, some].transpose(1, 2, 0), mean[some]
+            inner = gram[some[:, :, None], some[:, None, :]] - few @ few.transpose(0, 2, 1)
+            G[j] = inner - count * middle[:, :, None] * middle[:, None, :]
         w = likeliest_weights(G, b, y, counts) / _MEMBERS
         rows = np.repeat(np.arange(F), _MEMBERS * size)
         weights = sparse.csr_array((w.ravel(), (rows, drawn.ravel())), shape=(F, F))

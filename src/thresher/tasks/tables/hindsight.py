@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +19,21 @@ from scipy.ndimage import median_filter
 
 from thresher.tasks.tables.alarms import Tail, activity, suspicion
 from thresher.tasks.tables.blending import Blend, kinds_of_gap, some_of
-from thresher.tasks.tables.looking import Found, Promises, found, looked, proved, scored
+from thresher.tasks.tables.looking import Found, Promises, found, limits, looked, proved, scored
 from thresher.tasks.tables.model import Model
 
 _BACK = 0.01  # of readings not set aside are more suspicious than one that comes back; by judgement
 _MEDIAN = 7
 STEPS = 6  # that are told of
+
+
+class Judged(NamedTuple):
+    """What is known once each reading was tried against all others."""
+
+    model: Model  # learned from a first, rough choice of what is sound
+    trusted: NDArray[Any]
+    suspicions: NDArray[Any]
+    tail: Tail | None  # None if there is nothing to learn from
 
 
 def cleaned(
@@ -35,6 +44,23 @@ def cleaned(
     tell: Callable[[int], None] = lambda done: None,
 ) -> Found:
     """Clean a table with hindsight; its rows are in the order of their times, in steps."""
+    model, trusted, s, tail = judged(X, times, promises, rng, tell)
+    model = Model.learned(X, trusted, times, before=model)
+    blend = proved(model, X, np.isnan(X), trusted, times, promises.among_trusted, rng)
+    tell(STEPS - 1)
+    look = looked(model, blend, X, trusted, times)
+    ends = limits(promises, model, X, trusted, look)
+    return found(X, promises.allowed(X), trusted, look, scored(tail, s), model, ends)
+
+
+def judged(
+    X: NDArray[Any],
+    times: NDArray[Any],
+    promises: Promises,
+    rng: np.random.Generator,
+    tell: Callable[[int], None] = lambda done: None,
+) -> Judged:
+    """Steps 1 and 2: which readings are sound."""
     allowed = promises.allowed(X)
     near = allowed & ~_far_from_median(X, allowed)
     trusted = near
@@ -50,12 +76,7 @@ def cleaned(
         tail = Tail.learned(s[allowed], s[near])
         trusted = allowed & (s <= tail.limit(rate))
     tell(STEPS - 2)
-    model = Model.learned(X, trusted, times, before=model)
-    blend = proved(model, X, np.isnan(X), trusted, times, promises.among_trusted, rng)
-    tell(STEPS - 1)
-    look = looked(model, blend, X, trusted, times)
-    limits = promises.limits(X, trusted)
-    return found(X, allowed, trusted, look, scored(tail, s), model, limits)
+    return Judged(model, trusted, s, tail)
 
 
 def _trusted(
@@ -97,7 +118,7 @@ def _suspicions(
 ) -> NDArray[Any]:
     """Of every reading, given the other trusted ones; each is a gap of its own."""
     Z = model.standardised(X)
-    guesses = model.guesses(Z, trusted, times, voted=False)
+    guesses = model.guesses(Z, trusted, times, filling=False)
     kinds = kinds_of_gap(guesses, model.whole_row)
     blend = Blend.learned(Z, guesses, kinds, some_of(trusted, rng))
     mean, spread = blend.blended(guesses, kinds)

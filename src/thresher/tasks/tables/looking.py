@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from thresher.tasks.tables.alarms import Tail, activity, suspicion
 from thresher.tasks.tables.blending import Blend, hidden_entries, kinds_of_gap, some_of
+from thresher.tasks.tables.limits import natural_limits
 from thresher.tasks.tables.model import Guesses, Model
 
 _UNKNOWN = 0.95  # of its variance is left: neither time nor neighbours know the entry
@@ -35,14 +36,6 @@ class Promises(NamedTuple):
         """Readings within the bounds."""
         return np.asarray(np.isfinite(X) & ~(self.low > X) & ~(self.high < X))
 
-    def limits(self, X: NDArray[Any], trusted: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Bounds of each column: as given, or else the range of what was trusted."""
-        seen = np.where(trusted, X, np.nan)
-        seen[:, ~trusted.any(0)] = 0.0
-        low = np.where(np.isfinite(self.low), self.low, np.nanmin(seen, axis=0))
-        high = np.where(np.isfinite(self.high), self.high, np.nanmax(seen, axis=0))
-        return low, high
-
 
 class Found(NamedTuple):
     """A table of numbers, cleaned."""
@@ -59,6 +52,7 @@ class Look(NamedTuple):
     """What is said of each entry of some rows, in standardised columns."""
 
     mean: NDArray[Any]
+    scale: NDArray[Any]  # its typical error, just now
     half: NDArray[Any]  # of its interval
     suspicions: NDArray[Any]
     unknown: NDArray[Any]  # neither its column nor its row knows anything
@@ -84,7 +78,7 @@ def looked(
     scale = spread * activity(errors, spread, trusted[first:], causal)
     unknown = _unknown(model, guesses, trusted)
     half = blend.quantiles[kinds] * scale
-    return Look(mean, half, suspicion(errors, scale), unknown, guesses.left)
+    return Look(mean, scale, half, suspicion(errors, scale), unknown, guesses.left)
 
 
 def proved(
@@ -119,6 +113,17 @@ def proved(
         ratios = np.where(half, np.abs(errors) / scale, ratios)
     blend = Blend.learned(Z, guesses, kinds, hidden)
     return blend.with_quantiles(ratios[hidden], kinds[hidden], coverage)
+
+
+def limits(
+    promises: Promises, model: Model, X: NDArray[Any], trusted: NDArray[Any], look: Look
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Bounds of each column: as given, or else its natural limits."""
+    guess, spread = look.mean * model.scale + model.centre, look.scale * model.scale
+    rate = promises.false_alarm_rate
+    low, high = natural_limits(X, trusted, guess, spread, model.most_like(), rate)
+    low = np.where(np.isfinite(promises.low), promises.low, low)
+    return low, np.where(np.isfinite(promises.high), promises.high, high)
 
 
 def _unknown(model: Model, guesses: Guesses, trusted: NDArray[Any]) -> NDArray[Any]:

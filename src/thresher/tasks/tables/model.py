@@ -1,6 +1,6 @@
 """What is known of a table: its columns' units, what they share, and how each moves in time.
 
-Four guesses of every entry, none of which sees the entry itself:
+Five guesses of every entry, none of which sees the entry itself:
 
 - *alone*: from the readings of its column around it in time (kriging);
 - *joint*: from the other columns of its row (factors), corrected by what they left unexplained
@@ -8,7 +8,9 @@ Four guesses of every entry, none of which sees the entry itself:
 - *moved*: alone, corrected by how the other columns of its row were off their own lines:
   ``z ≈ ẑ + Λ' f'``, factors of what time leaves;
 - *voted*: from the other columns of its row, by many small regressions (`committee`). In a long
-  gap factors meet what they never saw, and this errs less far.
+  gap factors meet what they never saw, and this errs less far;
+- *line*: a straight line between the readings before and after it; live, the last reading. It
+  knows nothing, so that it is never wrong about what it knows.
 
 Which of them is how good depends on the column and on how long a gap is; `blending` finds out.
 """
@@ -34,7 +36,7 @@ _ROWS_PER_FACTOR = 10
 class Guesses(NamedTuple):
     """Of every entry, in standardised columns, without a look at itself."""
 
-    candidates: NDArray[Any]  # M × n × F: joint, moved, alone, voted
+    candidates: NDArray[Any]  # M × n × F: joint, moved, alone, voted, line
     beside: NDArray[Any]  # variance of what the row alone says of it
     around: NDArray[Any]  # variance of what its column says, in parts of the whole
     reach: NDArray[Any]  # steps to the nearest reading of its column
@@ -111,16 +113,18 @@ class Model:
         causal: bool = False,
         first: int = 0,
         left: NDArray[Any] | None = None,
-        voted: bool = True,
+        filling: bool = True,
     ) -> Guesses:
-        """The guesses of every entry of a standardised table; the voted one only if asked for.
+        """The guesses of every entry of a standardised table; the last two only to fill gaps.
 
         If only rows from ``first`` on are asked for, what rows ``left`` before it must be known.
         """
         Z = np.where(trusted, Z, 0.0)
         alone, around, reach = kriged(Z, trusted, times, self.alone, causal, first)
         if self.levels is None or self.moves is None:
-            said = [alone] * (4 if voted else 3)
+            said = [alone] * (4 if filling else 3)
+            if filling:
+                said.append(straight_line(Z, trusted, times, causal, first))
             return Guesses(np.stack(said), np.ones(alone.shape), around, reach, Z)
         now, there = Z[first:], trusted[first:]
         row = self.levels.without_itself(now, there)
@@ -129,13 +133,22 @@ class Model:
         joint = row.mean + kriged(left, trusted, times, self.levels_left, causal, first).mean
         moved = alone + self.moves.without_itself(now - alone, there).mean
         said = [joint, moved, alone]
-        if voted and self.committee is not None:
+        if filling and self.committee is not None:
             # Committees have learned from the readings that they tell of, and seem surer of these
             # than they are; they are asked where the next reading is some steps away.
             filled = _weighed(row.mean, row.variance, alone, around)
             ours = self.committee.said(np.where(there, now, filled))
             said.append(np.where(reach > 1, ours, joint))
+            said.append(straight_line(Z, trusted, times, causal, first))
         return Guesses(np.stack(said), row.variance, around, reach, left)
+
+    def most_like(self) -> NDArray[Any]:
+        """The column that shares most with each one; -1 if it is not known."""
+        if self.levels is None:
+            return np.full(len(self.centre), -1)
+        shared = np.abs(self.levels.loadings @ self.levels.loadings.T)
+        np.fill_diagonal(shared, -1.0)
+        return np.asarray(np.argmax(shared, axis=1))
 
     def standardised(self, X: NDArray[Any]) -> NDArray[Any]:
         """In units of the columns."""
@@ -147,6 +160,32 @@ def _weighed(
 ) -> NDArray[Any]:
     """The mean of two guesses, each counting as much as it is exact."""
     return np.asarray((a * variance_b + b * variance_a) / (variance_a + variance_b + 1e-12))
+
+
+def straight_line(
+    Z: NDArray[Any], trusted: NDArray[Any], times: NDArray[Any], causal: bool, first: int = 0
+) -> NDArray[Any]:
+    """Between the readings next to each entry, or on from the only one; 0 if there is none.
+
+    Live, the one before it. Only entries from row ``first`` on are asked for.
+    """
+    n, j = len(Z), np.arange(Z.shape[1])
+    rows = np.where(trusted, np.arange(n)[:, None], -1)
+    before = np.full(Z.shape, -1)
+    before[1:] = np.maximum.accumulate(rows, axis=0)[:-1]
+    before = before[first:]
+    line = np.where(before >= 0, Z[before, j], 0.0)
+    if causal:
+        return line
+    after = np.full(Z.shape, n)
+    after[:-1] = np.minimum.accumulate(np.where(trusted, rows, n)[::-1], axis=0)[::-1][1:]
+    after = after[first:]
+    there = after < n
+    after[~there] = 0
+    since, span = times[first:, None] - times[before], times[after] - times[before]
+    between = np.where(span > 0, since / np.where(span > 0, span, 1.0), 0.5)
+    between = np.where(before < 0, 1.0, between)
+    return np.asarray(np.where(there, line + between * (Z[after, j] - line), line))
 
 
 def units(X: NDArray[Any], trusted: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
