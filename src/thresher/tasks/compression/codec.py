@@ -13,7 +13,6 @@ from thresher.estimators.inputs import unmasked
 from thresher.estimators.parameters import is_number, is_whole
 from thresher.estimators.reporting import write_page
 from thresher.linalg import Array
-from thresher.tasks.compression.batch import LARGEST_BATCH
 from thresher.tasks.compression.bounds import bounds_of, check_errors
 from thresher.tasks.compression.cloud import Cloud
 from thresher.tasks.compression.container import Container, written_container
@@ -22,7 +21,7 @@ from thresher.tasks.compression.dictionary_edge import DictionaryEdge
 from thresher.tasks.compression.edge import Edge
 from thresher.tasks.compression.keyframe import MOST_SENSORS
 from thresher.tasks.compression.learners import HALF_LIVES
-from thresher.tasks.compression.limits import MOST_BYTES
+from thresher.tasks.compression.limits import LARGEST_BATCH, MOST_BYTES
 from thresher.tasks.compression.paper import NUMBER_BYTES
 from thresher.tasks.compression.paper_edge import PaperEdge
 from thresher.tasks.compression.sender import Sender, checked_rows

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from thresher.linalg import Array
-from thresher.tasks.compression.packet import VERSION, Packet, PacketError
+from thresher.tasks.compression.packet import Packet, PacketError
 from thresher.tasks.compression.paper import PaperState
 from thresher.tasks.compression.row_batch import StreamState
 from thresher.tasks.compression.state import CodecState
@@ -64,7 +64,7 @@ def read_keyframe(packet: Packet) -> Keyframe:
     if not packet.leads_to(keyframe_digest(packet.payload, packet.sequence)):
         raise PacketError("The keyframe is damaged.")
     found = parsed_keyframe(packet.payload)
-    return found._replace(gives_up=found.gives_up or packet.version < VERSION)
+    return found._replace(gives_up=found.gives_up or packet.version < 3)
 
 
 def parsed_keyframe(payload: bytes) -> Keyframe:

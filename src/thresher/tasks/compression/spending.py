@@ -58,6 +58,7 @@ class Spender:
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
         self._slopes: Numbers | None = None
+        self._used: Numbers | None = None  # for the batch before
 
     def choose(self, state: StreamState, batch: Batch, budget: Budget) -> Choice:
         """Code all rows, or the leading ones."""
@@ -73,7 +74,7 @@ class Spender:
         elif self._slopes is None or self._is_far(batch, exact):
             choice = self._first(at, state, batch, budget, exact)
         else:
-            choice = self._next(at, batch, budget, exact, self._slopes)
+            choice = self._next(at, state, batch, budget, exact)
         return choice
 
     def _is_far(self, batch: Batch, exact: Numbers) -> bool:
@@ -103,10 +104,17 @@ class Spender:
         return Choice(batch, found)
 
     def _next(
-        self, at: At, batch: Batch, budget: Budget, exact: Numbers, slopes: Numbers
+        self, at: At, state: StreamState, batch: Batch, budget: Budget, exact: Numbers
     ) -> Choice:
         """Code at the slopes, and move them towards those that spend the bound."""
-        coded = at(slopes)
+        assert self._slopes is not None
+        slopes, coded = self._slopes, at(self._slopes)
+        if self._used is not None and (slopes < self._used).any():
+            # Where a lower price saves nothing, as where all rows are alike, it is not told.
+            kept = at(np.maximum(slopes, self._used))
+            if kept.n_bytes(state) <= coded.n_bytes(state):
+                slopes, coded = np.maximum(slopes, self._used), kept
+        self._used = slopes
         errors = self._errors(coded)
         with np.errstate(divide="ignore", invalid="ignore"):
             spent = np.where(exact, _SPEND, (budget.spent + errors) / budget.bound)
