@@ -184,3 +184,25 @@ def test_what_came_days_ago_need_not_be_told_again():
     assert len(packets[1]) > 256
     assert max(map(len, packets[2:])) < 30
     np.testing.assert_array_equal(decoded(packets), np.tile(day, (4, 1)))
+
+
+def test_rows_may_wait_until_a_packet_is_worth_its_frame():
+    """Where rows take next to nothing; and no longer than was allowed."""
+    Y = np.vstack([np.full((2000, 8), 5.0), made_stream()])
+    codec, cloud = SensorCodec(error=0.01, batch_size=50), Cloud()
+    edge, hasty = codec.edge(8, patience=1000), codec.edge(8)
+    rows, sizes, waited = [], [], 0
+    for t in range(0, len(Y), 10):
+        packets = edge.send(Y[t : t + 10], times=np.arange(t, t + 10))
+        waited = max(waited, t + 10 - edge.n_rows_)
+        rows += [r.values for r in map(cloud.receive, packets) if r.values is not None]
+        sizes += map(len, packets)
+    rows += [r.values for r in map(cloud.receive, edge.flush()) if r.values is not None]
+    assert relative_error(np.vstack(rows), Y) <= 0.01
+    assert edge.flush() == []
+    assert 50 < waited <= 1000
+    assert sum(sizes) < 0.95 * sum(len(p) for p in hasty.send(Y))
+    assert edge.send(Y[:1], times=[9999]) == []
+    assert len(edge.send(Y[:1])) == 1  # times have stopped: what waits goes first
+    with pytest.raises(ValueError, match="whole number of rows"):
+        codec.edge(8, patience=-1)

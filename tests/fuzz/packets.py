@@ -103,7 +103,7 @@ def crafted_payload(rng: np.random.Generator, kind: int) -> bytes:
         level = rng.normal(size=n_level).astype(np.float32)
         if n_level and rng.random() < 0.1:
             level[0] = rng.choice([np.nan, np.inf, 3e38])
-        return struct.pack("<HQ", N, start) + level.tobytes()
+        return struct.pack("<H", N) + number(start) + level.tobytes()
     if kind == Kind.DATA and rng.random() < 0.6:
         told = [b"", struct.pack("<BI", int(rng.integers(0, 40)), int(rng.integers(2**32))), rest]
         head = bytes([int(rng.integers(0, 256))]) + number(claim(rng))

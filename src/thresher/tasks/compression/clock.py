@@ -27,6 +27,8 @@ class Clock(NamedTuple):
 def written_times(times: Numbers, clock: Clock) -> bytes:
     """Times after a clock: changes of their steps, as a list or packed; none if there are none."""
     changes = _changes(times, clock)
+    if clock == Clock():  # no step leads to the first time of all
+        changes[1:2] += changes[0]
     places = np.flatnonzero(changes)
     if not len(places):
         return b""
@@ -54,6 +56,8 @@ def read_times(data: bytes, n: int, clock: Clock, version: int) -> tuple[Numbers
     else:
         content = parts.part()
         changes = unpacked_integers(content, n) if content else changes
+    if clock == Clock() and version >= VERSION:
+        changes[1:2] -= changes[0]
     return np.int64(clock.last) + np.cumsum(np.int64(clock.step) + np.cumsum(changes)), parts.at
 
 

@@ -5,10 +5,10 @@
 
 The stream is a number that an edge draws when it starts, so that nobody takes one edge for another,
 or for what it was before a restart. Keyframes and requests tell it whole; the others, which are
-short, have its last 16 bits, the tag, and the last 8 of their sequence. The mark joins the rest of the stream's number with a
-digest of the sender's state after the packet, of the rows and the packets so far: a receiver that
-did not come to the same state of the same stream refuses it, whatever the reason. Damage that
-changes values passes both with a chance of 2⁻³².
+short, have its last 16 bits, the tag, and the last 8 of their sequence. The mark joins the rest of
+the stream's number with a digest of the sender's state after the packet, of the rows and the
+packets so far: a receiver that did not come to the same state of the same stream refuses it,
+whatever the reason. Damage that changes values passes both with a chance of 2⁻³².
 
 Packets of versions 2 and 3 are read too; they were
 

@@ -63,7 +63,7 @@ def _read_rows(
         (kind,) = parts.take(1)
         payload = parts.part()
         if kind == Kind.KEYFRAME:
-            keyframe = parsed_keyframe(payload)
+            keyframe = parsed_keyframe(payload, version)
             if keyframe.n_sensors != N or not keyframe.by_column:
                 raise PacketError("The file has other sensors than its head tells; get it again.")
             check_memory(values.nbytes + state_bytes(N), max_bytes)

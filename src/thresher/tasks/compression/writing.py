@@ -94,7 +94,9 @@ def _by_rows(codec: SensorCodec, Y: Numbers, bounds: Bounds, tell: Progress) -> 
     edge = Edge(codec, Y.shape[1], bounds, (shared[bounds.groups], own))
     payloads = list[tuple[Kind, bytes]]()
     for start in range(0, len(Y), codec.rows_per_packet):
-        payloads += edge.coded(Y[start : start + codec.rows_per_packet])
+        payloads += edge.coded(
+            Y[start : start + codec.rows_per_packet], None, codec.rows_per_packet
+        )
         tell(edge.n_rows_, len(Y))
     return written_payloads(payloads), edge
 
