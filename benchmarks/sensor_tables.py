@@ -204,6 +204,7 @@ def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--half", type=int, choices=(0, 1), default=1)
     parser.add_argument("--only", default="")
+    parser.add_argument("--ours", action="store_true", help="peers stay as they were measured")
     parser.add_argument("--plain-only", action="store_true", help="leave out zfp and fpzip")
     options = parser.parse_args()
     file = RESULTS / "sensor_tables.json"
@@ -216,6 +217,14 @@ def main() -> None:
         extra = {"mask": mask_bytes(Y) if np.isnan(Y).any() else 0, "times": time_bytes(times)}
         for error in ERRORS:
             row: dict[str, Any] = {"table": name, "half": options.half, "error": error, **extra}
+            known = [r for r in results.get("tables", []) if _key(r) == _key(row)]
+            if options.ours and known:
+                row = known[0] | ours(Y, times, digits, error)
+                streams = [row[f"quantised, stream, {k}"] for k in ("packets", "zstd flushed")]
+                framed = min(streams) - row["mask"] - row["times"] + packet_extra(Y, times)
+                row["quantised, stream, framed"] = framed
+                _kept(file, results, row)
+                continue
             row |= ours(Y, times, digits, error)
             more = sum(extra.values())
             peers = quantised(Y, error)
@@ -225,10 +234,14 @@ def main() -> None:
             if not options.plain_only:
                 row |= {"zfp": zfp_bytes(Y, error) + more, "fpzip": fpzip_bytes(Y, error) + more}
             row |= {"CSV, zstd": zstd(whole), "CSV, lzma": len(packed(whole)) - 1}
-            print(row, flush=True)
-            kept = [r for r in results.get("tables", []) if _key(r) != _key(row)]
-            results["tables"] = [*kept, row]
-            write_json(file, results)
+            _kept(file, results, row)
+
+
+def _kept(file: Path, results: dict[str, Any], row: dict[str, Any]) -> None:
+    print(row, flush=True)
+    others = [r for r in results.get("tables", []) if _key(r) != _key(row)]
+    results["tables"] = [*others, row]
+    write_json(file, results)
 
 
 def _key(row: dict[str, Any]) -> tuple[Any, ...]:

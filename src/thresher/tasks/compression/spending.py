@@ -110,23 +110,28 @@ class Spender:
         assert self._slopes is not None
         slopes, coded = self._slopes, at(self._slopes)
         if self._used is not None and (slopes < self._used).any():
-            # Where a lower price saves nothing, as where all rows are alike, it is not told.
-            kept = at(np.maximum(slopes, self._used))
-            if kept.n_bytes(state) <= coded.n_bytes(state):
-                slopes, coded = np.maximum(slopes, self._used), kept
-        self._used = slopes
+            # A lower price is told when it saves what that takes, and not where rows are alike.
+            finer = np.maximum(slopes, self._used)
+            kept = at(finer)
+            if kept.n_bytes(state) <= coded.n_bytes(state) or self._is_over(coded, budget, exact):
+                slopes, coded = finer, kept
         errors = self._errors(coded)
         with np.errstate(divide="ignore", invalid="ignore"):
             spent = np.where(exact, _SPEND, (budget.spent + errors) / budget.bound)
         octaves = np.clip(4 * (np.nan_to_num(spent, nan=_SPEND, posinf=2.0) - _SPEND), -0.5, 0.5)
         # In quarters of an octave, so that steps change seldom, and need not be told.
-        self._slopes = slopes * 2.0 ** (np.round(4 * octaves) / 4)
-        if (errors[~exact] <= budget.left[~exact]).all():
+        octaves = np.round(4 * octaves) / 4
+        next_slopes = np.where(octaves < 0, self._slopes, slopes) * 2.0**octaves
+        self._slopes, self._used = np.maximum(next_slopes, slopes * 2.0**-_OCTAVES), slopes
+        if not self._is_over(coded, budget, exact):
             return Choice(batch, coded)
         search = Search(at, self._errors, budget.left, exact, slopes)
         search.note(np.zeros(len(exact)), coded)
         search.run(np.maximum(np.log2(np.maximum(errors, 1e-300) / budget.left), _FINE))
         return Choice(batch, search.fitting())
+
+    def _is_over(self, coded: CodedBatch, budget: Budget, exact: Numbers) -> bool:
+        return bool((self._errors(coded) > budget.left)[~exact].any())
 
     def _errors(self, coded: CodedBatch) -> Numbers:
         return self._bounds.summed(coded.errors)
