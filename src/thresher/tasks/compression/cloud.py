@@ -126,36 +126,36 @@ class Cloud:
             return Received(None, self.n_rows_, self._for_damage(), str(error))
         known = self._followed(found)
         if known is None and found.is_short:
-            request = Request(found.stream, 0, is_tagged=True)
+            tagged = Request(found.stream, 0, is_tagged=True)
             problem = (
                 f"A stream whose number ends in {found.stream:04x} is not known here. A stream "
                 "begins with a keyframe; this packet is another one."
             )
-            return Received(None, 0, request.written(), problem)
+            return Received(None, 0, tagged.written(), problem)
         if known is not None and found.is_short:
             found = found.of_stream(known.stream, known.sequence)
         start, sequence = (known.n_rows_, known.sequence) if known else (0, 0)
         if found.kind == Kind.REQUEST:
             problem = "A request is for the edge: hand it to Edge.handle."
             return Received(None, start, None, problem, found.stream)
-        request = None
+        asked: Request | None = None
         try:
             return self._used(found, known)
         except LatePacketError as error:
             problem = str(error)
         except EarlyPacketError as error:
             assert known is not None
-            problem, request = str(error), Request(found.stream, sequence, known.n_missing)
+            problem, asked = str(error), Request(found.stream, sequence, known.n_missing)
         except SameTagError as error:
             problem = str(error)
-            request = Request(found.stream, sequence, anew=True, is_renamed=True)
+            asked = Request(found.stream, sequence, anew=True, is_renamed=True)
         except PacketError as error:
             # A packet of a stream that is followed, and the next one: it would not help to get it
             # again. Of a stream that is not, all that there is may be had.
             anew = known is not None or found.kind == Kind.KEYFRAME
-            problem, request = str(error), Request(found.stream, sequence, anew=anew)
-        written = None if request is None else request.written()
-        return Received(None, start, written, problem, found.stream)
+            problem, asked = str(error), Request(found.stream, sequence, anew=anew)
+        request = None if asked is None else asked.written()
+        return Received(None, start, request, problem, found.stream)
 
     def _followed(self, packet: Packet) -> Follower | None:
         """The stream of a packet, if it is known."""

@@ -32,7 +32,7 @@ _ANEW, _TAGGED, _RENAMED = 1, 2, 4
 
 
 class Request(NamedTuple):
-    """What a cloud asks for: packets from a number on, a count of 0 means all; or to start anew.
+    """What a cloud asks for: so many packets from a number on, 0 means all; or to start anew.
 
     ``is_tagged`` if the cloud knows but the tag of the stream; ``is_renamed`` if the stream has to
     draw another number, because another one has the same tag.
@@ -40,7 +40,7 @@ class Request(NamedTuple):
 
     stream: int
     sequence: int
-    count: int = 0
+    n_packets: int = 0
     anew: bool = False
     is_tagged: bool = False
     is_renamed: bool = False
@@ -48,7 +48,7 @@ class Request(NamedTuple):
     def written(self) -> bytes:
         """The packet."""
         flags = _ANEW * self.anew | _TAGGED * self.is_tagged | _RENAMED * self.is_renamed
-        payload = _REQUEST.pack(min(self.count, 65535), flags)
+        payload = _REQUEST.pack(min(self.n_packets, 65535), flags)
         sequence = min(self.sequence, LAST_SEQUENCE)
         return packed(Packet(Kind.REQUEST, self.stream, sequence, 0, payload))
 
@@ -135,7 +135,7 @@ class Sender:
             again = []
         else:
             start = asked.sequence - first
-            again = list(self._kept)[start : start + asked.count if asked.count else None]
+            again = list(self._kept)[start : start + asked.n_packets if asked.n_packets else None]
         self.n_bytes_["again"] += sum(map(len, again))
         return again or self._restart_packets()
 

@@ -47,9 +47,11 @@ def packed(data: bytes, before: bytes = b"") -> bytes:
 
 def deflated(data: bytes, before: bytes = b"", level: int = 9) -> bytes:
     """By zlib, without a frame."""
-    # An empty dictionary is not the same as none.
-    known = {"zdict": before[-_DEFLATE_WINDOW:]} if before else {}
-    deflate = zlib.compressobj(level, zlib.DEFLATED, -15, **known)
+    if before:
+        known = before[-_DEFLATE_WINDOW:]
+        deflate = zlib.compressobj(level, zlib.DEFLATED, wbits=-15, zdict=known)
+    else:
+        deflate = zlib.compressobj(level, zlib.DEFLATED, wbits=-15)
     return deflate.compress(data) + deflate.flush()
 
 
