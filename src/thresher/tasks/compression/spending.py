@@ -25,6 +25,7 @@ _FINE = 1 / 16
 _SEARCHES = 9
 _FINEST = 64.0
 _ENOUGH = 0.97  # of the bound
+_AHEAD = 2.0  # how far a slope that is not told yet may be below the one that is; by judgement
 _SPEND = 0.98  # of the bound, batch by batch; the rest is for surprises
 _STEPS = 2.0**40  # in the largest value, at most
 
@@ -109,8 +110,9 @@ class Spender:
         """Code at the slopes, and move them towards those that spend the bound."""
         assert self._slopes is not None
         slopes, coded = self._slopes, at(self._slopes)
-        if self._used is not None and (slopes < self._used).any():
-            # A lower price is told when it saves what that takes, and not where rows are alike.
+        is_told = not np.array_equal(coded.steps.told(), state.told)
+        if is_told and self._used is not None and (slopes < self._used).any():
+            # Larger steps are told when they save what that takes, and not where rows are alike.
             finer = np.maximum(slopes, self._used)
             kept = at(finer)
             if kept.n_bytes(state) <= coded.n_bytes(state) or self._is_over(coded, budget, exact):
@@ -122,7 +124,7 @@ class Spender:
         # In quarters of an octave, so that steps change seldom, and need not be told.
         octaves = np.round(4 * octaves) / 4
         next_slopes = np.where(octaves < 0, self._slopes, slopes) * 2.0**octaves
-        self._slopes, self._used = np.maximum(next_slopes, slopes * 2.0**-_OCTAVES), slopes
+        self._slopes, self._used = np.maximum(next_slopes, slopes / _AHEAD), slopes
         if not self._is_over(coded, budget, exact):
             return Choice(batch, coded)
         search = Search(at, self._errors, budget.left, exact, slopes)
