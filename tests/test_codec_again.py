@@ -78,7 +78,8 @@ def test_the_buffer_is_bounded_and_what_left_it_is_lost_for_good():
     assert cloud.receive(answer[0]).problem is None
     assert cloud.gaps_ == [(first, len(Y))]
     values = decoded(edge.send(Y[:30]), cloud)
-    assert relative_error(values, Y[:30]) < 0.05
+    assert relative_error(values, Y[:30]) < 0.1
+    assert edge.relative_error_ <= 0.02  # of all that was sent
 
 
 def test_a_cloud_that_starts_late_gets_all_rows_that_the_edge_still_has():
