@@ -8,7 +8,8 @@ before its step. `NovelDocumentDetector` at the default rate of .05, and, for ea
 - how many of the new ones are marked; and how many by the score of the nearest direction alone and
   by the distance of the nearest of *all* documents before, each with the one threshold for the
   whole stream that gives it as many false alarms as the detector really has;
-- areas under the ROC curve, mean over steps and pooled;
+- areas under the ROC curve, mean over steps and pooled; of p-values too, which can be compared
+  between steps, while scores are in units of the documents before each;
 - groups of documents that are new together: the share of the new documents in them, and of others.
 
 TDT2 comes in the order of time, in steps of 1000 and 100 documents, weeks and days. BBC News and 20
@@ -158,6 +159,7 @@ def judged(steps: list[Step]) -> Row:
             "found by directions, same rate": found_at(direction, new, actual),
             "found by the nearest, same rate": found_at(neighbour, new, actual),
             "areas": areas([step.scores for step in found], new),
+            "areas, p-values": areas([-step.p_values for step in found], new),
             "areas, directions": areas(direction, new),
             "areas, nearest": areas(neighbour, new),
             "new in groups": share(grouped, new),

@@ -17,11 +17,12 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from common import RESULTS, command_line, data_folder, machine, write_json
+from common import RESULTS, command_line, data_folder, machine, read_json, write_json
 from scipy import sparse
 
 from thresher import TopicModel
 from thresher.metrics import purity
+from thresher.tasks.topics.changes import chance_of_fewer
 
 SIZE, STEPS, FIRST = 150, 9, 400
 PLANTED = {"born": 3, "merged": 5, "died": 7}
@@ -118,6 +119,27 @@ def quality_rows(texts, seeds):
             yield row
 
 
+def told_by_labels(table, ends: dict[int, int]) -> dict[str, int]:
+    """What deaths would be told were the labels topics: the least that any window before tells.
+
+    All documents of the weeks before are known, one week or more, and the p-value is multiplied
+    with the number of labels and of windows.
+    """
+
+    def least(k: int, w: int) -> float:
+        windows = [(table[w - j : w, k].sum(), table[w - j : w].sum()) for j in range(1, w + 1)]
+        n, now = table[w].sum(), table[w, k]
+        chances = [chance_of_fewer(int(now), int(n), int(x), int(m)) for x, m in windows]
+        return min(chances) * table.shape[1] * len(windows)
+
+    level = 0.05 / 5  # as `TopicModel` has it by default
+    weeks = range(2, len(table))
+    told = [(k, w) for k in range(table.shape[1]) for w in weeks if least(k, w) <= level]
+    right = {k for k, w in told if k in ends and abs(w - ends[k]) <= 1}
+    false = [k for k, w in told if table[w + 1 :, k].sum() > ENOUGH]
+    return {"ends_told_by_labels": len(right), "false_ends_told_by_labels": len(false)}
+
+
 def tdt2_rows(seed: int, K: int):
     """Births and deaths beside the labels."""
     with np.load(data_folder() / "tdt2_top30_dated.npz") as z:
@@ -155,9 +177,12 @@ def tdt2_rows(seed: int, K: int):
             if any(r["kind"] == kind and r["label"] == k and abs(r["step"] - w) <= 1 for r in rows)
         ]  # fmt: skip
 
+    births = [r for r in rows if r["kind"] == "born"]
+    known = [r for r in births if table[: max(r["step"] - 1, 0), r["label"]].sum() > ENOUGH // 2]
     summary = {
         "data": "tdt2, weeks", "topics_at_first": K, "topics_at_last": len(model.components_),
         "labels_that_begin": begins, "begin_found": met("born", begins),
+        "births_of_known_labels": len(known), **told_by_labels(table, ends),
         "labels_that_end": ends, "end_found": met("died", ends),
         "events": Counter(row["kind"] for row in rows),
     }  # fmt: skip
@@ -169,13 +194,18 @@ def main() -> None:
     """Run it all, and write the results."""
     parser = command_line(__doc__)
     parser.add_argument("--quick", action="store_true", help="one seed, no TDT2")
+    parser.add_argument("--only", choices=("bbc", "tdt2"), help="leave the other rows as they are")
     parser.add_argument("--seeds", type=int, nargs=2, default=(100, 103))
     parser.add_argument("--out", type=Path, default=RESULTS / "topics.json")
     arguments = parser.parse_args()
     seeds = range(*arguments.seeds)[: 1 if arguments.quick else None]
-    texts, rows = bbc(), []
-    parts = [planted_rows(texts, seeds), quality_rows(texts, seeds)]
-    if not arguments.quick:
+    texts, rows, parts = bbc(), [], []
+    if arguments.only:
+        kept = read_json(arguments.out)["rows"]
+        rows = [r for r in kept if ("bbc" in r.get("data", "tdt2")) != (arguments.only == "bbc")]
+    if arguments.only != "tdt2":
+        parts += [planted_rows(texts, seeds), quality_rows(texts, seeds)]
+    if arguments.only != "bbc" and not arguments.quick:
         parts.append(tdt2_rows(0, 12))
     for part in parts:
         for row in part:

@@ -369,7 +369,7 @@ def test_damage_never_passes_silently(codec):
 def test_other_versions_are_refused_with_a_sentence():
     packet = unpacked(sent(SensorCodec(), made_stream())[0][0])
     content = bytearray(packed(packet)[:-4])
-    content[1] = 9 << 4 | 1
+    content[0] = 9 << 4 | 1
     data = bytes(content) + zlib.crc32(content).to_bytes(4, "little")
     with pytest.raises(VersionError, match=r"version 9.*same release"):
         Cloud().receive(data)

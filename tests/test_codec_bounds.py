@@ -21,6 +21,7 @@ from thresher.tasks.compression.plain import plain_values, read_plain
 from thresher.tasks.compression.row_batch import Batch
 
 OLD = Path(__file__).parent / "data" / "codec_version_2"
+THIRD = OLD.parent / "codec_version_3"
 
 
 def units(decimals=2):
@@ -246,6 +247,21 @@ def test_parquet_comes_back_with_its_types(tmp_path):
         np.testing.assert_array_equal(*same)
     decompress_file(target, tmp_path / "b.csv")
     assert (tmp_path / "b.csv").read_text().startswith('"time","day","count"')
+
+
+def test_files_and_streams_of_version_3_still_open(tmp_path):
+    decompress_file(THIRD / "table.thr", tmp_path / "a.csv")
+    assert (tmp_path / "a.csv").read_bytes() == (THIRD / "table.csv").read_bytes()
+    data, cloud, found = (THIRD / "stream.bin").read_bytes(), SensorCodec().cloud(), []
+    while data:  # rows with gaps and times, among them plain ones
+        size = 2 + int.from_bytes(data[:2], "little")
+        found.append(cloud.receive(data[2:size]))
+        data = data[size:]
+    assert all(received.problem is None for received in found)
+    with np.load(THIRD / "stream.npz") as truth:
+        for name in ("values", "times"):
+            parts = [getattr(received, name) for received in found[1:]]
+            np.testing.assert_array_equal(np.concatenate(parts), truth[name])
 
 
 def test_files_of_version_2_still_open(tmp_path):

@@ -15,7 +15,7 @@ from thresher.tasks.compression.container import packed_head, read_container, wr
 from thresher.tasks.compression.keyframe import keyframe_digest
 from thresher.tasks.compression.lossless import packed_texts, unpacked_texts
 from thresher.tasks.compression.lossless.parts import number, part
-from thresher.tasks.compression.packet import ANY_STREAM, Kind, Packet, packed, unpacked
+from thresher.tasks.compression.packet import ANY_STREAM, Kind, Packet, mark, packed, unpacked
 from thresher.tasks.compression.row_batch import read_batch
 from thresher.testing import damaged
 
@@ -103,10 +103,10 @@ def crafted_payload(rng: np.random.Generator, kind: int) -> bytes:
         level = rng.normal(size=n_level).astype(np.float32)
         if n_level and rng.random() < 0.1:
             level[0] = rng.choice([np.nan, np.inf, 3e38])
-        return struct.pack("<HQ", N, start) + level.tobytes()
+        return struct.pack("<H", N) + number(start) + level.tobytes()
     if kind == Kind.DATA and rng.random() < 0.6:
         told = [b"", struct.pack("<BI", int(rng.integers(0, 40)), int(rng.integers(2**32))), rest]
-        head = struct.pack("<HB", min(claim(rng), 65535), int(rng.integers(0, 16)))
+        head = bytes([int(rng.integers(0, 256))]) + number(claim(rng))
         return head + told[rng.integers(3)] + rest
     if kind == Kind.DATA:
         head = (min(claim(rng), 65535), int(rng.integers(0, 6)), int(rng.integers(0, 40)))
@@ -132,8 +132,8 @@ def crafted_packets(rng: np.random.Generator) -> str:
         known = cloud.streams_.get(stream)
         sequence = known.sequence if known and rng.random() < 0.8 else min(claim(rng), 2**32 - 1)
         sequence = min(sequence, 2**32 - 1)
-        digest = keyframe_digest(payload, sequence) if rng.random() < 0.9 else 7
         to = int(rng.choice([stream, stream, stream, ANY_STREAM, 9]))
+        digest = mark(keyframe_digest(payload, sequence), to) if rng.random() < 0.9 else 7
         found = cloud.receive(packed(Packet(Kind(kind), to, sequence, digest, payload)))
         if found.problem is None:
             used += 1
@@ -151,14 +151,14 @@ def accomplice(rng: np.random.Generator) -> str:
     state, kind = follower._state.copy(), Kind.DATA
     payload = crafted_payload(rng, kind)
     if rng.random() < 0.5:  # a step and a grid that make sense, at least
-        head = struct.pack("<HB", 1 + payload[0] % 9, payload[2] % 2 | 2 | payload[2] & 8)
+        head = bytes([payload[0] & ~0b1000110 | 2, 1 + payload[1] % 9])
         payload = head + struct.pack("<BI", 16, 0x3FF00000) + payload
     try:
         values, _, state = read_batch(state, payload)
         n_rows = len(values)
     except PacketError as error:
         return refused(error)
-    digest = state.digest(n_rows, follower.sequence)
+    digest = mark(state.digest(n_rows, follower.sequence), stream)
     found = cloud.receive(packed(Packet(kind, stream, follower.sequence, digest, payload)))
     assert found.problem is None
     if found.values is not None:

@@ -23,7 +23,6 @@ from thresher.tasks.compression.state import CodecState
 
 _HEAD = struct.Struct("<HBBI")  # rows, flags, grid, step
 _DOUBLE, _WORDS = struct.Struct("<d"), struct.Struct("<II")
-LARGEST_BATCH = 65535  # rows: a bound of the format, which counts them in two bytes
 _LARGEST_NUMBER = 2**52  # beyond which doubles are not whole numbers any more
 
 

@@ -14,11 +14,12 @@ from thresher.tasks.compression.limits import (
 )
 from thresher.tasks.compression.packet import (
     ANY_STREAM,
-    LAST_SEQUENCE,
+    VERSION,
     Kind,
     Packet,
     PacketError,
     VersionError,
+    tag,
     unpacked,
 )
 from thresher.tasks.compression.sender import Request
@@ -42,7 +43,8 @@ class Received(NamedTuple):
         What is wrong with the packet, if it was not used.
     stream : int or None
         Whose packet it is: rows of different streams are from different edges, or from one that
-        was started again. None if the packet is too damaged to tell.
+        was started again. None if the packet is too damaged to tell, or of a stream that is not
+        known here.
     times : array of shape (n) or None
         The times of the rows, if the edge has sent some, as whole numbers in its unit.
     """
@@ -53,6 +55,10 @@ class Received(NamedTuple):
     problem: str | None = None
     stream: int | None = None
     times: Array | None = None
+
+
+class SameTagError(PacketError):
+    """A stream that begins with the tag of another one."""
 
 
 class Cloud:
@@ -118,38 +124,58 @@ class Cloud:
             raise
         except PacketError as error:
             return Received(None, self.n_rows_, self._for_damage(), str(error))
-        known = self.streams_.get(found.stream)
+        known = self._followed(found)
+        if known is None and found.is_short:
+            tagged = Request(found.stream, 0, is_tagged=True)
+            problem = (
+                f"A stream whose number ends in {found.stream:04x} is not known here. A stream "
+                "begins with a keyframe; this packet is another one."
+            )
+            return Received(None, 0, tagged.written(), problem)
+        if known is not None and found.is_short:
+            found = found.of_stream(known.stream, known.sequence)
         start, sequence = (known.n_rows_, known.sequence) if known else (0, 0)
         if found.kind == Kind.REQUEST:
             problem = "A request is for the edge: hand it to Edge.handle."
             return Received(None, start, None, problem, found.stream)
+        asked: Request | None = None
         try:
             return self._used(found, known)
         except LatePacketError as error:
-            return Received(None, start, None, str(error), found.stream)
+            problem = str(error)
         except EarlyPacketError as error:
             assert known is not None
-            request = Request.written(found.stream, sequence, known.n_missing, anew=False)
-            return Received(None, start, request, str(error), found.stream)
+            problem, asked = str(error), Request(found.stream, sequence, known.n_missing)
+        except SameTagError as error:
+            problem = str(error)
+            asked = Request(found.stream, sequence, anew=True, is_renamed=True)
         except PacketError as error:
             # A packet of a stream that is followed, and the next one: it would not help to get it
             # again. Of a stream that is not, all that there is may be had.
             anew = known is not None or found.kind == Kind.KEYFRAME
-            request = Request.written(found.stream, min(sequence, LAST_SEQUENCE), 0, anew=anew)
-            return Received(None, start, request, str(error), found.stream)
+            problem, asked = str(error), Request(found.stream, sequence, anew=anew)
+        request = None if asked is None else asked.written()
+        return Received(None, start, request, problem, found.stream)
+
+    def _followed(self, packet: Packet) -> Follower | None:
+        """The stream of a packet, if it is known."""
+        if not packet.is_short:
+            return self.streams_.get(packet.stream)
+        tagged = (f for stream, f in self.streams_.items() if tag(stream) == packet.stream)
+        return next(tagged, None)
 
     def _for_damage(self) -> bytes:
         """Ask for a packet of which nothing is known: the next one, if there is but one stream."""
         if len(self.streams_) != 1:
-            return Request.written(ANY_STREAM, 0, 1, anew=False)
+            return Request(ANY_STREAM, 0, 1).written()
         ((stream, follower),) = self.streams_.items()
-        return Request.written(stream, min(follower.sequence, LAST_SEQUENCE), 1, anew=False)
+        return Request(stream, follower.sequence, 1).written()
 
     def _used(self, packet: Packet, follower: Follower | None) -> Received:
         if follower is None:
             follower = self._begun(packet)
             return Received(None, follower.n_rows_, stream=packet.stream)
-        n_rows = follower.n_rows_in(packet)
+        n_rows = follower.n_rows_in(packet) if packet.sequence == follower.sequence else 0
         self._make_room(packet_bytes(n_rows, follower.n_sensors_), packet.stream)
         rows = follower.use(packet)
         self.streams_[packet.stream] = self.streams_.pop(packet.stream)  # heard last
@@ -162,10 +188,18 @@ class Cloud:
                 f"Stream {packet.stream:08x} is not known here. A stream begins with a keyframe; "
                 "this packet is another one."
             )
+        same = [
+            s for s in self.streams_ if packet.version == VERSION and tag(s) == tag(packet.stream)
+        ]
+        if same:
+            raise SameTagError(
+                f"Stream {packet.stream:08x} ends as stream {same[0]:08x} does; it has to draw "
+                "another number."
+            )
         keyframe = read_keyframe(packet)
         N = keyframe.n_sensors
         self._make_room(state_bytes(N) + packet_bytes(0, N), packet.stream)
-        follower = Follower(keyframe)
+        follower = Follower(keyframe, packet.stream)
         follower.sequence = packet.sequence + 1
         if self.streams_:
             _log.warning(

@@ -13,7 +13,6 @@ from thresher.estimators.inputs import unmasked
 from thresher.estimators.parameters import is_number, is_whole
 from thresher.estimators.reporting import write_page
 from thresher.linalg import Array
-from thresher.tasks.compression.batch import LARGEST_BATCH
 from thresher.tasks.compression.bounds import bounds_of, check_errors
 from thresher.tasks.compression.cloud import Cloud
 from thresher.tasks.compression.container import Container, written_container
@@ -22,7 +21,7 @@ from thresher.tasks.compression.dictionary_edge import DictionaryEdge
 from thresher.tasks.compression.edge import Edge
 from thresher.tasks.compression.keyframe import MOST_SENSORS
 from thresher.tasks.compression.learners import HALF_LIVES
-from thresher.tasks.compression.limits import MOST_BYTES
+from thresher.tasks.compression.limits import LARGEST_BATCH, MOST_BYTES
 from thresher.tasks.compression.paper import NUMBER_BYTES
 from thresher.tasks.compression.paper_edge import PaperEdge
 from thresher.tasks.compression.sender import Sender, checked_rows
@@ -170,6 +169,7 @@ class SensorCodec:
         expected_rows: int | None = None,
         start: Any = None,
         names: Sequence[str] | None = None,
+        patience: int = 0,
     ) -> Sender:
         """The side of the sensors.
 
@@ -185,7 +185,16 @@ class SensorCodec:
             Of ``mode="paper"``: D₀, the edge's first dictionary; by default a random one.
         names : sequence of str, optional
             Of the columns, for errors that are asked by name.
+        patience : int
+            Rows that may wait at the edge until a packet is worth its frame, where rows take next
+            to nothing: `send` then returns packets when they are due, and ``flush`` the rest.
         """
+        if not is_whole(patience, 0) or patience > LARGEST_BATCH:
+            raise ValueError(
+                f"patience={patience!r} must be a whole number of rows from 0 to {LARGEST_BATCH}."
+            )
+        if patience and (self.mode == "paper" or self.n_nonzero is not None):
+            raise ValueError("patience is for streams without dictionaries: leave n_nonzero out.")
         if not is_whole(n_sensors) or n_sensors > MOST_SENSORS:
             raise ValueError(
                 f"n_sensors={n_sensors!r} must be a whole number from 1 to {MOST_SENSORS}; "
@@ -203,7 +212,8 @@ class SensorCodec:
             return DictionaryEdge(self, int(n_sensors), reference, expected_rows)
         bounds = bounds_of(self.error, self.max_error, int(n_sensors), names)
         size = None if reference is None else np.full(int(n_sensors), float(reference))
-        return Edge(self, int(n_sensors), bounds, None if size is None else (size, size))
+        sizes = None if size is None else (size, size)
+        return Edge(self, int(n_sensors), bounds, sizes, patience=int(patience))
 
     def cloud(self, *, max_bytes: int = MOST_BYTES) -> Cloud:
         """The side that wants the rows.

@@ -11,7 +11,7 @@ from thresher.tasks.compression.arrays import Numbers
 from thresher.tasks.compression.bounds import Bounds
 from thresher.tasks.compression.grid import GRIDS
 from thresher.tasks.compression.keyframe import Keyframe
-from thresher.tasks.compression.packet import Kind
+from thresher.tasks.compression.packet import OVERHEAD, Kind
 from thresher.tasks.compression.row_batch import Batch, StreamState, plain_batch
 from thresher.tasks.compression.sender import Sender, checked_rows, checked_times
 from thresher.tasks.compression.spending import Budget, Choice, Spender
@@ -26,6 +26,7 @@ _FAR = 2.0**45
 # for the next batches, which saves time.
 _HOPELESS, _FEW = 1.25, 32
 _REST = 8
+_WORTH = 16  # frames that a packet is worth waiting for; by judgement
 
 
 class Edge(Sender):
@@ -54,6 +55,7 @@ class Edge(Sender):
         bounds: Bounds,
         sizes: tuple[Numbers, Numbers] | None = None,
         stream: int | None = None,
+        patience: int = 0,
     ) -> None:
         super().__init__(codec.buffer_size, stream)
         self._codec = codec
@@ -62,6 +64,8 @@ class Edge(Sender):
         # Root mean squares of the columns, of their groups and their own, if known beforehand.
         self._sizes = sizes
         self._spender = Spender(bounds)
+        self._patience, self._due = patience, codec.rows_per_packet
+        self._held: tuple[Numbers, Numbers | None] | None = None
         self._state: StreamState | None = None
         self._rest = 0
         self._grids: Numbers = np.full(n_sensors, -1)
@@ -92,11 +96,38 @@ class Edge(Sender):
         """
         Y = checked_rows(Y, self._N)
         T = checked_times(times, len(Y))
-        return [self._framed(kind, payload) for kind, payload in self.coded(Y, T)]
+        if not self._patience:
+            return self._sent(Y, T, self._codec.rows_per_packet)
+        packets = []
+        if self._held is not None:
+            if (self._held[1] is None) != (T is None):
+                packets = self.flush()
+            else:
+                Y = np.vstack([self._held[0], Y])
+                T = None if T is None else np.concatenate([self._held[1], T])
+        while len(Y) >= self._due:
+            n = self._due
+            packets += self._sent(Y[:n], None if T is None else T[:n], n)
+            Y, T = Y[n:], None if T is None else T[n:]
+        self._held = Y, T
+        return packets
 
-    def coded(self, Y: Numbers, times: Numbers | None = None) -> Iterator[tuple[Kind, bytes]]:
+    def flush(self) -> list[bytes]:
+        """Send the rows that wait, if any do (``patience``)."""
+        held, self._held = self._held, None
+        return [] if held is None else self._sent(*held, self._due)
+
+    def _sent(self, Y: Numbers, T: Numbers | None, size: int) -> list[bytes]:
+        """The packets of checked rows, of so many rows each."""
+        packets = [self._framed(kind, payload) for kind, payload in self.coded(Y, T, size)]
+        if packets and self._patience:
+            each = (len(packets[-1]) - OVERHEAD) / min(size, len(Y))  # bytes for a row
+            most = min(_WORTH * OVERHEAD / max(each, 1e-9), self._patience)
+            self._due = max(self._codec.rows_per_packet, int(most))
+        return packets
+
+    def coded(self, Y: Numbers, times: Numbers | None, size: int) -> Iterator[tuple[Kind, bytes]]:
         """What the packets of checked rows bring, without their frame, one after the other."""
-        size = self._codec.rows_per_packet
         starts, grids, batches = range(0, len(Y), size), self._grids, list[Batch]()
         for start in starts:
             batches.append(Batch.of(Y[start : start + size], grids))
@@ -126,17 +157,17 @@ class Edge(Sender):
             times = None if times is None else times[n:]
 
     def _plainer(self, choice: Choice) -> Choice:
-        """The same rows in the plain way, if that takes fewer bytes."""
+        """The same rows in the plain way, if that takes fewer bytes at no larger an error."""
         if self._rest:
             self._rest -= 1
             return choice
         assert self._state is not None
-        left = self._budget(choice.batch).left
-        plain = plain_batch(self._state, choice.batch, choice.coded, self._bounds, left)
+        plain = plain_batch(self._state, choice.batch, choice.coded, self._bounds)
         usual = choice.coded.n_bytes(self._state)
-        if plain is None or len(plain.data) > _HOPELESS * usual + _FEW:
+        size = np.inf if plain is None else plain.n_bytes(self._state)
+        if size > _HOPELESS * usual + _FEW:
             self._rest = _REST
-        return choice if plain is None or len(plain.data) >= usual else Choice(choice.batch, plain)
+        return choice if plain is None or size >= usual else Choice(choice.batch, plain)
 
     def _framed(self, kind: Kind, payload: bytes) -> bytes:
         if kind == Kind.KEYFRAME:

@@ -7,6 +7,7 @@ import numpy as np
 from thresher.tasks.compression import batch, dictionary, paper, row_batch
 from thresher.tasks.compression.arrays import Numbers
 from thresher.tasks.compression.keyframe import Keyframe, read_keyframe
+from thresher.tasks.compression.limits import most_rows
 from thresher.tasks.compression.packet import Kind, Packet, PacketError
 from thresher.tasks.compression.row_batch import StreamState, read_batch
 
@@ -44,7 +45,8 @@ class Follower:
         Rows that were lost for good.
     """
 
-    def __init__(self, keyframe: Keyframe) -> None:
+    def __init__(self, keyframe: Keyframe, stream: int) -> None:
+        self.stream = stream
         self.n_sensors_ = keyframe.n_sensors
         self.n_rows_ = 0
         self.gaps_: list[tuple[int, int]] = []
@@ -76,10 +78,14 @@ class Follower:
                 f"Packet {self.sequence} was expected, but {packet.sequence} came: some are lost, "
                 "or late."
             )
-        found = [self._taken(packet)]
+        found, room = [self._taken(packet)], MOST_WAITING
         while self.sequence in self._waiting:
             try:
-                found.append(self._taken(self._waiting.pop(self.sequence)))
+                after = self._waiting.pop(self.sequence)
+                room -= self._size(after)  # known only now: rows may be as many as those before
+                if room < 0:
+                    break
+                found.append(self._taken(after))
             except PacketError:
                 break  # it is asked for when the next one comes
         self._waiting = {s: p for s, p in self._waiting.items() if s > self.sequence}
@@ -95,7 +101,11 @@ class Follower:
         return sum(self._size(packet) for packet in self._waiting.values())
 
     def _size(self, packet: Packet) -> int:
-        return 256 + len(packet.payload) + 18 * self.n_rows_in(packet) * self.n_sensors_
+        try:
+            n_rows = self.n_rows_in(packet)
+        except PacketError:  # as many rows as in the packet before, which is not there yet
+            n_rows = most_rows(len(packet.payload), self.n_sensors_)
+        return 256 + len(packet.payload) + 18 * n_rows * self.n_sensors_
 
     def _wait(self, packet: Packet) -> None:
         if self.waiting_bytes + self._size(packet) <= MOST_WAITING:
@@ -126,7 +136,7 @@ class Follower:
         if packet.kind == Kind.DATA:
             times = None
             if isinstance(state, StreamState):
-                values, times, state = read_batch(state, packet.payload)
+                values, times, state = read_batch(state, packet.payload, packet.version)
             else:
                 values = (paper if self._is_paper else batch).read(state, packet.payload)
             rows = Rows(n_rows, values, times)
@@ -144,8 +154,9 @@ class Follower:
         """How many rows a packet claims; `PacketError` if it cannot have so many."""
         if packet.kind != Kind.DATA:
             return 0
-        module = row_batch if isinstance(self._state, StreamState) else batch
-        return module.n_rows_in(packet.payload, self.n_sensors_)
+        if isinstance(self._state, StreamState):
+            return row_batch.n_rows_in(packet.payload, self._state, packet.version)
+        return batch.n_rows_in(packet.payload, self.n_sensors_)
 
 
 def joined(parts: list[Rows], n_rows: int) -> Rows:

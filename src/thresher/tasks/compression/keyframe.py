@@ -12,12 +12,14 @@ from typing import NamedTuple
 import numpy as np
 
 from thresher.linalg import Array
+from thresher.tasks.compression.lossless.parts import Reader, number
 from thresher.tasks.compression.packet import VERSION, Packet, PacketError
 from thresher.tasks.compression.paper import PaperState
 from thresher.tasks.compression.row_batch import StreamState
 from thresher.tasks.compression.state import CodecState
 
-_HEAD = struct.Struct("<HQ")
+_HEAD = struct.Struct("<H")
+_OLD_HEAD = struct.Struct("<HQ")  # before version 4
 _LAST_ROW = 2**63  # of the format: row numbers fit a signed integer of 64 bits
 
 _BY_COLUMN, _GIVES_UP = 0x4000, 0x8000
@@ -51,7 +53,7 @@ class Keyframe(NamedTuple):
     def written(self) -> bytes:
         """The payload."""
         told = _BY_COLUMN * self.by_column | _GIVES_UP * self.gives_up | self.n_sensors
-        return _HEAD.pack(told, self.start) + self.level.tobytes()
+        return _HEAD.pack(told) + number(self.start) + self.level.tobytes()
 
 
 def keyframe_digest(payload: bytes, sequence: int) -> int:
@@ -63,17 +65,22 @@ def read_keyframe(packet: Packet) -> Keyframe:
     """The keyframe in a packet; nothing is made of its claims yet."""
     if not packet.leads_to(keyframe_digest(packet.payload, packet.sequence)):
         raise PacketError("The keyframe is damaged.")
-    found = parsed_keyframe(packet.payload)
-    return found._replace(gives_up=found.gives_up or packet.version < VERSION)
+    found = parsed_keyframe(packet.payload, packet.version)
+    return found._replace(gives_up=found.gives_up or packet.version < 3)
 
 
-def parsed_keyframe(payload: bytes) -> Keyframe:
+def parsed_keyframe(payload: bytes, version: int = VERSION) -> Keyframe:
     """The keyframe in a payload."""
-    if len(payload) < _HEAD.size:
-        raise PacketError("The packet does not decode: its header is cut.")
-    told, start = _HEAD.unpack_from(payload)
+    parts = Reader(payload)
+    try:
+        if version < VERSION:
+            told, start = _OLD_HEAD.unpack(parts.take(_OLD_HEAD.size))
+        else:
+            (told,), start = _HEAD.unpack(parts.take(_HEAD.size)), parts.number()
+    except PacketError:
+        raise PacketError("The packet does not decode: its header is cut.") from None
     N = told & ~(_BY_COLUMN | _GIVES_UP)
-    by_column, values = bool(told & _BY_COLUMN), payload[_HEAD.size :]
+    by_column, values = bool(told & _BY_COLUMN), parts.rest()
     sizes = (4, 4 * N) if by_column else (0, 4, 4 * N)
     if not 1 <= N <= MOST_SENSORS or len(values) not in sizes or start >= _LAST_ROW:
         raise PacketError("The packet does not decode: its header makes no sense.")

@@ -11,6 +11,10 @@ from thresher.tasks.compression.packet import PacketError
 
 VALUES_PER_BYTE = 512
 """By judgement, part of the format: 1 kB may then take a few seconds (docs/lab/sensor_codec.md)."""
+LARGEST_BATCH = 65535
+"""Rows of a packet: a bound of the format, which once counted them in two bytes."""
+HISTORY = 2**13
+"""Values that plain rows may look back at; by judgement, part of the format."""
 MOST_BYTES = 2**30
 """Memory that a reader allows by default; by judgement."""
 
@@ -18,6 +22,11 @@ MOST_BYTES = 2**30
 def least_bytes(n_values: int, n_sensors: int) -> int:
     """How many bytes at least stand for so many values."""
     return -(-n_values * (256 + n_sensors) // (256 * VALUES_PER_BYTE))
+
+
+def most_rows(n_bytes: int, n_sensors: int) -> int:
+    """How many rows so many bytes stand for at most."""
+    return min(256 * VALUES_PER_BYTE * n_bytes // ((256 + n_sensors) * n_sensors), LARGEST_BATCH)
 
 
 def padded(payload: bytes, n_values: int, n_sensors: int) -> bytes:
@@ -45,8 +54,8 @@ def check_memory(needed: int, max_bytes: int) -> None:
 
 
 def state_bytes(n_sensors: int) -> int:
-    """Memory of the models of a stream: second moments of 2N variables, regressions, contexts."""
-    return 64 * n_sensors**2 + 512 * n_sensors + 2**15
+    """Memory of a stream: second moments of 2N variables, regressions, contexts, last values."""
+    return 64 * n_sensors**2 + 512 * n_sensors + 2**15 + 8 * HISTORY
 
 
 def packet_bytes(n_rows: int, n_sensors: int) -> int:

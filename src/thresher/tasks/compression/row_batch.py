@@ -1,7 +1,9 @@
 """A batch of rows in a packet, every column with a step of its own.
 
-rows 2 | flags 1 | steps, unless as before | times, if any | numbers and mask, range-coded
-rows 2 | flags 1 | times, if any | what `plain` makes of them, if that is smaller
+head (`row_head`) | steps, unless as before | times, if they do not go on as before | and then
+
+    numbers and mask, range-coded
+    layout, unless as before | mask, if any | what `plain` makes of the numbers, if that is smaller
 """
 
 from __future__ import annotations
@@ -15,18 +17,18 @@ import numpy as np
 
 from thresher.tasks.compression.arrays import Numbers
 from thresher.tasks.compression.bounds import Bounds
-from thresher.tasks.compression.clock import Clock, read_times, written_times
+from thresher.tasks.compression.clock import Clock, read_times, regular_times, written_times
 from thresher.tasks.compression.grid import WHOLE, finest_common, grid_of
 from thresher.tasks.compression.kernels.mask import MaskState
-from thresher.tasks.compression.kernels.range_coder import reader, writer, written
+from thresher.tasks.compression.kernels.range_coder import Coder, reader, writer, written
 from thresher.tasks.compression.kernels.rows import RowState, code_rows, first_rows
-from thresher.tasks.compression.limits import check_claim, padded
-from thresher.tasks.compression.packet import PacketError
-from thresher.tasks.compression.plain import plain_values, read_plain
-from thresher.tasks.compression.steps import EACH, Steps, read_steps
+from thresher.tasks.compression.limits import HISTORY, check_claim, padded
+from thresher.tasks.compression.lossless.parts import Reader, part
+from thresher.tasks.compression.packet import VERSION, PacketError
+from thresher.tasks.compression.plain import Past, Plain, plain_rows, read_plain, read_plain_rows
+from thresher.tasks.compression.row_head import RowHead, Times, read_head
+from thresher.tasks.compression.steps import Steps, read_steps
 
-_HEAD = struct.Struct("<HB")
-_WHOLE, _TIMED, _PLAIN = 1, 8, 16
 _ROOM = 64  # bytes that a value takes at most: 26 decisions, and twice 62 digits
 _LARGEST_NUMBER = 2.0**52  # beyond which doubles are not whole numbers any more
 
@@ -38,13 +40,20 @@ class StreamState:
     rows: RowState
     told: Numbers
     clock: Clock
+    past: Numbers
+    """The last values, gaps filled with those before; never changed in place."""
     plain: int = 0
     """A checksum of plain rows, which leave little else behind."""
+    layout: bytes = b""
+    """Of the last plain rows."""
+    n_last: int = 0
+    """How many rows the last batch had."""
 
     @classmethod
     def starting_at(cls, level: Numbers) -> StreamState:
         """Values from which to start; models that have seen nothing."""
-        return cls(first_rows(level), np.zeros((2, len(level)), np.int64), Clock())
+        told = np.zeros((2, len(level)), np.int64)
+        return cls(first_rows(level), told, Clock(), level[None].copy())
 
     @property
     def n_sensors(self) -> int:
@@ -66,7 +75,18 @@ class StreamState:
         """A copy that shares nothing."""
         *arrays, mask = self.rows
         rows = RowState._make([*(a.copy() for a in arrays), MaskState(*(a.copy() for a in mask))])
-        return StreamState(rows, self.told.copy(), self.clock, self.plain)
+        return replace(self, rows=rows, told=self.told.copy())
+
+    def after(self, values: Numbers, times: Numbers | None) -> StreamState:
+        """With the values and times of rows; NaN where missing."""
+        rows = np.vstack([self.past[-1], values])
+        kept = np.maximum.accumulate(
+            np.where(np.isnan(rows), 0, np.arange(len(rows))[:, None]), axis=0
+        )
+        filled = np.vstack([self.past, np.take_along_axis(rows, kept, axis=0)[1:]])
+        most = max(HISTORY // rows.shape[1], 1)
+        clock = self.clock if times is None else self.clock.after(times)
+        return replace(self, clock=clock, past=filled[-most:], n_last=len(values))
 
     def digest(self, n_rows: int, sequence: int) -> int:
         """A checksum of all of it, of the rows so far, and of the packet's number."""
@@ -116,33 +136,42 @@ class Batch(NamedTuple):
 
 
 class CodedBatch(NamedTuple):
-    """A batch as bytes, and what comes of it; ``errors`` are squared, for each column."""
+    """A batch as bytes, and what comes of it; ``errors`` are squared, for each column.
+
+    ``values`` are zero, or anything, where ``present`` tells that they are missing.
+    """
 
     steps: Steps
     data: bytes
     values: Numbers
+    present: Numbers
     errors: Numbers
     state: StreamState
     is_whole: bool
-    is_plain: bool = False
+    plain: Plain | None = None
 
     def n_bytes(self, before: StreamState) -> int:
         """What the rows take in a packet, without their times."""
-        return len(self.data) + (0 if self.is_plain else len(self.steps.written(before.told)[1]))
+        return len(self.payload(before))
 
     def payload(self, before: StreamState, times: Numbers | None = None) -> bytes:
         """The payload of a packet."""
         n, N = self.values.shape
-        kind, told = (0, b"") if self.is_plain else self.steps.written(before.told)
-        flags = (_WHOLE if self.is_whole else 0) | kind << 1 | (_TIMED if times is not None else 0)
-        flags |= _PLAIN if self.is_plain else 0
+        kind, told = self.steps.written(before.told)
         clock = b"" if times is None else written_times(times, before.clock)
-        return padded(_HEAD.pack(n, flags) + told + clock + self.data, n * N, N)
+        said = Times.NONE if times is None else Times.TOLD if clock else Times.REGULAR
+        head = RowHead(n, self.is_whole, kind, said)
+        data = self.data
+        if self.plain is not None:
+            same = self.plain.layout == before.layout
+            head = head._replace(is_plain=True, same_layout=same)
+            mask = b"" if self.is_whole else part(self.plain.mask)
+            data = (b"" if same else self.plain.layout) + mask + self.plain.data
+        return padded(head.written(before.n_last) + told + clock + data, n * N, N)
 
     def after(self, times: Numbers | None) -> StreamState:
         """What both sides know afterwards."""
-        clock = self.state.clock if times is None else self.state.clock.after(times)
-        return replace(self.state, clock=clock)
+        return self.state.after(np.where(self.present, self.values, np.nan), times)
 
 
 def coded_batch(before: StreamState, batch: Batch, steps: Steps) -> CodedBatch:
@@ -153,7 +182,7 @@ def coded_batch(before: StreamState, batch: Batch, steps: Steps) -> CodedBatch:
     errors = np.full(len(steps.grids), np.inf)
     is_whole = bool(present.all() and state.rows.mask.present.all())
     if largest / steps.steps.min() > _LARGEST_NUMBER:  # no way to code them
-        return CodedBatch(steps, b"", values, errors, state, is_whole)
+        return CodedBatch(steps, b"", values, present, errors, state, is_whole)
     coder = writer(_ROOM * values.size + 64)
     worst = code_rows(
         state.rows, coder, values, present, is_whole,
@@ -162,68 +191,90 @@ def coded_batch(before: StreamState, batch: Batch, steps: Steps) -> CodedBatch:
     if worst <= _LARGEST_NUMBER:
         difference = np.where(batch.present, values - batch.Y, 0.0)
         errors = np.square(difference).sum(axis=0)
-    return CodedBatch(steps, written(coder), values, errors, state, is_whole)
+    return CodedBatch(steps, written(coder), values, batch.present, errors, state, is_whole)
 
 
 def plain_batch(
-    before: StreamState, batch: Batch, like: CodedBatch, bounds: Bounds, left: Numbers
+    before: StreamState, batch: Batch, like: CodedBatch, bounds: Bounds
 ) -> CodedBatch | None:
-    """The rows of a coded batch in the plain way; None if there is none."""
-    data = plain_values(batch, bounds, left, like.steps.limits, before.level)
-    if data is None:
+    """The rows of a coded batch in the plain way, at its error at most; None if there is none."""
+    left = bounds.summed(like.errors)
+    past = Past(before.past, before.told, before.layout)
+    plain = plain_rows(batch, bounds, left, like.steps.limits, past)
+    if plain is None:
         return None
-    n, N = batch.Y.shape
-    values = read_plain(data, n, N, before.level)
+    values = read_plain_rows(plain, len(batch.Y), before.past)
     errors = np.square(np.where(batch.present, values - batch.Y, 0.0)).sum(axis=0)
-    state = _after_plain(before, values)
-    return CodedBatch(like.steps, data, values, errors, state, False, is_plain=True)
+    state, is_whole = _after_plain(before, values, plain), not plain.mask
+    return CodedBatch(plain.steps, b"", values, batch.present, errors, state, is_whole, plain)
 
 
-def _after_plain(before: StreamState, values: Numbers) -> StreamState:
+def _after_plain(before: StreamState, values: Numbers, plain: Plain | None) -> StreamState:
     """What both sides know after rows that the models of numbers have not seen."""
     state, present = before.copy(), ~np.isnan(values)
     last = np.maximum.accumulate(np.where(present, np.arange(len(values))[:, None], -1), axis=0)[-1]
     known = np.where(last >= 0, values[last, np.arange(values.shape[1])], before.level)
     state.rows.level[:] = known
     state.rows.mask.present[:] = present[-1]
-    return replace(state, plain=zlib.crc32(values.tobytes(), state.plain))
+    state = replace(state, plain=zlib.crc32(values.tobytes(), state.plain))
+    if plain is None:  # of version 3
+        return state
+    state.told[:] = plain.steps.told()
+    return replace(state, layout=plain.layout)
 
 
-def n_rows_in(payload: bytes, n_sensors: int) -> int:
+def n_rows_in(payload: bytes, state: StreamState, version: int = VERSION) -> int:
     """How many rows a payload claims; `PacketError` if it cannot have so many."""
-    if len(payload) < _HEAD.size:
-        raise PacketError("The packet does not decode: its header is cut.")
-    n = int(_HEAD.unpack_from(payload)[0])
-    check_claim(n * n_sensors, n_sensors, len(payload))
+    n = read_head(payload, state.n_last, version)[0].n
+    check_claim(n * state.n_sensors, state.n_sensors, len(payload))
     return n
 
 
-def read_batch(state: StreamState, payload: bytes) -> tuple[Numbers, Numbers | None, StreamState]:
+def read_batch(
+    state: StreamState, payload: bytes, version: int = VERSION
+) -> tuple[Numbers, Numbers | None, StreamState]:
     """Values, NaN where missing, and times, if any; and the state afterwards."""
-    n, N = n_rows_in(payload, state.n_sensors), state.n_sensors
-    _, flags = _HEAD.unpack_from(payload)
-    kind, at = flags >> 1 & 3, _HEAD.size
-    is_plain = bool(flags & _PLAIN)
-    if not n or flags > _PLAIN + _TIMED + 2 * EACH + _WHOLE or kind > (0 if is_plain else EACH):
-        raise PacketError("The packet does not decode: its header makes no sense.")
-    times, clock = None, state.clock
-    if not is_plain:
-        steps, size = read_steps(kind, payload[at:], state.told)
+    n, N = n_rows_in(payload, state, version), state.n_sensors
+    head, at = read_head(payload, state.n_last, version)
+    is_old_plain = head.is_plain and version < VERSION
+    if not is_old_plain:
+        steps, size = read_steps(head.steps, payload[at:], state.told)
         at += size
-    if flags & _TIMED:
-        times, size = read_times(payload[at:], n, clock)
-        at, clock = at + size, clock.after(times)
-    if is_plain:
+    times = regular_times(n, state.clock) if head.times == Times.REGULAR else None
+    if head.times == Times.TOLD:
+        times, size = read_times(payload[at:], n, state.clock, version)
+        at += size
+    if is_old_plain:
         values = read_plain(payload[at:], n, N, state.level)
-        after = _after_plain(state, values)
-        return values, times, replace(after, clock=clock)
-    values, present = np.zeros((n, N)), np.ones((n, N), np.bool_)
+        state = _after_plain(state, values, None)
+    elif head.is_plain:
+        plain = _read_plain(head, steps, payload[at:], state)
+        values = read_plain_rows(plain, n, state.past)
+        state = _after_plain(state, values, plain)
+    else:
+        values = _read_numbers(state, reader(payload[at:]), head, steps)
+    return values, times, state.after(values, times)
+
+
+def _read_plain(head: RowHead, steps: Steps, data: bytes, state: StreamState) -> Plain:
+    if head.same_layout and not state.layout:
+        raise PacketError("The packet does not decode: its layout is that of no packet before.")
+    parts = Reader(data)
+    layout = state.layout if head.same_layout else parts.take(3 + state.n_sensors)
+    mask = b"" if head.is_whole else parts.part()
+    return Plain(steps, layout, mask, parts.rest())
+
+
+def _read_numbers(state: StreamState, coder: Coder, head: RowHead, steps: Steps) -> Numbers:
+    """Values by the models of numbers, which are moved on."""
+    shape = head.n, state.n_sensors
+    values, present = np.zeros(shape), np.ones(shape, np.bool_)
     state.told[:] = steps.told()
     code_rows(
-        state.rows, reader(payload[at:]), values, present, bool(flags & _WHOLE),
+        state.rows, coder, values, present, head.is_whole,
         steps.fractions, steps.steps, steps.weights, steps.limits,
     )  # fmt: skip
     if not (np.isfinite(values).all() and np.isfinite(state.level).all()):
         raise PacketError("The packet does not decode: some values are not numbers.")
     values[~present] = np.nan
-    return values, times, replace(state, clock=clock)
+    return values

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import struct
 from collections import deque
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,10 +14,13 @@ from thresher.tasks.compression.arrays import Numbers
 from thresher.tasks.compression.keyframe import keyframe_digest
 from thresher.tasks.compression.packet import (
     ANY_STREAM,
+    LAST_SEQUENCE,
     Kind,
     Packet,
     PacketError,
+    mark,
     packed,
+    tag,
     unpacked,
 )
 
@@ -25,24 +28,44 @@ from thresher.tasks.compression.packet import (
 _LARGEST = 1e15
 _SMALLEST = 1e-30  # the smallest data that all models promise to work with (docs/guide/choices.md)
 _REQUEST = struct.Struct("<HB")
+_ANEW, _TAGGED, _RENAMED = 1, 2, 4
 
 
-class Request:
-    """What a cloud asks for: packets from a number on, or to start anew."""
+class Request(NamedTuple):
+    """What a cloud asks for: so many packets from a number on, 0 means all; or to start anew.
 
-    @staticmethod
-    def written(stream: int, sequence: int, count: int, *, anew: bool) -> bytes:
-        """The packet; a count of 0 asks for all from there on."""
-        payload = _REQUEST.pack(min(count, 65535), anew)
-        return packed(Packet(Kind.REQUEST, stream, sequence, 0, payload))
+    ``is_tagged`` if the cloud knows but the tag of the stream; ``is_renamed`` if the stream has to
+    draw another number, because another one has the same tag.
+    """
 
-    @staticmethod
-    def read(packet: Packet) -> tuple[int, bool]:
-        """The count, and whether to start anew; requests of version 2 always ask for that."""
+    stream: int
+    sequence: int
+    n_packets: int = 0
+    anew: bool = False
+    is_tagged: bool = False
+    is_renamed: bool = False
+
+    def written(self) -> bytes:
+        """The packet."""
+        flags = _ANEW * self.anew | _TAGGED * self.is_tagged | _RENAMED * self.is_renamed
+        payload = _REQUEST.pack(min(self.n_packets, 65535), flags)
+        sequence = min(self.sequence, LAST_SEQUENCE)
+        return packed(Packet(Kind.REQUEST, self.stream, sequence, 0, payload))
+
+    @classmethod
+    def read(cls, packet: Packet) -> Request:
+        """The request in a packet; those of version 2 always ask to start anew."""
         if len(packet.payload) != _REQUEST.size:
-            return 0, True
-        count, anew = _REQUEST.unpack(packet.payload)
-        return count, bool(anew)
+            return cls(packet.stream, packet.sequence, anew=True)
+        count, flags = _REQUEST.unpack(packet.payload)
+        told = (bool(flags & flag) for flag in (_ANEW, _TAGGED, _RENAMED))
+        return cls(packet.stream, packet.sequence, count, *told)
+
+    def is_for(self, stream: int) -> bool:
+        """Whether an edge of such a number is meant."""
+        if self.is_tagged:
+            return self.stream == tag(stream)
+        return self.stream in (ANY_STREAM, stream)
 
 
 class Sender:
@@ -78,7 +101,12 @@ class Sender:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.stream_, self._sequence, self._is_copy = _drawn(), 0, True
+        self._rename()
+        self._is_copy = True
+
+    def _rename(self) -> None:
+        """Go on as a stream of another number."""
+        self.stream_, self._sequence = _drawn(), 0
         self._kept = deque()
 
     def handle(self, request: bytes) -> list[bytes]:
@@ -91,21 +119,23 @@ class Sender:
         found = unpacked(request)
         if found.kind != Kind.REQUEST:
             raise PacketError("This is not a request of a cloud; hand its answer on unchanged.")
-        if found.stream not in (ANY_STREAM, self.stream_):
+        asked = Request.read(found)
+        if not asked.is_for(self.stream_):
             return []
-        count, anew = Request.read(found)
-        if anew:
+        if asked.is_renamed:
+            self._rename()
+        if asked.anew:
             return self._restart_packets()
         first = self._sequence - len(self._kept)
-        if found.stream == ANY_STREAM:  # some packet was damaged: most likely the last one
-            again = list(self._kept)[-1:]
-        elif found.sequence >= self._sequence:
+        if not asked.is_tagged and asked.stream == ANY_STREAM:
+            again = list(self._kept)[-1:]  # some packet was damaged: most likely the last one
+        elif asked.sequence >= self._sequence:
             return []  # there are none after it
-        elif found.sequence < first:
+        elif asked.sequence < first:
             again = []
         else:
-            start = found.sequence - first
-            again = list(self._kept)[start : start + count if count else None]
+            start = asked.sequence - first
+            again = list(self._kept)[start : start + asked.n_packets if asked.n_packets else None]
         self.n_bytes_["again"] += sum(map(len, again))
         return again or self._restart_packets()
 
@@ -114,7 +144,8 @@ class Sender:
         raise NotImplementedError
 
     def _packet(self, kind: Kind, payload: bytes, digest: int) -> bytes:
-        data = packed(Packet(kind, self.stream_, self._sequence, digest, payload))
+        seal = mark(digest, self.stream_)
+        data = packed(Packet(kind, self.stream_, self._sequence, seal, payload))
         self._sequence += 1
         self.n_bytes_[kind.name.lower()] += len(data)
         self._kept.append(data)

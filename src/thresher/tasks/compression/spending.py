@@ -25,6 +25,7 @@ _FINE = 1 / 16
 _SEARCHES = 9
 _FINEST = 64.0
 _ENOUGH = 0.97  # of the bound
+_AHEAD = 2.0  # how far a slope that is not told yet may be below the one that is; by judgement
 _SPEND = 0.98  # of the bound, batch by batch; the rest is for surprises
 _STEPS = 2.0**40  # in the largest value, at most
 
@@ -58,6 +59,7 @@ class Spender:
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
         self._slopes: Numbers | None = None
+        self._used: Numbers | None = None  # for the batch before
 
     def choose(self, state: StreamState, batch: Batch, budget: Budget) -> Choice:
         """Code all rows, or the leading ones."""
@@ -73,7 +75,7 @@ class Spender:
         elif self._slopes is None or self._is_far(batch, exact):
             choice = self._first(at, state, batch, budget, exact)
         else:
-            choice = self._next(at, batch, budget, exact, self._slopes)
+            choice = self._next(at, state, batch, budget, exact)
         return choice
 
     def _is_far(self, batch: Batch, exact: Numbers) -> bool:
@@ -103,22 +105,35 @@ class Spender:
         return Choice(batch, found)
 
     def _next(
-        self, at: At, batch: Batch, budget: Budget, exact: Numbers, slopes: Numbers
+        self, at: At, state: StreamState, batch: Batch, budget: Budget, exact: Numbers
     ) -> Choice:
         """Code at the slopes, and move them towards those that spend the bound."""
-        coded = at(slopes)
+        assert self._slopes is not None
+        slopes, coded = self._slopes, at(self._slopes)
+        is_told = not np.array_equal(coded.steps.told(), state.told)
+        if is_told and self._used is not None and (slopes < self._used).any():
+            # Larger steps are told when they save what that takes, and not where rows are alike.
+            finer = np.maximum(slopes, self._used)
+            kept = at(finer)
+            if kept.n_bytes(state) <= coded.n_bytes(state) or self._is_over(coded, budget, exact):
+                slopes, coded = finer, kept
         errors = self._errors(coded)
         with np.errstate(divide="ignore", invalid="ignore"):
             spent = np.where(exact, _SPEND, (budget.spent + errors) / budget.bound)
         octaves = np.clip(4 * (np.nan_to_num(spent, nan=_SPEND, posinf=2.0) - _SPEND), -0.5, 0.5)
         # In quarters of an octave, so that steps change seldom, and need not be told.
-        self._slopes = slopes * 2.0 ** (np.round(4 * octaves) / 4)
-        if (errors[~exact] <= budget.left[~exact]).all():
+        octaves = np.round(4 * octaves) / 4
+        next_slopes = np.where(octaves < 0, self._slopes, slopes) * 2.0**octaves
+        self._slopes, self._used = np.maximum(next_slopes, slopes / _AHEAD), slopes
+        if not self._is_over(coded, budget, exact):
             return Choice(batch, coded)
         search = Search(at, self._errors, budget.left, exact, slopes)
         search.note(np.zeros(len(exact)), coded)
         search.run(np.maximum(np.log2(np.maximum(errors, 1e-300) / budget.left), _FINE))
         return Choice(batch, search.fitting())
+
+    def _is_over(self, coded: CodedBatch, budget: Budget, exact: Numbers) -> bool:
+        return bool((self._errors(coded) > budget.left)[~exact].any())
 
     def _errors(self, coded: CodedBatch) -> Numbers:
         return self._bounds.summed(coded.errors)

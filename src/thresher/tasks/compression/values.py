@@ -1,8 +1,9 @@
 """The values of a file: in several ways, of which the smallest is taken.
 
-way 1 | as streams have them, keyframes and batches, without frames
+way 1 | batches with heads of version 3, as releases before wrote them
       | rounded, differences, a packer (`plain`)
-      | packets by lattice and dictionary, as releases before had them all
+      | packets by lattice and dictionary
+      | as streams have them, keyframes and batches, without frames
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from thresher.tasks.compression.cloud import Cloud
 from thresher.tasks.compression.keyframe import parsed_keyframe
 from thresher.tasks.compression.limits import check_memory, packet_bytes, state_bytes
 from thresher.tasks.compression.lossless.parts import Reader, part
-from thresher.tasks.compression.packet import Kind, PacketError
+from thresher.tasks.compression.packet import VERSION, Kind, PacketError
 from thresher.tasks.compression.plain import read_plain
 from thresher.tasks.compression.row_batch import StreamState, n_rows_in, read_batch
 
-ROWS, PLAIN, PACKETS = range(3)
+OLD_ROWS, PLAIN, PACKETS, ROWS = range(4)
 Progress = Callable[[int, int], None]
 
 
@@ -38,8 +39,9 @@ def read_values(data: bytes, n: int, N: int, max_bytes: int, tell: Progress) -> 
     """So many rows; `PacketError` if the bytes are not theirs."""
     parts = Reader(data)
     (way,) = parts.take(1)
-    if way == ROWS:
-        values = _read_rows(parts, n, N, max_bytes, tell)
+    if way in (ROWS, OLD_ROWS):
+        version = VERSION if way == ROWS else 3
+        values = _read_rows(parts, version, n, N, max_bytes, tell)
     elif way == PLAIN:
         values = read_plain(parts.rest(), n, N)
         tell(n, n)
@@ -53,13 +55,15 @@ def read_values(data: bytes, n: int, N: int, max_bytes: int, tell: Progress) -> 
     return values
 
 
-def _read_rows(parts: Reader, n: int, N: int, max_bytes: int, tell: Progress) -> Numbers:
+def _read_rows(
+    parts: Reader, version: int, n: int, N: int, max_bytes: int, tell: Progress
+) -> Numbers:
     values, done, state = np.empty((n, N)), 0, None
     while done < n:
         (kind,) = parts.take(1)
         payload = parts.part()
         if kind == Kind.KEYFRAME:
-            keyframe = parsed_keyframe(payload)
+            keyframe = parsed_keyframe(payload, version)
             if keyframe.n_sensors != N or not keyframe.by_column:
                 raise PacketError("The file has other sensors than its head tells; get it again.")
             check_memory(values.nbytes + state_bytes(N), max_bytes)
@@ -67,11 +71,11 @@ def _read_rows(parts: Reader, n: int, N: int, max_bytes: int, tell: Progress) ->
             continue
         if kind != Kind.DATA or not isinstance(state, StreamState):
             raise PacketError("The file has rows before it tells where they start; get it again.")
-        rows = n_rows_in(payload, N)
+        rows = n_rows_in(payload, state, version)
         check_memory(values.nbytes + packet_bytes(rows, N), max_bytes)
         if done + rows > n:
             raise PacketError("The file has other rows than its head tells; get it again.")
-        values[done : done + rows], _, state = read_batch(state, payload)
+        values[done : done + rows], _, state = read_batch(state, payload, version)
         done += rows
         tell(done, n)
     parts.end()

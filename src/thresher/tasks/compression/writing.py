@@ -11,12 +11,11 @@ import numpy as np
 
 from thresher.estimators.parameters import is_number
 from thresher.tasks.compression.arrays import Numbers
-from thresher.tasks.compression.batch import LARGEST_BATCH
 from thresher.tasks.compression.bounds import Bounds, bounds_of
 from thresher.tasks.compression.container import read_container
 from thresher.tasks.compression.dictionary_edge import DictionaryEdge
 from thresher.tasks.compression.edge import Edge
-from thresher.tasks.compression.limits import check_memory, file_bytes
+from thresher.tasks.compression.limits import LARGEST_BATCH, check_memory, file_bytes
 from thresher.tasks.compression.old_container import OLD_MAGIC, read_old_container
 from thresher.tasks.compression.packet import Kind
 from thresher.tasks.compression.paper_edge import PaperEdge
@@ -95,7 +94,9 @@ def _by_rows(codec: SensorCodec, Y: Numbers, bounds: Bounds, tell: Progress) -> 
     edge = Edge(codec, Y.shape[1], bounds, (shared[bounds.groups], own))
     payloads = list[tuple[Kind, bytes]]()
     for start in range(0, len(Y), codec.rows_per_packet):
-        payloads += edge.coded(Y[start : start + codec.rows_per_packet])
+        payloads += edge.coded(
+            Y[start : start + codec.rows_per_packet], None, codec.rows_per_packet
+        )
         tell(edge.n_rows_, len(Y))
     return written_payloads(payloads), edge
 

@@ -21,20 +21,41 @@ def _lzma(literal_bits: int, position_bits: int) -> list[dict[str, Any]]:
 
 # Part of the format: the numbers that name ways.
 _FILTERS = [_lzma(3, 0), _lzma(0, 0), _lzma(0, 2)]
-_STORED, _DEFLATED, _BZIP2, _ZSTD = (len(_FILTERS) + i for i in range(4))
+_STORED, _DEFLATED, _BZIP2, _ZSTD, _DEFLATED_AFTER, _ZSTD_AFTER = (
+    len(_FILTERS) + i for i in range(6)
+)
+_DEFLATE_WINDOW = 2**15
 _WINDOW = 2**23  # bytes that zstd may look back, and takes to unpack
 
 
-def packed(data: bytes) -> bytes:
-    """The smallest of all ways, after a byte that names it."""
-    ways = [lzma.compress(data, lzma.FORMAT_RAW, filters=filters) for filters in _FILTERS]
-    ways += [data, zlib.compress(data, 9, wbits=-15), bz2.compress(data)]
-    ways += [_zstd_packed(data)] if _zstandard() else []
-    best = min(range(len(ways)), key=lambda way: len(ways[way]))
+def packed(data: bytes, before: bytes = b"") -> bytes:
+    """The smallest of all ways, after a byte that names it.
+
+    ``before`` are bytes that whoever unpacks has already: what came there need not be told again.
+    """
+    ways = dict(enumerate(lzma.compress(data, lzma.FORMAT_RAW, filters=f) for f in _FILTERS))
+    ways |= {_STORED: data, _DEFLATED: deflated(data), _BZIP2: bz2.compress(data)}
+    if _zstandard():
+        ways[_ZSTD] = _zstd_packed(data)
+    if before:
+        ways[_DEFLATED_AFTER] = deflated(data, before)
+        if _zstandard():
+            ways[_ZSTD_AFTER] = _zstd_packed(data, before)
+    best = min(ways, key=lambda way: len(ways[way]))
     return bytes([best]) + ways[best]
 
 
-def unpacked(data: bytes, size: int) -> bytes:
+def deflated(data: bytes, before: bytes = b"", level: int = 9) -> bytes:
+    """By zlib, without a frame."""
+    if before:
+        known = before[-_DEFLATE_WINDOW:]
+        deflate = zlib.compressobj(level, zlib.DEFLATED, wbits=-15, zdict=known)
+    else:
+        deflate = zlib.compressobj(level, zlib.DEFLATED, wbits=-15)
+    return deflate.compress(data) + deflate.flush()
+
+
+def unpacked(data: bytes, size: int, before: bytes = b"") -> bytes:
     """So many bytes again; `PacketError` if there are not just as many."""
     way, content = (data[0], data[1:]) if data else (-1, b"")
     try:
@@ -45,10 +66,13 @@ def unpacked(data: bytes, size: int) -> bytes:
             found = content
         elif way == _DEFLATED:
             found = _limited(zlib.decompressobj(wbits=-15).decompress, content, size)
+        elif way == _DEFLATED_AFTER and before:
+            inflate = zlib.decompressobj(-15, before[-_DEFLATE_WINDOW:])
+            found = _limited(inflate.decompress, content, size)
         elif way == _BZIP2:
             found = _limited(bz2.BZ2Decompressor().decompress, content, size)
-        elif way == _ZSTD:
-            found = _zstd_unpacked(content, size)
+        elif way == _ZSTD or (way == _ZSTD_AFTER and before):
+            found = _zstd_unpacked(content, size, before if way == _ZSTD_AFTER else b"")
         else:
             raise PacketError("The file packs a column in a way that is not known here.")
     except (lzma.LZMAError, zlib.error, OSError, EOFError, ValueError) as error:
@@ -74,7 +98,7 @@ def _zstandard() -> Any:
     return zstandard
 
 
-def _zstd_packed(data: bytes) -> bytes:
+def _zstd_packed(data: bytes, before: bytes = b"") -> bytes:
     """One frame without a mark and without its size, which are known."""
     zstd = _zstandard()
     how = zstd.ZstdCompressionParameters.from_level(
@@ -86,17 +110,27 @@ def _zstd_packed(data: bytes) -> bytes:
         write_checksum=False,
         write_dict_id=False,
     )
-    packed: bytes = zstd.ZstdCompressor(compression_params=how).compress(data)
+    packer = zstd.ZstdCompressor(compression_params=how, dict_data=_known(before))
+    packed: bytes = packer.compress(data)
     return packed
 
 
-def _zstd_unpacked(content: bytes, size: int) -> bytes:
+def _known(before: bytes) -> Any:
+    """Bytes that both sides have, as zstd takes them; None if there are none."""
+    if not before:
+        return None
+    zstd = _zstandard()
+    return zstd.ZstdCompressionDict(before, dict_type=zstd.DICT_TYPE_RAWCONTENT)
+
+
+def _zstd_unpacked(content: bytes, size: int, before: bytes) -> bytes:
     zstd = _zstandard()
     if zstd is None:
         raise PacketError(
             "The file packs a column with zstd; install the extra: pip install 'thresher[codec]'."
         )
     how = {"max_window_size": _WINDOW, "format": zstd.FORMAT_ZSTD1_MAGICLESS}
+    how["dict_data"] = _known(before)
     try:
         found: bytes = zstd.ZstdDecompressor(**how).stream_reader(content).read(size + 1)
     except zstd.ZstdError as error:
