@@ -225,6 +225,18 @@ def test_refusals_are_sentences():
         thresher.choose(NMF(), X, n_components=(2,))
 
 
+def test_all_settings_are_checked_before_anything_is_learned(monkeypatch):
+    def no_work(*given, **named):
+        raise AssertionError("it was learned from before all was checked")
+
+    monkeypatch.setattr(type(MODEL), "fit", no_work)
+    monkeypatch.setattr(type(MODEL), "partial_fit", no_work)
+    with pytest.raises(ValueError, match="outlier_weight"):
+        thresher.choose(
+            MODEL, planted(3, 60), n_components=(2,), outlier_weight=(0.1, -1.0), verbose=0
+        )
+
+
 def test_an_interrupt_leaves_what_the_finished_masks_say(monkeypatch):
     from thresher.tasks.choice import choosing
 

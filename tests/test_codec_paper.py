@@ -46,6 +46,14 @@ def test_single_precision_takes_half_the_bytes_of_numbers():
         assert edge.n_bytes_[kind] - other.n_bytes_[kind] == 4 * numbers
 
 
+def test_packets_are_counted_by_their_kind():
+    packets, edge = sent(codec(), made_stream()[:300])
+    kinds = [unpacked(packet).kind for packet in packets]
+    counted = {"keyframe": Kind.KEYFRAME, "codes": Kind.DATA, "dictionary": Kind.DICTIONARY}
+    assert edge.n_packets_ == {name: kinds.count(kind) for name, kind in counted.items()}
+    assert sum(edge.n_packets_.values()) == len(packets)
+
+
 def test_a_cloud_that_lost_a_packet_follows_again():
     Y = made_stream()[:144]
     edge, cloud = codec(buffer_size=0).edge(8), Cloud()

@@ -214,6 +214,22 @@ def test_published_stop_is_too_early(solver):
     assert published.certificate.max() > 1e-4
 
 
+def test_published_stop_compares_the_first_step_with_the_start():
+    """Paper A, VII-B2: a row ends at the first step that changes its objective by little."""
+    problem, X = problem_and_data(2, 40)
+    solver, block, tol, n_steps = OutlierADMM(), Block(problem, X), 0.7, 30
+    state = solver.start(block, None)
+    values = [solver.objective(block, state)]
+    for _ in range(n_steps):
+        solver.steps(block, state, 1)
+        values.append(solver.objective(block, state))
+    small = np.abs(np.diff(values, axis=0)) <= tol * np.array(values[:-1])
+    expected = np.where(small.any(axis=0), small.argmax(axis=0) + 1, n_steps)
+    found = Encoder(solver, SmallChange(tol), n_steps).encode(problem, X)
+    np.testing.assert_array_equal(found.n_iter, expected)
+    assert 0 < (expected == 1).sum() < len(X)
+
+
 def test_admm_returns_feasible_copies():
     """errata A.5: at (h, r) the objective can lie below the optimum, at (u, q) it cannot."""
     problem, X = problem_and_data(4)

@@ -114,7 +114,10 @@ MODEL = [
     (put("parameters.init", {"array": 3}), "is no text"),
     (put("parameters.code_set", {"part": "Popen", "fields": {}}), "a part named 'Popen'"),
     (put("parameters.code_set", {"part": "Box"}), "'fields' is missing"),
-    (put("parameters.code_set", {"part": "Box", "fields": {"lower": 2, "upper": 1}}), "not whole"),
+    (
+        put("parameters.code_set", {"part": "Box", "fields": {"lower": 2, "upper": 1}}),
+        "Box cannot be made: ",
+    ),
     (put("parameters.code_set", {"part": "Box", "fields": {"lower": "0"}}), "does not suit Box"),
     (put("parameters.code_set", {"part": "Box", "fields": {"left": 0}}), "no parameter 'left'"),
     (put("parameters.code_set", {"part": "SquaredL2", "fields": {}}), "do not work"),

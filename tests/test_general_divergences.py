@@ -495,6 +495,21 @@ def test_memory_of_sparse_rows_grows_with_nonzeros(divergence):
     assert peak < 32e6, f"peak {peak / 1e6:.0f} MB"
 
 
+@pytest.mark.parametrize("solver", ["auto", "mu"])
+def test_batch_solvers_keep_sparse_rows_sparse(solver):
+    """400 × 20,000 would be 64 MB dense."""
+    X = sparse.random(400, 20_000, 5e-4, format="csr", random_state=0, dtype=np.float64)
+    given = {"divergence": "kl", "solver": solver, "max_iter": 2, "random_state": 0, "verbose": 0}
+    BatchNMF(3, **given).fit(X[:64, :500])
+    tracemalloc.start()
+    try:
+        BatchNMF(3, **given).fit(X)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 32e6, f"peak {peak / 1e6:.0f} MB"
+
+
 def sparse_topics(n=600, n_topics=6, n_words=300):
     """Poisson counts of some thirty words a row, of topics that share part of their words."""
     rng = np.random.default_rng(0)

@@ -426,6 +426,17 @@ def test_medians_find_topics_where_means_explain_nothing():
     assert codes(mean, zero_weight=0.1).sum() > 2 * codes(mean).sum()
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_documents_without_a_word_of_any_group_belong_to_none(seed):
+    """Three groups, two atoms: the third has no say in the medians, which are shared words."""
+    topic, n = np.arange(30) // 10, 3 + np.arange(30)
+    P = np.zeros((30, 33))
+    P[np.arange(30), topic], P[np.arange(30), n] = 100, 1
+    D = median_atoms(2, sparse.csr_array(P), np.ones(30), np.random.default_rng(seed))
+    assert D[:, :3].sum(axis=1).tolist() == [1, 1]
+    assert sorted(D.max(axis=0)[:3]) == [0, 1, 1]
+
+
 def test_the_start_knows_neither_order_nor_repetition_and_survives_odd_documents():
     P, _, _ = corpus(60)
     rng = np.random.default_rng(1)

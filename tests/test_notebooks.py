@@ -108,6 +108,7 @@ def test_separations_count_what_was_set_aside():
     outliers[3, 4], outliers[8, 1], outliers[0, 0] = -7.0, 2.0, np.nan
     shown = Separation(outliers, outliers, np.zeros((20, 2)))._repr_html_()
     assert "2, which is 2.00%" in shown
+    assert "20 × 5" in shown
     assert "-7 at (3, 4); 2 at (8, 1)" in shown
     nothing = Separation(outliers * 0, np.zeros((20, 5)), np.zeros((20, 2)))._repr_html_()
     assert "0, which is 0.00%" in nothing

@@ -154,6 +154,13 @@ def test_shuffled_passes_are_permutations_that_can_be_taken_up_anywhere(kind):
     assert max(moved) < 30 if name in SEQUENTIAL else max(moved) >= 30
 
 
+def test_a_fit_sees_each_pass_in_its_own_order():
+    mixed = thresher.open(X, batch_size=32).shuffled(64, seed=4)
+    for pass_index, skip in ((0, 1), (1, 0), (1, 2)):
+        seen = np.concatenate([batch.X for batch in mixed.batches(pass_index, skip)])
+        np.testing.assert_array_equal(seen, rows(mixed, pass_index, skip))
+
+
 def test_resumed_runs_have_the_bits_of_uninterrupted_ones(kind, tmp_path):
     name, source, _ = kind
     source = source if name in ("npy", "csv.gz", "images") else source.shuffled(30)

@@ -67,6 +67,21 @@ def test_kriging_is_the_best_linear_guess_of_irregular_times() -> None:
     assert told.left[2, 0] == pytest.approx(1 - weights @ r, rel=1e-4)
 
 
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_nearest_reading_may_be_a_later_one_unless_causal(causal: bool) -> None:
+    rng = np.random.default_rng(4)
+    times = np.cumsum(rng.uniform(0.5, 2, 60))
+    U, trusted = rng.normal(size=(60, 2)), rng.random((60, 2)) < 0.4
+    found = kriged(U, trusted, times, Correlation.learned(U, trusted, times, 0.0), causal).reach
+    for (t, j), steps in np.ndenumerate(found):
+        others = [
+            abs(times[s] - times[t])
+            for s in np.flatnonzero(trusted[:, j])
+            if s < t or (s > t and not causal)
+        ]
+        assert steps == min(others, default=np.inf)
+
+
 def test_correlation_of_an_autoregression_is_found() -> None:
     rng = np.random.default_rng(2)
     u = np.zeros(4000)

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from scipy.ndimage import median_filter
+from scipy.ndimage import binary_erosion, median_filter
 from typer.testing import CliRunner
 
 import thresher
@@ -12,13 +12,14 @@ from test_reports import Page
 from thresher.cli import app
 from thresher.datasets.samples import sample_files
 from thresher.plotting import share_curve
+from thresher.plotting.boundaries import WHEAT
 from thresher.report import Report, tell_beside
 from thresher.tasks.compression.beside import rounded_and_packed
 from thresher.tasks.images.report import _planted, some_of
 from thresher.tasks.novelty.beside import _distances
 from thresher.tasks.segmentation.beside import _inside, _pieces
-from thresher.tasks.video.album import Album
-from thresher.tasks.video.report import _simple_masks
+from thresher.tasks.video.album import Album, Moment
+from thresher.tasks.video.report import _boxed, _simple_masks
 from thresher.tasks.video.scene import Judged
 
 SIZE = (24, 32)
@@ -144,6 +145,19 @@ def test_a_loaded_separator_shows_its_background(tmp_path):
     page = thresher.load(tmp_path / "model").report(tmp_path / "page.html").read_text()
     assert "The background, as it was last" in page
     assert page.count("data:image/png") == 2  # and the curve of its light
+
+
+def test_a_box_is_a_frame_around_what_moves_and_nothing_else():
+    """Here three pixels thick, as the picture is large; one thing lies in a corner."""
+    mask = np.zeros((400, 480), dtype=bool)
+    mask[100:140, 200:260] = mask[380:, 450:] = True
+    frame = np.random.default_rng(0).integers(0, 200, mask.shape).astype(np.uint8)
+    shown = _boxed(Moment(0, frame, frame, mask))
+    inside = binary_erosion(mask, np.ones((7, 7)))
+    painted = (shown == WHEAT).all(axis=2)
+    np.testing.assert_array_equal(painted, mask & ~inside)
+    grey = np.repeat(frame[..., None], 3, axis=2)
+    np.testing.assert_array_equal(shown[~painted], grey[~painted])
 
 
 def test_the_temporal_median_is_one():
@@ -301,12 +315,15 @@ def test_the_page_of_a_codec_measures_what_it_decodes(tmp_path):
     assert f"<td>{np.abs(decoded - Y)[:, 1].max():.3g}</td>" in page
     assert "&lt;a&gt;" in page
     assert "SensorCodec(error=0.01)\nmodel.compress(Y)" in page
+    errors = {row[0]: row[2] for row in Page(page).rows if len(row) == 4}
+    ours, simple = (float(errors[n].rstrip("%")) for n in ("SensorCodec", "rounding and lzma"))
+    assert simple == pytest.approx(ours, rel=0.1)
 
 
 def test_the_page_of_a_recogniser_counts_its_mistakes(tmp_path):
     rng = np.random.default_rng(0)
     y = np.arange(60) % 3
-    X = np.eye(3)[y] @ rng.random((3, 30)) + 0.4 * rng.random((60, 30))
+    X = np.eye(3)[y] @ rng.random((3, 30)) + 1.5 * rng.random((60, 30))
     model = thresher.ManhattanNMF(3, random_state=0, verbose=0)
     known = thresher.FaceRecognizer(model).fit(X[:20], y[:20])
     page = Page(known.report(tmp_path / "p.html", X[20:], y[20:], shape=(5, 6)).read_text())
@@ -314,6 +331,11 @@ def test_the_page_of_a_recogniser_counts_its_mistakes(tmp_path):
     assert page.facts[0] == (f"{right:.1%}", "of 40 pictures got their right name")
     mistakes = [row for row in page.rows if len(row) == 3 and row[0].isdigit()]
     assert sum(int(row[2]) for row in mistakes) == round((1 - right) * 40)
+    assert page.rows[page.rows.index(mistakes[0]) - 1] == ["is", "was called", "times"]
+    called, truth = known.predict(X[20:]).astype(str), y[20:].astype(str)
+    for is_, name, times in mistakes:
+        assert is_ != name
+        assert int(times) == np.sum((truth == is_) & (called == name))
     rows = {row[0]: row[1] for row in page.rows}
     drawn = known.codes_ @ known.model_.components_
     nearest = ((X[20:, None] - drawn) ** 2).sum(axis=2).argmin(axis=1)

@@ -1,5 +1,6 @@
 """Topics: documents in every form, planted topics found, streams, names, the report."""
 
+import copy
 import re
 import subprocess
 import sys
@@ -298,6 +299,12 @@ def test_wrong_documents_and_parameters_are_explained(options, documents, messag
 def test_wrong_documents_are_explained_after_learning(fitted, documents, message):
     with pytest.raises(ValueError, match=message):
         list(fitted.transform(documents))  # streams are read when they are asked for
+
+
+def test_what_is_no_text_is_told_by_its_number_in_the_whole_stream(fitted, texts):
+    few = copy.deepcopy(fitted).set_params(batch_size=2)
+    with pytest.raises(ValueError, match="Document 3 is None, not a text"):
+        list(few.transform(iter([texts[:2], [texts[2], None]])))
 
 
 def test_other_wrong_calls_are_explained(fitted, texts, tmp_path):

@@ -51,7 +51,7 @@ def _steps(x, w, D, l1, first, last, c, room):  # type: ignore[no-untyped-def]
     times, gains, marks = kinks
     V, K = x.size, c.size
     H, R = np.empty((K, K)), np.empty((K, K))
-    free, g, d, kept = np.empty(K, np.int64), np.empty(K), np.empty(K), np.empty(K)
+    free, g, d, kept = np.empty(K, np.int64), np.empty(K), np.empty(K), c.copy()
     atoms, used = np.empty(K + 1, np.int64), np.empty(K + 1)
     best, count = np.inf, first
     while True:

@@ -110,10 +110,15 @@ def _texts(documents: Iterable[Any], first: int) -> list[Any]:
     texts = list(documents)
     for number, text in enumerate(texts, first):
         if text is None or isinstance(text, Number):
-            raise ValueError(
-                f"Document {number} is {text!r}, not a text; leave it out, or make it a string."
-            )
+            raise not_a_text(number, text)
     return texts
+
+
+def not_a_text(number: int, found: Any) -> ValueError:
+    """What is said of a document that is none."""
+    return ValueError(
+        f"Document {number} is {found!r}, not a text; leave it out, or make it a string."
+    )
 
 
 def _csr(table: Any) -> Any:

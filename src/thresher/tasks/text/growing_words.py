@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from thresher.linalg import Array
-from thresher.tasks.text.documents import as_csr, as_texts, is_table
+from thresher.tasks.text.documents import as_csr, as_texts, is_table, not_a_text
 from thresher.tasks.text.tfidf import inverse_document_frequency, tf_idf
 from thresher.tasks.text.words import default_vectorizer
 
@@ -78,9 +78,7 @@ class GrowingWords:
         data: list[int] = []
         for number, text in enumerate(texts):
             if not isinstance(text, str):
-                raise ValueError(
-                    f"Document {number} is {text!r}, not a text; leave it out, or make it a string."
-                )
+                raise not_a_text(number, text)
             counted: dict[int, int] = {}
             for word in self._words_of(text):
                 column = self._columns.get(word)

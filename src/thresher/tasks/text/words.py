@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer
 
-from thresher.tasks.text.documents import as_csr, as_texts, is_table
+from thresher.tasks.text.documents import as_csr, as_texts, is_table, not_a_text
 
 Words = NDArray[np.object_]
 
@@ -167,9 +167,7 @@ def names_of(vectorizer: Any, n_columns: int) -> Words:
 def _require_strings(texts: list[Any]) -> None:
     for number, text in enumerate(texts):
         if not isinstance(text, str):
-            raise ValueError(
-                f"Document {number} is {text!r}, not a text; leave it out, or make it a string."
-            )
+            raise not_a_text(number, text)
 
 
 def _require_common_words(vectorizer: CountVectorizer, texts: list[str]) -> None:

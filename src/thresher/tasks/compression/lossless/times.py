@@ -140,7 +140,7 @@ def _field_texts(
     numbers = _field_numbers(field.letter, days, clock, fraction, zones)
     different, which = np.unique(numbers, return_inverse=True)
     spelled = [_spelled(field, number) for number in different.tolist()]
-    return [spelled[i] for i in which.reshape(-1).tolist()]
+    return [spelled[i] for i in which.tolist()]
 
 
 def _field_numbers(
