@@ -1,6 +1,7 @@
 """Numbers of parts and other settings from hidden entries: planted truth, and what is promised."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -273,5 +274,8 @@ def test_command(tmp_path):
     assert answer["best"] == {"n_components": 3}  # habits
     assert len(answer["table"]["error"]) == 3
     assert page.exists()
+    shown = CliRunner().invoke(app, line, env={"COLUMNS": "200"}).output
+    for parts, error in zip((2, 3, 4), answer["table"]["error"], strict=True):
+        assert re.search(rf"\b{parts}\W+{error:.4g} ", shown), shown
     for wrong in (["--n-components", "x"], ["--estimator", "None"], ["--divergence", "kl"]):
         assert CliRunner().invoke(app, [*line, *wrong]).exit_code == 2

@@ -26,6 +26,20 @@ def test_a_last_block_of_one_row(n_nonzero, size):
     assert relative_error(values[-1:], Y[-1:]) < 0.2
 
 
+def test_silence_costs_no_more_than_telling_of_it():
+    """After a jump nobody expects another for as long as the sensor is silent."""
+    size, spent, told = (lambda Y: len(SensorCodec(error=0.002).compress(Y[:, None])[0])), 0, 0
+    for seed in (0, 2):
+        rng = np.random.default_rng(seed)
+        jumps = rng.random(800) < 0.15
+        readings = np.cumsum(rng.normal(size=800) * np.where(jumps, 50, 1))
+        rows = np.repeat(np.arange(800), 1 + jumps * rng.integers(3, 10, 800))
+        silent = np.append(False, np.diff(rows) == 0)
+        spent += size(np.where(silent, np.nan, readings[rows]))
+        told += size(readings) + size(np.where(silent, np.nan, 1.0))
+    assert spent < 1.05 * told
+
+
 def test_wide_streams():
     Y = made_stream(n=100, N=140, missing=0.02)
     values = decoded(sent(SensorCodec(error=0.02), Y, size=50)[0])

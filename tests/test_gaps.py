@@ -1,5 +1,7 @@
 """What is measured on data with gaps and weights, and what is filled in."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -37,6 +39,19 @@ def test_noise_is_that_of_the_residuals_where_a_model_is_too_small():
     model = OnlineRobustNMF(3, outlier_weight="mad", random_state=0, verbose=0).fit(X)
     residuals = np.abs(X - model.inverse_transform(model.transform(X)))
     assert model.outlier_weight_ == pytest.approx(2.5 * 1.4826 * np.nanmedian(residuals), rel=0.1)
+
+
+def test_rows_that_codes_meet_exactly_say_nothing_of_noise():
+    """One reading, one code: no residual is left, and nothing may be divided by its share."""
+    n, F, K, noise, outliers = SIZES[0]
+    X = planted(5, n, F, K, noise, outliers, 0.0)
+    alone = np.full_like(X[:200], np.nan)
+    alone[np.arange(200), np.arange(200) % F] = X[:200].diagonal()[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        model = OnlineRobustNMF(K + 1, outlier_weight="mad", random_state=5, verbose=0)
+        model.fit(np.concatenate([X, alone]))
+    assert model.outlier_weight_ == pytest.approx(2.5 * noise, rel=0.1)
 
 
 def _as_entry_weights(X):

@@ -45,7 +45,8 @@ class client:  # noqa: N801
 
     def __init__(self, address="127.0.0.1", wishes=None):
         wishes = Wishes() if wishes is None else wishes
-        self.app = live_app(Board({"title": "x"}), wishes, TOKEN, address)
+        self.board = Board({"title": "x"})
+        self.app = live_app(self.board, wishes, TOKEN, address)
 
     def __getattr__(self, method):
         async def ask(path, **given):
@@ -163,6 +164,14 @@ def test_wishes_of_forms_and_too_many_are_refused():
     answers = [one.post(f"/{TOKEN}/wish", json={"verb": "pause"}).status_code for _ in range(20)]
     assert answers == [202] * 16 + [503] * 4
     assert one.get(f"/{TOKEN}/wish").status_code == 405
+
+
+def test_nothing_can_be_asked_of_a_program_that_has_ended():
+    wishes = Wishes()
+    one = client(wishes=wishes)
+    one.board.ended = True
+    assert one.post(f"/{TOKEN}/wish", json={"verb": "pause"}).status_code == 503
+    assert wishes.next() is None
 
 
 def test_the_page_needs_nothing_and_runs_nothing_else():

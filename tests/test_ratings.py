@@ -1,5 +1,6 @@
 """Ratings: beliefs are those of Bayes, truth is found, spam does not count, nothing is lost."""
 
+import json
 import re
 import warnings
 
@@ -10,9 +11,11 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.estimator_checks import check_estimator
+from typer.testing import CliRunner
 
 import thresher
 from thresher import RatingModel, load, save
+from thresher.cli import app
 from thresher.datasets import make_ratings
 from thresher.persistence import Contents, FileError
 from thresher.tasks.ratings.beliefs import Beliefs, Ratings, leverages, told, updated
@@ -413,6 +416,19 @@ def test_scikit_learns_checks_pass_but_for_those_that_predict_rows():
     failed = {result["check_name"] for result in results if result["status"] == "failed"}
     assert failed == OF_ROWS
     assert sum(result["status"] == "passed" for result in results) > 25
+
+
+def test_the_command_names_the_suspicious(made, tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [f"u{u},i{i},{r}" for u, i, r in zip(*made[:3], strict=True)]
+    rows += [f"liar{k},i{i},5" for k in range(10) for i in rng.permutation(80)[:40]]
+    (tmp_path / "r.csv").write_text("user,item,rating\n" + "\n".join(rows) + "\n")
+    line = ["ratings", str(tmp_path / "r.csv"), str(tmp_path / "out.csv"), "--json"]
+    done = CliRunner().invoke(app, [*line, "--n-components", "2"])
+    assert done.exit_code == 0, done.output
+    named = json.loads(done.stdout)["suspicious_users"]
+    assert {f"liar{k}" for k in range(10)} <= set(named)
+    assert len(named) <= 15
 
 
 def test_the_page_compares_with_plain_means(made, model, tmp_path):

@@ -1,12 +1,16 @@
 """Sound taken apart: parts add up to the whole, and planted notes are found when they set in."""
 
+import json
+import wave
 from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import thresher
 from thresher import SoundSeparator
+from thresher.cli import app
 from thresher.datasets.samples.tune import BEAT, NOTES, RATE, TUNE, tune_file, tune_samples
 from thresher.metrics import signal_to_distortion
 from thresher.tasks.sound.onsets import onsets_of
@@ -173,6 +177,21 @@ def test_bad_sound_is_refused():
     with pytest.raises(ValueError, match="silent"):
         separator(2).fit(np.zeros(5000), rate=RATE)
     assert not model.separate(np.zeros(5000), rate=RATE).parts.any()
+
+
+def test_the_command_writes_each_part_and_tells_when_it_sets_in(tmp_path):
+    samples = np.rint(20_000 * tones().sum(axis=0)).astype("<i2")
+    with wave.open(str(tmp_path / "a.wav"), "wb") as file:
+        file.setparams((1, 2, RATE, 0, "NONE", ""))
+        file.writeframes(samples.tobytes())
+    line = ["sound", str(tmp_path / "a.wav"), str(tmp_path / "parts"), "--json"]
+    done = CliRunner().invoke(app, [*line, "--n-components", "2", "--window", "512"])
+    assert done.exit_code == 0, done.output
+    answer = json.loads(done.stdout)
+    np.testing.assert_allclose(sorted(answer["peaks"]), [200, 1500], atol=RATE / 512)
+    written = [wave.open(str(path)) for path in answer["parts"]]
+    parts = [np.frombuffer(one.readframes(len(samples)), "<i2").astype(int) for one in written]
+    assert np.abs(sum(parts) - samples).max() <= 2
 
 
 def test_a_page_tells_onsets_and_the_lines_that_make_it(tmp_path):
