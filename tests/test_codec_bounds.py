@@ -269,7 +269,8 @@ def test_files_of_version_2_still_open(tmp_path):
     assert (tmp_path / "a.csv").read_bytes() == (OLD / "table.csv").read_bytes()
     for name in ("dictionary", "paper"):
         values, about = SensorCodec.decompress((OLD / f"{name}.thr").read_bytes())
-        np.testing.assert_array_equal(values, np.load(OLD / f"{name}.npy"))
+        # Values on a dictionary are products, which another processor may round differently.
+        np.testing.assert_allclose(values, np.load(OLD / f"{name}.npy"), rtol=1e-13, atol=1e-13)
         assert about == {"station": "roof"}
     data = bytearray((OLD / "table.thr").read_bytes())
     data[len(data) // 2] ^= 1

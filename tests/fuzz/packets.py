@@ -150,8 +150,8 @@ def accomplice(rng: np.random.Generator) -> str:
     ((stream, follower),) = cloud.streams_.items()
     state, kind = follower._state.copy(), Kind.DATA
     payload = crafted_payload(rng, kind)
-    if rng.random() < 0.5:  # a step and a grid that make sense, at least
-        head = bytes([payload[0] & ~0b1000110 | 2, 1 + payload[1] % 9])
+    if rng.random() < 0.5:  # a step and a grid that make sense, at least; numbers, no times
+        head = bytes([payload[0] & ~0b1111110 | 2, 1 + payload[1] % 9])
         payload = head + struct.pack("<BI", 16, 0x3FF00000) + payload
     try:
         values, _, state = read_batch(state, payload)
