@@ -408,6 +408,7 @@ def test_live_learns_in_small_batches_and_knows_documents(here):
     [
         ["novelty", "docs.jsonl", "--top-share", "0.05"],
         ["fit", "sensors.csv", "a name.thr", "--no-shuffle", "--forgetting", "500"],
+        ["compress", "sensors.csv", "s.thr", "--error", "1%", "--error", "attic=0.2"],
     ],
     ids=lambda words: words[0],
 )

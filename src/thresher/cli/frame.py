@@ -11,7 +11,7 @@ from enum import IntEnum
 from functools import partial
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, get_args, get_origin
 
 import typer
 
@@ -166,6 +166,12 @@ def _with_examples(text: str | None, examples: tuple[str, ...]) -> str:
     return f"{inspect.cleandoc(text or '')}\n\n\b\nExample:\n{lines}"
 
 
+def _may_repeat(annotation: Any) -> bool:
+    """Whether an option can be given several times: ``list[str]``, or that or None."""
+    kind = get_args(annotation)[0] if get_args(annotation) else annotation
+    return list in {get_origin(kind), *map(get_origin, get_args(kind))}
+
+
 def _again(name: str, signature: Signature, given: dict[str, Any], chosen: dict[str, Any]) -> str:
     """The line that repeats a command: what was given, and what was chosen instead of a default."""
     arguments, options = [], []
@@ -180,6 +186,8 @@ def _again(name: str, signature: Signature, given: dict[str, Any], chosen: dict[
             flag = key.replace("_", "-")
             if isinstance(value, bool):
                 options.append(f"--{flag}" if value else f"--no-{flag}")
+            elif _may_repeat(parameter.annotation):
+                options += [word for each in value for word in (f"--{flag}", str(each))]
             else:
                 options += [f"--{flag}", str(value)]
     return shlex.join(["thresher", name, *arguments, *options])
