@@ -328,3 +328,13 @@ def test_errors_of_columns_are_those_of_the_file(tmp_path, trip):
     np.testing.assert_allclose(report.missing, np.isnan(Y).mean(axis=0))
     assert report.labels == ["time"]
     assert report.n_bytes == (tmp_path / "c.thr").stat().st_size
+
+
+def test_a_table_may_have_hundreds_of_columns_of_words(tmp_path):
+    names = [f"c{j}" for j in range(300)]
+    lines = [",".join(names), *(",".join(f"w{(i * j) % 3}" for j in range(300)) for i in range(4))]
+    lines = [f"t,{lines[0]}", *(f"{i}.5,{line}" for i, line in enumerate(lines[1:]))]
+    (tmp_path / "a.csv").write_text("\n".join(lines) + "\n")
+    compress_file(tmp_path / "a.csv", tmp_path / "a.thr", SensorCodec(error=0))
+    decompress_file(tmp_path / "a.thr", tmp_path / "b.csv")
+    assert (tmp_path / "b.csv").read_text() == (tmp_path / "a.csv").read_text()

@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parts import GROUPS, WIDTH, solve
-from thresher.losses import Envelope, Huber, L1Distance, Loss, SquaredL2
+from thresher.losses import (
+    AlphaDivergence,
+    BetaDivergence,
+    Envelope,
+    Huber,
+    L1Distance,
+    Loss,
+    SquaredL2,
+)
 from thresher.penalties import ElasticNet, GroupLasso, SparseGroupLasso
 from thresher.sets import Box, Reals
 
@@ -186,3 +194,10 @@ def test_zeros_of_sparse_rows_have_one_part_only(zero_weight):
     positive, negative = loss.entry_split(x, np.array([0.0, 2.0, 0.5, 2.0]))
     np.testing.assert_allclose(positive, [zero_weight, zero_weight, 1, 1])
     np.testing.assert_allclose(negative, [0, 0, 2, 0])
+
+
+@pytest.mark.parametrize("kind", [AlphaDivergence, BetaDivergence])
+@pytest.mark.parametrize("order", ["1", None, np.nan, np.inf])
+def test_orders_that_are_no_numbers_are_refused(kind, order):
+    with pytest.raises(ValueError, match="must be a finite number, such as"):
+        kind(order)

@@ -284,3 +284,16 @@ def test_callbacks_see_the_embedding():
     ).fit(X + X.T)
     assert seen
     np.testing.assert_array_equal(seen[-1].dictionary, model.components_)
+
+
+def test_entries_that_are_stored_twice_add_up():
+    rows, columns = [0, 0, 1, 1, 2], [1, 1, 0, 0, 2]
+    twice = sparse.csr_array(([1.0, 2, 1, 2, 4], (rows, columns)), shape=(3, 3))
+    raw = sparse.csr_array(
+        (np.array([1.0, 2, 1, 2, 4]), np.array([1, 1, 0, 0, 2]), np.array([0, 2, 4, 5])),
+        shape=(3, 3),
+    )
+    assert raw.nnz == 5
+    np.testing.assert_array_equal(as_csr(raw).toarray(), twice.toarray())
+    assert as_csr(raw).nnz == 3
+    assert raw.nnz == 5  # and what was given stays as it was

@@ -227,6 +227,7 @@ def test_frames_come_out_with_topic_names(texts, tmp_path):
     [
         ({}, "one text", "put brackets"),
         ({}, [], "no documents"),
+        ({"vocabulary": list("abcde")}, sparse.csr_array((0, 5)), "no documents"),
         ({}, 7, "list of texts"),
         ({}, ["a text", None], "Document 1 is None"),
         ({}, [b"bytes"], "Document 0 is b'bytes'"),
