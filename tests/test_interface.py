@@ -111,6 +111,11 @@ def test_defaults_of_tasks_are_those_that_were_measured(kind, name, value):
     assert _default(getattr(thresher, kind), name) == value
 
 
+@pytest.mark.parametrize("kind", ["TopicModel", "NovelDocumentDetector"])
+def test_streams_of_documents_are_cut_into_thousands(kind):
+    assert _default(getattr(thresher, kind).watch, "size") == 1000
+
+
 # As published, or as `docs/lab/references.md` says where a paper is silent.
 CONSTANTS = {
     "opgd": {"kappa": 0.7, "kappa_dictionary": 0.7, "code_tol": 1e-3, "code_max_iter": 50},

@@ -28,6 +28,7 @@ from thresher.cli.live.server import Server, split_address
 from thresher.cli.live.shows.model import ModelShow
 from thresher.cli.live.shows.novelty import NoveltyShow, marked, watched_steps
 from thresher.cli.live.shows.video import VideoShow
+from thresher.cli.live.views import sample_view
 from thresher.cli.live.watcher import _SHARE, _VIEW_LATEST, Watcher
 from thresher.cli.live.wishes import Wish, Wishes
 from thresher.datasets import make_surveillance_scene
@@ -627,3 +628,10 @@ def test_documents_are_shown_with_their_strange_words_marked():
     assert {"parliament", "votes", "budget"} <= strange
     assert marked("a b", []) == [("a b", False)]
     assert board.all("numbers")[-1]["samples"] >= 63
+
+
+def test_what_is_set_aside_is_a_share_of_the_entries_that_were_seen():
+    x = np.array([1.0, np.nan, 3.0, np.nan, 5.0, 6.0])
+    outliers = np.array([0.5, 0.0, 0.0, 0.0, 0.0, 0.0])
+    view = sample_view(x, np.ones(6), outliers, None, None, 1.0)
+    assert view["said"] == "25.0% of its entries are set aside."

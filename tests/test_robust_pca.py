@@ -261,3 +261,14 @@ def test_superfluous_directions_cost_what_singular_values_do():
     assert (values > 1e-2 * values[0]).sum() == 3
     # With this half-life the matrix is remembered twice, and each time has its share of the price.
     np.testing.assert_allclose(values[:3], true[:3] - 60.0 / np.sqrt(2), rtol=0.02)
+
+
+def test_a_ridge_has_the_unit_of_the_data():
+    low_rank, outliers, noise = planted(120, 20, 3, 0.05, 20.0, 0.1, seed=5)
+    X = low_rank + outliers + noise
+    how = {"random_state": 0, "verbose": 0, "shuffle": False, "n_passes": 1, "batch_size": 40}
+    found = []
+    for unit in (1.0, 2.0**20):
+        model = OnlineRobustPCA(3, ridge=5.0 * unit, outlier_weight=2.0 * unit, **how)
+        found.append(model.fit(unit * X).separate(unit * X).low_rank / unit)
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-6, atol=1e-6)

@@ -145,6 +145,7 @@ def test_a_loaded_separator_shows_its_background(tmp_path):
     page = thresher.load(tmp_path / "model").report(tmp_path / "page.html").read_text()
     assert "The background, as it was last" in page
     assert page.count("<img") == 2  # and the curve of its light
+    assert "first step" in page  # a stream has steps, no rounds
 
 
 def test_a_box_is_a_frame_around_what_moves_and_nothing_else():
