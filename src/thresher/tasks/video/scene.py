@@ -257,16 +257,28 @@ def _seen(background: Array, mask: Mask, shift: Shift, size: tuple[int, int]) ->
     return Judged(background[:height, :width], mask[:height, :width])
 
 
-def separation(frames: Array, judged: list[Judged], unit: float) -> VideoSeparation:
-    """What was found of frames, in their own unit, shape and kind."""
-    mask = np.stack([one.mask for one in judged])
-    background = np.empty_like(frames)
+def room_for(frames: Array) -> VideoSeparation:
+    """Arrays for what will be found of frames."""
+    background, foreground = (np.empty(frames.shape, frames.dtype) for _ in range(2))
+    return VideoSeparation(background, foreground, np.empty(frames.shape[:3], np.bool_))
+
+
+def separation(
+    frames: Array, judged: list[Judged], unit: float, into: VideoSeparation | None = None
+) -> VideoSeparation:
+    """What was found of frames, in their own unit, shape and kind; in ``into``, if there is room.
+
+    At full size, arrays that are made anew and joined later cost as much as the judging.
+    """
+    found = room_for(frames) if into is None else into
     whole = frames.dtype.kind != "f"
     most = np.iinfo(str(frames.dtype)).max if whole else 0
-    for one, empty in zip(judged, background, strict=True):
+    for one, empty, mask in zip(judged, found.background, found.mask, strict=True):
         picture = one.background * np.float32(unit)
         if whole:  # adding a half and cutting off is rounding
-            picture = np.clip(picture + np.float32(0.5), 0, most)
+            picture = np.clip(picture + np.float32(0.5), 0, most, out=picture)
         empty[...] = picture.reshape(empty.shape)
-    moving = mask if frames.ndim == 3 else mask[..., np.newaxis]
-    return VideoSeparation(background, frames * moving, mask)
+        mask[...] = one.mask
+    moving = found.mask if frames.ndim == 3 else found.mask[..., np.newaxis]
+    np.multiply(frames, moving, out=found.foreground)
+    return found

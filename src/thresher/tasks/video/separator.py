@@ -32,7 +32,7 @@ from thresher.tasks.video.frames import (
     pieces_of,
 )
 from thresher.tasks.video.results import SceneChange, VideoSeparation, WatchedFrames
-from thresher.tasks.video.scene import Judged, Rules, Scene, begun, separation, watched
+from thresher.tasks.video.scene import Judged, Rules, Scene, begun, room_for, separation, watched
 
 _ATOMS = 1  # of the light; with three, slow objects were taken for light (benchmarks/video.py)
 _AT_ONCE = 64  # frames of an array that are looked at between two updates of the progress bar
@@ -191,15 +191,17 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
         if comes_by_itself(frames):
             return self._batches(pieces_of(frames, start), count_of(frames))
         whole = checked_frames(frames, self._frame_shape())
-        scene, parts = self._scene_so_far(), []
+        scene, found, start = self._scene_so_far(), room_for(whole), 0
         with self._telling(len(whole)) as told:
             for piece in in_cuts(whole, _AT_ONCE):
                 scene, judged = self._watched(scene, piece)
-                parts.append(separation(piece, judged, scene.unit))
+                here = VideoSeparation(*(part[start : start + len(piece)] for part in found))
+                separation(piece, judged, scene.unit, here)
+                start += len(piece)
                 told(len(piece))
         assert scene is not None  # there is a frame
         self._adopt(scene, whole.shape[1:])
-        return VideoSeparation(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+        return found
 
     def _batches(self, pieces: Iterator[Any], total: int | None) -> Iterator[VideoSeparation]:
         callbacks = list(self.callbacks or ())
