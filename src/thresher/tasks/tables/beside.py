@@ -32,8 +32,7 @@ def tell_line(report: Report, cleaner: TableCleaner, done: CleanedFile) -> None:
     n_rows = max(1, _MOST_ENTRIES // len(done.names))
     order = np.argsort(done.places, kind="stable")[:n_rows]
     X = np.where(done.flags, np.nan, done.before)[order]
-    seconds = done.places[order].astype("datetime64[s]" if done.places.dtype.kind == "M" else "f8")
-    times = seconds.astype(np.float64)
+    times = done.places[order].astype(np.float64)  # numbers, or seconds
     hidden = np.isfinite(X) & (np.random.default_rng(0).random(X.shape) < 1 / _HIDDEN)
     if cleaner.causal or hidden.sum() < _FEWEST:  # a line looks ahead
         return
