@@ -83,8 +83,8 @@ class Court:
         self._keep(key, mutant, verdict)
         return about | verdict._asdict()
 
-    def try_forked(self, mutants: list[Mutant]) -> None:
-        """Try all that are another body of a function in one session; others one by one."""
+    def try_forked(self, mutants: list[Mutant], jobs: int) -> None:
+        """Try all that are another body of a function in so many sessions; others one by one."""
         waiting = {}
         for number, mutant in enumerate(mutants):
             kept = self.known.get(json.dumps(mutant.key), {})
@@ -93,9 +93,14 @@ class Court:
                 tests, complete = self._tests(mutant, kept.get("verdict", {}).get("test", ""))
                 if complete:
                     waiting[number] = (mutant, tests)
-        if waiting:
-            for number, verdict in judge_forked(waiting, self.root):
+        parts = [dict(islice(waiting.items(), k, None, jobs)) for k in range(jobs)]
+
+        def judge_part(part: dict[int, tuple[Mutant, dict[str, float]]]) -> None:
+            for number, verdict in judge_forked(part, self.root):
                 self._keep(json.dumps(mutants[number].key), mutants[number], verdict)
+
+        with ThreadPoolExecutor(jobs) as pool:
+            list(pool.map(judge_part, filter(None, parts)))
 
     def _tests(self, mutant: Mutant, before: str) -> tuple[dict[str, float], bool]:
         """Tests with their seconds, first the one that killed before; and whether they are all."""
@@ -142,7 +147,7 @@ def judged(court: Court, seed: int, count: int, only: str, jobs: int) -> Iterato
     missing = count
     with ThreadPoolExecutor(jobs) as pool:
         while missing and (batch := list(islice(line, missing))):
-            court.try_forked(batch)
+            court.try_forked(batch, jobs)
             for result in pool.map(court.judged, batch):
                 missing -= result["outcome"] != "broken"
                 yield result
