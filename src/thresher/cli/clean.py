@@ -27,8 +27,8 @@ def clean(
 ) -> None:
     """Fill the gaps of a table of sensors, and mend its glitches.
 
-    Words, times and ids are carried through; the first column of times says how far rows are
-    apart.
+    Words, times and ids are carried through. Dates in any usual spelling say how far rows are
+    apart; where each time has a row for each of several stations, each is a sensor of its own.
     """
     import thresher
     from thresher.persistence import checked_target, write_atomically
@@ -43,9 +43,15 @@ def clean(
     talk.answer(
         rows=n_rows, sensors=n_sensors, filled=n_filled, glitches=n_wrong, empty=n_empty, target=out
     )
+    if done.time_columns:
+        talk.answer(time_columns=list(done.time_columns))
+        talk.aside(f"times: {', '.join(map(str, done.time_columns))}")
+    if done.station_column is not None:
+        talk.answer(station_column=done.station_column)
+        talk.aside(f"a row for each time and {done.station_column}: each is a sensor of its own")
     talk.show(
-        f"{n_rows:,} rows of {n_sensors} sensors: {n_filled:,} gaps filled, {n_wrong:,} glitches "
-        f"replaced, {n_empty:,} entries still empty: {out}"
+        f"{n_rows:,} rows of {n_sensors} sensor{'s' * (n_sensors != 1)}: {n_filled:,} gaps filled, "
+        f"{n_wrong:,} glitches replaced, {n_empty:,} entries still empty: {out}"
     )
     if done.unread:
         talk.answer(unread=done.unread)

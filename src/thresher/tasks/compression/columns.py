@@ -36,7 +36,7 @@ def label_columns(
     """Which columns are labels; not those of numbers that are asked for."""
     columns = list(zip(*records.rows, strict=True))
     labels = [
-        not number or _is_spelled(column) or _is_named(name, column, first=j == 0)
+        not number or _is_spelled(column) or _names_a_label(name, column, first=j == 0)
         for j, (name, column, number) in enumerate(
             zip(records.header, columns, numeric, strict=True)
         )
@@ -94,10 +94,15 @@ def _is_spelled(column: tuple[str, ...]) -> bool:
     return False
 
 
-def _is_named(name: str, column: tuple[str, ...], *, first: bool) -> bool:
-    """Times and ids by name; beyond the first column, only if all numbers are whole."""
+def is_named(name: str) -> bool:
+    """Whether a name says that a column has times or ids."""
     words = re.findall(r"[^\W\d_]+", re.sub("(?<=[a-z])(?=[A-Z])", " ", name).lower())
-    if not (_WORDS & set(words) or name.strip().lower() in _NAMES):
+    return bool(_WORDS & set(words)) or name.strip().lower() in _NAMES
+
+
+def _names_a_label(name: str, column: tuple[str, ...], *, first: bool) -> bool:
+    """Times and ids by name; beyond the first column, only if all numbers are whole."""
+    if not is_named(name):
         return False
     return first or all(is_missing(cell) or cell.strip().lstrip("+-").isdigit() for cell in column)
 

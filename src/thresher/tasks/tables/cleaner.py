@@ -56,8 +56,8 @@ class TableCleaner(KeepsParameters, BaseEstimator):
     Parameters
     ----------
     time : str or int, optional
-        The column of times. By default an index or the first column of dates and times; without
-        one, rows are evenly spaced.
+        The column of times. By default an index or a column of dates and times, which may be
+        text, or columns of the year, the month and so on; without any, rows are evenly spaced.
     bounds : (low, high), or a mapping of columns to such pairs, optional
         What is possible: readings outside are glitches, and nothing is filled in outside. By
         default what is filled in stays within limits that the column's readings have met again and
@@ -115,7 +115,8 @@ class TableCleaner(KeepsParameters, BaseEstimator):
         ----------
         table : frame of pandas, polars or Arrow, array, path, or source
             A row for each time, a column for each sensor; null and NaN are gaps. Columns of words,
-            truth values and times are carried through.
+            truth values, times and ids are carried through. If there is a row for each time and
+            station, each station counts as sensors of its own (`times`).
 
         Returns
         -------
@@ -130,11 +131,16 @@ class TableCleaner(KeepsParameters, BaseEstimator):
             if self.causal:
                 return self._followed(source)
             given = source.load()
-        columns = SensorColumns.of(given, self.time)
+        return self.clean_columns(SensorColumns.of(given, self.time))
+
+    def clean_columns(self, columns: SensorColumns) -> Cleaned:
+        """Clean a table whose times and measured columns are known; see `clean`."""
+        self._check_parameters()
         if self.causal:
+            _check_one_row_each(columns)
             self._follower = Follower.new(len(columns.names))
             return self._follow(columns)
-        promises = self._promises(columns.names)
+        promises = self._promises(columns)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         with ProgressBar("TableCleaner: steps", STEPS, self.verbose > 0) as bar:
             found = cleaned(columns.X, columns.times, promises, rng, bar.update)
@@ -149,7 +155,7 @@ class TableCleaner(KeepsParameters, BaseEstimator):
         self._check_parameters()
         if not self.causal:
             raise ValueError("follow cleans without a look ahead; set causal=True.")
-        columns = SensorColumns.of(table, self.time)
+        columns = SensorColumns.of(table, self.time, whole=False)
         if not hasattr(self, "_follower"):
             self._follower = Follower.new(len(columns.names))
             self._began_as = self._identity()
@@ -167,7 +173,7 @@ class TableCleaner(KeepsParameters, BaseEstimator):
         from thresher.tasks.tables.report import table_report
 
         columns = SensorColumns.of(table, self.time)
-        done = CleanedFile.of(columns, self.clean(table), self.time)
+        done = CleanedFile.of_table(columns, self.clean_columns(columns), self.time)
         return write_page(self, table_report(self, done, "A table"), path, "clean(table)")
 
     # ------------------------------------------------------------------- details
@@ -175,7 +181,7 @@ class TableCleaner(KeepsParameters, BaseEstimator):
     def _followed(self, source: Source) -> Iterator[Cleaned]:
         self._follower = Follower.new(0)
         for batch in source:
-            columns = SensorColumns.of(batch, self.time)
+            columns = SensorColumns.of(batch, self.time, whole=False)
             if not self._follower.n_rows:
                 self._follower = Follower.new(len(columns.names))
             yield self._follow(columns)
@@ -185,7 +191,7 @@ class TableCleaner(KeepsParameters, BaseEstimator):
         if seconds is None:
             seconds = self._follower.n_rows + np.arange(float(len(columns.X)))
         self._began_as = self._identity()
-        found = self._follower.follow(columns.X, seconds, self._promises(columns.names))
+        found = self._follower.follow(columns.X, seconds, self._promises(columns))
         return _told(columns, found)
 
     def _packed(self) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -205,7 +211,7 @@ class TableCleaner(KeepsParameters, BaseEstimator):
         cleaner: Self = unpacked_model(contents)
         follower = unpacked_follower(contents)
         if follower.n_learned:
-            follower.relearn(cleaner._promises(list(range(follower.X.shape[1]))))
+            follower.relearn(cleaner._bounded(list(range(follower.X.shape[1]))))
         cleaner._follower, cleaner._began_as = follower, cleaner._identity()
         return cleaner
 
@@ -217,7 +223,14 @@ class TableCleaner(KeepsParameters, BaseEstimator):
         elif self.bounds is not None:
             _checked_pair(self.bounds, "bounds")
 
-    def _promises(self, names: list[Any]) -> Promises:
+    def _promises(self, columns: SensorColumns) -> Promises:
+        """Of each column of X; stations have the bounds of their sensors."""
+        promises, n_groups = self._bounded(columns.names), len(columns.groups)
+        return promises._replace(
+            low=np.tile(promises.low, n_groups), high=np.tile(promises.high, n_groups)
+        )
+
+    def _bounded(self, names: list[Any]) -> Promises:
         low, high = np.full(len(names), -np.inf), np.full(len(names), np.inf)
         if isinstance(self.bounds, Mapping):
             for name, pair in self.bounds.items():
@@ -248,7 +261,17 @@ def _told(columns: SensorColumns, found: Found) -> Cleaned:
     )
 
 
+def _check_one_row_each(columns: SensorColumns) -> None:
+    if len(columns.groups) > 1:
+        raise ValueError(
+            f"Each time has several rows, one for each {columns.group_name!r}. Without a look "
+            "ahead, give a row for each time, with a column for each sensor of each of them, such "
+            "as by the method pivot of a data frame; or clean the whole table with causal=False."
+        )
+
+
 def _warn(columns: SensorColumns, unknown: NDArray[Any]) -> None:
+    unknown = columns.back(unknown)
     of = np.flatnonzero(unknown.any(0))
     if not len(of):
         return
@@ -260,5 +283,5 @@ def _warn(columns: SensorColumns, unknown: NDArray[Any]) -> None:
     warnings.warn(
         f"Nothing is known of some stretches, which stay empty: {', '.join(told)}{more}.",
         UserWarning,
-        stacklevel=4,
+        stacklevel=5,
     )

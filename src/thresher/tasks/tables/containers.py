@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -10,67 +11,133 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.estimators.frames import is_frame, refuse_lazy
+from thresher.tasks.compression.columns import is_named
+from thresher.tasks.tables.times import (
+    Label,
+    Times,
+    asked_times,
+    found_groups,
+    found_times,
+)
 
 _TIMES = (nw.Datetime, nw.Date)
 
 
 @dataclass(frozen=True)
 class SensorColumns:
-    """The measured columns of a table, its rows in the order of their times."""
+    """The measured columns of a table, its rows in the order of their times.
+
+    Where a table has a row for each time and station, X has a column for each sensor of each
+    station: those of the first station first.
+    """
 
     given: Any
-    X: NDArray[Any]  # rows in order, float64, NaN in gaps
-    seconds: NDArray[Any] | None  # of the rows, in order; None if there are no times
-    names: list[Any]
-    order: NDArray[Any]  # X[i] is row order[i] of what was given
+    X: NDArray[Any]  # a row for each time, in order; float64, NaN in gaps
+    seconds: NDArray[Any] | None  # of the rows of X; None if there are no times
+    names: list[Any]  # of the measured columns
+    at: list[Any]  # where they stand in what was given: names, or numbers of an array
+    row: NDArray[Any]  # of X, in which each given row stands
+    group: NDArray[Any]  # the station of each given row
+    groups: list[str]  # stations; one without a name if there are none
+    group_name: Any = None  # the column that tells stations
+    told: Times | None = None  # of the given rows, if times were found in text
 
     @classmethod
-    def of(cls, table: Any, time: Any = None) -> SensorColumns:
-        """From a frame of pandas, polars or Arrow, or from an array."""
+    def of(cls, table: Any, time: Any = None, whole: bool = True) -> SensorColumns:
+        """From a frame of pandas, polars or Arrow, or from an array.
+
+        Times that are written as text, and stations, are found in whole tables only: the next rows
+        of a stream may be too few to tell.
+        """
         refuse_lazy(table, "clean")
-        if is_frame(table):
-            frame = nw.from_native(table, eager_only=True)
-            names = [name for name in frame.columns if name != time and is_measured(frame[name])]
-            X = np.empty((len(frame), len(names)))
-            for place, name in enumerate(names):
-                X[:, place] = _numbers(frame[name])
-            seconds = _times_of_frame(table, frame, time)
-        else:
-            X, names, seconds = _of_array(table, time)
+        if not is_frame(table):
+            X, at, seconds = _of_array(table, time)
+            return cls.arranged(table, X, at, at, seconds)
+        frame = nw.from_native(table, eager_only=True)
+        names = [name for name in frame.columns if name != time and is_measured(frame[name])]
+        X = np.empty((len(frame), len(names)))
+        for place, name in enumerate(names):
+            X[:, place] = _numbers(frame[name])
+        seconds = _times_of_frame(table, frame, time)
+        labels = _labels(frame, names) if whole or time is not None else []
+        times = None
+        if seconds is None:
+            times = found_times(labels) if time is None else asked_times(labels, time)
+        labels = labels if whole else []
+        return cls.arranged(table, X, names, names, seconds, labels, times)
+
+    @classmethod
+    def arranged(
+        cls,
+        given: Any,
+        X: NDArray[Any],
+        names: list[Any],
+        at: list[Any],
+        seconds: NDArray[Any] | None,
+        labels: Sequence[Label] = (),
+        times: Times | None = None,
+    ) -> SensorColumns:
+        """From readings as they were given, and what else the table tells.
+
+        ``times`` were found in text, or else ``seconds`` are known, if any.
+        """
+        seconds = seconds if times is None else times.seconds
         if X.shape[1] == 0:
             raise ValueError("The table has no columns of numbers; there is nothing to clean.")
         if len(X) == 0:
             raise ValueError("The table has no rows; there is nothing to clean.")
         if np.isinf(X).any():
             raise ValueError("The table has infinite numbers; make them NaN, which is a gap.")
+        one = np.zeros(len(X), dtype=int)
         if seconds is None:
-            return cls(table, X, None, names, np.arange(len(X)))
+            return cls(given, X, None, names, at, np.arange(len(X)), one, [""])
         if not np.isfinite(seconds).all():
             raise ValueError("Some rows have no time; fill or drop them, or leave time= out.")
-        order = np.argsort(seconds, kind="stable")
-        return cls(table, X[order], seconds[order], names, order)
+        used = () if times is None else times.names
+        groups = found_groups(seconds, [label for label in labels if label.name not in used])
+        if groups is None:
+            row, order = np.empty(len(X), dtype=int), np.argsort(seconds, kind="stable")
+            row[order] = np.arange(len(X))
+            return cls(given, X[order], seconds[order], names, at, row, one, [""], None, times)
+        distinct, row = np.unique(seconds, return_inverse=True)
+        by_station = (row, groups.number, groups.names, groups.name)
+        empty = cls(given, np.empty((len(distinct), 0)), distinct, names, at, *by_station, times)
+        return replace(empty, X=empty.spread(X))
 
     @property
     def times(self) -> NDArray[Any]:
-        """Of the rows, in steps: the usual distance of two is 1."""
+        """Of the rows of X, in steps: the usual distance of two is 1."""
         if self.seconds is None:
             return np.arange(float(len(self.X)))
         return in_steps(self.seconds)
 
+    @property
+    def sensors(self) -> list[str]:
+        """A name for each column of X."""
+        if len(self.groups) == 1:
+            return [str(name) for name in self.names]
+        return [f"{name}, {group}" for group in self.groups for name in self.names]
+
     def back(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Rows in the order in which they were given."""
-        given = np.empty_like(values)
-        given[self.order] = values
-        return given
+        """Rows as they were given, of something about each entry of X."""
+        by_group = values.reshape(len(values), len(self.groups), -1)
+        return np.asarray(by_group[self.row, self.group])
+
+    def spread(self, values: NDArray[Any]) -> NDArray[Any]:
+        """As X is, of something about each given reading; NaN or False where there is none."""
+        shape = (len(self.X), len(self.groups), len(self.names))
+        spread = np.full(shape, False if values.dtype == bool else np.nan, dtype=values.dtype)
+        spread[self.row, self.group] = values
+        return spread.reshape(len(self.X), -1)
 
     def with_values(self, values: NDArray[Any], replaced: NDArray[Any]) -> Any:
         """The table with other numbers where some were replaced; all else as it was, types too."""
         values, replaced = self.back(values), self.back(replaced)
         if not is_frame(self.given):
-            return _like_array(self.given, values, replaced, self.names)
+            return _like_array(self.given, values, replaced, self.at)
         frame = nw.from_native(self.given, eager_only=True)
         changed = []
-        for place, name in enumerate(self.names):
+        for place, name in enumerate(self.at):
             if replaced[:, place].any():
                 changed.append(_mended(frame[name], values[:, place], replaced[:, place]))
         return frame.with_columns(*changed).to_native() if changed else frame.clone().to_native()
@@ -121,8 +188,28 @@ def in_steps(seconds: NDArray[Any]) -> NDArray[Any]:
 
 
 def is_measured(column: Any) -> bool:
-    """Whether a column has numbers; truth values, words and times are carried through."""
-    return bool(column.dtype.is_numeric()) and not isinstance(column.dtype, nw.Boolean)
+    """Whether a column has measurements.
+
+    Truth values, words and times are carried through, and so are whole numbers under a name such as
+    year, hour, id or station.
+    """
+    if not column.dtype.is_numeric() or isinstance(column.dtype, nw.Boolean):
+        return False
+    return not (column.dtype.is_integer() and is_named(str(column.name)))
+
+
+def _labels(frame: Any, measured: list[Any]) -> list[Label]:
+    """The columns of words and of numbers that are no measurements, without gaps, as text."""
+    kinds = (nw.String, nw.Categorical, nw.Enum)
+    found = []
+    for name in frame.columns:
+        column = frame[name]
+        text = isinstance(column.dtype, kinds) or column.dtype == nw.Object
+        if name not in measured and (text or column.dtype.is_integer()):
+            cells = column.to_list()
+            if all(isinstance(cell, str | int) for cell in cells):
+                found.append(Label(name, [str(cell) for cell in cells]))
+    return found
 
 
 def _numbers(column: Any) -> NDArray[Any]:
@@ -148,15 +235,14 @@ def _times_of_frame(table: Any, frame: Any, time: Any) -> NDArray[Any] | None:
     return None
 
 
-def _seconds(column: Any) -> NDArray[Any]:
+def _seconds(column: Any) -> NDArray[Any] | None:
+    """Of a column of times, or of numbers; None if it is text."""
     if isinstance(column.dtype, nw.Date):
         column = column.cast(nw.Datetime("us"))
     if isinstance(column.dtype, nw.Datetime):
         stamps = column.dt.timestamp("us")
         return np.asarray(stamps.cast(nw.Float64).to_numpy(), dtype=np.float64) / 1e6
-    if not column.dtype.is_numeric():
-        raise ValueError(f"time={column.name!r} has neither times nor numbers ({column.dtype}).")
-    return _numbers(column)
+    return _numbers(column) if column.dtype.is_numeric() else None
 
 
 def _of_array(table: Any, time: Any) -> tuple[NDArray[Any], list[Any], NDArray[Any] | None]:

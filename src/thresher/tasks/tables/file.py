@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -14,8 +13,9 @@ from sklearn.base import clone
 
 from thresher.persistence import checked_target, write_atomically
 from thresher.streams.extras import needed
-from thresher.tasks.compression.table import SensorTable, read_table
+from thresher.tasks.compression.table import read_table
 from thresher.tasks.tables.containers import SensorColumns, shown_times
+from thresher.tasks.tables.times import Label, asked_times, found_times
 
 if TYPE_CHECKING:
     from thresher.tasks.tables.cleaner import Cleaned, TableCleaner
@@ -33,6 +33,12 @@ class CleanedFile(NamedTuple):
     """Times of the rows (datetime64), or numbers."""
     unread: list[str]
     """Columns without a single reading."""
+    time_columns: tuple[Any, ...]
+    """Columns that were found to tell times."""
+    station_column: Any
+    """The column that was found to tell stations, if each time has several rows; or None."""
+    there: NDArray[Any]
+    """Entries that the file has: where it has a row for each time and station, some may miss."""
     before: NDArray[Any]
     after: NDArray[Any]
     flags: NDArray[Any]
@@ -41,17 +47,31 @@ class CleanedFile(NamedTuple):
     upper: NDArray[Any]
 
     @classmethod
-    def of(cls, columns: SensorColumns, found: Cleaned, time: Any) -> Self:
+    def of(cls, columns: SensorColumns, after: NDArray[Any], found: Cleaned, time: Any) -> Self:
+        """From a table, its numbers afterwards, and what else was found."""
+        X = columns.back(columns.X)
+        if columns.told is not None:
+            places, rows = columns.told.places, columns.told.cells
+        else:
+            known = shown_times(columns.given, time)
+            places = 1 + np.arange(len(X)) if known is None else known
+            rows = [str(place).replace("T", " ") for place in places]
+        parts = [np.ones(X.shape, dtype=bool), X, after, *map(_matrix, found[1:])]
+        if len(columns.groups) > 1:
+            first = np.unique(columns.row, return_index=True)[1]
+            rows, places = [rows[i] for i in first], places[first]
+            parts = [columns.spread(part) for part in parts]
+        heard = ~np.isnan(parts[1]).all(axis=0)
+        names = np.array(columns.sensors)
+        told_by = () if columns.told is None else columns.told.names, columns.group_name
+        about = (names[heard].tolist(), rows, places, names[~heard].tolist(), *told_by)
+        return cls(*about, *(part[:, heard] for part in parts))
+
+    @classmethod
+    def of_table(cls, columns: SensorColumns, found: Cleaned, time: Any) -> Self:
         """From tables in memory."""
-        places = shown_times(columns.given, time)
-        places = 1 + np.arange(len(columns.X)) if places is None else places
         after = SensorColumns.of(found.table, time)
-        parts = (columns.back(columns.X), after.back(after.X), *map(_matrix, found[1:]))
-        heard = ~np.isnan(parts[0]).all(axis=0)
-        names = np.array([str(name) for name in columns.names])
-        rows = [str(place).replace("T", " ") for place in places]
-        unread = names[~heard].tolist()
-        return cls(names[heard].tolist(), rows, places, unread, *(part[:, heard] for part in parts))
+        return cls.of(columns, after.back(after.X), found, time)
 
     @property
     def filled(self) -> NDArray[Any]:
@@ -61,7 +81,7 @@ class CleanedFile(NamedTuple):
     @property
     def empty(self) -> NDArray[Any]:
         """What stays empty."""
-        return np.isnan(self.after)
+        return np.asarray(np.isnan(self.after) & self.there)
 
     def changes(self) -> str:
         """What was replaced, as a CSV file: where, what it was, what it is, how sure that is."""
@@ -88,54 +108,24 @@ def clean_file(source: Path, target: Path, cleaner: TableCleaner) -> CleanedFile
 
 def _of_csv(source: Path, target: Path, cleaner: TableCleaner) -> CleanedFile:
     table = read_table(source)
-    names = [column.name for column in table.measured]
-    times, seconds = _times(table, cleaner.time)
-    X: NDArray[Any] = table.values
-    parameters: dict[str, Any] = {"time": None}
-    if seconds is not None:
-        X, parameters = np.column_stack([seconds, X]), {"time": 0}
-    if isinstance(cleaner.bounds, Mapping):
-        missing = [name for name in cleaner.bounds if name not in names]
-        if missing:
-            raise ValueError(f"bounds= has {missing[0]!r}, which is no column of numbers.")
-        shift = int(seconds is not None)
-        parameters["bounds"] = {names.index(k) + shift: v for k, v in cleaner.bounds.items()}
-    found = clone(cleaner).set_params(**parameters).clean(X)
-    after = found.table if seconds is None else found.table[:, 1:]
-    written = replace(table, values=after)
+    labels = [Label(c.name, c.cells) for c in table.columns if c.cells is not None]
+    names, Y, time = table.names, table.values, cleaner.time
+    at = [j for j, name in enumerate(names) if name != time]
+    seconds, times = None, None
+    if len(at) < len(names):  # numbers that would be readings by themselves
+        seconds = Y[:, names.index(time)]
+    else:
+        times = found_times(labels) if time is None else asked_times(labels, time)
+    columns = SensorColumns.arranged(
+        Y, Y[:, at], [names[j] for j in at], at, seconds, labels, times
+    )
+    found = clone(cleaner).clean_columns(columns)
+    written = replace(table, values=found.table)
     write_atomically(target, written.csv())
-    unread = [c.name for c in table.columns if c.cells is not None and not any(c.cells)]
-    rows = times or [str(number + 1) for number in range(len(X))]
-    places = 1 + np.arange(len(X)) if times is None else _as_times(times)
-    parts = (table.values, written.as_written(after), *found[1:])
-    return CleanedFile(names, rows, places, unread, *parts)
-
-
-def _times(table: SensorTable, time: Any) -> tuple[list[str] | None, NDArray[Any] | None]:
-    """The column of times, as it is written and in seconds; the first one that can be read."""
-    for column in table.columns:
-        if column.cells is None or (time is not None and column.name != time):
-            continue
-        seconds = _seconds(column.cells)
-        if seconds is not None:
-            return column.cells, seconds
-    if time is not None:
-        raise ValueError(
-            f"The column {time!r} has no times that can be read: write them as 2026-03-01T12:00, "
-            "or as numbers that rise."
-        )
-    return None, None
-
-
-def _seconds(cells: list[str]) -> NDArray[Any] | None:
-    for kind, unit in (("datetime64[us]", 1e6), ("float64", 1.0)):
-        try:
-            seconds = np.array(cells, dtype=kind).astype(np.float64) / unit
-        except ValueError:
-            continue
-        if np.isfinite(seconds).all():
-            return np.asarray(seconds)
-    return None
+    after = written.as_written(found.table)[:, at]
+    done = CleanedFile.of(columns, after, found, None if seconds is None else names.index(time))
+    unread = [label.name for label in labels if not any(label.cells)]
+    return done._replace(unread=[*unread, *done.unread])
 
 
 def _of_arrow(source: Path, target: Path, cleaner: TableCleaner) -> CleanedFile:
@@ -143,19 +133,13 @@ def _of_arrow(source: Path, target: Path, cleaner: TableCleaner) -> CleanedFile:
     parquet, feather = (needed(f"pyarrow.{kind}", "files", what) for kind in ("parquet", "feather"))
     is_parquet = source.suffix == ".parquet"
     table = parquet.read_table(source) if is_parquet else feather.read_table(source)
-    found = cleaner.clean(table)
+    columns = SensorColumns.of(table, cleaner.time)
+    found = cleaner.clean_columns(columns)
     if is_parquet:
         parquet.write_table(found.table, target)
     else:
         feather.write_feather(found.table, str(target))
-    return CleanedFile.of(SensorColumns.of(table, cleaner.time), found, cleaner.time)
-
-
-def _as_times(cells: list[str]) -> NDArray[Any]:
-    try:
-        return np.array(cells, dtype="datetime64[s]")
-    except ValueError:
-        return np.array(cells, dtype=np.float64)
+    return CleanedFile.of_table(columns, found, cleaner.time)
 
 
 def _matrix(part: Any) -> NDArray[Any]:
