@@ -292,3 +292,64 @@ def test_ids_and_years_are_not_taken_for_times(tmp_path: Path) -> None:
     in_memory = cleaner().clean(table).table
     np.testing.assert_array_equal(in_memory[["a", "b", "c"]], expected)
     assert in_memory["year"].equals(table["year"])
+
+
+# ------------------------------------------------- what stands for no reading
+
+
+def with_marks() -> tuple[pd.DataFrame, pd.DataFrame]:
+    """A table with gaps, and the same with numbers in their place."""
+    hours = pd.date_range("2026-01-01", periods=150, freq="h")
+    table = pd.DataFrame(planted_sensors(150, 3), hours, list("abc"))
+    table.iloc[40:70, 0], table.iloc[100:103, 2] = np.nan, np.nan
+    marked = table.copy()
+    marked.iloc[40:70, 0], marked.iloc[100:103, 2] = -200.0, -9999.0
+    return table, marked
+
+
+def test_numbers_may_stand_for_no_reading() -> None:
+    table, marked = with_marks()
+    expected = cleaner().clean(table)
+    found = cleaner(no_reading=[-200, -9999]).clean(marked)
+    for one, other in zip(found, expected, strict=True):
+        pd.testing.assert_frame_equal(one, other)
+    assert (marked.iloc[40:70, 0] == -200).all()  # what was given stays as it was
+    only = cleaner(no_reading=-200).clean(marked)
+    assert only.flags["c"].iloc[100:103].all()  # a glitch, if nobody says what it means
+    live = cleaner(causal=True, no_reading=(-200, -9999)).clean(marked)
+    pd.testing.assert_frame_equal(live.table, cleaner(causal=True).clean(table).table)
+
+
+@pytest.mark.parametrize("wrong", ["-200", [], [1, None], np.inf, True])
+def test_what_stands_for_no_reading_must_be_numbers(wrong: object) -> None:
+    with pytest.raises(ValueError, match=r"no_reading=.* must be a finite number, or a list"):
+        cleaner(no_reading=wrong).clean(np.ones((4, 2)))
+
+
+def test_a_file_of_a_spreadsheet(tmp_path: Path) -> None:
+    """Decimal commas, a day and a clock, columns without a name, and empty rows at the end."""
+    table, marked = with_marks()
+    lines = ["Day;Clock;a;b;c;;"]
+    for when, row in marked.iterrows():
+        numbers = ";".join(f"{number:.3f}".replace(".", ",") for number in row)
+        lines.append(f"{when:%d/%m/%Y};{when:%H.%M.%S};{numbers};;")
+    lines += [";;;;;;"] * 7
+    source, out = tmp_path / "a.csv", tmp_path / "b.csv"
+    source.write_bytes("\r\n".join([*lines, ""]).encode())
+    told = run(source, out, "--no-reading", "[-200, -9999]", "--report", tmp_path / "r.html")
+    assert '"time_columns": ["Day", "Clock"]' in told
+    assert '"rows": 150, "sensors": 3, "filled": 33' in told
+    assert '"unread": ["(no name)", "(no name)"]' in told
+    made = out.read_text().splitlines()
+    assert made[0] == lines[0]
+    assert made[151:] == lines[151:]
+    expected = cleaner().clean(table.round(3)).table
+    numbers = [[float(c.replace(",", ".")) for c in line.split(";")[2:5]] for line in made[1:151]]
+    np.testing.assert_allclose(numbers, expected, atol=5.1e-4)
+
+
+def test_rows_in_which_all_sensors_are_off_are_filled(tmp_path: Path) -> None:
+    table = pd.DataFrame(planted_sensors(150, 2), columns=list("ab"))
+    table.iloc[60:63] = np.nan
+    table.to_csv(tmp_path / "a.csv", index=False)
+    assert '"rows": 150, "sensors": 2, "filled": 6' in run(tmp_path / "a.csv", tmp_path / "b.csv")

@@ -103,6 +103,11 @@ def _missing(value: Any) -> str | None:
     return None if value == "zeros" else "'zeros', for what sparse samples do not store,"
 
 
+def _numbers(value: Any) -> str | None:
+    many = list(value) if isinstance(value, list | tuple | np.ndarray) else [value]
+    return None if many and all(map(is_number, many)) else "a finite number, or a list of some"
+
+
 RULES: dict[str, Rule] = {
     "align": _flag,
     "shadows": _flag,
@@ -120,6 +125,7 @@ RULES: dict[str, Rule] = {
     "max_iter": _positive_whole,
     "max_words": _positive_whole,
     "missing": _missing,
+    "no_reading": _numbers,
     "n_components": _positive_whole,
     "n_frames": _positive_whole,
     "n_jobs": _threads,

@@ -62,6 +62,8 @@ class TableCleaner(KeepsParameters, BaseEstimator):
         What is possible: readings outside are glitches, and nothing is filled in outside. By
         default what is filled in stays within limits that the column's readings have met again and
         again, such as zero or a hundred per cent (`limits`); elsewhere it may go beyond them all.
+    no_reading : number or list of numbers, optional
+        What a table has where nothing was measured, such as -999: gaps, like NaN.
     causal : bool
         Whether each row is cleaned without a look at later ones, as on a live stream.
     false_alarm_rate : float
@@ -94,6 +96,7 @@ class TableCleaner(KeepsParameters, BaseEstimator):
         *,
         time: Any = None,
         bounds: Any = None,
+        no_reading: Any = None,
         causal: bool = False,
         false_alarm_rate: float = 0.001,
         coverage: float = 0.9,
@@ -102,6 +105,7 @@ class TableCleaner(KeepsParameters, BaseEstimator):
     ) -> None:
         self.time = time
         self.bounds = bounds
+        self.no_reading = no_reading
         self.causal = causal
         self.false_alarm_rate = false_alarm_rate
         self.coverage = coverage
@@ -131,7 +135,7 @@ class TableCleaner(KeepsParameters, BaseEstimator):
             if self.causal:
                 return self._followed(source)
             given = source.load()
-        return self.clean_columns(SensorColumns.of(given, self.time))
+        return self.clean_columns(self._columns(given))
 
     def clean_columns(self, columns: SensorColumns) -> Cleaned:
         """Clean a table whose times and measured columns are known; see `clean`."""
@@ -155,7 +159,7 @@ class TableCleaner(KeepsParameters, BaseEstimator):
         self._check_parameters()
         if not self.causal:
             raise ValueError("follow cleans without a look ahead; set causal=True.")
-        columns = SensorColumns.of(table, self.time, whole=False)
+        columns = self._columns(table, whole=False)
         if not hasattr(self, "_follower"):
             self._follower = Follower.new(len(columns.names))
             self._began_as = self._identity()
@@ -172,16 +176,19 @@ class TableCleaner(KeepsParameters, BaseEstimator):
         from thresher.tasks.tables.file import CleanedFile
         from thresher.tasks.tables.report import table_report
 
-        columns = SensorColumns.of(table, self.time)
+        columns = self._columns(table)
         done = CleanedFile.of_table(columns, self.clean_columns(columns), self.time)
         return write_page(self, table_report(self, done, "A table"), path, "clean(table)")
 
     # ------------------------------------------------------------------- details
 
+    def _columns(self, table: Any, whole: bool = True) -> SensorColumns:
+        return SensorColumns.of(table, self.time, whole).without(self.no_reading)
+
     def _followed(self, source: Source) -> Iterator[Cleaned]:
         self._follower = Follower.new(0)
         for batch in source:
-            columns = SensorColumns.of(batch, self.time, whole=False)
+            columns = self._columns(batch, whole=False)
             if not self._follower.n_rows:
                 self._follower = Follower.new(len(columns.names))
             yield self._follow(columns)

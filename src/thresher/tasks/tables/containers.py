@@ -104,6 +104,12 @@ class SensorColumns:
         empty = cls(given, np.empty((len(distinct), 0)), distinct, names, at, *by_station, times)
         return replace(empty, X=empty.spread(X))
 
+    def without(self, no_reading: Any) -> SensorColumns:
+        """With gaps for numbers that stand for them."""
+        if no_reading is None:
+            return self
+        return replace(self, X=np.where(np.isin(self.X, no_reading), np.nan, self.X))
+
     @property
     def times(self) -> NDArray[Any]:
         """Of the rows of X, in steps: the usual distance of two is 1."""

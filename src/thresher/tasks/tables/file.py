@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from thresher.persistence import checked_target, write_atomically
 from thresher.streams.extras import needed
-from thresher.tasks.compression.table import read_table
+from thresher.tasks.compression.table import SensorTable, read_table
 from thresher.tasks.tables.containers import SensorColumns, shown_times
 from thresher.tasks.tables.times import Label, asked_times, found_times
 
@@ -108,24 +108,43 @@ def clean_file(source: Path, target: Path, cleaner: TableCleaner) -> CleanedFile
 
 def _of_csv(source: Path, target: Path, cleaner: TableCleaner) -> CleanedFile:
     table = read_table(source)
-    labels = [Label(c.name, c.cells) for c in table.columns if c.cells is not None]
-    names, Y, time = table.names, table.values, cleaner.time
+    names, time = table.names, cleaner.time
+    kept = _with_something(table)
+    labels = [
+        Label(c.name, [c.cells[i] for i in kept]) for c in table.columns if c.cells is not None
+    ]
     at = [j for j, name in enumerate(names) if name != time]
+    Y: NDArray[Any] = table.values[kept]
     seconds, times = None, None
     if len(at) < len(names):  # numbers that would be readings by themselves
         seconds = Y[:, names.index(time)]
     else:
         times = found_times(labels) if time is None else asked_times(labels, time)
-    columns = SensorColumns.arranged(
-        Y, Y[:, at], [names[j] for j in at], at, seconds, labels, times
-    )
+    sensors = [names[j] for j in at]
+    columns = SensorColumns.arranged(Y, Y[:, at], sensors, at, seconds, labels, times)
+    columns = columns.without(cleaner.no_reading)
     found = clone(cleaner).clean_columns(columns)
-    written = replace(table, values=found.table)
+    values = table.values.copy()
+    values[kept] = found.table
+    written = replace(table, values=values)
     write_atomically(target, written.csv())
     after = written.as_written(found.table)[:, at]
     done = CleanedFile.of(columns, after, found, None if seconds is None else names.index(time))
-    unread = [label.name for label in labels if not any(label.cells)]
+    unread = [label.name or "(no name)" for label in labels if not any(label.cells)]
     return done._replace(unread=[*unread, *done.unread])
+
+
+def _with_something(table: SensorTable) -> NDArray[Any]:
+    """Numbers of the rows that have a time, a word or a reading.
+
+    Spreadsheets leave rows of empty cells at their end. Where all columns are measured, such a row
+    is one in which all sensors are off.
+    """
+    something = np.isfinite(table.values).any(axis=1)
+    texts = [column.cells for column in table.columns if column.cells is not None]
+    for cells in texts:
+        something |= np.array([bool(cell.strip()) for cell in cells])
+    return np.flatnonzero(something | (not texts))
 
 
 def _of_arrow(source: Path, target: Path, cleaner: TableCleaner) -> CleanedFile:
@@ -133,7 +152,7 @@ def _of_arrow(source: Path, target: Path, cleaner: TableCleaner) -> CleanedFile:
     parquet, feather = (needed(f"pyarrow.{kind}", "files", what) for kind in ("parquet", "feather"))
     is_parquet = source.suffix == ".parquet"
     table = parquet.read_table(source) if is_parquet else feather.read_table(source)
-    columns = SensorColumns.of(table, cleaner.time)
+    columns = SensorColumns.of(table, cleaner.time).without(cleaner.no_reading)
     found = cleaner.clean_columns(columns)
     if is_parquet:
         parquet.write_table(found.table, target)
