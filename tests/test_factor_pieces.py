@@ -3,6 +3,7 @@
 import threading
 import time
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -34,6 +35,7 @@ from thresher.linalg import (
     without_traces,
 )
 from thresher.manhattan import Graph, nearest_neighbours, similarities
+from thresher.manhattan.factor_admm import FactorADMM
 from thresher.manhattan.half import Half
 from thresher.manhattan.smoothing import SmoothedLoss, box_gap
 from thresher.penalties import L1, Constrained, GroupNorm
@@ -457,3 +459,20 @@ def test_steps_towards_the_polar_factor_end_there(size):
     np.testing.assert_allclose(Q, goal, atol=1e-9)
     np.testing.assert_allclose(approach(A, goal), goal, atol=1e-12)
     assert np.isfinite(approach(0 * A, Q)).all()
+
+
+def test_frozen_atoms_keep_their_share_of_the_quick_start():
+    """With ``B = A D*`` and the frozen atoms at D*, the free ones end there as well."""
+    rng = np.random.default_rng(15)
+    C = rng.random((30, K))
+    A, goal = C.T @ C, rng.random((K, F)) / 4
+    half = SimpleNamespace(regulariser=Constrained(), amount=1.0)
+    state = SimpleNamespace(D=goal.copy(), _free=np.array([0, 2]), dictionary=half)
+    state.D[[0, 2]] += 0.1
+    for _ in range(300):
+        FactorADMM._move_dictionary(state, A, A @ goal, 1.0)
+    np.testing.assert_allclose(state.D, goal, atol=1e-6)
+    state.dictionary.regulariser = Constrained(region=Box(0, 0.1))
+    FactorADMM._move_dictionary(state, A, A @ goal, 1.0)
+    assert state.D[[0, 2]].max() <= 0.1
+    np.testing.assert_array_equal(state.D[1], goal[1])
