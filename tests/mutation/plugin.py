@@ -25,7 +25,8 @@ from mutation.forks import ForkedTrials
 from mutation.process import without_case
 
 LONGER_THAN_BUSY = 20
-RECORDED_CASES = 3  # of a test with many: they run the same lines, or nearly
+RECORDED_CASES = 3  # of a test with many that take long: they run the same lines, or nearly
+QUICK = 0.1  # seconds: of a test whose cases take less, all are recorded
 
 
 def _root() -> Path:
@@ -125,8 +126,9 @@ class _Record:
     """Record which test runs which line, and how long each test takes.
 
     What a fixture of a module runs counts for every test that asks for the fixture. Of a test with
-    many cases the first, the middle and the last are run; the others are noted. Tests that fail or
-    take too long are left out: a mutant that only they notice counts as alive.
+    many cases the first, the middle and the last are run, and all if these are quick: parts that
+    each case is about have lines of their own. The others are noted. Tests that fail or take too
+    long are left out: a mutant that only they notice counts as alive.
     """
 
     def __init__(self, path: Path) -> None:
@@ -137,6 +139,7 @@ class _Record:
         self.fixtures: dict[str, float] = {}
         self.ready: set[str] = set()
         self.failed: set[str] = set()  # or took too long
+        self.recorded: dict[str, list[str]] = {}
         self.others: dict[str, list[str]] = {}
         self.users: dict[str, list[str]] = defaultdict(list)
         self.current = ""
@@ -153,16 +156,13 @@ class _Record:
         cases: dict[str, list[str]] = defaultdict(list)
         for item in items:
             cases[without_case(item.nodeid)].append(item.nodeid)
-        recorded = {name for names in cases.values() for name in _spread(names)}
+        self.recorded = {test: _spread(names) for test, names in cases.items()}
+        number = {name: k for names in self.recorded.values() for k, name in enumerate(names)}
         self.others = {
-            test: [name for name in names if name not in recorded] for test, names in cases.items()
+            test: [name for name in names if name not in number] for test, names in cases.items()
         }
-        number = {name: k for names in cases.values() for k, name in enumerate(_spread(names))}
         # The first case of each test, then the second: a file may take too long for all.
-        items[:] = sorted(
-            (item for item in items if item.nodeid in recorded),
-            key=lambda item: number[item.nodeid],
-        )
+        items.sort(key=lambda item: number.get(item.nodeid, RECORDED_CASES))
         for item in items:
             for fixture in _fixtures(item):
                 self.users[f"fixture {fixture}"].append(item.nodeid)
@@ -181,9 +181,14 @@ class _Record:
         self.seconds[item.nodeid] = seconds[0] - new + sum(self.fixtures[name] for name in shared)
         return result  # type: ignore[return-value]
 
-    def pytest_runtest_setup(self) -> None:
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
         if time.process_time() - self.began > 10 * self.longest:
             pytest.skip("its file takes too long to be tried on mutants")
+        test = without_case(item.nodeid)
+        if item.nodeid in self.others[test]:
+            spent = sorted(self.seconds[name] for name in self.recorded[test])
+            if spent[len(spent) // 2] > QUICK:
+                pytest.skip("three of its cases are enough")
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any) -> Iterator[None]:
@@ -213,7 +218,8 @@ class _Record:
             for file in data.measured_files()
         }
         passed = {name: t for name, t in self.seconds.items() if name not in self.failed}
-        others = {test: names for test, names in self.others.items() if names}
+        left = {test: [n for n in names if n not in passed] for test, names in self.others.items()}
+        others = {test: names for test, names in left.items() if names}
         self.path.write_text(json.dumps({"seconds": passed, "lines": lines, "others": others}))
 
     def _switch(self, context: str) -> None:

@@ -80,8 +80,9 @@ class L1Distance(SeparableLoss):
         Multiplicative updates want this one; that of an entry is constant where sparse rows need
         it to be. Both differ by the slope.
         """
+        seen = X if weight is None else np.where(weight > 0, X, 0)
         E = np.abs(X - Y) if weight is None else np.abs(np.where(weight > 0, X - Y, 0))
-        least = X.dtype.type(_LEAST_RESIDUAL) * np.abs(X).max(axis=1, keepdims=True, initial=0)
+        least = X.dtype.type(_LEAST_RESIDUAL) * np.abs(seen).max(axis=1, keepdims=True, initial=0)
         share = 1 / np.maximum(np.maximum(E, least), np.finfo(X.dtype).tiny)
         whole = weigh_zeros(X, np.ones_like(X), self.zero_weight)
         if weight is not None:

@@ -47,10 +47,10 @@ class SmoothedLoss:
         """
         heaviest = np.ones(len(self.q)) if self.weight is None else self.weight.max(axis=0)
         L = np.minimum(self._norm(heaviest / np.where(self.q > 0, self.q, 1)), self.spread)
-        L = L / self.width
+        L = L[:, None] / self.width
         if self.square:
             L = L + self.square * self._norm(heaviest)
-        bound: Array = np.where(L > 0, L, 1).astype(self.A.dtype)[:, None]
+        bound: Array = np.where(L > 0, L, 1).astype(self.A.dtype)
         return bound
 
     @cached_property
