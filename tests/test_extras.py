@@ -31,7 +31,7 @@ def extras():
     }
 
 
-@pytest.mark.parametrize(("module", "extra", "what"), requests())
+@pytest.mark.parametrize(("module", "extra", "what"), list(requests()))
 def test_the_extra_has_the_package(module, extra, what):
     if module == "module":  # of the live page, which looks for both
         assert extras()[extra] == {"starlette", "uvicorn"}
