@@ -217,7 +217,10 @@ def test_raters_are_told_apart_from_the_third_sweep_on():
     for sweep in range(1, 5):
         state = swept(state, pattern, robust=True)
         assert bool(state.suspicions.any()) == (sweep >= 3)
-        assert (state.noise.shape == 1e3) == (sweep <= 3)
+    _, state, _ = planted()
+    for before, alike in ((2, True), (3, False)):
+        after = swept(replace(state, n_sweeps=before), pattern, robust=False)
+        assert (after.noise.shape == 1e3) == alike
 
 
 def test_more_ratings_change_those_who_gave_and_got_them_alone():
