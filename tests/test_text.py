@@ -292,7 +292,7 @@ def test_the_rarest_words_leave_a_tenth_at_a_time():
 
 
 def test_a_copy_learns_alone():
-    some, counts = grown()
+    some, _ = grown()
     other = some.copy(CountVectorizer())
     other.enter(["kiwi"])
     other.learn(sparse.csr_array(np.ones((2, 5))))
