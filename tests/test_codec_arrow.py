@@ -226,7 +226,8 @@ def test_without_pyarrow_the_extra_is_named(module, monkeypatch, tmp_path):
         "pyarrow": [one.parquet, two.table, lambda: read_arrow_table(tmp_path, 0.1, None),
                     lambda: arrow_columns.unpacked_column(b"", "int8", 0, ROOM),
                     lambda: arrow_types.type_of("int8")],
-        "pyarrow.parquet": [one.parquet, two.parquet, lambda: read_arrow_table(tmp_path, 0.1, None)],
+        "pyarrow.parquet": [one.parquet, two.parquet,
+                            lambda: read_arrow_table(tmp_path, 0.1, None)],
         "pyarrow.csv": [two.csv],
         "pyarrow.compute": [lambda: arrow_columns.packed_column(arrow.array([1]))],
     }[module]  # fmt: skip
