@@ -252,6 +252,25 @@ def test_samples_in_batches_of_the_model():
     assert len(list(in_order.batches_of(iter([X, X]), OnlineRobustNMF(1, batch_size=5)))) == 4
 
 
+def test_progress_counts_samples_and_fits():
+    X, seen = np.random.default_rng(0).random((50, 4)), []
+    bar = SimpleNamespace(update=seen.append)
+    model = OnlineRobustNMF(1, batch_size=17, random_state=0, verbose=0)
+    alone = in_order.tried_in_order(
+        model, [{"forgetting": None}, {"forgetting": 9}], X, 0.2, 0, bar
+    )
+    assert seen == [17, 34, 50]
+    assert [one.model.forgetting for one in alone] == [None, 9]
+    assert all(one.model.n_samples_seen_ == 50 for one in alone)
+    done = []
+    fits = held_out.tried(
+        model, [{"n_components": 1}, {"n_components": 2}], X[:40], X[40:], 0.2, 0, True,
+        lambda: done.append(1),
+    )  # fmt: skip
+    assert len(done) == 2
+    assert [len(one.atoms) for one in fits] == [1, 2]
+
+
 def test_forgetting_needs_three_batches():
     X = np.random.default_rng(0).random((50, 4))
     model = OnlineRobustNMF(1, batch_size=25, verbose=0)
