@@ -505,6 +505,8 @@ def test_a_step_keeps_the_largest_error():
     steps = Steps.at(slopes, grids, np.array([1.0, 0.9, 0.25])).steps
     np.testing.assert_allclose(steps, [3, 1, 0.5], rtol=1e-2)
     assert steps[2] <= 0.5
+    wide = Steps.at(np.array([6e-8]), np.array([WHOLE]), np.array([np.inf]))
+    np.testing.assert_array_equal(wide.steps, [1e4])  # whole spacings, as many as the slope says
     exact = Steps.at(np.full(3, np.inf), np.full(3, WHOLE), np.full(3, np.inf))
     np.testing.assert_array_equal(exact.steps, 1)
     assert np.isinf(exact.weights).all()

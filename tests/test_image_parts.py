@@ -170,6 +170,18 @@ def test_residuals_count_relative_to_light_and_its_mean():
     assert (black == 0).all()
 
 
+def test_gaps_leave_no_residual():
+    model = np.ones((1, 2, 2))
+    seen = np.array([[[np.nan, 3.0], [1.0, 1.0]]])
+    left, gaps = spots._relative(seen, model)
+    np.testing.assert_array_equal(gaps, np.isnan(seen))
+    light = np.array([[[1.0, 3.0], [1.0, 1.0]]])  # the brighter of what was said and seen
+    np.testing.assert_allclose(left, np.array([[[0, 2], [0, 0]]]) / (light + light.mean()))
+    assert not spots.spots_in(
+        np.full((1, 9, 9), np.nan), np.ones((1, 9, 9)), 2.7, np.zeros((2, 9, 9))
+    ).any()
+
+
 def test_what_is_usual_is_the_upper_quartile_of_medians_of_both_sides():
     model = np.ones((8, 20, 20))
     seen = model + 0.01 * RNG.normal(size=model.shape)

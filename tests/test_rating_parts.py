@@ -358,6 +358,9 @@ def test_the_last_rating_of_a_pair_takes_the_place_of_older_ones():
     assert items.tolist() == [0, 1]
     whole = KeptRatings.of(sparse.csr_array((np.ones(1), ([1], [2])), shape=(3, 4)))
     assert (whole.users.ids, whole.items.ids) == ([0, 1, 2], [0, 1, 2, 3])
+    more = whole.with_more(triples_of(([0], [0], [7.0])))[0]
+    assert more.X.shape == (3, 4)  # the last user has rated nothing yet
+    assert more.X.toarray().sum(axis=1).tolist() == [7, 1, 0]
 
 
 def test_files_of_ratings(tmp_path):
