@@ -11,6 +11,7 @@ from thresher import __version__
 from thresher.cli import app
 from thresher.plotting import atom_grid, convergence_curve, frame_grid, to_png
 from thresher.report import Report
+from thresher.tasks.demo import run as demo
 from thresher.tasks.demo.foreground import automatic_threshold, best_f1, grey_levels
 from thresher.tasks.demo.result import DemoResult, busy_moments
 from thresher.tasks.demo.run import run_demo
@@ -112,6 +113,92 @@ def test_threshold_parts_few_bright_pixels_from_many_dark_ones():
     assert 11 <= automatic_threshold(levels) < 40
     assert best_f1(truth, levels) == 1.0
     assert automatic_threshold(np.zeros((1, 3, 3), dtype=np.uint8)) == 0
+
+
+def test_the_threshold_has_the_least_cross_entropy():
+    """Of all levels, tried one by one; black and empty classes add nothing."""
+    rng = np.random.default_rng(1)
+    for levels in (
+        np.minimum(rng.gamma(0.5, 20, (2, 20, 20)), 255).astype(np.uint8),
+        rng.integers(200, 256, (1, 9, 9)).astype(np.uint8),
+        np.where(rng.random((1, 9, 9)) < 0.2, 255, 254).astype(np.uint8),
+    ):
+        flat = levels.ravel().astype(float)
+        gains = []
+        for t in range(256):
+            classes = flat[flat <= t], flat[flat > t]
+            gains.append(sum(c.sum() * np.log(c.mean()) for c in classes if c.sum() > 0))
+        assert gains[automatic_threshold(levels)] == pytest.approx(max(gains), rel=1e-12)
+        truth = rng.random(levels.shape) < 0.3
+        scores = [2 * (truth & (levels >= t)).sum() for t in range(256)]
+        counts = [max((levels >= t).sum() + truth.sum(), 1) for t in range(256)]
+        assert best_f1(truth, levels) == pytest.approx(np.max(np.divide(scores, counts)))
+
+
+def test_measures_are_those_of_the_truth(result: DemoResult):
+    scene, measures = result.scene, result.thresher.measures
+    background = result.thresher.background
+    assert background.shape == result.thresher.foreground.shape == scene.frames.shape
+    error = np.square(scene.background - background).mean()
+    assert measures.psnr == pytest.approx(10 * np.log10(255**2 / error), rel=1e-4)
+    ratio = np.linalg.norm(scene.background - background) / np.linalg.norm(scene.background)
+    assert measures.relative_error == pytest.approx(ratio, rel=1e-4)
+    levels = grey_levels(scene.frames - background)
+    found, truth = levels > automatic_threshold(levels), scene.foreground
+    hits = (found & truth).sum()
+    assert measures.precision == pytest.approx(hits / found.sum())
+    assert measures.recall == pytest.approx(hits / truth.sum())
+    assert measures.f1 == pytest.approx(2 * hits / (found.sum() + truth.sum()))
+    assert measures.best_f1 == best_f1(truth, levels)
+    assert min(measures.learning_speed, measures.separating_speed) > 0
+    peer = result.minibatch_nmf
+    np.testing.assert_allclose(peer.foreground, scene.frames - peer.background, atol=1e-3)
+    seen = result.mask[60:], truth[60:]  # a fifth of the video is for getting to know the scene
+    both = (seen[0] & seen[1]).sum()
+    assert result.watched.f1 == pytest.approx(2 * both / (seen[0].sum() + seen[1].sum()))
+
+
+def test_the_loss_of_the_truth_is_that_of_objects_and_noise(result: DemoResult):
+    scene = result.scene
+    E = (scene.frames - scene.background).reshape(30, 10, -1).astype(float)
+    weight = np.abs(E).max()  # beyond the largest error there is no corner: half the squares
+    quadratic = demo._loss_of_truth(scene, weight)
+    np.testing.assert_allclose(quadratic, 0.5 * np.square(E).sum(axis=2).mean(axis=1), rtol=1e-6)
+    assert len(result.loss) == 30
+    assert result.atoms.shape == (6, 48, 64)
+    assert result.atoms.dtype == np.float32
+
+
+def test_a_table_has_each_measure_in_its_own_form(result: DemoResult):
+    names = [name for name, *_ in result.table()]
+    assert len(names) == 9
+    ours, peer = result.thresher.measures, result.minibatch_nmf.measures
+    rows = {name: values for name, *values in result.table()}
+    for name, form, field in (
+        ("Background: PSNR, dB", "{:.1f}", "psnr"),
+        ("Background: relative error", "{:.1%}", "relative_error"),
+        ("Moving objects: precision", "{:.2f}", "precision"),
+        ("Moving objects: recall", "{:.2f}", "recall"),
+        ("Moving objects: F1", "{:.2f}", "f1"),
+        ("F1 at the best threshold", "{:.2f}", "best_f1"),
+        ("Learning: frames/s, one thread", "{:,.0f}", "learning_speed"),
+        ("Separating: frames/s, one thread", "{:,.0f}", "separating_speed"),
+    ):
+        assert rows[name] == [form.format(getattr(one, field)) for one in (ours, peer)], name
+    assert rows["F1 of VideoSeparator, as the video runs"] == [f"{result.watched.f1:.2f}", "–"]
+    assert names.index("F1 of VideoSeparator, as the video runs") == 6
+
+
+def test_frames_are_worked_through_in_order_and_the_first_batch_is_not_timed(monkeypatch):
+    clock = iter(np.cumsum([0, 7, 2, 1, 3]).tolist())
+    monkeypatch.setattr(demo.time, "perf_counter", lambda: next(clock))
+    seen, told = [], []
+    speed = demo._each_batch(10, 4, lambda rows: seen.append((rows.start, rows.stop)), told.append)
+    assert seen == [(0, 4), (4, 8), (8, 10)]
+    assert told == [0, 4, 8, 10]
+    assert speed == pytest.approx(6 / (2 + 3))
+    monkeypatch.setattr(demo.time, "perf_counter", lambda: 1.0)
+    assert np.isnan(demo._each_batch(4, 4, lambda rows: None, told.append))
 
 
 def test_single_pixels_are_filtered_out():

@@ -8,6 +8,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import check_estimator
 
+import thresher
 import thresher.tasks.recognition.recognizer
 from thresher import BatchNMF, FaceRecognizer, ManhattanNMF
 from thresher.datasets import (
@@ -178,6 +179,35 @@ class TestRecognizer:
             FaceRecognizer().predict(X)
         with pytest.raises(ValueError, match="features"):
             found.predict(X[:, :7])
+
+    def test_every_part_of_a_file_comes_back(self, tmp_path):
+        X, y = _people(30)
+        model = BatchNMF(6, random_state=0, verbose=0)
+        found = FaceRecognizer(model, method="projection", n_neighbors=3).fit(X, y)
+        thresher.save(found, tmp_path / "a")
+        again = thresher.load(tmp_path / "a")
+        np.testing.assert_array_equal(again.codes_, found.codes_)
+        np.testing.assert_array_equal(again._labels, found._labels)
+        assert again.classes_.tolist() == found.classes_.tolist()
+        assert (again.method, again.n_neighbors, again.n_features_in_) == ("projection", 3, 60)
+        np.testing.assert_array_equal(again.predict(X), found.predict(X))
+        with pytest.raises(ValueError, match="nothing to save"):
+            thresher.save(FaceRecognizer(), tmp_path / "b")
+
+    def test_the_usual_dictionary_has_fifty_parts_or_as_many_as_can_be(self):
+        model = FaceRecognizer(random_state=3, verbose=0)
+        for shape, K in (((60, 70), 50), ((20, 70), 20), ((60, 7), 7)):
+            made = model._dictionary_model(np.ones(shape))
+            assert (made.n_components, made.random_state, made.verbose) == (K, 3, 0)
+        assert model.__sklearn_tags__().input_tags.allow_nan
+        assert not FaceRecognizer(method="projection").__sklearn_tags__().input_tags.allow_nan
+        for bad in (BatchNMF, "nmf"):
+            with pytest.raises(ValueError, match="cannot learn a dictionary"):
+                FaceRecognizer(bad).fit(np.ones((3, 2)), [0, 1, 0])
+        X, y = _people(6)
+        with pytest.raises(ValueError, match="n_neighbors=7 is more than the 6 known"):
+            FaceRecognizer(BatchNMF(2, verbose=0), n_neighbors=7).fit(X, y)
+        FaceRecognizer(BatchNMF(2, random_state=0, verbose=0), n_neighbors=6).fit(X, y)
 
     def test_scikit_learn_agrees(self):
         model = BatchNMF(2, solver="mu", max_iter=5, random_state=0, n_jobs=1, verbose=0)

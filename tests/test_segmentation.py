@@ -9,12 +9,13 @@ import pytest
 from matplotlib.image import imread
 from sklearn.metrics import adjusted_rand_score
 
+import thresher
 import thresher.tasks.segmentation.segmenter
 from test_reports import Page
 from thresher import ImageSegmenter, SymmetricManhattanNMF
 from thresher.plotting import frame_grid, paint_boundaries
-from thresher.tasks.segmentation.segmenter import image_similarity, normalised
-from thresher.tasks.segmentation.superpixels import superpixels
+from thresher.tasks.segmentation.segmenter import cluster_rows, image_similarity, normalised
+from thresher.tasks.segmentation.superpixels import checked_image, superpixels
 
 
 def _three_regions(height=60, width=80, noise=0.05):
@@ -124,6 +125,48 @@ def test_what_is_refused(image, parameters, message):
         ImageSegmenter(**parameters).fit(image)
     with pytest.raises(TypeError, match="numbers"):
         ImageSegmenter().fit(np.array([["a", "b"]]))
+
+
+def test_pixels_are_shares_of_their_largest_value():
+    for given, expected in (
+        (np.array([[0, 51, 255]], np.uint8), [0, 0.2, 1]),
+        (np.array([[0, 51, 255]]), [0, 0.2, 1]),
+        (np.array([[0, 65535]], np.uint16), [0, 1]),
+        (np.array([[False, True]]), [0, 1]),
+        (np.array([[0.0, 1.0]], np.float32), [0, 1]),
+    ):
+        found = checked_image(given)
+        assert found.dtype == np.float64
+        np.testing.assert_allclose(found[0], expected)
+    for bad in (np.array([[-0.01, 0.5]]), np.array([[0.5, 1.01]])):
+        with pytest.raises(ValueError, match="between 0 and 1"):
+            checked_image(bad)
+    for shape in ((0, 3), (2, 2, 1), (2, 2, 3, 3)):
+        with pytest.raises(ValueError, match="An image has the shape"):
+            checked_image(np.zeros(shape))
+
+
+def test_segments_are_numbered_as_they_first_appear():
+    H = np.array([[9.0], [9.1], [0.0], [5.0], [0.1], [5.1]])
+    assert cluster_rows(H, 3, 0).tolist() == [0, 0, 1, 2, 1, 2]
+
+
+def test_every_part_of_a_file_comes_back(tmp_path):
+    image, _ = _three_regions(12, 14)
+    found = ImageSegmenter(3, n_superpixels=200, random_state=0, verbose=0).fit(image)
+    thresher.save(found, tmp_path / "a")
+    again = thresher.load(tmp_path / "a")
+    for name in ("labels_", "superpixels_", "similarity_", "embedding_"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(found, name))
+    assert again.n_features_in_ == found.n_features_in_ == 14
+    assert isinstance(again.model_, SymmetricManhattanNMF)
+    assert found.model_.n_components == 5
+    assert ImageSegmenter(n_components=9)._factoriser(4, 1).n_components == 4
+    with pytest.raises(ValueError, match="nothing to save"):
+        thresher.save(ImageSegmenter(), tmp_path / "b")
+    for bad in (SymmetricManhattanNMF, "nmf"):
+        with pytest.raises(ValueError, match="cannot factorise"):
+            ImageSegmenter(model=bad).fit(image)
 
 
 def test_without_scikit_image_the_extra_is_named(monkeypatch):

@@ -40,11 +40,12 @@ class Steps(NamedTuple):
         """The steps at which a squared error is worth so many bits, column by column."""
         spacing, on_grid = _SPACINGS[grids], grids > 0
         with np.errstate(divide="ignore"):
-            step = np.minimum(np.sqrt(_WEIGHT / slopes), 2 * limits)
+            step = np.sqrt(_WEIGHT / slopes)
         most = 2 * np.floor(np.minimum(limits / spacing, 2.0**40) * (1 + 1e-12)) + 1
         whole = np.clip(np.rint(step / spacing), 1, most) * spacing
         # Rounded down, so that a step that was told is not above its bound.
-        heads = np.where(on_grid, _heads(whole / spacing), _heads(step / spacing) & _COARSE)
+        fine = np.minimum(step, 2 * limits) / spacing
+        heads = np.where(on_grid, _heads(whole / spacing), _heads(fine) & _COARSE)
         told = _steps(heads) * spacing
         return cls(grids, heads, np.where(np.isinf(slopes), np.inf, slopes * told**2), limits)
 

@@ -18,7 +18,7 @@ def read_ratings(path: Path) -> tuple[tuple[Any, Any, Any], list[str]]:
     """
     if path.suffix in _ARROW:
         kind = "parquet" if path.suffix == ".parquet" else "feather"
-        table = needed(f"pyarrow.{kind}", "table", f"Reading {path}").read_table(path)
+        table = needed(f"pyarrow.{kind}", "files", f"Reading {path}").read_table(path)
         _check_width(path, table.num_columns)
         users, items, values = (table.column(place).to_pylist() for place in range(3))
         return (users, items, values), list(table.column_names[:3])
