@@ -105,9 +105,8 @@ def test_moments_are_shown_with_boxes_backgrounds_and_both_masks(drawn):
         assert (background == 101).all()
         np.testing.assert_array_equal(moves[..., 1], 255 * one.mask)
         np.testing.assert_array_equal(median[..., 2], 255 * simple.masks[row])
-    gaps = [
-        b.get_position().x0 - a.get_position().x1 for a, b in zip(grid.axes[:3], grid.axes[1:4])
-    ]
+    places = [axes.get_position() for axes in grid.axes[:4]]
+    gaps = [right.x0 - left.x1 for left, right in pairwise(places)]
     assert gaps[2] == pytest.approx(3 * gaps[0])
 
 
