@@ -1,5 +1,6 @@
 """Pages of videos, photographs and the demonstration, from moments that are made by hand."""
 
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
