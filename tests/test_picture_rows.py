@@ -267,8 +267,8 @@ def test_pictures_are_drawn_for_pages_and_for_phones():
 
 def test_text_fits():
     assert fitting_size("a", 100.0) == 12
-    assert fitting_size("a" * 10, 1.0) == pytest.approx(72 / (0.58 * 10))
-    assert fitting_size("a" * 10, 1.0, 5.0) == 5
+    assert fitting_size("a" * 10, 0.5) == pytest.approx(36 / (0.58 * 10))
+    assert fitting_size("a" * 10, 0.5, 5.0) == 5
     assert fitting_size("", 0.05) == pytest.approx(72 * 0.05 / 0.58)
     assert text_width("", 10) == 0
     assert text_width("mm", 20) == pytest.approx(2 * text_width("mm", 10), rel=0.01)
