@@ -499,3 +499,19 @@ def test_documents_go_step_by_step_with_a_page(monkeypatch, paged):
     kind.about = {"false_alarm_rate": 0.05}
     with pytest.raises(ValueError, match="There are no documents; give at least one"):
         documents.watch_novelty(talk, "d", None, None, {}, address="", rate=None, stay=False)
+
+
+def test_a_page_that_stays_grants_wishes_until_an_interrupt(clock, monkeypatch):
+    granted = []
+
+    def grant(self, step, seconds=0.0):
+        granted.append((step, seconds))
+        if len(granted) == 3:
+            raise KeyboardInterrupt
+
+    watcher, _, _ = watcher_of(Plain())
+    watcher(5)
+    monkeypatch.setattr(Watcher, "_grant", grant)
+    with pytest.raises(KeyboardInterrupt):
+        watcher.stay()
+    assert granted == [(5, 0.25)] * 3
