@@ -3,7 +3,10 @@
 import csv
 import io
 import json
+import wave
+import zlib
 from datetime import date, datetime, timedelta
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -159,3 +162,37 @@ def test_pixels_beyond_0_and_1_are_refused(spoil):
             spoil(wrong)
     with pytest.raises(ValueError, match="rows of pixels"):
         spoil(images[0])
+
+
+SAMPLES = Path(__file__).parent / "data" / "samples.npz"
+
+
+def values_of(kind):
+    """The numbers of a sample; of documents and ratings, a checksum of each."""
+    files = sample_files(kind)
+    content = files[sorted(files)[0]]
+    if kind in ("docs", "ratings"):
+        return np.array([zlib.crc32(line) for line in content.splitlines()], dtype=float)
+    if kind in ("table", "sensors"):
+        _, *rows = rows_of(kind, sorted(files)[0])
+        return numbers([row[kind == "sensors" :] for row in rows])
+    if kind == "scene":
+        return np.load(io.BytesIO(content)).astype(float)
+    if kind == "tune":
+        with wave.open(io.BytesIO(content)) as file:
+            assert (file.getframerate(), file.getnchannels(), file.getsampwidth()) == (8000, 1, 2)
+            return np.frombuffer(file.readframes(file.getnframes()), np.int16).astype(float)
+    return np.array([np.asarray(Image.open(io.BytesIO(files[n]))) for n in sorted(files)], float)
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS.keys() - {"video"}))
+def test_samples_are_the_same_everywhere(kind):
+    """Lines of the documentation tell what commands find in them: they may not change silently.
+
+    ``tests/data/samples.npz`` has some hundred of their numbers, at equal distances.
+    """
+    values = values_of(kind).ravel()
+    kept = np.load(SAMPLES)
+    assert values.size == kept[f"{kind} size"]
+    unit = 1.0 if kind in ("photo", "photographs", "tune") else 1e-6 * np.nanmax(np.abs(values))
+    np.testing.assert_allclose(values[:: values.size // 300], kept[kind], atol=unit)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.metrics import confusion_matrix
 from sklearn.neighbors import KNeighborsClassifier
 
 from thresher import __version__
@@ -62,8 +61,9 @@ def recognition_report(
 
 
 def _tell_mistakes(report: Report, y: Any, found: Any) -> None:
-    names = np.unique(np.concatenate([y, found]))
-    counts = confusion_matrix(y, found, labels=names)
+    names, numbers = np.unique(np.concatenate([y, found]), return_inverse=True)
+    counts = np.zeros((len(names), len(names)), dtype=int)
+    np.add.at(counts, (numbers[: len(y)], numbers[len(y) :]), 1)
     np.fill_diagonal(counts, 0)
     order = np.argsort(-counts, axis=None, kind="stable")[:_MOST_CONFUSED]
     pairs = [(int(counts.flat[place]), *divmod(int(place), len(names))) for place in order]
