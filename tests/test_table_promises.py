@@ -15,7 +15,6 @@ from typer.testing import CliRunner
 from sensors import planted_sensors
 from thresher import TableCleaner
 from thresher.cli.app import app
-from thresher.kernels.factor_rows import expect
 from thresher.tasks.tables.alarms import valley
 from thresher.tasks.tables.committee import Committee, likeliest_weights
 from thresher.tasks.tables.factors import Factors
@@ -36,8 +35,7 @@ def test_moments_of_factors_are_those_of_each_row_by_itself() -> None:
     read[4:6] = read[3]
     read[7] = False
     Z = np.where(read, rng.normal(size=(n, F)), 0.0)
-    codes, total, gone = np.empty((n, K)), np.zeros((K, K)), np.zeros((F, K, K))
-    expect(Z, read, factors._for_kernels, codes, total, gone)
+    codes, total, gone = factors.expected(Z, read)
     inside, outside = np.zeros((K, K)), np.zeros((F, K, K))
     for t in range(n):
         L, own = factors.loadings[read[t]], factors.own[read[t]]

@@ -1,7 +1,8 @@
 """Each entry of a column from the readings around it in time: small systems, one for each entry.
 
 `thresher.tasks.tables.kriging` has the formula. Where the readings around an entry are as far away
-as those around the one before, its weights are the same, and nothing is solved.
+as those around an earlier one of its column, its weights are the same: the last ones of each place
+in a small table are kept, and hardly anything is solved twice.
 """
 
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ import numpy as np
 from thresher.kernels.compiling import helper, kernel
 
 MOST = 8  # readings that one entry is told by
+_KEPT = 256  # places of the table
 
 
 class Kernels(NamedTuple):
@@ -122,15 +124,15 @@ def krige(U, trusted, times, kernels, around, first, jitter, mean, left, reach):
     An entry never tells of itself. Where there is nothing to tell by, they are 0, 1 and infinite.
     """
     n = len(times)
-    places, known = np.empty(MOST, np.int64), 0
-    d, before, w, r = np.empty(MOST), np.empty(MOST), np.empty(MOST), np.empty(MOST)
-    R = np.empty((MOST, MOST))
-    share = 1.0
+    places, counts = np.empty(MOST, np.int64), np.empty(_KEPT, np.int64)
+    d, r, R = np.empty(MOST), np.empty(MOST), np.empty((MOST, MOST))
+    away, weights, shares = np.empty((_KEPT, MOST)), np.empty((_KEPT, MOST)), np.empty(_KEPT)
     for j in range(U.shape[1]):
         u, good = U[:, j].copy(), trusted[:, j].copy()
         read = np.flatnonzero(good)
         correlated = kernels.weights[j].max() > 0
-        p, known = np.searchsorted(read, first), -1
+        p = np.searchsorted(read, first)
+        counts[:] = -1
         for t in range(first, n):
             while p < read.size and read[p] < t:
                 p += 1
@@ -144,16 +146,19 @@ def krige(U, trusted, times, kernels, around, first, jitter, mean, left, reach):
             if not correlated or read.size == 0:
                 continue
             m = _readings(t, good, read, p, around, places)
-            same = m == known
+            place = m
             for k in range(m):
                 d[k] = times[places[k]] - times[t]
-                same = same and d[k] == before[k]
+                place = 7 * place + places[k] - t
+            place &= _KEPT - 1
+            same, w = m == counts[place], weights[place]
+            for k in range(m):
+                same = same and d[k] == away[place, k]
             if not same:
-                share = _solve(d, m, j, kernels, jitter, R, r, w)
-                known = m
-                for k in range(m):
-                    before[k] = d[k]
+                shares[place] = _solve(d, m, j, kernels, jitter, R, r, w)
+                counts[place] = m
+                away[place] = d
             value = 0.0
             for k in range(m):
                 value += w[k] * u[places[k]]
-            mean[t, j], left[t, j] = value, share
+            mean[t, j], left[t, j] = value, shares[place]
