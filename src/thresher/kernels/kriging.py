@@ -117,6 +117,38 @@ def _readings(t, good, read, p, around, places):  # type: ignore[no-untyped-def]
     return m
 
 
+@helper
+def _usual(good, around, offsets, usual):  # type: ignore[no-untyped-def]
+    """Mark the rows around which everything was read, and return how many rows tell of one.
+
+    These have the same offsets: those next to it, and, with a period, one of each side.
+    """
+    m = 0
+    for k in range(around.before):
+        offsets[m] = -1 - k
+        m += 1
+    for k in range(around.after):
+        offsets[m] = 1 + k
+        m += 1
+    if around.period > max(around.before, around.after):
+        offsets[m] = -around.period
+        m += 1
+        if around.ahead:
+            offsets[m] = around.period
+            m += 1
+    first, last = 0, good.size
+    for k in range(m):
+        first, last = max(first, -offsets[k]), min(last, good.size - offsets[k])
+    # A period may be among the rows next to it: seldom, and not worth a rule.
+    if first < last and (around.period == 0 or m > around.before + around.after):
+        usual[first:last] = True
+        for k in range(m):
+            marks, there = usual[first:last], good[first + offsets[k] : last + offsets[k]]
+            for i in range(marks.size):
+                marks[i] &= there[i]
+    return m
+
+
 @kernel
 def krige(U, trusted, times, kernels, around, first, jitter, mean, left, reach):  # type: ignore[no-untyped-def]
     """Write mean, share of variance left, and distance to the nearest reading, from row first on.
@@ -127,13 +159,29 @@ def krige(U, trusted, times, kernels, around, first, jitter, mean, left, reach):
     places, counts = np.empty(MOST, np.int64), np.empty(_KEPT, np.int64)
     d, r, R = np.empty(MOST), np.empty(MOST), np.empty((MOST, MOST))
     away, weights, shares = np.empty((_KEPT, MOST)), np.empty((_KEPT, MOST)), np.empty(_KEPT)
+    usual, offsets, usual_weights = np.zeros(n, np.bool_), np.empty(MOST, np.int64), np.empty(MOST)
+    usual_share, regular = 1.0, True
+    for t in range(1, n):
+        regular = regular and times[t] - times[t - 1] == 1.0
     for j in range(U.shape[1]):
         u, good = U[:, j].copy(), trusted[:, j].copy()
         read = np.flatnonzero(good)
         correlated = kernels.weights[j].max() > 0
         p = np.searchsorted(read, first)
         counts[:] = -1
+        usual[:] = False
+        if regular and correlated:
+            m = _usual(good, around, offsets, usual)
+            for k in range(m):
+                d[k] = offsets[k]
+            usual_share = _solve(d, m, j, kernels, jitter, R, r, usual_weights)
         for t in range(first, n):
+            if usual[t]:
+                value = 0.0
+                for k in range(m):
+                    value += usual_weights[k] * u[t + offsets[k]]
+                mean[t, j], left[t, j], reach[t, j] = value, usual_share, 1.0
+                continue
             while p < read.size and read[p] < t:
                 p += 1
             nearest = times[t] - times[read[p - 1]] if p > 0 else np.inf
@@ -145,20 +193,20 @@ def krige(U, trusted, times, kernels, around, first, jitter, mean, left, reach):
             mean[t, j], left[t, j] = 0.0, 1.0
             if not correlated or read.size == 0:
                 continue
-            m = _readings(t, good, read, p, around, places)
-            place = m
-            for k in range(m):
+            n_told = _readings(t, good, read, p, around, places)
+            place = n_told
+            for k in range(n_told):
                 d[k] = times[places[k]] - times[t]
                 place = 7 * place + places[k] - t
             place &= _KEPT - 1
-            same, w = m == counts[place], weights[place]
-            for k in range(m):
+            same, w = n_told == counts[place], weights[place]
+            for k in range(n_told):
                 same = same and d[k] == away[place, k]
             if not same:
-                shares[place] = _solve(d, m, j, kernels, jitter, R, r, w)
-                counts[place] = m
+                shares[place] = _solve(d, n_told, j, kernels, jitter, R, r, w)
+                counts[place] = n_told
                 away[place] = d
             value = 0.0
-            for k in range(m):
+            for k in range(n_told):
                 value += w[k] * u[places[k]]
             mean[t, j], left[t, j] = value, shares[place]

@@ -81,9 +81,8 @@ def _most_frequent(x: NDArray[Any], end: float) -> bool:
 def _by_chance(
     x: NDArray[Any], g: NDArray[Any], s: NDArray[Any], end: float, off: NDArray[Any]
 ) -> float:
-    """p, above."""
-    stays = np.searchsorted(off, (end - g) / s, side="right") / len(off)
+    """p, above; F grows, so that of each visit the one nearest to the end tells most."""
     upper = x >= np.median(x)
-    stays[~upper] = 1.0
     visits = np.flatnonzero(np.diff(upper, prepend=False) & upper)
-    return float(np.prod(np.minimum.reduceat(stays, visits)))
+    room = np.minimum.reduceat(np.where(upper, (end - g) / s, np.inf), visits)
+    return float(np.prod(np.searchsorted(off, room, side="right") / len(off)))
