@@ -92,7 +92,7 @@ class Blend:
         counts = np.bincount(kind, minlength=_KINDS)
         pools = _pools(counts)
         variances = _variances(_squares_of_best(B, y, kind), group, F, pools)
-        solved = np.unique(kind)
+        solved = np.flatnonzero(counts)
         place = np.searchsorted(solved, kind) * F + columns
         moments = _moments(B, y, place, (len(solved), F))
         grams, sides = (np.tensordot(pools[:, solved], sums, 1) for sums in moments)
@@ -182,10 +182,12 @@ def _pools(counts: NDArray[Any]) -> NDArray[Any]:
     for kind in range(_KINDS):
         block = kind - kind % _REACHES
         longer, shorter = range(kind + 1, block + _REACHES), range(kind - 1, block - 1, -1)
+        known = counts[kind]
         for other in (*longer, *shorter):
-            if pools[kind] @ counts >= _ENOUGH:
+            if known >= _ENOUGH:
                 break
             pools[kind, other] = 1.0
+            known += counts[other]
     return pools
 
 
