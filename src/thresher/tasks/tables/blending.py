@@ -110,7 +110,8 @@ class Blend:
         weights = np.zeros(sides.shape)
         weights[solved] = nonnegative_solutions(grams[solved], sides[solved])
         errors = y - np.einsum("ke,ek->e", B, weights[kind, columns])
-        spread = np.sqrt(_variances(errors**2, group, F, pools)) + 1e-9
+        beside = _beside(guesses) if len(B) > _VOTED else 1.0
+        spread = np.sqrt(_variances(errors**2, group, F, pools, beside)) + 1e-9
         alone = np.sqrt(_variances((y - B[_ALONE]) ** 2, group, F, pools)) + 1e-9
         for other in np.setdiff1d(np.arange(_KINDS), solved):
             alike = solved[solved // _REACHES == other // _REACHES]
@@ -191,13 +192,31 @@ def _pools(counts: NDArray[Any]) -> NDArray[Any]:
     return pools
 
 
+def _beside(guesses: Guesses) -> NDArray[Any]:
+    """How much of each column its row leaves, for kinds of gaps (kinds × F) that the row tells of.
+
+    It is 1 where time tells more: next to a reading, and where the row does not tell.
+    """
+    left = np.ones((_KINDS, guesses.beside.shape[1]))
+    left[1:_REACHES] = np.sqrt(guesses.beside.mean(0))
+    return left
+
+
 def _variances(
-    squares: NDArray[Any], group: NDArray[Any], F: int, pools: NDArray[Any]
+    squares: NDArray[Any],
+    group: NDArray[Any],
+    F: int,
+    pools: NDArray[Any],
+    usual: NDArray[Any] | float = 1.0,
 ) -> NDArray[Any]:
-    """Mean square of each kind and column, with some entries of all columns besides."""
+    """Mean square of each kind and column, with some entries of all columns besides.
+
+    These are in proportion to what is ``usual`` of each kind and column.
+    """
     total = pools @ np.bincount(group, squares, _KINDS * F).reshape(-1, F)
     count = pools @ np.bincount(group, minlength=_KINDS * F).reshape(-1, F)
-    usual = total.sum(1, keepdims=True) / np.maximum(count.sum(1, keepdims=True), 1)
+    expected = (usual * count).sum(1, keepdims=True)
+    usual = usual * total.sum(1, keepdims=True) / np.where(expected > 0, expected, 1.0)
     heed = _HEED[:, None]
     return np.asarray((heed * total + _PRIOR * usual) / (heed * count + _PRIOR) + 1e-12)
 
