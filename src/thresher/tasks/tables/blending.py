@@ -18,7 +18,6 @@ from thresher.kernels.small_weights import choose
 from thresher.tasks.tables.model import Guesses
 
 _SCATTERED = 0.05  # of the readings are hidden one by one, besides whole gaps
-_COPIES = 8  # of the table's gaps, at most, that are hidden as long as they are fewer than these
 _ENOUGH = 40  # hidden entries that tell about a kind of gap; with fewer, longer ones tell too
 _MOST = 100_000  # entries from which weights are learned
 _PRIOR = 40  # entries of all columns that count with those of one
@@ -37,26 +36,14 @@ def hidden_entries(
 ) -> NDArray[Any]:
     """Trusted entries to hide: the table's gaps at another time, and scattered ones.
 
-    If gaps are few, they are hidden at more times, in other columns: all entries of one gap err
-    much alike, so that a few gaps tell little of the next. Of no column more than half of what is
-    known.
+    Of no column more than half of what is known.
     """
-    hidden, n_columns = np.zeros(gaps.shape, dtype=bool), 0
-    for _ in range(_COPIES):
-        hidden |= trusted & _moved(gaps, n_columns, rng)
-        n_columns = int(rng.integers(gaps.shape[1]))
-        if hidden.mean() >= _SCATTERED:
-            break
+    n = len(gaps)
+    shift = int(rng.integers(n // 4, max(3 * n // 4, n // 4 + 1)))
+    hidden = trusted & np.roll(gaps, shift, axis=0)
     hidden[:, 2 * hidden.sum(0) > trusted.sum(0)] = False
     hidden |= trusted & (rng.random(gaps.shape) < _SCATTERED)
     return hidden & (trusted.sum(0) > 2)
-
-
-def _moved(gaps: NDArray[Any], n_columns: int, rng: np.random.Generator) -> NDArray[Any]:
-    """Gaps at another time, some columns further."""
-    n = len(gaps)
-    shift = int(rng.integers(n // 4, max(3 * n // 4, n // 4 + 1)))
-    return np.roll(gaps, (shift, n_columns), axis=(0, 1))
 
 
 def kinds_of_gap(guesses: Guesses, whole_row: NDArray[Any]) -> NDArray[Any]:
