@@ -97,6 +97,25 @@ def _halved(R, m, V):  # type: ignore[no-untyped-def]
             target[i] *= scale
 
 
+@helper
+def _spread(read, gaps, g, loadings, R, V, spread):  # type: ignore[no-untyped-def]
+    """The diagonal of M_g, the R that goes with it, and ``V = R⁻ᵀ M_g·``, or R⁻ᵀ Λᵀ if many."""
+    m = min(g, len(R))
+    if g == m:
+        _unknown(gaps, g, loadings, R)
+        for a in range(g):
+            V[a] = loadings.shared[gaps[a]]
+    else:
+        _precision(read, loadings, R)
+        V[:] = loadings.by_factor
+    for i in range(spread.size):
+        spread[i] = loadings.shared[i, i] if g == m else 0.0
+    _halved(R, m, V)
+    for a in range(m):
+        for i in range(spread.size):
+            spread[i] += V[a, i] * V[a, i]
+
+
 @kernel
 def tell(Z, trusted, loadings, mean, variance):  # type: ignore[no-untyped-def]
     """Write what the other entries of its row say of each; Z is zero where nothing was read."""
@@ -109,19 +128,7 @@ def tell(Z, trusted, loadings, mean, variance):  # type: ignore[no-untyped-def]
         if t == 0 or not _same(read, trusted[t - 1]):
             g = _gaps(read, gaps)
             few = g <= K
-            if few:
-                _unknown(gaps, g, loadings, R)
-                for a in range(g):
-                    V[a] = loadings.shared[gaps[a]]
-            else:
-                _precision(read, loadings, R)
-                V[:] = loadings.by_factor
-            for i in range(F):
-                spread[i] = loadings.shared[i, i] if few else 0.0
-            _halved(R, g if few else K, V)
-            for a in range(g if few else K):
-                for i in range(F):
-                    spread[i] += V[a, i] * V[a, i]
+            _spread(read, gaps, g, loadings, R, V, spread)
         by = loadings.moved if few else loadings.by_column
         f[:] = 0.0
         for i in range(F):

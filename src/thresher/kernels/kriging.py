@@ -118,6 +118,36 @@ def _readings(t, good, read, p, around, places):  # type: ignore[no-untyped-def]
 
 
 @helper
+def _nearest(t, read, p, around, times):  # type: ignore[no-untyped-def]
+    """How far the nearest of the readings that may tell of row t is; p of them are before it."""
+    nearest = times[t] - times[read[p - 1]] if p > 0 else np.inf
+    if around.ahead:
+        start = p + 1 if p < read.size and read[p] == t else p
+        if start < read.size:
+            nearest = min(nearest, times[read[start]] - times[t])
+    return nearest
+
+
+@helper
+def _distances(t, places, m, times, d):  # type: ignore[no-untyped-def]
+    """Write how far m readings are from row t, and return where their weights are kept."""
+    place = m
+    for k in range(m):
+        d[k] = times[places[k]] - times[t]
+        place = 7 * place + places[k] - t
+    return place & (_KEPT - 1)
+
+
+@helper
+def _regular(times):  # type: ignore[no-untyped-def]
+    """Whether all rows are one step apart."""
+    different = 0
+    for t in range(1, times.size):
+        different += times[t] - times[t - 1] != 1.0
+    return different == 0
+
+
+@helper
 def _usual(good, around, offsets, usual):  # type: ignore[no-untyped-def]
     """Mark the rows around which everything was read, and return how many rows tell of one.
 
@@ -160,9 +190,7 @@ def krige(U, trusted, times, kernels, around, first, jitter, mean, left, reach):
     d, r, R = np.empty(MOST), np.empty(MOST), np.empty((MOST, MOST))
     away, weights, shares = np.empty((_KEPT, MOST)), np.empty((_KEPT, MOST)), np.empty(_KEPT)
     usual, offsets, usual_weights = np.zeros(n, np.bool_), np.empty(MOST, np.int64), np.empty(MOST)
-    usual_share, regular = 1.0, True
-    for t in range(1, n):
-        regular = regular and times[t] - times[t - 1] == 1.0
+    usual_share, regular = 1.0, _regular(times)
     for j in range(U.shape[1]):
         u, good = U[:, j].copy(), trusted[:, j].copy()
         read = np.flatnonzero(good)
@@ -184,21 +212,12 @@ def krige(U, trusted, times, kernels, around, first, jitter, mean, left, reach):
                 continue
             while p < read.size and read[p] < t:
                 p += 1
-            nearest = times[t] - times[read[p - 1]] if p > 0 else np.inf
-            if around.ahead:
-                start = p + 1 if p < read.size and read[p] == t else p
-                if start < read.size:
-                    nearest = min(nearest, times[read[start]] - times[t])
-            reach[t, j] = nearest
+            reach[t, j] = _nearest(t, read, p, around, times)
             mean[t, j], left[t, j] = 0.0, 1.0
             if not correlated or read.size == 0:
                 continue
             n_told = _readings(t, good, read, p, around, places)
-            place = n_told
-            for k in range(n_told):
-                d[k] = times[places[k]] - times[t]
-                place = 7 * place + places[k] - t
-            place &= _KEPT - 1
+            place = _distances(t, places, n_told, times, d)
             same, w = n_told == counts[place], weights[place]
             for k in range(n_told):
                 same = same and d[k] == away[place, k]
