@@ -15,7 +15,6 @@ from typer.testing import CliRunner
 from sensors import planted_sensors
 from thresher import TableCleaner
 from thresher.cli.app import app
-from thresher.kernels.factor_rows import expect
 from thresher.tasks.tables.alarms import valley
 from thresher.tasks.tables.committee import Committee, likeliest_weights
 from thresher.tasks.tables.factors import Factors
@@ -36,8 +35,7 @@ def test_moments_of_factors_are_those_of_each_row_by_itself() -> None:
     read[4:6] = read[3]
     read[7] = False
     Z = np.where(read, rng.normal(size=(n, F)), 0.0)
-    codes, total, gone = np.empty((n, K)), np.zeros((K, K)), np.zeros((F, K, K))
-    expect(Z, read, factors._for_kernels, codes, total, gone)
+    codes, total, gone = factors.expected(Z, read)
     inside, outside = np.zeros((K, K)), np.zeros((F, K, K))
     for t in range(n):
         L, own = factors.loadings[read[t]], factors.own[read[t]]
@@ -59,10 +57,11 @@ def test_weights_of_a_committee_are_those_of_bayesian_ridge_regression() -> None
     y = X @ rng.normal(size=6) + rng.normal(size=(3, 80)) * np.array([[0.1], [1.0], [5.0]])
     X, y = X - X.mean(1, keepdims=True), y - y.mean(1, keepdims=True)
     G, b = np.einsum("rna,rnb->rab", X, X), np.einsum("rna,rn->ra", X, y)
-    ours = likeliest_weights(G, b, (y**2).sum(1), np.full(3, 80))
+    ours, ridge = likeliest_weights(G, b, (y**2).sum(1), np.full(3, 80))
     for one in range(3):
         theirs = BayesianRidge(max_iter=1000, tol=1e-10, fit_intercept=False).fit(X[one], y[one])
         assert np.allclose(ours[one], theirs.coef_, rtol=1e-3, atol=1e-4)
+        assert ridge[one] == pytest.approx(theirs.lambda_ / theirs.alpha_, rel=1e-2)
 
 
 def test_a_committee_knows_a_column_by_the_others_alone() -> None:

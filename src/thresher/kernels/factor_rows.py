@@ -1,7 +1,12 @@
 """Factors of rows with gaps: each row has its own posterior, over the columns that were read.
 
-`thresher.tasks.tables.factors` has the formulas. Rows with the same gaps as the row before share
-what depends on the gaps only.
+`thresher.tasks.tables.factors` has the formulas. With the covariance ``C = (I + Λᵀ ψ⁻¹ Λ)⁻¹`` of
+the factors of a whole row, and ``M = Λ C Λᵀ`` of what it says of the columns, a row with gaps g has
+
+    C_g = C + C Λ_gᵀ S⁻¹ Λ_g C,    M_g = M + M_·g S⁻¹ M_g·,    S = diag ψ_g − M_gg,
+
+which is little work if gaps are few. If they are more than there are factors, its own precision is
+added up. Rows with the same gaps as the row before share what depends on the gaps only.
 """
 
 from typing import Any, NamedTuple
@@ -13,12 +18,18 @@ from thresher.kernels.compiling import helper, kernel
 
 
 class Loadings(NamedTuple):
-    """Λ, by column and by factor, and ψ."""
+    """Λ, by column and by factor, ψ, and what a whole row knows."""
 
     by_column: Any  # (F, K)
     by_factor: Any  # (K, F)
     own: Any  # (F)
-    gram: Any  # (K, K), I + Λᵀ ψ⁻¹ Λ of a row without gaps
+    gram: Any  # (K, K), I + Λᵀ ψ⁻¹ Λ
+    whole: Any  # (K, K), C
+    shared: Any  # (F, F), M
+    moved: Any  # (F, K), Λ C
+
+
+_FLOOR = 1e-12  # of pivots
 
 
 @helper
@@ -27,6 +38,27 @@ def _same(a, b):  # type: ignore[no-untyped-def]
     for f in range(a.size):
         different += a[f] != b[f]
     return different == 0
+
+
+@helper
+def _gaps(read, gaps):  # type: ignore[no-untyped-def]
+    """Write the columns that were not read, and return their number."""
+    g = 0
+    for f in range(read.size):
+        gaps[g] = f
+        g += not read[f]
+    return g
+
+
+@helper
+def _unknown(gaps, g, loadings, R):  # type: ignore[no-untyped-def]
+    """R with ``RᵀR = S``, above."""
+    for a in range(g):
+        row = loadings.shared[gaps[a]]
+        for b in range(a, g):
+            R[a, b] = -row[gaps[b]]
+        R[a, a] += loadings.own[gaps[a]]
+    factorise(R, g, _FLOOR)
 
 
 @helper
@@ -46,21 +78,42 @@ def _precision(read, loadings, R):  # type: ignore[no-untyped-def]
             row = loadings.by_column[f]
             for k in range(K):
                 factor, target = sign * row[k] / loadings.own[f], R[k]
-                for i in range(k, K):
+                for i in range(K):
                     target[i] += factor * row[i]
-    factorise(R, K, 1e-12)
+    factorise(R, K, _FLOOR)
 
 
 @helper
-def _factors(z, loadings, R, f):  # type: ignore[no-untyped-def]
-    """``f = C Λᵀ ψ⁻¹ z``; z is zero in gaps."""
-    K = f.size
-    for k in range(K):
-        row, value = loadings.by_factor[k], 0.0
-        for i in range(z.size):
-            value += row[i] * z[i]
-        f[k] = value
-    solve(R, K, f)
+def _halved(R, m, V):  # type: ignore[no-untyped-def]
+    """``V ← R⁻ᵀ V``: its first m rows."""
+    for k in range(m):
+        target = V[k]
+        for p in range(k):
+            factor, above = R[p, k], V[p]
+            for i in range(target.size):
+                target[i] -= factor * above[i]
+        scale = 1.0 / R[k, k]
+        for i in range(target.size):
+            target[i] *= scale
+
+
+@helper
+def _spread(read, gaps, g, loadings, R, V, spread):  # type: ignore[no-untyped-def]
+    """The diagonal of M_g, the R that goes with it, and ``V = R⁻ᵀ M_g·``, or R⁻ᵀ Λᵀ if many."""
+    m = min(g, len(R))
+    if g == m:
+        _unknown(gaps, g, loadings, R)
+        for a in range(g):
+            V[a] = loadings.shared[gaps[a]]
+    else:
+        _precision(read, loadings, R)
+        V[:] = loadings.by_factor
+    for i in range(spread.size):
+        spread[i] = loadings.shared[i, i] if g == m else 0.0
+    _halved(R, m, V)
+    for a in range(m):
+        for i in range(spread.size):
+            spread[i] += V[a, i] * V[a, i]
 
 
 @kernel
@@ -68,32 +121,37 @@ def tell(Z, trusted, loadings, mean, variance):  # type: ignore[no-untyped-def]
     """Write what the other entries of its row say of each; Z is zero where nothing was read."""
     n, F = Z.shape
     K = len(loadings.gram)
-    R, V, f = np.empty((K, K)), np.empty((K, F)), np.empty(K)
-    spread, z, common = np.empty(F), np.empty(F), np.empty(F)
+    R, V, f, g, few = np.empty((K, K)), np.empty((K, F)), np.empty(K), 0, True
+    gaps, spread, common = np.empty(F + 1, np.int64), np.empty(F), np.empty(F)
     for t in range(n):
         read = trusted[t]
         if t == 0 or not _same(read, trusted[t - 1]):
-            _precision(read, loadings, R)
-            spread[:] = 0.0
-            for k in range(K):  # Rᵀ V = Λᵀ, so that λᵀ C λ is a sum of squares
-                target = V[k]
-                target[:] = loadings.by_factor[k]
-                for p in range(k):
-                    factor, above = R[p, k], V[p]
-                    for i in range(F):
-                        target[i] -= factor * above[i]
-                scale = 1.0 / R[k, k]
-                for i in range(F):
-                    target[i] *= scale
-                    spread[i] += target[i] * target[i]
+            g = _gaps(read, gaps)
+            few = g <= K
+            _spread(read, gaps, g, loadings, R, V, spread)
+        by = loadings.moved if few else loadings.by_column
+        f[:] = 0.0
         for i in range(F):
-            z[i] = Z[t, i] / loadings.own[i]
-        _factors(z, loadings, R, f)
+            value, row = Z[t, i] / loadings.own[i], by[i]
+            for k in range(K):
+                f[k] += value * row[k]
+        if not few:
+            solve(R, K, f)
         common[:] = 0.0
         for k in range(K):
             factor, row = f[k], loadings.by_factor[k]
             for i in range(F):
                 common[i] += factor * row[i]
+        if few:
+            for a in range(g):  # Rᵀ y = (Λ f)_g
+                f[a] = common[gaps[a]]
+                for p in range(a):
+                    f[a] -= R[p, a] * f[p]
+                f[a] /= R[a, a]
+            for a in range(g):
+                factor, row = f[a], V[a]
+                for i in range(F):
+                    common[i] += factor * row[i]
         for i in range(F):
             own = loadings.own[i]
             if read[i]:
@@ -104,44 +162,74 @@ def tell(Z, trusted, loadings, mean, variance):  # type: ignore[no-untyped-def]
                 mean[t, i], variance[t, i] = common[i], spread[i] + own
 
 
+@helper
+def _covariance(read, gaps, g, loadings, R, V, C):  # type: ignore[no-untyped-def]
+    """C_g, the R that goes with it, and ``V = R⁻ᵀ Λ_g C``, or R⁻ᵀ if gaps are many."""
+    K = len(R)
+    m = min(g, K)
+    if g <= K:
+        _unknown(gaps, g, loadings, R)
+        for a in range(g):
+            V[a] = loadings.moved[gaps[a]]
+        C[:] = loadings.whole.ravel()
+    else:
+        _precision(read, loadings, R)
+        V[:] = 0.0
+        for a in range(K):
+            V[a, a] = 1.0
+        C[:] = 0.0
+    _halved(R, m, V)
+    for a in range(m):
+        _add_square(C, V[a])
+
+
+@helper
+def _add_square(A, f):  # type: ignore[no-untyped-def]
+    """``A ← A + f fᵀ``, A being flat."""
+    for k in range(f.size):
+        factor, row = f[k], A[k * f.size : (k + 1) * f.size]
+        for i in range(f.size):
+            row[i] += factor * f[i]
+
+
+@helper
+def _add(A, B, factor):  # type: ignore[no-untyped-def]
+    for i in range(A.size):
+        A[i] += factor * B[i]
+
+
 @kernel
-def expect(Z, trusted, loadings, codes, total, gone):  # type: ignore[no-untyped-def]
-    """Write each row's factors, and add up ``E[f fᵀ]``: of all rows, and of each column's gaps."""
-    n, F = Z.shape
+def expect(trusted, loadings, codes, total, gone):  # type: ignore[no-untyped-def]
+    """Write each row's factors, and add up ``E[f fᵀ]``: of all rows, and of each column's gaps.
+
+    Codes come as those of whole rows, ``C Λᵀ ψ⁻¹ z``. Sums are flat.
+    """
+    n, F = trusted.shape
     K = len(loadings.gram)
-    R, S, C, z = np.empty((K, K)), np.zeros((K, K)), np.empty((K, K)), np.empty(F)
+    R, V, y = np.empty((K, K)), np.empty((K, K)), np.empty(K)
+    C, alike = np.empty(K * K), np.empty(K * K)
+    gaps, g, since = np.empty(F + 1, np.int64), 0, 0
     for t in range(n):
-        read, f = trusted[t], codes[t]
-        if t == 0 or not _same(read, trusted[t - 1]):
-            _precision(read, loadings, R)
-            for k in range(K - 1, -1, -1):  # S = R⁻¹, from the last row up
-                row = S[k]
-                row[:] = 0.0
-                for p in range(k + 1, K):
-                    factor, below = R[k, p], S[p]
-                    for i in range(p, K):
-                        row[i] -= factor * below[i]
-                scale = 1.0 / R[k, k]
-                row[k] = 1.0
-                for i in range(k, K):
-                    row[i] *= scale
+        f = codes[t]
+        if t == 0 or not _same(trusted[t], trusted[t - 1]):
+            g, since = _gaps(trusted[t], gaps), t
+            _covariance(trusted[t], gaps, g, loadings, R, V, C)
+            alike[:] = 0.0
+        few = g <= K
+        for a in range(min(g, K)):  # of Λ_g f, or of I + Λᵀ ψ⁻¹ Λ times f if gaps are many
+            value, row = 0.0, loadings.by_column[gaps[a]] if few else loadings.gram[a]
             for k in range(K):
-                for i in range(k, K):
-                    value, left, right = 0.0, S[k], S[i]
-                    for p in range(i, K):
-                        value += left[p] * right[p]
-                    C[k, i] = value
-                    C[i, k] = value
-        for i in range(F):
-            z[i] = Z[t, i] / loadings.own[i]
-        _factors(z, loadings, R, f)
-        for k in range(K):
-            for i in range(K):
-                total[k, i] += C[k, i] + f[k] * f[i]
-        for j in range(F):
-            if not read[j]:
-                target = gone[j]
-                for k in range(K):
-                    factor, row, source = f[k], target[k], C[k]
-                    for i in range(K):
-                        row[i] += source[i] + factor * f[i]
+                value += row[k] * f[k]
+            for p in range(a):
+                value -= R[p, a] * y[p]
+            y[a] = value / R[a, a]
+        if not few:
+            f[:] = 0.0
+        for a in range(min(g, K)):
+            _add(f, V[a], y[a])
+        _add_square(alike, f)
+        if t == n - 1 or not _same(trusted[t], trusted[t + 1]):
+            _add(alike, C, t + 1 - since)
+            _add(total, alike, 1.0)
+            for a in range(g):
+                _add(gone[gaps[a]], alike, 1.0)

@@ -1,7 +1,8 @@
 """Each entry of a column from the readings around it in time: small systems, one for each entry.
 
 `thresher.tasks.tables.kriging` has the formula. Where the readings around an entry are as far away
-as those around the one before, its weights are the same, and nothing is solved.
+as those around an earlier one of its column, its weights are the same: the last ones of each place
+in a small table are kept, and hardly anything is solved twice.
 """
 
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ import numpy as np
 from thresher.kernels.compiling import helper, kernel
 
 MOST = 8  # readings that one entry is told by
+_KEPT = 256  # places of the table
 
 
 class Kernels(NamedTuple):
@@ -115,6 +117,68 @@ def _readings(t, good, read, p, around, places):  # type: ignore[no-untyped-def]
     return m
 
 
+@helper
+def _nearest(t, read, p, around, times):  # type: ignore[no-untyped-def]
+    """How far the nearest of the readings that may tell of row t is; p of them are before it."""
+    nearest = times[t] - times[read[p - 1]] if p > 0 else np.inf
+    if around.ahead:
+        start = p + 1 if p < read.size and read[p] == t else p
+        if start < read.size:
+            nearest = min(nearest, times[read[start]] - times[t])
+    return nearest
+
+
+@helper
+def _distances(t, places, m, times, d):  # type: ignore[no-untyped-def]
+    """Write how far m readings are from row t, and return where their weights are kept."""
+    place = m
+    for k in range(m):
+        d[k] = times[places[k]] - times[t]
+        place = 7 * place + places[k] - t
+    return place & (_KEPT - 1)
+
+
+@helper
+def _regular(times):  # type: ignore[no-untyped-def]
+    """Whether all rows are one step apart."""
+    different = 0
+    for t in range(1, times.size):
+        different += times[t] - times[t - 1] != 1.0
+    return different == 0
+
+
+@helper
+def _usual(good, around, offsets, usual):  # type: ignore[no-untyped-def]
+    """Mark the rows around which everything was read, and return how many rows tell of one.
+
+    These have the same offsets: those next to it, and, with a period, one of each side.
+    """
+    m = 0
+    for k in range(around.before):
+        offsets[m] = -1 - k
+        m += 1
+    for k in range(around.after):
+        offsets[m] = 1 + k
+        m += 1
+    if around.period > max(around.before, around.after):
+        offsets[m] = -around.period
+        m += 1
+        if around.ahead:
+            offsets[m] = around.period
+            m += 1
+    first, last = 0, good.size
+    for k in range(m):
+        first, last = max(first, -offsets[k]), min(last, good.size - offsets[k])
+    # A period may be among the rows next to it: seldom, and not worth a rule.
+    if first < last and (around.period == 0 or m > around.before + around.after):
+        usual[first:last] = True
+        for k in range(m):
+            marks, there = usual[first:last], good[first + offsets[k] : last + offsets[k]]
+            for i in range(marks.size):
+                marks[i] &= there[i]
+    return m
+
+
 @kernel
 def krige(U, trusted, times, kernels, around, first, jitter, mean, left, reach):  # type: ignore[no-untyped-def]
     """Write mean, share of variance left, and distance to the nearest reading, from row first on.
@@ -122,38 +186,46 @@ def krige(U, trusted, times, kernels, around, first, jitter, mean, left, reach):
     An entry never tells of itself. Where there is nothing to tell by, they are 0, 1 and infinite.
     """
     n = len(times)
-    places, known = np.empty(MOST, np.int64), 0
-    d, before, w, r = np.empty(MOST), np.empty(MOST), np.empty(MOST), np.empty(MOST)
-    R = np.empty((MOST, MOST))
-    share = 1.0
+    places, counts = np.empty(MOST, np.int64), np.empty(_KEPT, np.int64)
+    d, r, R = np.empty(MOST), np.empty(MOST), np.empty((MOST, MOST))
+    away, weights, shares = np.empty((_KEPT, MOST)), np.empty((_KEPT, MOST)), np.empty(_KEPT)
+    usual, offsets, usual_weights = np.zeros(n, np.bool_), np.empty(MOST, np.int64), np.empty(MOST)
+    usual_share, regular = 1.0, _regular(times)
     for j in range(U.shape[1]):
         u, good = U[:, j].copy(), trusted[:, j].copy()
         read = np.flatnonzero(good)
         correlated = kernels.weights[j].max() > 0
-        p, known = np.searchsorted(read, first), -1
+        p = np.searchsorted(read, first)
+        counts[:] = -1
+        usual[:] = False
+        if regular and correlated:
+            m = _usual(good, around, offsets, usual)
+            for k in range(m):
+                d[k] = offsets[k]
+            usual_share = _solve(d, m, j, kernels, jitter, R, r, usual_weights)
         for t in range(first, n):
+            if usual[t]:
+                value = 0.0
+                for k in range(m):
+                    value += usual_weights[k] * u[t + offsets[k]]
+                mean[t, j], left[t, j], reach[t, j] = value, usual_share, 1.0
+                continue
             while p < read.size and read[p] < t:
                 p += 1
-            nearest = times[t] - times[read[p - 1]] if p > 0 else np.inf
-            if around.ahead:
-                start = p + 1 if p < read.size and read[p] == t else p
-                if start < read.size:
-                    nearest = min(nearest, times[read[start]] - times[t])
-            reach[t, j] = nearest
+            reach[t, j] = _nearest(t, read, p, around, times)
             mean[t, j], left[t, j] = 0.0, 1.0
             if not correlated or read.size == 0:
                 continue
-            m = _readings(t, good, read, p, around, places)
-            same = m == known
-            for k in range(m):
-                d[k] = times[places[k]] - times[t]
-                same = same and d[k] == before[k]
+            n_told = _readings(t, good, read, p, around, places)
+            place = _distances(t, places, n_told, times, d)
+            same, w = n_told == counts[place], weights[place]
+            for k in range(n_told):
+                same = same and d[k] == away[place, k]
             if not same:
-                share = _solve(d, m, j, kernels, jitter, R, r, w)
-                known = m
-                for k in range(m):
-                    before[k] = d[k]
+                shares[place] = _solve(d, n_told, j, kernels, jitter, R, r, w)
+                counts[place] = n_told
+                away[place] = d
             value = 0.0
-            for k in range(m):
+            for k in range(n_told):
                 value += w[k] * u[places[k]]
-            mean[t, j], left[t, j] = value, share
+            mean[t, j], left[t, j] = value, shares[place]

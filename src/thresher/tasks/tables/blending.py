@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.kernels.small_weights import choose
 from thresher.tasks.tables.model import Guesses
 
 _SCATTERED = 0.05  # of the readings are hidden one by one, besides whole gaps
@@ -91,7 +92,10 @@ class Blend:
         counts = np.bincount(kind, minlength=_KINDS)
         pools = _pools(counts)
         variances = _variances(_squares_of_best(B, y, kind), group, F, pools)
-        grams, sides = (np.tensordot(pools, sums, 1) for sums in _moments(B, y, group, F))
+        solved = np.flatnonzero(counts)
+        place = np.searchsorted(solved, kind) * F + columns
+        moments = _moments(B, y, place, (len(solved), F))
+        grams, sides = (np.tensordot(pools[:, solved], sums, 1) for sums in moments)
         grams *= (_HEED[:, None] / variances)[..., None, None]
         sides *= (_HEED[:, None] / variances)[..., None]
         counts = pools @ counts
@@ -103,10 +107,11 @@ class Blend:
         sides += _PRIOR * (known * all_sides + (1 - known) * design)
         if len(B) > _VOTED:  # next to a reading it is the joint guess, which is to have its weight
             grams[..., _VOTED, _VOTED] *= 1 + 1e-6
-        weights, solved = np.zeros(sides.shape), np.unique(kind)
+        weights = np.zeros(sides.shape)
         weights[solved] = nonnegative_solutions(grams[solved], sides[solved])
         errors = y - np.einsum("ke,ek->e", B, weights[kind, columns])
-        spread = np.sqrt(_variances(errors**2, group, F, pools)) + 1e-9
+        beside = _beside(guesses) if len(B) > _VOTED else 1.0
+        spread = np.sqrt(_variances(errors**2, group, F, pools, beside)) + 1e-9
         alone = np.sqrt(_variances((y - B[_ALONE]) ** 2, group, F, pools)) + 1e-9
         for other in np.setdiff1d(np.arange(_KINDS), solved):
             alike = solved[solved // _REACHES == other // _REACHES]
@@ -118,10 +123,12 @@ class Blend:
 
     def blended(self, guesses: Guesses, kinds: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         """One guess of each entry, and its typical error."""
-        j = np.arange(kinds.shape[1])
-        weights = self.weights[kinds, j]
-        mean = np.einsum("ktj,tjk->tj", guesses.candidates, weights)
-        return mean, self.spread[kinds, j]
+        F, M = self.weights.shape[1:]
+        group = kinds * F + np.arange(F)
+        mean = np.zeros(kinds.shape)
+        for each, weights in zip(guesses.candidates, self.weights.reshape(-1, M).T, strict=True):
+            mean += each * np.take(weights, group)
+        return mean, np.take(self.spread, group)
 
     def with_quantiles(self, ratios: NDArray[Any], kinds: NDArray[Any], coverage: float) -> Blend:
         """With quantiles of |error| / scale of hidden entries, so that intervals keep a promise.
@@ -176,35 +183,55 @@ def _pools(counts: NDArray[Any]) -> NDArray[Any]:
     for kind in range(_KINDS):
         block = kind - kind % _REACHES
         longer, shorter = range(kind + 1, block + _REACHES), range(kind - 1, block - 1, -1)
+        known = counts[kind]
         for other in (*longer, *shorter):
-            if pools[kind] @ counts >= _ENOUGH:
+            if known >= _ENOUGH:
                 break
             pools[kind, other] = 1.0
+            known += counts[other]
     return pools
 
 
+def _beside(guesses: Guesses) -> NDArray[Any]:
+    """How much of each column its row leaves, for kinds of gaps (kinds × F) that the row tells of.
+
+    It is 1 where time tells more: next to a reading, and where the row does not tell.
+    """
+    left = np.ones((_KINDS, guesses.beside.shape[1]))
+    left[1:_REACHES] = np.sqrt(guesses.beside.mean(0))
+    return left
+
+
 def _variances(
-    squares: NDArray[Any], group: NDArray[Any], F: int, pools: NDArray[Any]
+    squares: NDArray[Any],
+    group: NDArray[Any],
+    F: int,
+    pools: NDArray[Any],
+    usual: NDArray[Any] | float = 1.0,
 ) -> NDArray[Any]:
-    """Mean square of each kind and column, with some entries of all columns besides."""
+    """Mean square of each kind and column, with some entries of all columns besides.
+
+    These are in proportion to what is ``usual`` of each kind and column.
+    """
     total = pools @ np.bincount(group, squares, _KINDS * F).reshape(-1, F)
     count = pools @ np.bincount(group, minlength=_KINDS * F).reshape(-1, F)
-    usual = total.sum(1, keepdims=True) / np.maximum(count.sum(1, keepdims=True), 1)
+    expected = (usual * count).sum(1, keepdims=True)
+    usual = usual * total.sum(1, keepdims=True) / np.where(expected > 0, expected, 1.0)
     heed = _HEED[:, None]
     return np.asarray((heed * total + _PRIOR * usual) / (heed * count + _PRIOR) + 1e-12)
 
 
 def _moments(
-    B: NDArray[Any], y: NDArray[Any], group: NDArray[Any], F: int
+    B: NDArray[Any], y: NDArray[Any], group: NDArray[Any], shape: tuple[int, int]
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Sums of products of guesses, and of guesses with the truth, for each kind and column."""
-    n_groups, M = _KINDS * F, len(B)
+    n_groups, M = shape[0] * shape[1], len(B)
     grams, sides = np.empty((n_groups, M, M)), np.empty((n_groups, M))
     for a in range(M):
         sides[:, a] = np.bincount(group, B[a] * y, n_groups)
         for b in range(a + 1):
             grams[:, a, b] = grams[:, b, a] = np.bincount(group, B[a] * B[b], n_groups)
-    return grams.reshape(-1, F, M, M), sides.reshape(-1, F, M)
+    return grams.reshape(*shape, M, M), sides.reshape(*shape, M)
 
 
 def _of_all_columns(sums: NDArray[Any], counts: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -220,23 +247,14 @@ def _of_all_columns(sums: NDArray[Any], counts: NDArray[Any]) -> tuple[NDArray[A
 def nonnegative_solutions(grams: NDArray[Any], sides: NDArray[Any]) -> NDArray[Any]:
     """The least of ``wᵀ G w / 2 − hᵀ w`` over w ≥ 0, for many small G and h at once.
 
-    Where it is least, some weights are zero and the others solve their own equations. So all
-    choices are tried, and of those without negative weights the lowest is taken.
+    A little of the size of G is added to its diagonal, for guesses that are the same.
     """
     M = sides.shape[-1]
     size = np.einsum("...aa->...", grams)[..., None, None]
     grams = grams + (1e-9 * size + 1e-300) * np.eye(M)
-    best, lowest = np.zeros(sides.shape), np.zeros(sides.shape[:-1])
-    for chosen in range(1, 2**M):
-        some = [a for a in range(M) if chosen >> a & 1]
-        inner, side = grams[..., some, :][..., some], sides[..., some]
-        w = np.linalg.solve(inner, side[..., None])[..., 0]
-        value = -(w * side).sum(-1) / 2
-        better = (w >= 0).all(-1) & (value < lowest)
-        new = np.zeros(sides.shape)
-        new[..., some] = w
-        best, lowest = np.where(better[..., None], new, best), np.where(better, value, lowest)
-    return best
+    best = np.empty((sides.size // M, M))
+    choose(grams.reshape(-1, M, M), sides.reshape(-1, M), best)
+    return best.reshape(sides.shape)
 
 
 def _quantile(values: NDArray[Any], share: float) -> float:

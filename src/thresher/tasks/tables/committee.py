@@ -36,35 +36,47 @@ class Committee:
 
     weights: Any  # F × F, CSR, zero on the diagonal
     offset: NDArray[Any]
+    drawn: NDArray[Any]  # F × members × columns that one knows
+    ridge: NDArray[Any]  # F × members: λ/α
 
     @classmethod
-    def learned(cls, filled: NDArray[Any], trusted: NDArray[Any]) -> Committee:
-        """From rows whose gaps are filled; a column is learned only where it was trusted."""
+    def learned(
+        cls, filled: NDArray[Any], trusted: NDArray[Any], before: Committee | None = None
+    ) -> Committee:
+        """From rows whose gaps are filled; a column is learned only where it was trusted.
+
+        If a committee learned ``before`` from much the same rows, its members know the same
+        columns, and have their ridges.
+        """
         step = max(len(filled) // _ROWS, 1)
         filled, trusted = filled[::step], trusted[::step]
         n, F = filled.shape
         size = min(_COLUMNS, F - 1)
         gram, total = filled.T @ filled, filled.sum(0)
-        alike = _correlations(gram / n, total / n)
-        rng = np.random.default_rng(0)  # the same rows give the same committee
-        drawn = np.empty((F, _MEMBERS, size), dtype=np.intp)
+        drawn = _all_drawn(gram / n, total / n, size) if before is None else before.drawn
         G, b = np.empty((F, _MEMBERS, size, size)), np.empty((F, _MEMBERS, size))
         y, counts, means = np.empty((F, 1)), np.empty((F, 1)), np.empty((F, F))
         for j in range(F):
             away = filled[~trusted[:, j]]
             counts[j] = count = max(n - len(away), 1)
             means[j] = mean = (total - away.sum(0)) / count
-            drawn[j] = some = _drawn(alike[j], j, size, rng)
+            some = drawn[j]
             own = gram[j] - away[:, j] @ away - count * mean[j] * mean
             y[j], b[j] = max(own[j], 0.0), own[some]
             few, middle = away[:, some].transpose(1, 2, 0), mean[some]
             inner = gram[some[:, :, None], some[:, None, :]] - few @ few.transpose(0, 2, 1)
             G[j] = inner - count * middle[:, :, None] * middle[:, None, :]
-        w = likeliest_weights(G, b, y, counts) / _MEMBERS
+        if before is None:
+            w, ridge = likeliest_weights(G, b, y, counts)
+        else:
+            ridge = before.ridge
+            w = np.linalg.solve(G + ridge[..., None, None] * np.eye(size), b[..., None])[..., 0]
+        w = w / _MEMBERS
         rows = np.repeat(np.arange(F), _MEMBERS * size)
         weights = sparse.csr_array((w.ravel(), (rows, drawn.ravel())), shape=(F, F))
-        guess = np.array([weights[[j]] @ means[j] for j in range(F)])[:, 0]
-        return cls(weights, np.diagonal(means) - guess)
+        each = means[np.arange(F)[:, None], drawn.reshape(F, -1)]
+        guess = np.einsum("ji,ji->j", w.reshape(F, -1), each)
+        return cls(weights, np.diagonal(means) - guess, drawn, ridge)
 
     def said(self, filled: NDArray[Any]) -> NDArray[Any]:
         """What the committees make of every entry of rows whose gaps are filled."""
@@ -73,8 +85,8 @@ class Committee:
 
 def likeliest_weights(
     G: NDArray[Any], b: NDArray[Any], y: NDArray[Any], n: NDArray[Any]
-) -> NDArray[Any]:
-    """Ridge weights at the likeliest α and λ, for many regressions at once; ``y`` is |y|²."""
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Weights and λ/α at the likeliest α and λ, for many regressions at once; ``y`` is |y|²."""
     s, V = np.linalg.eigh(G)
     s = np.maximum(s, 0.0)
     q = np.einsum("...ij,...i->...j", V, b)
@@ -87,7 +99,8 @@ def likeliest_weights(
         left = y - 2 * (w * q).sum(-1, keepdims=True) + (s * w * w).sum(-1, keepdims=True)
         lam = (gamma + _LEAST) / ((w * w).sum(-1, keepdims=True) + _LEAST)
         alpha = (np.maximum(n - gamma, 0.0) + _LEAST) / (np.maximum(left, 0.0) + _LEAST)
-    return np.asarray(np.einsum("...ij,...j->...i", V, alpha * q / (lam + alpha * s)))
+    ridge = lam / alpha
+    return np.asarray(np.einsum("...ij,...j->...i", V, q / (ridge + s))), ridge[..., 0]
 
 
 def _correlations(gram: NDArray[Any], mean: NDArray[Any]) -> NDArray[Any]:
@@ -95,6 +108,17 @@ def _correlations(gram: NDArray[Any], mean: NDArray[Any]) -> NDArray[Any]:
     covariance = gram - np.outer(mean, mean)
     size = np.sqrt(np.maximum(np.diagonal(covariance), _LEAST))
     return np.asarray(np.abs(covariance) / np.outer(size, size))
+
+
+def _all_drawn(gram: NDArray[Any], mean: NDArray[Any], size: int) -> NDArray[Any]:
+    """For each column and member some columns, from mean products and means.
+
+    The same rows give the same committee.
+    """
+    rng = np.random.default_rng(0)
+    return np.array(
+        [_drawn(alike, j, size, rng) for j, alike in enumerate(_correlations(gram, mean))]
+    )
 
 
 def _drawn(alike: NDArray[Any], j: int, size: int, rng: np.random.Generator) -> NDArray[Any]:

@@ -43,7 +43,9 @@ class Correlation:
         w = trusted.astype(np.float64)
         U = np.where(trusted, U, 0.0)
         lags = _lags(n, period)
-        steps = np.array([np.median(times[lag:] - times[: n - lag]) for lag in lags])
+        steps = lags.astype(np.float64)
+        if np.any(np.diff(times) != 1.0):
+            steps = np.array([np.median(times[lag:] - times[: n - lag]) for lag in lags])
         ranges = np.geomspace(0.5, 2 * max(times[-1] - times[0], 1.0), _RANGES)
         kernels = _kernels(steps, ranges, period)
         kernels = np.hstack([kernels, (lags == 0)[:, None]])  # noise

@@ -49,14 +49,13 @@ class Factors:
         step = max(len(Z) // _ROWS, 1)
         Z, trusted = Z[::step], np.ascontiguousarray(trusted[::step])
         Z = np.where(trusted, np.clip(Z, -_CLIP, _CLIP), 0.0)
-        (n, F), K = Z.shape, n_factors
+        F, K = Z.shape[1], n_factors
         w = trusted.astype(np.float64)
         goes_on = before is not None and before.loadings.shape == (F, K)
         factors = before if before is not None and goes_on else cls._started(Z, w, K)
         squares, counts = np.einsum("tj,tj->j", Z, Z), w.sum(0)
         for _ in range(_MORE if goes_on else _ROUNDS):
-            codes, total, gone = np.empty((n, K)), np.zeros((K, K)), np.zeros((F, K, K))
-            expect(Z, trusted, factors._for_kernels, codes, total, gone)
+            codes, total, gone = factors.expected(Z, trusted)
             A = total - gone  # Σ_t E[f fᵀ] where column j was read
             B = Z.T @ codes
             L = np.linalg.solve(A + np.eye(K), B[:, :, None])[:, :, 0]
@@ -83,7 +82,23 @@ class Factors:
     def _for_kernels(self) -> Loadings:
         L = np.ascontiguousarray(self.loadings)
         gram = np.eye(L.shape[1]) + L.T @ (L / self.own[:, None])
-        return Loadings(L, np.ascontiguousarray(L.T), self.own, gram)
+        whole = np.linalg.inv(gram)
+        moved = L @ whole
+        by_factor = np.ascontiguousarray(L.T)
+        return Loadings(L, by_factor, self.own, gram, whole, moved @ by_factor, moved)
+
+    def expected(
+        self, Z: NDArray[Any], trusted: NDArray[Any]
+    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """Each row's factors, and the sums of ``E[f fᵀ]`` of all rows and of each column's gaps.
+
+        Z is zero where nothing was read.
+        """
+        told, (F, K) = self._for_kernels, self.loadings.shape
+        codes = (Z / self.own) @ told.moved
+        total, gone = np.zeros(K * K), np.zeros((F, K * K))
+        expect(trusted, told, codes, total, gone)
+        return codes, total.reshape(K, K), gone.reshape(F, K, K)
 
     def without_itself(self, Z: NDArray[Any], trusted: NDArray[Any]) -> Told:
         """Each entry from the others of its row, whether it was read itself or not.

@@ -22,7 +22,7 @@ would have been negative more likely than not.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,46 +44,63 @@ def natural_limits(
     of a range is a limit if p is below ``chance``.
     """
     off = np.sort(((X - guess) / spread)[trusted])
-    high = _upper_limits(X, trusted, guess, spread, like, chance, off)
-    low = -_upper_limits(-X, trusted, -guess, spread, like, chance, -off[::-1])
+    columns, rows = np.nonzero(trusted.T)
+    x, g, s = (part[rows, columns] for part in (X, guess, spread))
+    middle = np.array(
+        [np.median(X[read, j]) if read.any() else 0 for j, read in enumerate(trusted.T)]
+    )
+    above, below = x >= middle[columns], x <= middle[columns]
+    high = _upper_limits(Readings(x, g, s, columns, above), like, chance, off)
+    low = -_upper_limits(Readings(-x, -g, s, columns, below), like, chance, -off[::-1])
     return low + 0.0, high  # never -0
 
 
+class Readings(NamedTuple):
+    """All that was read, column after column."""
+
+    x: NDArray[Any]
+    guess: NDArray[Any]
+    spread: NDArray[Any]
+    columns: NDArray[Any]
+    upper: NDArray[Any]  # whether in the upper half of the column's range
+
+
 def _upper_limits(
-    X: NDArray[Any],
-    trusted: NDArray[Any],
-    guess: NDArray[Any],
-    spread: NDArray[Any],
-    like: NDArray[Any],
-    chance: float,
-    off: NDArray[Any],
+    read: Readings, like: NDArray[Any], chance: float, off: NDArray[Any]
 ) -> NDArray[Any]:
-    limits = np.full(X.shape[1], np.inf)
-    ends = np.where(trusted, X, -np.inf).max(0)
-    for j in np.flatnonzero(np.isfinite(ends)):
-        read = trusted[:, j]
-        of = (X[read, j], guess[read, j], spread[read, j])
-        alike = like[j] >= 0 and ends[like[j]] <= 0
-        if ends[j] <= 0 and (alike or _by_chance(*of, 0.0, off) < _LIKELY):
-            limits[j] = 0.0
-        if _most_frequent(of[0], ends[j]) or _by_chance(*of, ends[j], off) < chance:
-            limits[j] = ends[j]
+    ends = np.full(len(like), -np.inf)
+    np.maximum.at(ends, read.columns, read.x)
+    known = np.isfinite(ends)
+    limits = np.full(len(like), np.inf)
+    alike = (like >= 0) & (ends[like] <= 0)
+    by_chance = _by_chance(read, np.zeros(len(like)), off) if (ends <= 0).any() else ends
+    limits[known & (ends <= 0) & (alike | (by_chance < _LIKELY))] = 0.0
+    met = _most_frequent(read, ends) | (_by_chance(read, ends, off) < chance)
+    limits[known & met] = ends[known & met]
     shared = np.isin(ends, limits[limits == ends])
     return np.where(shared, ends, limits)
 
 
-def _most_frequent(x: NDArray[Any], end: float) -> bool:
-    count = np.count_nonzero(x == end)
-    others = np.unique(x[x != end], return_counts=True)[1] if count > 1 else np.ones(1)
-    return bool(count > others.max(initial=0))
+def _most_frequent(read: Readings, ends: NDArray[Any]) -> NDArray[Any]:
+    """Of each column, whether its end is read more often than anything else; more than once."""
+    at_end = read.x == ends[read.columns]
+    counts = np.bincount(read.columns[at_end], minlength=len(ends))
+    for j in np.flatnonzero(counts > 1):
+        others = read.x[(read.columns == j) & ~at_end]
+        often = np.unique(others, return_counts=True)[1].max(initial=0)
+        counts[j] = counts[j] if counts[j] > often else 0
+    return np.asarray(counts > 1)
 
 
-def _by_chance(
-    x: NDArray[Any], g: NDArray[Any], s: NDArray[Any], end: float, off: NDArray[Any]
-) -> float:
-    """p, above."""
-    stays = np.searchsorted(off, (end - g) / s, side="right") / len(off)
-    upper = x >= np.median(x)
-    stays[~upper] = 1.0
-    visits = np.flatnonzero(np.diff(upper, prepend=False) & upper)
-    return float(np.prod(np.minimum.reduceat(stays, visits)))
+def _by_chance(read: Readings, ends: NDArray[Any], off: NDArray[Any]) -> NDArray[Any]:
+    """Each column's p, above; F grows, so that of a visit the one nearest to the end counts."""
+    before = np.diff(read.columns, prepend=-1) == 0
+    before[1:] &= read.upper[:-1]
+    visits = np.flatnonzero(read.upper & ~before)
+    p = np.ones(len(ends))
+    if len(visits):
+        room = (ends[read.columns] - read.guess) / read.spread
+        least = np.minimum.reduceat(np.where(read.upper, room, np.inf), visits)
+        stays = np.searchsorted(off, least, side="right") / len(off)
+        np.multiply.at(p, read.columns[visits], stays)
+    return p

@@ -103,7 +103,7 @@ class Model:
             return self
         Z = np.where(trusted, self.standardised(X), 0.0)
         filled = np.where(trusted, Z, self.levels.without_itself(Z, trusted).mean)
-        return replace(self, committee=Committee.learned(filled, trusted))
+        return replace(self, committee=Committee.learned(filled, trusted, self.committee))
 
     def guesses(
         self,
