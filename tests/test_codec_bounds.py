@@ -276,3 +276,52 @@ def test_files_of_version_2_still_open(tmp_path):
     data[len(data) // 2] ^= 1
     with pytest.raises(PacketError, match=r".{20}"):
         SensorCodec.decompress(bytes(data))
+
+
+# ------------------------------------------------------------------- next to a grid
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_numbers_next_to_a_grid_come_back_to_their_last_bit(ending, tmp_path):
+    """Miles from knots: not the doubles nearest to decimal fractions, though next to some."""
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    speed = np.tile([10.357019999999999, 8.05546, 11.50779, 12.658569999999999, 0.1 + 0.2], 30)
+    warm = np.round(20 + np.sin(np.arange(150) / 9), 1)
+    source, target, back = (tmp_path / name for name in (f"a.{ending}", "a.thr", f"b.{ending}"))
+    if ending == "csv":
+        lines = [f"{w!r},{s!r}" for w, s in zip(warm.tolist(), speed.tolist(), strict=True)]
+        source.write_text("\n".join(["warm,speed", *lines, ""]))
+    else:
+        parquet.write_table(arrow.table({"warm": warm, "speed": speed}), source)
+    report = compress_file(source, target, SensorCodec(error=0))
+    assert report.names == ["warm"]  # the other is kept as it is written
+    decompress_file(target, back)
+    if ending == "csv":
+        assert back.read_bytes() == source.read_bytes()
+    else:
+        np.testing.assert_array_equal(parquet.read_table(back)["speed"].to_numpy(), speed)
+
+
+def test_an_error_finer_than_the_last_bit_is_refused_in_words(tmp_path):
+    speed = np.tile([10.357019999999999, 8.05546, 12.658569999999999], 30).tolist()
+    source = tmp_path / "a.csv"
+    source.write_text("\n".join(["speed", *map(repr, speed), ""]))
+    with pytest.raises(ValueError, match=r"finer than the last digit.* set 0"):
+        compress_file(source, tmp_path / "a.thr", SensorCodec(max_error={"*": 1e-18}))
+    assert not (tmp_path / "a.thr").exists()
+
+
+def test_a_file_in_one_batch_is_tried_in_the_plain_way_once(tmp_path, monkeypatch):
+    """And is no larger for it than the plain way, or the packets, would be."""
+    from thresher.tasks.compression import edge
+
+    seen = []
+    plain_batch = edge.plain_batch
+    monkeypatch.setattr(edge, "plain_batch", lambda *a: (seen.append(1), plain_batch(*a))[1])
+    Y = np.round(made_stream(N=2, decimals=1)[:300], 1)
+    small, _ = SensorCodec(error=0.01).compress(Y)
+    assert not seen
+    SensorCodec(error=0.01, batch_size=100).compress(Y)
+    assert len(seen) == 3
+    edge_alone = SensorCodec(error=0.01, batch_size=len(Y)).edge(2)
+    assert len(small) < sum(map(len, edge_alone.send(Y))) + 200

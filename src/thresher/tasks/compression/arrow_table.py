@@ -18,7 +18,7 @@ from thresher.tasks.compression.arrays import Numbers
 from thresher.tasks.compression.arrow_columns import packed_column, unpacked_column
 from thresher.tasks.compression.arrow_types import FLOATS, is_kept, is_whole, type_of
 from thresher.tasks.compression.bounds import asked_by_name, bounds_of
-from thresher.tasks.compression.grid import GRIDS, grid_of
+from thresher.tasks.compression.grid import GRIDS, gives_back, grid_of
 from thresher.tasks.compression.packet import PacketError
 
 _FAR = 2**50  # whole numbers beyond are not measured: doubles calculate with them
@@ -199,7 +199,8 @@ def _without_a_grid_as_it_is(
     for j, column in enumerate(table.columns):
         if column.kept is None:
             y = table.values[:, number]
-            if exact[number] and not grid_of(y[~np.isnan(y)]):
+            known = y[~np.isnan(y)]
+            if exact[number] and not gives_back(known, grid_of(known)):
                 column = ArrowColumn(column.name, column.kind, source.columns[j].combine_chunks())
             else:
                 left.append(number)

@@ -56,6 +56,7 @@ class Edge(Sender):
         sizes: tuple[Numbers, Numbers] | None = None,
         stream: int | None = None,
         patience: int = 0,
+        tries_plain: bool = True,
     ) -> None:
         super().__init__(codec.buffer_size, stream)
         self._codec = codec
@@ -67,7 +68,7 @@ class Edge(Sender):
         self._patience, self._due = patience, codec.rows_per_packet
         self._held: tuple[Numbers, Numbers | None] | None = None
         self._state: StreamState | None = None
-        self._rest = 0
+        self._tries_plain, self._rest = tries_plain, 0
         self._grids: Numbers = np.full(n_sensors, -1)
         self._counts, self._squares, self._errors = (np.zeros(n_sensors) for _ in range(3))
         self.n_packets_ = {"keyframe": 0, "rows": 0, "dictionary": 0}
@@ -158,8 +159,8 @@ class Edge(Sender):
 
     def _plainer(self, choice: Choice) -> Choice:
         """The same rows in the plain way, if that takes fewer bytes at no larger an error."""
-        if self._rest:
-            self._rest -= 1
+        if self._rest or not self._tries_plain:
+            self._rest = max(self._rest - 1, 0)
             return choice
         assert self._state is not None
         plain = plain_batch(self._state, choice.batch, choice.coded, self._bounds)

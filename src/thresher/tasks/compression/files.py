@@ -26,6 +26,7 @@ Tell = Callable[[str, int, int], None]
 Table = SensorTable | ArrowTable
 _PARQUET = (".parquet", ".pq")
 _SURELY = 1 + 1e-12
+_TRIES = 40  # to save what rounding adds; more do not help, as each halves what is left, or more
 
 
 def compress_file(
@@ -115,7 +116,7 @@ def _coded(table: Table, codec: SensorCodec, say: Tell) -> tuple[bytes, dict[str
         return b"", {}, Errors.of(Y, Y)
     checked_rows(Y, len(names))
     asked = bounds_of(codec.error, codec.max_error, len(names), names)
-    while True:
+    for _ in range(_TRIES):
         data, edge = smallest_values(codec, Y, names, lambda n, of: say("compress", n, of))
         n, N = Y.shape
         decoded = read_values(data, n, N, sys.maxsize, lambda n, of: say("check", n, of))
@@ -128,6 +129,14 @@ def _coded(table: Table, codec: SensorCodec, say: Tell) -> tuple[bytes, dict[str
         # Columns of few digits, cut as they are written: what rounding adds has to be saved.
         by = 0.9 / min(excess, 1e6)
         codec = replace(codec, error=scaled(codec.error, by), max_error=scaled(codec.max_error, by))
+        try:
+            bounds_of(codec.error, codec.max_error, len(names), names)
+        except ValueError:  # finer than any error that may be asked for
+            break
+    raise ValueError(
+        "The error that was asked for is finer than the last digit of these numbers; set 0, with "
+        "which all come back as they are."
+    )
 
 
 def _silent(stage: str, done: int, total: int) -> None:

@@ -58,6 +58,15 @@ def grid_of(values: Array) -> int:
     return 0
 
 
+def gives_back(values: Array, index: int) -> bool:
+    """Whether a grid has the very values, to their last bit, and not just numbers next to them."""
+    grid = GRIDS[index]
+    if not grid.numerator:
+        return values.size == 0
+    points = np.rint(values / grid.spacing) * grid.numerator / grid.denominator
+    return bool((points == values).all())
+
+
 def finest_common(a: int, b: int) -> int:
     """The coarsest grid that has the points of two grids; 0 if there is none."""
     for index in range(min(a, b), 0, -1):

@@ -22,7 +22,7 @@ from thresher.tasks.compression.columns import (
     label_columns,
     value_of,
 )
-from thresher.tasks.compression.grid import grid_of
+from thresher.tasks.compression.grid import gives_back, grid_of
 from thresher.tasks.compression.labels import unpacked_labels
 from thresher.tasks.compression.lossless import packed_texts, unpacked_texts
 from thresher.tasks.compression.packet import PacketError
@@ -213,7 +213,8 @@ def _without_a_grid_as_text(
         number = sum(c.cells is None for c in table.columns[:j])
         if column.cells is None and next(exact):
             known = table.values[:, number]
-            if not grid_of(known[~np.isnan(known)]) and not np.isnan(known).all():
+            known = known[~np.isnan(known)]
+            if not gives_back(known, grid_of(known)):
                 column = Column(column.name, [row[j] for row in rows])
         if column.cells is None:
             left.append(number)

@@ -91,7 +91,10 @@ def _by_rows(codec: SensorCodec, Y: Numbers, bounds: Bounds, tell: Progress) -> 
     counts, squares = _sums(Y)
     own = np.sqrt(squares / np.maximum(counts, 1))
     shared = np.sqrt(bounds.summed(squares) / np.maximum(bounds.summed(counts), 1))
-    edge = Edge(codec, Y.shape[1], bounds, (shared[bounds.groups], own))
+    # Of a file in one batch, all rows are tried in the plain way anyway, and once is enough.
+    many = len(Y) > codec.rows_per_packet
+    sizes = shared[bounds.groups], own
+    edge = Edge(codec, Y.shape[1], bounds, sizes, tries_plain=many)
     payloads = list[tuple[Kind, bytes]]()
     for start in range(0, len(Y), codec.rows_per_packet):
         payloads += edge.coded(
