@@ -62,6 +62,7 @@ class Learned:
     ends: tuple[NDArray[Any], NDArray[Any]]
     stretch: float  # of intervals, so that they hold for what is new
     step: float  # seconds
+    known: NDArray[Any]  # columns of which enough was read to say what is odd
 
 
 @dataclass
@@ -136,7 +137,8 @@ class Follower:
         if sound.any():
             tail, alarm, stretch = self._as_it_came(look.suspicions, allowed, sound, promises)
         ends = limits(promises, model, X, sound, look)
-        self.learned = Learned(model, blend, tail, alarm, ends, stretch, step)
+        known = (sound.sum(0) >= _FIRST) & model.alone.weights.any(1)
+        self.learned = Learned(model, blend, tail, alarm, ends, stretch, step, known)
         self.left = [None] * len(self.trusted)
 
     def _as_it_came(
@@ -178,20 +180,20 @@ class Follower:
             self.trusted = [np.vstack([trusted, allowed]) for trusted in self.trusted]
             return self._at_first(n, allowed)
         model, tail = self.learned.model, self.learned.tail
-        alarm = self.learned.alarm
+        alarm, known = self.learned.alarm, self.learned.known
         now = allowed & ~self._far(n, model)
         for number in range(_PASSES):
             look = self._look(number, now)
-            now = allowed & (look.suspicions[-n:] <= alarm.likely)
+            now = allowed & (~known | (look.suspicions[-n:] <= alarm.likely))
         look = self._look(_PASSES, now)
         look = Look(*(part[-n:] for part in look))
-        self.came[0, -n:] = np.where(allowed, look.suspicions, np.nan)
+        self.came[0, -n:] = np.where(allowed & known, look.suspicions, np.nan)
         errors = np.abs(model.standardised(X) - look.mean)
-        self.came[1, -n:] = np.where(allowed, errors / look.half, np.nan)
+        self.came[1, -n:] = np.where(allowed & known, errors / look.half, np.nan)
         look = look._replace(half=self.learned.stretch * look.half)
         scores = scored(tail, look.suspicions)
         limits_now = alarm.limits(self.came[0, self.n_learned :])[-n:, None]
-        kept = allowed & (look.suspicions <= limits_now)
+        kept = allowed & (~known | (look.suspicions <= limits_now))
         return found(X, allowed, kept, look, scores, model, self._limits(n, promises))
 
     def _limits(self, n: int, promises: Promises) -> tuple[NDArray[Any], NDArray[Any]]:
