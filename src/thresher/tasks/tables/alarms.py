@@ -21,6 +21,7 @@ from scipy.ndimage import uniform_filter1d
 
 _WINDOW = 17  # rows around an entry that tell how lively its column is just now
 HALF_WINDOW = _WINDOW // 2
+_SPARED = 2  # of the readings before, which may be near although the column has changed
 _PRIOR = 8.0  # readings that count with them: the column as usual
 _ROW = 8.0  # and how much the row counts, whatever its columns
 _CLIP = 4.0
@@ -35,6 +36,7 @@ _USUAL_FALL, _USUAL = 0.8, 5.0  # how their tails fall, and how much that counts
 _FALLS = np.geomspace(_USUAL_FALL / 10, 10 * _USUAL_FALL, 97)
 _EDGE = 1e-3
 _FALSE = 0.05  # of what is flagged may be sound, where glitches are many; by judgement
+_FALSE_LIVE = 0.1  # and live, where nobody knows yet how it goes on
 _BINS = 40
 _LIFT = 1.5 * np.log(
     100.0
@@ -48,7 +50,8 @@ def activity(
     """How much larger errors are around each entry than usual; the entry itself does not count.
 
     If surely more than half of a row is further off than usual, whether trusted or not, something
-    has happened, and its errors are large by as much.
+    has happened, and its errors are large by as much. Live, so it is with most of what its column
+    has just read: nobody knows yet whether it will be trusted in hindsight.
     """
     ratios = np.abs(errors) / spread
     c = np.where(trusted, np.minimum(ratios, _CLIP) ** 2, 0.0)
@@ -61,7 +64,8 @@ def activity(
     others = np.maximum(w.sum(1, keepdims=True) - w, 1.0)
     row = np.where(w.sum(1, keepdims=True) > w, (c.sum(1, keepdims=True) - c) / others, 1.0)
     near = np.sqrt((np.maximum(total, 0) + _ROW * row + _PRIOR) / (count + _ROW + _PRIOR))
-    return np.asarray(np.maximum(near, _middle(ratios) / _USUAL_MIDDLE))
+    large = np.maximum(_middle(ratios), _lately(ratios) if causal else 0.0)
+    return np.asarray(np.maximum(near, large / _USUAL_MIDDLE))
 
 
 def _middle(ratios: NDArray[Any]) -> NDArray[Any]:
@@ -71,6 +75,17 @@ def _middle(ratios: NDArray[Any]) -> NDArray[Any]:
     ordered = np.sort(ratios, axis=1)  # NaN last
     lower = np.take_along_axis(ordered, np.maximum(place, 0)[:, None], axis=1)
     return np.where(place[:, None] >= 0, np.nan_to_num(lower), 0.0)
+
+
+def _lately(ratios: NDArray[Any]) -> NDArray[Any]:
+    """What all but two of the readings just before exceed, each in its column; 0 without them.
+
+    Even where a fifth of all readings are glitches, hardly ever six of eight are.
+    """
+    before = np.full((HALF_WINDOW, *ratios.shape), np.nan)
+    for k in range(1, HALF_WINDOW + 1):
+        before[k - 1, k:] = ratios[:-k]
+    return np.nan_to_num(np.partition(before, _SPARED, axis=0)[_SPARED])
 
 
 def _before(c: NDArray[Any]) -> NDArray[Any]:
@@ -205,20 +220,21 @@ class Alarm(NamedTuple):
     share: float  # of all readings that are to be expected above the limit
 
     @classmethod
-    def calibrated(
-        cls, tail: Tail, sound: NDArray[Any], glitches: NDArray[Any], rate: float
-    ) -> Alarm:
+    def calibrated(cls, sound: NDArray[Any], glitches: NDArray[Any], rate: float) -> Alarm:
         """From suspicions of both, as they came.
 
-        Of sound ones not more than asked for are above the limit, as the tail says and as was
-        seen. Where glitches are many, one in twenty of all above it may be sound.
+        Of sound ones not more than asked for are above the limit, by what was seen. Where glitches
+        are many, one in ten of all above it may be sound; where they stand apart, it is in between.
         """
         seen = min((1 - rate) * (1 + 1 / len(sound)), 1.0)
-        limit = max(tail.level(rate), float(np.quantile(sound, seen)))
-        limit = min(limit, told_apart(sound, glitches))
+        limit = min(float(np.quantile(sound, seen)), told_apart(sound, glitches))
+        lowest, middle = fewest_mistakes(sound, glitches)
+        likely = min(limit, lowest)
+        if len(glitches) > rate * len(sound):
+            limit = max(limit, middle)
         above = np.sum(sound > limit) + np.sum(glitches > limit)
         share = max(above / (len(sound) + len(glitches)), rate)
-        return cls(limit, min(limit, more_likely_glitches(sound, glitches)), share)
+        return cls(limit, likely, share)
 
     def limits(self, suspicions: NDArray[Any]) -> NDArray[Any]:
         """The limit of each row that came since, in turn.
@@ -240,12 +256,19 @@ def told_apart(sound: NDArray[Any], glitches: NDArray[Any]) -> float:
     levels = np.sort(glitches)
     flagged = np.arange(len(levels), 0, -1)
     false = len(sound) - np.searchsorted(np.sort(sound), levels)
-    enough = np.flatnonzero(false <= _FALSE * (false + flagged))
+    enough = np.flatnonzero(false <= _FALSE_LIVE * (false + flagged))
     return float(levels[enough[0]]) if len(enough) else np.inf
 
 
-def more_likely_glitches(sound: NDArray[Any], glitches: NDArray[Any]) -> float:
-    """The suspicion that parts them with the fewest mistakes, where both are known."""
-    levels = np.append(np.sort(glitches), np.inf)
-    mistakes = np.arange(len(levels)) + len(sound) - np.searchsorted(np.sort(sound), levels)
-    return float(levels[np.argmin(mistakes)])
+def fewest_mistakes(sound: NDArray[Any], glitches: NDArray[Any]) -> tuple[float, float]:
+    """Between which suspicions both are parted with the fewest mistakes: the lower end, the middle.
+
+    Both are infinite if it is best to call nothing a glitch.
+    """
+    places = np.sort(np.concatenate([sound, glitches]))
+    missed = np.searchsorted(np.sort(glitches), places, side="right")
+    false = len(sound) - np.searchsorted(np.sort(sound), places, side="right")
+    best = int(np.argmin(missed + false)) if len(places) else 0
+    if best + 1 >= len(places):
+        return np.inf, np.inf
+    return float(places[best]), float(places[best] + places[best + 1]) / 2

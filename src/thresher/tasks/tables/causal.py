@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.tasks.tables.alarms import HALF_WINDOW, Alarm, Tail, more_likely_glitches
+from thresher.tasks.tables.alarms import HALF_WINDOW, Alarm, Tail, fewest_mistakes
 from thresher.tasks.tables.blending import Blend
 from thresher.tasks.tables.containers import in_steps
 from thresher.tasks.tables.hindsight import judged
@@ -160,11 +160,11 @@ class Follower:
         came, ratios = self.came[:, : self.n_learned]
         seen = allowed & late & np.isfinite(came)
         if not (seen & sound).any():
-            likely = more_likely_glitches(suspicions[sound], suspicions[allowed & ~sound])
+            likely = fewest_mistakes(suspicions[sound], suspicions[allowed & ~sound])[0]
             return None, Alarm(np.inf, likely, 0.0), 1.0
         good, bad = came[seen & sound], came[seen & ~sound]
         tail = Tail.learned(came[seen], good)
-        alarm = Alarm.calibrated(tail, good, bad, promises.false_alarm_rate)
+        alarm = Alarm.calibrated(good, bad, promises.false_alarm_rate)
         return tail, alarm, float(np.quantile(ratios[seen & sound], promises.among_trusted))
 
     # ------------------------------------------------------------------ the next rows
