@@ -26,7 +26,8 @@ _PRIOR = 8.0  # readings that count with them: the column as usual
 _ROW = 8.0  # and how much the row counts, whatever its columns
 _CLIP = 4.0
 _USUAL_MIDDLE = 0.6745  # the median of |errors| that are normal, in standard deviations
-_BIN, _WIDEST = 0.25, 100.0  # of suspicion, to look for a valley
+_WIDTHS = (0.25, 0.5, 1.0, 2.0, 4.0)  # of bins of suspicion, to look for a valley
+_WIDEST = 100.0
 _TOP, _LEAST_TOP = 0.05, 50  # the share, and the number, of readings that make the tail
 _FAR = 0.002  # the share of sound readings beyond which there may be glitches
 # Tails of noise end; those of humidity, speeds and dust fall off a little slower than an
@@ -164,18 +165,37 @@ class Tail(NamedTuple):
     def limit(self, rate: float) -> float:
         """The suspicion above which a reading is a glitch, given the share of false alarms.
 
-        Where glitches are many and stand apart, the limit goes down towards them, as long as one in
-        twenty of all that is flagged, at most, is sound.
+        Where glitches stand apart, it is in the valley in front of them, or, if they are few, in
+        the gap. If the valley is lower than what was asked for, as long as one in twenty of all
+        that is flagged, at most, is sound.
         """
         limit = self.level(rate)
+        if np.isinf(self.valley):
+            return self._gap(limit, rate)
         if self.valley >= limit:
-            return limit
+            return self.valley
         for chance in np.geomspace(self.share, rate, _STEPS):
             lower = self.level(chance)
             flagged = len(self.above) - np.searchsorted(self.above, lower)
             if self.n_sound * chance <= _FALSE * flagged:
                 return min(limit, max(self.valley, lower))
         return limit
+
+    def _gap(self, limit: float, rate: float) -> float:
+        """The middle of the widest gap above the limit, if it is none by chance; else the limit.
+
+        With e = −log p(s) of the m readings above it, (m − i)(e_(i+1) − e_(i)) of sound ones are
+        standard exponentials, and larger than log(m / rate) in but ``rate`` of all tables. Below
+        the gap may be no more readings than are to be expected of sound ones.
+        """
+        above = np.concatenate([[limit], self.above[self.above > limit]])
+        m, expected = len(above) - 1, self.n_sound * rate
+        e = np.log(10) * self.scores(above)
+        i = np.arange(m)
+        gaps = np.where(i <= expected + 3 * np.sqrt(expected), (m - i) * np.diff(e), 0.0)
+        widest = int(np.argmax(gaps)) if m else 0
+        apart = m > 0 and gaps[widest] > np.log(m / rate)
+        return float(above[widest : widest + 2].mean()) if apart else limit
 
     def scores(self, suspicions: NDArray[Any]) -> NDArray[Any]:
         """-log10 of how often a sound reading is as suspicious as this, or more."""
@@ -197,19 +217,19 @@ def valley(suspicions: NDArray[Any], start: float) -> float:
     """Where suspicions, having become rarer and rarer, become more frequent again; else infinity.
 
     Those of sound readings fall off, those of glitches, which lie anywhere, grow. Where many
-    glitches are, this tells them apart better than any tail.
+    glitches are, this tells them apart better than any tail. Where they are few, only counts in
+    wider bins rise by more than chance. It is in the middle of the bins in which fewest are.
     """
     above = suspicions[suspicions > start]
-    if not len(above):
-        return np.inf
-    edges = np.arange(start, min(float(above.max()), start + _WIDEST) + 2 * _BIN, _BIN)
-    counts = np.histogram(above, edges)[0].astype(np.float64)
-    fewest = np.minimum.accumulate(counts)
-    risen = np.flatnonzero(counts - fewest > 4 * np.sqrt(counts + 1))  # by more than chance
-    if not len(risen):
-        return np.inf
-    deepest = int(np.argmin(counts[: risen[0] + 1]))
-    return float(edges[deepest] + _BIN / 2)
+    for width in _WIDTHS:
+        edges = np.arange(start, min(above.max(initial=start), start + _WIDEST) + 2 * width, width)
+        counts = np.histogram(above, edges)[0].astype(np.float64)
+        fewest = np.minimum.accumulate(counts)
+        risen = np.flatnonzero(counts - fewest > 4 * np.sqrt(counts + 1))  # by more than chance
+        if len(risen):
+            emptiest = np.flatnonzero(counts[: risen[0]] == fewest[risen[0]])
+            return float(edges[emptiest].mean() + width / 2)
+    return np.inf
 
 
 class Alarm(NamedTuple):
