@@ -39,6 +39,7 @@ _EDGE = 1e-3
 _FALSE = 0.05  # of what is flagged may be sound, where glitches are many; by judgement
 _FALSE_LIVE = 0.1  # and live, where nobody knows yet how it goes on
 _BINS = 40
+_RANGE = np.log(6) - np.log(8) / 2
 _LIFT = 1.5 * np.log(
     100.0
 )  # of the limit by a row that is flagged as a whole: errors may be tenfold
@@ -121,6 +122,7 @@ class Tail(NamedTuple):
     shape: float  # ξ
     n_sound: float
     valley: float  # beyond which glitches stand apart; infinite if they do not
+    rather: float  # beyond which a reading is rather a glitch; infinite if there are too few
 
     @classmethod
     def learned(cls, suspicions: NDArray[Any], sound: NDArray[Any]) -> Tail:
@@ -151,7 +153,9 @@ class Tail(NamedTuple):
         n_sound = len(below) + n_above
         thinned = below[:: max(len(below) // 1000, 1)]
         fall, shape = float(falls[best, 0]), float(shapes[best, 0])
-        return cls(thinned, above, start, n_above / n_sound, fall, shape, n_sound, deepest)
+        likelier = rather_glitches(all_of)
+        tail = (start, n_above / n_sound, fall, shape, n_sound)
+        return cls(thinned, above, *tail, deepest, likelier)
 
     def level(self, chance: float) -> float:
         """The suspicion that a sound reading exceeds with this chance."""
@@ -167,19 +171,21 @@ class Tail(NamedTuple):
 
         Where glitches stand apart, it is in the valley in front of them, or, if they are few, in
         the gap. If the valley is lower than what was asked for, as long as one in twenty of all
-        that is flagged, at most, is sound.
+        that is flagged, at most, is sound. Where so many do not stand apart that they make the tail
+        themselves, it is where a reading is rather one of them.
         """
         limit = self.level(rate)
         if np.isinf(self.valley):
-            return self._gap(limit, rate)
+            return min(self._gap(limit, rate), self.rather)
         if self.valley >= limit:
             return self.valley
         for chance in np.geomspace(self.share, rate, _STEPS):
             lower = self.level(chance)
             flagged = len(self.above) - np.searchsorted(self.above, lower)
             if self.n_sound * chance <= _FALSE * flagged:
-                return min(limit, max(self.valley, lower))
-        return limit
+                limit = min(limit, lower)
+                break
+        return max(self.valley, min(limit, self.rather))
 
     def _gap(self, limit: float, rate: float) -> float:
         """The middle of the widest gap above the limit, if it is none by chance; else the limit.
@@ -230,6 +236,25 @@ def valley(suspicions: NDArray[Any], start: float) -> float:
             emptiest = np.flatnonzero(counts[: risen[0]] == fewest[risen[0]])
             return float(edges[emptiest].mean() + width / 2)
     return np.inf
+
+
+def rather_glitches(suspicions: NDArray[Any]) -> float:
+    """The suspicion s above which a glitch is likelier than a sound reading; infinite without any.
+
+    If glitches lie anywhere in a range of six standard deviations, one is exp(s − c) times as
+    likely as a sound reading, with c = log 6 − log √8. If a share p of all readings are glitches,
+    those above c + log((1 − p) / p) rather are. And p is the share above: the largest for which
+    that is so, which is nothing where sound readings have the tails of Student's t.
+    """
+    ordered, limit = np.sort(suspicions), _RANGE
+    while True:
+        n_above = len(ordered) - np.searchsorted(ordered, limit, side="right")
+        if not n_above:
+            return np.inf
+        lifted = _RANGE + max(np.log((len(ordered) - n_above) / n_above), 0.0)
+        if lifted <= limit:
+            return float(limit)
+        limit = lifted
 
 
 class Alarm(NamedTuple):
