@@ -181,10 +181,11 @@ class Follower:
             return self._at_first(n, allowed)
         model, tail = self.learned.model, self.learned.tail
         alarm, known = self.learned.alarm, self.learned.known
-        now = allowed & ~self._far(n, model)
+        told = allowed & model.alone.weights.any(1)  # without a unit, it tells nothing of others
+        now = told & ~self._far(n, model)
         for number in range(_PASSES):
             look = self._look(number, now)
-            now = allowed & (~known | (look.suspicions[-n:] <= alarm.likely))
+            now = told & (~known | (look.suspicions[-n:] <= alarm.likely))
         look = self._look(_PASSES, now)
         look = Look(*(part[-n:] for part in look))
         self.came[0, -n:] = np.where(allowed & known, look.suspicions, np.nan)
