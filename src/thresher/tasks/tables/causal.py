@@ -125,7 +125,8 @@ class Follower:
         step = float(np.median(apart[apart > 0])) if (apart > 0).any() else 1.0
         times = in_steps(seconds)
         rng = np.random.default_rng(self.n_learned)
-        sound = judged(X, times, promises, rng).trusted
+        verdict = judged(X, times, promises, rng)
+        sound = verdict.trusted
         for trusted in self.trusted:
             trusted[rows] = sound
         model = Model.learned(X, sound, times, causal=True).with_committee(X, sound)
@@ -135,7 +136,8 @@ class Follower:
         tail, alarm, stretch = None, Alarm(np.inf, np.inf, 0.0), 1.0
         allowed = promises.allowed(X)
         if sound.any():
-            tail, alarm, stretch = self._as_it_came(look.suspicions, allowed, sound, promises)
+            kept = verdict.kept
+            tail, alarm, stretch = self._as_it_came(look.suspicions, allowed, kept, promises)
         ends = limits(promises, model, X, sound, look)
         known = (sound.sum(0) >= _FIRST) & model.alone.weights.any(1)
         self.learned = Learned(model, blend, tail, alarm, ends, stretch, step, known)

@@ -31,7 +31,8 @@ class Judged(NamedTuple):
     """What is known once each reading was tried against all others."""
 
     model: Model  # learned from a first, rough choice of what is sound
-    trusted: NDArray[Any]
+    trusted: NDArray[Any]  # what is sound beyond doubt, and is learned from
+    kept: NDArray[Any]  # what is no glitch
     suspicions: NDArray[Any]
     tail: Tail | None  # None if there is nothing to learn from
 
@@ -44,13 +45,13 @@ def cleaned(
     tell: Callable[[int], None] = lambda done: None,
 ) -> Found:
     """Clean a table with hindsight; its rows are in the order of their times, in steps."""
-    model, trusted, s, tail = judged(X, times, promises, rng, tell)
+    model, trusted, kept, s, tail = judged(X, times, promises, rng, tell)
     model = Model.learned(X, trusted, times, before=model)
     blend = proved(model, X, np.isnan(X), trusted, times, promises.among_trusted, rng)
     tell(STEPS - 1)
     look = looked(model, blend, X, trusted, times)
     ends = limits(promises, model, X, trusted, look)
-    return found(X, promises.allowed(X), trusted, look, scored(tail, s), model, ends)
+    return found(X, promises.allowed(X), kept, look, scored(tail, s), model, ends)
 
 
 def judged(
@@ -63,7 +64,7 @@ def judged(
     """Steps 1 and 2: which readings are sound."""
     allowed = promises.allowed(X)
     near = allowed & ~_far_from_median(X, allowed)
-    trusted = near
+    trusted = kept = near
     model = Model.learned(X, trusted, times)
     tell(1)
     tail, s, rate = None, np.zeros(X.shape), promises.false_alarm_rate
@@ -74,9 +75,10 @@ def judged(
             tell(2 + number)
         s = _suspicions(model, X, trusted, times, rng)
         tail = Tail.learned(s[allowed], s[near])
-        trusted = allowed & (s <= tail.limit(rate))
+        kept = allowed & (s <= tail.limit(rate))
+        trusted = kept & (s <= tail.level(rate))
     tell(STEPS - 2)
-    return Judged(model, trusted, s, tail)
+    return Judged(model, trusted, kept, s, tail)
 
 
 def _trusted(
