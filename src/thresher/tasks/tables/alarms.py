@@ -176,7 +176,9 @@ class Tail(NamedTuple):
         """
         limit = self.level(rate)
         if np.isinf(self.valley):
-            return min(self._gap(limit, rate), self.rather)
+            n_rather = len(self.above) - np.searchsorted(self.above, self.rather)
+            make_the_tail = n_rather > _TOP * self.n_sound
+            return min(limit, self.rather) if make_the_tail else self._gap(limit, rate)
         if self.valley >= limit:
             return self.valley
         for chance in np.geomspace(self.share, rate, _STEPS):
