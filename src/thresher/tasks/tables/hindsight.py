@@ -3,7 +3,8 @@
 1. Readings far from the median of seven are set aside, for now, so that what is learned is sound.
 2. Every reading is compared with what the rest says of it (`model`, `blending`); those too far off
    for chance (`alarms`) are glitches. As a glitch spoils what is said of its neighbours, that is
-   done three times, without the glitches of the time before.
+   done three times, without the glitches of the time before. What is neither a glitch nor sound
+   beyond doubt is kept, but not learned from.
 3. Gaps of the same kind are hidden at other times, to learn what is how good at filling them, and
    how far off it is.
 """
