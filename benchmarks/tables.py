@@ -351,11 +351,20 @@ def nab_rows(folder: Any, n_series: int | None) -> Iterator[common.Row]:
         yield {"method": name, "windows": n_windows, "found": hit, "false alarms": false, "F": f}
 
 
+PARTS = {  # by a key of its rows
+    "glitches": glitch_rows,
+    "causal glitches": causal_glitch_rows,
+    "causal gaps": causal_rows,
+    "gaps": gap_rows,
+}
+
+
 def main() -> None:
     parser = common.command_line(__doc__)
     parser.add_argument("--rows", type=int, default=2000, help="of each table, from its beginning")
     parser.add_argument("--only", nargs="*", help="names of tables")
     parser.add_argument("--again", action="store_true", help="gaps, with peers as they were")
+    parser.add_argument("--parts", nargs="*", choices=PARTS, default=list(PARTS), help="of it all")
     parser.add_argument("--nab", action="store_true", help="windowed anomalies instead")
     parser.add_argument("--series", type=int, help="the first so many of nab.npz")
     given = parser.parse_args()
@@ -364,7 +373,9 @@ def main() -> None:
     TableCleaner().clean(np.random.default_rng(0).random((200, 4)))  # compiles, if need be
     target = common.RESULTS / ("tables_nab.json" if given.nab else "tables.json")
     kept = json.loads(target.read_text())["rows"] if target.exists() and given.only else []
-    rows: list[common.Row] = [row for row in kept if row.get("table") not in (given.only or ())]
+    old = [row for row in kept if row.get("table") in (given.only or ())]
+    old = [row for row in old if any(part in row for part in given.parts)]
+    rows: list[common.Row] = [row for row in kept if row not in old]
     if given.again:
         known = tables(folder)
         rows = json.loads(target.read_text())["rows"]
@@ -381,8 +392,8 @@ def main() -> None:
         for name, X in tables(folder).items():
             if given.only and name not in given.only:
                 continue
-            for measured in (glitch_rows, causal_glitch_rows, causal_rows, gap_rows):
-                for row in measured(name, X[: given.rows]):
+            for part in given.parts:
+                for row in PARTS[part](name, X[: given.rows]):
                     print(
                         {k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()},
                         flush=True,

@@ -6,7 +6,7 @@ from scipy.signal import lfilter
 
 from sensors import planted_sensors
 from thresher import TableCleaner
-from thresher.tasks.tables.alarms import Alarm, Tail
+from thresher.tasks.tables.alarms import Alarm
 from thresher.tasks.tables.limits import natural_limits
 from thresher.tasks.tables.model import straight_line
 
@@ -102,7 +102,7 @@ def test_a_live_limit_keeps_its_rate_whatever_comes() -> None:
     """Suspicions that rise for ever: the limit rises with them."""
     rng = np.random.default_rng(0)
     sound = rng.exponential(size=20_000)
-    alarm = Alarm.calibrated(Tail.learned(sound, sound), sound, np.zeros(0), 0.001)
+    alarm = Alarm.calibrated(sound, np.zeros(0), 0.001)
     assert 5 < alarm.limit < 9
     coming = rng.exponential(size=(1500, 20)) + np.linspace(0, 15, 1500)[:, None]
     flagged = coming > alarm.limits(coming)[:, None]

@@ -21,11 +21,13 @@ from scipy.ndimage import uniform_filter1d
 
 _WINDOW = 17  # rows around an entry that tell how lively its column is just now
 HALF_WINDOW = _WINDOW // 2
+_SPARED = 2  # of the readings before, which may be near although the column has changed
 _PRIOR = 8.0  # readings that count with them: the column as usual
 _ROW = 8.0  # and how much the row counts, whatever its columns
 _CLIP = 4.0
 _USUAL_MIDDLE = 0.6745  # the median of |errors| that are normal, in standard deviations
-_BIN, _WIDEST = 0.25, 100.0  # of suspicion, to look for a valley
+_WIDTHS = (0.25, 0.5, 1.0, 2.0, 4.0)  # of bins of suspicion, to look for a valley
+_WIDEST = 100.0
 _TOP, _LEAST_TOP = 0.05, 50  # the share, and the number, of readings that make the tail
 _FAR = 0.002  # the share of sound readings beyond which there may be glitches
 # Tails of noise end; those of humidity, speeds and dust fall off a little slower than an
@@ -35,7 +37,9 @@ _USUAL_FALL, _USUAL = 0.8, 5.0  # how their tails fall, and how much that counts
 _FALLS = np.geomspace(_USUAL_FALL / 10, 10 * _USUAL_FALL, 97)
 _EDGE = 1e-3
 _FALSE = 0.05  # of what is flagged may be sound, where glitches are many; by judgement
+_FALSE_LIVE = 0.1  # and live, where nobody knows yet how it goes on
 _BINS = 40
+_RANGE = np.log(6) - np.log(8) / 2
 _LIFT = 1.5 * np.log(
     100.0
 )  # of the limit by a row that is flagged as a whole: errors may be tenfold
@@ -48,7 +52,8 @@ def activity(
     """How much larger errors are around each entry than usual; the entry itself does not count.
 
     If surely more than half of a row is further off than usual, whether trusted or not, something
-    has happened, and its errors are large by as much.
+    has happened, and its errors are large by as much. Live, so it is with most of what its column
+    has just read: nobody knows yet whether it will be trusted in hindsight.
     """
     ratios = np.abs(errors) / spread
     c = np.where(trusted, np.minimum(ratios, _CLIP) ** 2, 0.0)
@@ -61,7 +66,8 @@ def activity(
     others = np.maximum(w.sum(1, keepdims=True) - w, 1.0)
     row = np.where(w.sum(1, keepdims=True) > w, (c.sum(1, keepdims=True) - c) / others, 1.0)
     near = np.sqrt((np.maximum(total, 0) + _ROW * row + _PRIOR) / (count + _ROW + _PRIOR))
-    return np.asarray(np.maximum(near, _middle(ratios) / _USUAL_MIDDLE))
+    large = np.maximum(_middle(ratios), _lately(ratios) if causal else 0.0)
+    return np.asarray(np.maximum(near, large / _USUAL_MIDDLE))
 
 
 def _middle(ratios: NDArray[Any]) -> NDArray[Any]:
@@ -71,6 +77,17 @@ def _middle(ratios: NDArray[Any]) -> NDArray[Any]:
     ordered = np.sort(ratios, axis=1)  # NaN last
     lower = np.take_along_axis(ordered, np.maximum(place, 0)[:, None], axis=1)
     return np.where(place[:, None] >= 0, np.nan_to_num(lower), 0.0)
+
+
+def _lately(ratios: NDArray[Any]) -> NDArray[Any]:
+    """What all but two of the readings just before exceed, each in its column; 0 without them.
+
+    Even where a fifth of all readings are glitches, hardly ever six of eight are.
+    """
+    before = np.full((HALF_WINDOW, *ratios.shape), np.nan)
+    for k in range(1, HALF_WINDOW + 1):
+        before[k - 1, k:] = ratios[:-k]
+    return np.nan_to_num(np.partition(before, _SPARED, axis=0)[_SPARED])
 
 
 def _before(c: NDArray[Any]) -> NDArray[Any]:
@@ -105,6 +122,7 @@ class Tail(NamedTuple):
     shape: float  # ξ
     n_sound: float
     valley: float  # beyond which glitches stand apart; infinite if they do not
+    rather: float  # beyond which a reading is rather a glitch; infinite if there are too few
 
     @classmethod
     def learned(cls, suspicions: NDArray[Any], sound: NDArray[Any]) -> Tail:
@@ -135,7 +153,9 @@ class Tail(NamedTuple):
         n_sound = len(below) + n_above
         thinned = below[:: max(len(below) // 1000, 1)]
         fall, shape = float(falls[best, 0]), float(shapes[best, 0])
-        return cls(thinned, above, start, n_above / n_sound, fall, shape, n_sound, deepest)
+        likelier = rather_glitches(all_of)
+        tail = (start, n_above / n_sound, fall, shape, n_sound)
+        return cls(thinned, above, *tail, deepest, likelier)
 
     def level(self, chance: float) -> float:
         """The suspicion that a sound reading exceeds with this chance."""
@@ -149,18 +169,41 @@ class Tail(NamedTuple):
     def limit(self, rate: float) -> float:
         """The suspicion above which a reading is a glitch, given the share of false alarms.
 
-        Where glitches are many and stand apart, the limit goes down towards them, as long as one in
-        twenty of all that is flagged, at most, is sound.
+        Where glitches stand apart, it is in the valley in front of them, or, if they are few, in
+        the gap. If the valley is lower than what was asked for, as long as one in twenty of all
+        that is flagged, at most, is sound. Where so many do not stand apart that they make the tail
+        themselves, it is where a reading is rather one of them.
         """
         limit = self.level(rate)
+        if np.isinf(self.valley):
+            n_rather = len(self.above) - np.searchsorted(self.above, self.rather)
+            make_the_tail = n_rather > _TOP * self.n_sound
+            return min(limit, self.rather) if make_the_tail else self._gap(limit, rate)
         if self.valley >= limit:
-            return limit
+            return self.valley
         for chance in np.geomspace(self.share, rate, _STEPS):
             lower = self.level(chance)
             flagged = len(self.above) - np.searchsorted(self.above, lower)
             if self.n_sound * chance <= _FALSE * flagged:
-                return min(limit, max(self.valley, lower))
-        return limit
+                limit = min(limit, lower)
+                break
+        return max(self.valley, min(limit, self.rather))
+
+    def _gap(self, limit: float, rate: float) -> float:
+        """The middle of the widest gap above the limit, if it is none by chance; else the limit.
+
+        With e = −log p(s) of the m readings above it, (m − i)(e_(i+1) − e_(i)) of sound ones are
+        standard exponentials, and larger than log(m / rate) in but ``rate`` of all tables. Below
+        the gap may be no more readings than are to be expected of sound ones.
+        """
+        above = np.concatenate([[limit], self.above[self.above > limit]])
+        m, expected = len(above) - 1, self.n_sound * rate
+        e = np.log(10) * self.scores(above)
+        i = np.arange(m)
+        gaps = np.where(i <= expected + 3 * np.sqrt(expected), (m - i) * np.diff(e), 0.0)
+        widest = int(np.argmax(gaps)) if m else 0
+        apart = m > 0 and gaps[widest] > np.log(m / rate)
+        return float(above[widest : widest + 2].mean()) if apart else limit
 
     def scores(self, suspicions: NDArray[Any]) -> NDArray[Any]:
         """-log10 of how often a sound reading is as suspicious as this, or more."""
@@ -182,19 +225,38 @@ def valley(suspicions: NDArray[Any], start: float) -> float:
     """Where suspicions, having become rarer and rarer, become more frequent again; else infinity.
 
     Those of sound readings fall off, those of glitches, which lie anywhere, grow. Where many
-    glitches are, this tells them apart better than any tail.
+    glitches are, this tells them apart better than any tail. Where they are few, only counts in
+    wider bins rise by more than chance. It is in the middle of the bins in which fewest are.
     """
     above = suspicions[suspicions > start]
-    if not len(above):
-        return np.inf
-    edges = np.arange(start, min(float(above.max()), start + _WIDEST) + 2 * _BIN, _BIN)
-    counts = np.histogram(above, edges)[0].astype(np.float64)
-    fewest = np.minimum.accumulate(counts)
-    risen = np.flatnonzero(counts - fewest > 4 * np.sqrt(counts + 1))  # by more than chance
-    if not len(risen):
-        return np.inf
-    deepest = int(np.argmin(counts[: risen[0] + 1]))
-    return float(edges[deepest] + _BIN / 2)
+    for width in _WIDTHS:
+        edges = np.arange(start, min(above.max(initial=start), start + _WIDEST) + 2 * width, width)
+        counts = np.histogram(above, edges)[0].astype(np.float64)
+        fewest = np.minimum.accumulate(counts)
+        risen = np.flatnonzero(counts - fewest > 4 * np.sqrt(counts + 1))  # by more than chance
+        if len(risen):
+            emptiest = np.flatnonzero(counts[: risen[0]] == fewest[risen[0]])
+            return float(edges[emptiest].mean() + width / 2)
+    return np.inf
+
+
+def rather_glitches(suspicions: NDArray[Any]) -> float:
+    """The suspicion s above which a glitch is likelier than a sound reading; infinite without any.
+
+    If glitches lie anywhere in a range of six standard deviations, one is exp(s − c) times as
+    likely as a sound reading, with c = log 6 − log √8. If a share p of all readings are glitches,
+    those above c + log((1 − p) / p) rather are. And p is the share above: the largest for which
+    that is so, which is nothing where sound readings have the tails of Student's t.
+    """
+    ordered, limit = np.sort(suspicions), _RANGE
+    while True:
+        n_above = len(ordered) - np.searchsorted(ordered, limit, side="right")
+        if not n_above:
+            return np.inf
+        lifted = _RANGE + max(np.log((len(ordered) - n_above) / n_above), 0.0)
+        if lifted <= limit:
+            return float(limit)
+        limit = lifted
 
 
 class Alarm(NamedTuple):
@@ -205,20 +267,21 @@ class Alarm(NamedTuple):
     share: float  # of all readings that are to be expected above the limit
 
     @classmethod
-    def calibrated(
-        cls, tail: Tail, sound: NDArray[Any], glitches: NDArray[Any], rate: float
-    ) -> Alarm:
+    def calibrated(cls, sound: NDArray[Any], glitches: NDArray[Any], rate: float) -> Alarm:
         """From suspicions of both, as they came.
 
-        Of sound ones not more than asked for are above the limit, as the tail says and as was
-        seen. Where glitches are many, one in twenty of all above it may be sound.
+        Of sound ones not more than asked for are above the limit, by what was seen. Where glitches
+        are many, one in ten of all above it may be sound; where they stand apart, it is in between.
         """
         seen = min((1 - rate) * (1 + 1 / len(sound)), 1.0)
-        limit = max(tail.level(rate), float(np.quantile(sound, seen)))
-        limit = min(limit, told_apart(sound, glitches))
+        limit = min(float(np.quantile(sound, seen)), told_apart(sound, glitches))
+        lowest, middle = fewest_mistakes(sound, glitches)
+        likely = min(limit, lowest)
+        if len(glitches) > rate * len(sound):
+            limit = max(limit, middle)
         above = np.sum(sound > limit) + np.sum(glitches > limit)
         share = max(above / (len(sound) + len(glitches)), rate)
-        return cls(limit, min(limit, more_likely_glitches(sound, glitches)), share)
+        return cls(limit, likely, share)
 
     def limits(self, suspicions: NDArray[Any]) -> NDArray[Any]:
         """The limit of each row that came since, in turn.
@@ -240,12 +303,19 @@ def told_apart(sound: NDArray[Any], glitches: NDArray[Any]) -> float:
     levels = np.sort(glitches)
     flagged = np.arange(len(levels), 0, -1)
     false = len(sound) - np.searchsorted(np.sort(sound), levels)
-    enough = np.flatnonzero(false <= _FALSE * (false + flagged))
+    enough = np.flatnonzero(false <= _FALSE_LIVE * (false + flagged))
     return float(levels[enough[0]]) if len(enough) else np.inf
 
 
-def more_likely_glitches(sound: NDArray[Any], glitches: NDArray[Any]) -> float:
-    """The suspicion that parts them with the fewest mistakes, where both are known."""
-    levels = np.append(np.sort(glitches), np.inf)
-    mistakes = np.arange(len(levels)) + len(sound) - np.searchsorted(np.sort(sound), levels)
-    return float(levels[np.argmin(mistakes)])
+def fewest_mistakes(sound: NDArray[Any], glitches: NDArray[Any]) -> tuple[float, float]:
+    """Between which suspicions both are parted with the fewest mistakes: the lower end, the middle.
+
+    Both are infinite if it is best to call nothing a glitch.
+    """
+    places = np.sort(np.concatenate([sound, glitches]))
+    missed = np.searchsorted(np.sort(glitches), places, side="right")
+    false = len(sound) - np.searchsorted(np.sort(sound), places, side="right")
+    best = int(np.argmin(missed + false)) if len(places) else 0
+    if best + 1 >= len(places):
+        return np.inf, np.inf
+    return float(places[best]), float(places[best] + places[best + 1]) / 2

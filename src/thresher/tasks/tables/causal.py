@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.tasks.tables.alarms import HALF_WINDOW, Alarm, Tail, more_likely_glitches
+from thresher.tasks.tables.alarms import HALF_WINDOW, Alarm, Tail, fewest_mistakes
 from thresher.tasks.tables.blending import Blend
 from thresher.tasks.tables.containers import in_steps
 from thresher.tasks.tables.hindsight import judged
@@ -62,6 +62,7 @@ class Learned:
     ends: tuple[NDArray[Any], NDArray[Any]]
     stretch: float  # of intervals, so that they hold for what is new
     step: float  # seconds
+    known: NDArray[Any]  # columns of which enough was read to say what is odd
 
 
 @dataclass
@@ -124,7 +125,8 @@ class Follower:
         step = float(np.median(apart[apart > 0])) if (apart > 0).any() else 1.0
         times = in_steps(seconds)
         rng = np.random.default_rng(self.n_learned)
-        sound = judged(X, times, promises, rng).trusted
+        verdict = judged(X, times, promises, rng)
+        sound = verdict.trusted
         for trusted in self.trusted:
             trusted[rows] = sound
         model = Model.learned(X, sound, times, causal=True).with_committee(X, sound)
@@ -134,9 +136,11 @@ class Follower:
         tail, alarm, stretch = None, Alarm(np.inf, np.inf, 0.0), 1.0
         allowed = promises.allowed(X)
         if sound.any():
-            tail, alarm, stretch = self._as_it_came(look.suspicions, allowed, sound, promises)
+            kept = verdict.kept
+            tail, alarm, stretch = self._as_it_came(look.suspicions, allowed, kept, promises)
         ends = limits(promises, model, X, sound, look)
-        self.learned = Learned(model, blend, tail, alarm, ends, stretch, step)
+        known = (sound.sum(0) >= _FIRST) & model.alone.weights.any(1)
+        self.learned = Learned(model, blend, tail, alarm, ends, stretch, step, known)
         self.left = [None] * len(self.trusted)
 
     def _as_it_came(
@@ -158,11 +162,11 @@ class Follower:
         came, ratios = self.came[:, : self.n_learned]
         seen = allowed & late & np.isfinite(came)
         if not (seen & sound).any():
-            likely = more_likely_glitches(suspicions[sound], suspicions[allowed & ~sound])
+            likely = fewest_mistakes(suspicions[sound], suspicions[allowed & ~sound])[0]
             return None, Alarm(np.inf, likely, 0.0), 1.0
         good, bad = came[seen & sound], came[seen & ~sound]
         tail = Tail.learned(came[seen], good)
-        alarm = Alarm.calibrated(tail, good, bad, promises.false_alarm_rate)
+        alarm = Alarm.calibrated(good, bad, promises.false_alarm_rate)
         return tail, alarm, float(np.quantile(ratios[seen & sound], promises.among_trusted))
 
     # ------------------------------------------------------------------ the next rows
@@ -178,20 +182,21 @@ class Follower:
             self.trusted = [np.vstack([trusted, allowed]) for trusted in self.trusted]
             return self._at_first(n, allowed)
         model, tail = self.learned.model, self.learned.tail
-        alarm = self.learned.alarm
-        now = allowed & ~self._far(n, model)
+        alarm, known = self.learned.alarm, self.learned.known
+        told = allowed & model.alone.weights.any(1)  # without a unit, it tells nothing of others
+        now = told & ~self._far(n, model)
         for number in range(_PASSES):
             look = self._look(number, now)
-            now = allowed & (look.suspicions[-n:] <= alarm.likely)
+            now = told & (~known | (look.suspicions[-n:] <= alarm.likely))
         look = self._look(_PASSES, now)
         look = Look(*(part[-n:] for part in look))
-        self.came[0, -n:] = np.where(allowed, look.suspicions, np.nan)
+        self.came[0, -n:] = np.where(allowed & known, look.suspicions, np.nan)
         errors = np.abs(model.standardised(X) - look.mean)
-        self.came[1, -n:] = np.where(allowed, errors / look.half, np.nan)
+        self.came[1, -n:] = np.where(allowed & known, errors / look.half, np.nan)
         look = look._replace(half=self.learned.stretch * look.half)
         scores = scored(tail, look.suspicions)
         limits_now = alarm.limits(self.came[0, self.n_learned :])[-n:, None]
-        kept = allowed & (look.suspicions <= limits_now)
+        kept = allowed & (~known | (look.suspicions <= limits_now))
         return found(X, allowed, kept, look, scores, model, self._limits(n, promises))
 
     def _limits(self, n: int, promises: Promises) -> tuple[NDArray[Any], NDArray[Any]]:

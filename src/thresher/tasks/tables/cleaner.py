@@ -67,8 +67,9 @@ class TableCleaner(KeepsParameters, BaseEstimator):
     causal : bool
         Whether each row is cleaned without a look at later ones, as on a live stream.
     false_alarm_rate : float
-        The share of sound readings that may be taken for glitches. Where glitches are many and
-        stand apart, it may be more: up to one in twenty of what is flagged.
+        The share of sound readings that may be taken for glitches. It is less where glitches stand
+        apart: the limit is in between. Where they are many, it may be more: about one in twenty of
+        what is flagged, one in ten if ``causal``.
     coverage : float
         The share of intervals that should contain the truth.
     random_state : int, RandomState or None

@@ -3,7 +3,8 @@
 1. Readings far from the median of seven are set aside, for now, so that what is learned is sound.
 2. Every reading is compared with what the rest says of it (`model`, `blending`); those too far off
    for chance (`alarms`) are glitches. As a glitch spoils what is said of its neighbours, that is
-   done three times, without the glitches of the time before.
+   done three times, without the glitches of the time before. What is neither a glitch nor sound
+   beyond doubt is kept, but not learned from.
 3. Gaps of the same kind are hidden at other times, to learn what is how good at filling them, and
    how far off it is.
 """
@@ -31,7 +32,8 @@ class Judged(NamedTuple):
     """What is known once each reading was tried against all others."""
 
     model: Model  # learned from a first, rough choice of what is sound
-    trusted: NDArray[Any]
+    trusted: NDArray[Any]  # what is sound beyond doubt, and is learned from
+    kept: NDArray[Any]  # what is no glitch
     suspicions: NDArray[Any]
     tail: Tail | None  # None if there is nothing to learn from
 
@@ -44,13 +46,13 @@ def cleaned(
     tell: Callable[[int], None] = lambda done: None,
 ) -> Found:
     """Clean a table with hindsight; its rows are in the order of their times, in steps."""
-    model, trusted, s, tail = judged(X, times, promises, rng, tell)
+    model, trusted, kept, s, tail = judged(X, times, promises, rng, tell)
     model = Model.learned(X, trusted, times, before=model)
     blend = proved(model, X, np.isnan(X), trusted, times, promises.among_trusted, rng)
     tell(STEPS - 1)
     look = looked(model, blend, X, trusted, times)
     ends = limits(promises, model, X, trusted, look)
-    return found(X, promises.allowed(X), trusted, look, scored(tail, s), model, ends)
+    return found(X, promises.allowed(X), kept, look, scored(tail, s), model, ends)
 
 
 def judged(
@@ -63,7 +65,7 @@ def judged(
     """Steps 1 and 2: which readings are sound."""
     allowed = promises.allowed(X)
     near = allowed & ~_far_from_median(X, allowed)
-    trusted = near
+    trusted = kept = near
     model = Model.learned(X, trusted, times)
     tell(1)
     tail, s, rate = None, np.zeros(X.shape), promises.false_alarm_rate
@@ -74,9 +76,10 @@ def judged(
             tell(2 + number)
         s = _suspicions(model, X, trusted, times, rng)
         tail = Tail.learned(s[allowed], s[near])
-        trusted = allowed & (s <= tail.limit(rate))
+        kept = allowed & (s <= tail.limit(rate))
+        trusted = kept & (s <= tail.level(rate))
     tell(STEPS - 2)
-    return Judged(model, trusted, s, tail)
+    return Judged(model, trusted, kept, s, tail)
 
 
 def _trusted(
