@@ -74,12 +74,18 @@ def _start(X: Any, some: Any) -> Array:
     return np.asarray(total / total.sum(), dtype=np.float64)
 
 
+def learned_from(model: Any, atoms: Array, X: Any, **options: Any) -> Any:
+    """A model like this one that begins with these atoms, and learns from the documents."""
+    begun = clone(model).set_params(
+        n_components=len(atoms), init=np.asarray(atoms, dtype=np.float64), n_starts=1, verbose=0,
+        **options,
+    )  # fmt: skip
+    return begun.fit(X)
+
+
 def _learned(model: Any, atoms: Array, n_free: int, X: Any) -> Any:
     """A model like this one, of which only the last atoms learn."""
-    K = len(atoms)
-    trial = clone(model).set_params(
-        n_components=K, init=np.asarray(atoms, dtype=np.float64), n_starts=1, verbose=0,
-        frozen_atoms=list(range(K - n_free)), n_passes=_PASSES, batch_size=_BATCH, random_state=0,
-        callbacks=None, shuffle=True,
+    return learned_from(
+        model, atoms, X, frozen_atoms=list(range(len(atoms) - n_free)), n_passes=_PASSES,
+        batch_size=_BATCH, random_state=0, callbacks=None, shuffle=True,
     )  # fmt: skip
-    return trial.fit(X)

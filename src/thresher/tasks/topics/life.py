@@ -25,6 +25,7 @@ from thresher.tasks.topics.changes import (
 from thresher.tasks.topics.growing import LivingWords, relaid
 from thresher.tasks.topics.names import MOST_WORDS, topic_names
 from thresher.tasks.topics.weights import explained_weights, weighted
+from thresher.tasks.topics.youth import Fresh, relearned, successors
 
 HELD_OUT = 0.25
 """Of the documents of a step, what is kept from learning, for later steps to be compared with."""
@@ -52,6 +53,10 @@ class TopicLife:
         What chance is drawn from, steps so far, numbers given so far.
     events : list of TopicEvent
         The last ones.
+    young : CSR of shape (m, n_known), or None
+        Counts of all documents that were learned from, while they are few and nothing has happened.
+    n_begun : int
+        How many of them the model last started from.
     """
 
     past: Any
@@ -61,6 +66,8 @@ class TopicLife:
     n_steps: int = 0
     n_numbers: int = 0
     events: list[TopicEvent] = field(default_factory=list)
+    young: Any = None
+    n_begun: int = 0
 
     @classmethod
     def begun(cls, names: list[str], n_known: int, seed: int) -> Self:
@@ -76,7 +83,8 @@ class TopicLife:
 
     def relaid(self, kept: NDArray[np.intp], n_known: int) -> TopicLife:
         """For other known words: those of before that are kept, and new ones after them."""
-        return replace(self, past=_widened(self.past[:, kept], n_known))
+        young = None if self.young is None else _widened(self.young[:, kept], n_known)
+        return replace(self, past=_widened(self.past[:, kept], n_known), young=young)
 
     def joined(self, groups: list[list[int]]) -> TopicLife:
         """Topics that were put together go by the first of each group."""
@@ -109,12 +117,13 @@ class Step:
 
     def __init__(
         self, model: Any, counter: Any, tfidf: TfIdf | None, life: TopicLife,
-        rate: float, half_life: float, name: str,
+        rate: float, half_life: float, name: str, fresh: Fresh | None = None, most_young: int = 0,
     ) -> None:  # fmt: skip
         self.model, self.tfidf = copy.deepcopy(model), copy.deepcopy(tfidf)
         self.counter, self.life = counter, life
         self.level = rate / (len(KINDS) + 1)  # deaths are looked for twice
         self.half_life, self.name = half_life, name
+        self._new_model, self.most_young = fresh, most_young
         self.events: list[TopicEvent] = []
         self._fresh: list[int] = []  # topics without a name yet
         self._dead: list[int] = []
@@ -143,6 +152,7 @@ class Step:
         self._learn(counts[half])
         counts = self._read(counts, rest, forget=True)
         self._learn(counts[rest])
+        self._grow_up(counts, np.concatenate([half, rest]))
         self._name()
         self.life = self.life.after(counts[held], self.events)
         return shares
@@ -187,6 +197,30 @@ class Step:
         weights = self.weights(counts)
         for start in range(0, weights.shape[0], _BATCH):
             self.model.partial_fit(weights[start : start + _BATCH])
+
+    def _grow_up(self, counts: Any, rows: NDArray[np.intp]) -> None:
+        """Start anew from all documents, if they are twice as many; until they are too many."""
+        life = self.life
+        if life.young is None or self.events or self._new_model is None:
+            self.life = replace(life, young=None)
+            return
+        young: Any = sparse.vstack([life.young, counts[rows]], format="csr")
+        if young.shape[0] >= 2 * life.n_begun:
+            self._relearn(young)
+            life = replace(self.life, n_begun=young.shape[0])
+        self.life = replace(life, young=young if young.shape[0] < self.most_young else None)
+
+    def _relearn(self, young: Any) -> None:
+        X, K = self.weights(young), len(self.life.numbers)
+        model = relearned(self.model, self._new_model, X)
+        origin, same = successors(_shares(self.model, X), _shares(model, X))
+        life, n = self.life, self.life.n_numbers
+        new = np.cumsum(~same) - 1 + n
+        numbers = [life.numbers[k] if s else int(m) for k, s, m in zip(origin, same, new, strict=True)]
+        names = [life.names[k] if s else "" for k, s in zip(origin, same, strict=True)]
+        self._fresh += [number for number in numbers if number >= n]
+        self.model = model
+        self.life = replace(life, numbers=numbers, names=names, n_numbers=n + K - int(same.sum()))
 
     # ------------------------------------------------------------------------ events
 
