@@ -87,8 +87,12 @@ class WatchesTopics:
         The first step, or the first after `fit`, only tells what is usual. A quarter of every step
         is kept from learning, for later steps to be compared with; of these documents the last
         1000 are kept, as counts of words. Later steps are tested for topics that merged, died,
-        split and were born, in this order, and the model then has other topics. A step that is
-        refused changes nothing.
+        split, and were born or turned, in this order, and the model then has other topics. A step
+        that is refused changes nothing.
+
+        As long as fewer than ``warm_up`` documents were learned from and nothing has happened, they
+        are kept, and topics start anew from all of them whenever they have doubled. A topic is then
+        the same if most of its documents were about it before; others have new numbers and names.
 
         Parameters
         ----------
