@@ -202,6 +202,9 @@ def test_a_stream_is_no_longer_young_when_something_happens_or_others_taught_it(
     assert found._life.young is None
     found = model(2, 60)
     found.step(drawn(rng, topics, [0, 1], 60))
+    fewer = found.reduce_topics(1)
+    assert fewer._life.young is None
+    assert len(fewer.step(drawn(rng, topics, [0, 1], 60)).numbers) == 1
     found.partial_fit(drawn(rng, topics, [0, 1], 60))
     assert found._life.young is None
 

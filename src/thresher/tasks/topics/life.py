@@ -90,9 +90,9 @@ class TopicLife:
         return replace(self, young=None)
 
     def joined(self, groups: list[list[int]]) -> TopicLife:
-        """Topics that were put together go by the first of each group."""
+        """Topics that were put together go by the first of each group; a new start has others."""
         return replace(
-            self,
+            self.grown_up(),
             numbers=[self.numbers[group[0]] for group in groups],
             names=[self.names[group[0]] for group in groups],
         )
