@@ -195,7 +195,7 @@ def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--quick", action="store_true", help="one seed, no TDT2")
     parser.add_argument("--only", choices=("bbc", "tdt2"), help="leave the other rows as they are")
-    parser.add_argument("--seeds", type=int, nargs=2, default=(100, 103))
+    parser.add_argument("--seeds", type=int, nargs=2, default=(100, 106))
     parser.add_argument("--out", type=Path, default=RESULTS / "topics.json")
     arguments = parser.parse_args()
     seeds = range(*arguments.seeds)[: 1 if arguments.quick else None]

@@ -11,9 +11,11 @@ from sklearn.pipeline import make_pipeline
 import thresher
 from thresher import OnlineNMF, TopicModel
 from thresher.metrics import factor_match_score, matched_cosines
-from thresher.tasks.topics import changes
+from thresher.tasks.topics import changes, life
+from thresher.tasks.topics.births import unlike
 from thresher.tasks.topics.growing import LivingWords, relaid
 from thresher.tasks.topics.merging import groups_of, merges
+from thresher.tasks.topics.youth import relearned, successors
 
 QUIET = {"random_state": 0, "verbose": 0}
 
@@ -109,6 +111,118 @@ def test_what_is_planted_is_found_in_its_step(kind):
 def test_nothing_happens_in_a_shuffled_stream(seed):
     found, _ = watched("nothing", seed)
     assert found.events_ == []
+
+
+def test_stories_that_begin_together_are_topics_of_their_own():
+    rng = np.random.default_rng(1)
+    topics, found = planted(rng, 5), model(3, random_state=1)
+    for t in range(3):
+        found.step(drawn(rng, topics, [0, 1, 2] if t < 2 else [0, 1, 2, 3, 4], 300))
+    assert [(event.step, event.kind) for event in found.events_] == [("2", "born")] * 2
+    assert factor_match_score(topics, found.components_) > 0.75
+    for event in found.events_:  # each has words of one of the two that are new
+        best = topics[:, [int(word[1:]) for word in event.words]].sum(axis=1).argmax()
+        topics[best] = 0.0
+        assert best > 2
+
+
+def test_documents_are_unlike_what_there_was_if_nine_in_ten_are_explained_better():
+    rng = np.random.default_rng(0)
+    topics = planted(rng, 3)
+    known = model(2, weighting=None).fit(drawn(rng, topics, [0, 1], 200)).model_
+    old, same, new = (drawn(rng, topics, here, 200) for here in ([0, 1], [0, 1], [2]))
+    assert unlike(known, old, old).sum() == 20
+    assert 0.02 < unlike(known, same, old).mean() < 0.25
+    assert unlike(known, new, old).all()
+    empty = sparse.csr_array((1, 400))
+    assert not unlike(known, empty, old).any()
+
+
+def turning(monkeypatch, strange: bool):
+    """A stream with a new story; its documents count as unlike what there was, or they do not."""
+    monkeypatch.setattr(life, "unlike", lambda _, now, before: np.full(now.shape[0], strange))
+    rng = np.random.default_rng(1)
+    topics, found = planted(rng, 3), model(2, random_state=1)
+    topics[2] = (topics[0] + topics[2]) / 2  # most like the first
+    for t in range(3):
+        step = found.step(drawn(rng, topics, [0, 1] if t < 2 else [0, 1, 2], 300))
+    return found, topics, step
+
+
+def test_a_topic_turns_if_documents_have_a_new_subject_and_are_like_what_there_was(monkeypatch):
+    found, topics, step = turning(monkeypatch, strange=False)
+    assert [(event.step, event.kind) for event in found.events_] == [("2", "turned")]
+    (event,) = found.events_
+    first = int((found.components_ @ topics[0]).argmax())
+    assert event.topics == (step.numbers[first],)
+    assert event.names == (step.names[first],)
+    new = topics[2] - topics[0]  # the words of the event are those that are new in the topic
+    assert new[[int(word[1:]) for word in event.words]].sum() > 0
+    assert len(found.components_) == 2
+
+
+# ---------------------------------------------------------------------------- young streams
+
+
+def test_successors_keep_the_most_documents():
+    before = np.eye(3)[[0, 0, 0, 1, 1, 1, 2, 2]]
+    after = np.eye(3)[[2, 2, 2, 0, 0, 1, 1, 0]]
+    origin, same = successors(before, after)
+    np.testing.assert_array_equal(origin, [1, 2, 0])
+    np.testing.assert_array_equal(same, [True, False, True])  # of topic 1, one document of two
+    origin, same = successors(before, before)
+    np.testing.assert_array_equal(origin, range(3))
+    assert same.all()
+
+
+def test_a_young_stream_starts_anew_when_documents_have_doubled():
+    rng = np.random.default_rng(0)
+    topics, found = planted(rng, 2, 60), model(2, 60, warm_up=160)
+    begun, kept = [], []
+    for n in (16, 16, 16, 64, 64, 16):
+        found.step(drawn(rng, topics, [0, 1], n))
+        begun.append(found._life.n_begun)
+        kept.append(None if found._life.young is None else found._life.young.shape[0])
+    assert found.events_ == []
+    # Three quarters of each step are learned from; what is kept is bounded by ``warm_up``.
+    assert begun == [12, 24, 24, 84, 84, 84]
+    assert kept == [12, 24, 36, 84, 132, 144]
+    found.step(drawn(rng, topics, [0, 1], 64))
+    assert found._life.young is None
+    assert found._life.n_begun == 192
+
+
+def test_a_stream_is_no_longer_young_when_something_happens_or_others_taught_it():
+    rng = np.random.default_rng(0)
+    topics, found = planted(rng, 3, 60), model(2, 60)
+    found.step(drawn(rng, topics, [0, 1], 60))
+    assert found._life.young is not None
+    found.step(drawn(rng, topics, [2], 60))
+    assert found.events_
+    assert found._life.young is None
+    found = model(2, 60)
+    found.step(drawn(rng, topics, [0, 1], 60))
+    fewer = found.reduce_topics(1)
+    assert fewer._life.young is None
+    assert len(fewer.step(drawn(rng, topics, [0, 1], 60)).numbers) == 1
+    found.partial_fit(drawn(rng, topics, [0, 1], 60))
+    assert found._life.young is None
+
+
+def test_a_new_start_is_taken_if_it_explains_documents_better():
+    rng = np.random.default_rng(3)
+    topics = planted(rng, 3)
+    X = drawn(rng, topics, [0, 1, 2], 150).astype(float)
+
+    def fresh(n):
+        assert n == 150
+        return OnlineNMF(3, divergence="kl", dictionary_set="simplex", n_starts=4, **QUIET)
+
+    poor = OnlineNMF(3, divergence="kl", dictionary_set="simplex", n_passes=1, **QUIET).fit(X[:9])
+    new = relearned(poor, fresh, X)
+    assert new.score(X) > poor.score(X)
+    assert new.score(X) >= fresh(150).fit(X).score(X)
+    assert factor_match_score(topics, new.components_) > 0.8
 
 
 def test_nothing_happens_while_shares_sway():
@@ -259,6 +373,20 @@ def test_a_saved_model_lives_on(vocabulary, tmp_path):
         assert list(again.words_) == list(found.words_)
     assert again.topics_ == found.topics_
     assert again.events_ == found.events_
+
+
+def test_a_young_stream_is_saved_young(tmp_path):
+    rng = np.random.default_rng(3)
+    topics = planted(rng, 3)
+    found = TopicModel(3, vocabulary="grow", **QUIET)
+    found.step(texts_of(drawn(rng, topics, [0, 1, 2], 60)))
+    thresher.save(found, tmp_path / "topics")
+    again = thresher.load(tmp_path / "topics")
+    more = texts_of(drawn(rng, topics, [0, 1, 2], 60))
+    for each in (found, again):
+        each.step(more)
+        assert each._life.n_begun == 90
+    np.testing.assert_array_equal(again.components_, found.components_)
 
 
 @pytest.mark.parametrize(

@@ -72,8 +72,9 @@ def sensors():
 
 def timeline():
     names = ["government, parliament, mammoth, commitment", "goal, match"]
-    days, kinds = [f"2026-01-{d:02}" for d in range(1, 32)], ("born", "died", "merged", "split")
-    marks = [(k % 2, 3 + 7 * k, kind) for k, kind in enumerate(kinds)]
+    days = [f"2026-01-{d:02}" for d in range(1, 32)]
+    kinds = ("born", "died", "merged", "split", "turned")
+    marks = [(k % 2, 3 + 6 * k, kind) for k, kind in enumerate(kinds)]
     return share_rows(names, days, np.full((2, 31), 0.5), marks)
 
 

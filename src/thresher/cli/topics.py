@@ -57,7 +57,7 @@ def topics(
     """Find the topics of documents: their words, and how much of the documents each takes up.
 
     With --over-time documents are read in order, step by step. The first step only tells what is
-    usual; then topics are born, die, merge and split, and words enter and leave.
+    usual; then topics are born, die, merge, split and turn; words enter and leave.
     """
     from thresher import TopicModel
 

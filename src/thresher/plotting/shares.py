@@ -14,7 +14,10 @@ _ROW, _AXIS, _LABELS = 0.42, 0.62, 2.6  # inches
 _MOST_FOR_LABELS = 0.42  # of the width
 _SMALL = 0.8 * TEXT_SIZE
 _PER_INCH = 13  # letters
-_MARKS = {"born": ("^", ACCENT), "died": ("v", INK), "merged": ("D", INK), "split": ("s", ACCENT)}
+_MARKS = {
+    "born": ("^", ACCENT), "died": ("v", INK), "merged": ("D", INK), "split": ("s", ACCENT),
+    "turned": (">", ACCENT),
+}  # fmt: skip
 
 
 @plainly
@@ -35,7 +38,7 @@ def share_rows(
     shares : array of shape (n_parts, n_steps)
         Between 0 and 1.
     marks : sequence of (row, step, kind)
-        Where to mark something: "born", "died", "merged" or "split".
+        Where to mark something: "born", "died", "merged", "split" or "turned".
     """
     values = np.asarray(shares, dtype=np.float64)
     if values.shape != (len(names), len(steps)) or not values.size:
@@ -44,7 +47,9 @@ def share_rows(
             f"one of each; got the shape {values.shape}."
         )
     width = page_width()
-    foot = _AXIS if width > 6 else _AXIS + 0.2  # a legend of two lines
+    n_columns = len(_MARKS) if width > 6 else 2
+    n_lines = -(-len({kind for _, _, kind in marks}) // n_columns)
+    foot = _AXIS + 0.2 * max(n_lines - 1, 0)  # room for the legend
     height = _ROW * len(names) + foot
     room = min(_LABELS, _MOST_FOR_LABELS * width)
     figure = empty_figure(width, height)
@@ -58,7 +63,7 @@ def share_rows(
         axes.fill_between(x, floor, area, color=ACCENT, alpha=0.45, linewidth=0)
         axes.plot(x, area, color=ACCENT, linewidth=1.1)
         axes.axhline(floor, color=INK, linewidth=0.4, alpha=0.6)
-    _draw_marks(axes, len(names), marks, 4 if width > 6 else 2)
+    _draw_marks(axes, len(names), marks, n_columns)
     axes.set_xlim(-0.4, max(len(steps) - 0.6, 0.6))
     axes.set_ylim(-0.08, len(names))
     labels = [_shortened(name, room - 0.1) for name in names]

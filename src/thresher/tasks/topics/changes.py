@@ -1,4 +1,4 @@
-r"""What a step changes: which topics were born, died, merged or split, each with a test.
+r"""What a step changes: which topics were born, died, merged, split or turned, each by a test.
 
 Every test compares documents of the step with earlier ones, none of which the topics at hand were
 learned from. If nothing has changed, it is chance which of them are of the step, so of k documents
@@ -24,7 +24,7 @@ from thresher.linalg import Array
 
 SWAY = 2.0
 """By how much odds may change in a step without an event; by judgement."""
-KINDS = ("born", "died", "merged", "split")
+KINDS = ("born", "died", "merged", "split", "turned")
 
 _PAIR = 0.5  # of a document that two topics take up, if it is about the two; by judgement
 _BOTH = 0.25  # of these two, which each of them has at least in a mixed document; by judgement
@@ -37,7 +37,7 @@ class TopicEvent(NamedTuple):
     ----------
     step : str
         When: the name of the step.
-    kind : {"born", "died", "merged", "split"}
+    kind : {"born", "died", "merged", "split", "turned"}
     topics : tuple of int
         The numbers of the topics, which are never given twice. Of two that merged, the first goes
         on and takes in the second; of one that split, the first goes on and the second is new.
@@ -45,7 +45,7 @@ class TopicEvent(NamedTuple):
         Their names.
     words : list of str
         The top words of the topic that was born, died, goes on after a merger, or is new after
-        a split.
+        a split; of one that turned, those of the documents that are new in it.
     p_value : float
         The chance of this, were nothing to change but shares, by a factor of two at the most.
     """

@@ -12,11 +12,10 @@ from scipy import sparse
 
 from thresher.linalg import Array
 from thresher.tasks.text.tfidf import TfIdf
-from thresher.tasks.topics.candidates import halves, new_topic
+from thresher.tasks.topics.births import candidate, learn, unlike
+from thresher.tasks.topics.candidates import halves
 from thresher.tasks.topics.changes import (
-    KINDS,
     TopicEvent,
-    chance_of_more,
     deaths,
     main_topics,
     mergers,
@@ -24,7 +23,8 @@ from thresher.tasks.topics.changes import (
 )
 from thresher.tasks.topics.growing import LivingWords, relaid
 from thresher.tasks.topics.names import MOST_WORDS, topic_names
-from thresher.tasks.topics.weights import explained_weights, weighted
+from thresher.tasks.topics.weights import shares_of, weighted
+from thresher.tasks.topics.youth import Fresh, relearned, successors
 
 HELD_OUT = 0.25
 """Of the documents of a step, what is kept from learning, for later steps to be compared with."""
@@ -34,7 +34,7 @@ REMEMBERED = 1000
 _MOST_TOPICS = 200  # then none is born, so that memory is bounded; by judgement
 _MOST_EVENTS = 1000  # that are remembered, the last
 _FEWEST = 8  # documents about a topic that may tell of a split; by judgement
-_BATCH = 64  # documents of a step that are learned from at a time, as in short lists
+_N_TESTS = 5  # in a step: mergers, deaths twice, splits, births
 _WORDS = 8
 
 
@@ -52,6 +52,10 @@ class TopicLife:
         What chance is drawn from, steps so far, numbers given so far.
     events : list of TopicEvent
         The last ones.
+    young : CSR of shape (m, n_known), or None
+        Counts of all documents that were learned from, while they are few and nothing has happened.
+    n_begun : int
+        How many of them the model last started from.
     """
 
     past: Any
@@ -61,6 +65,8 @@ class TopicLife:
     n_steps: int = 0
     n_numbers: int = 0
     events: list[TopicEvent] = field(default_factory=list)
+    young: Any = None
+    n_begun: int = 0
 
     @classmethod
     def begun(cls, names: list[str], n_known: int, seed: int) -> Self:
@@ -76,12 +82,17 @@ class TopicLife:
 
     def relaid(self, kept: NDArray[np.intp], n_known: int) -> TopicLife:
         """For other known words: those of before that are kept, and new ones after them."""
-        return replace(self, past=_widened(self.past[:, kept], n_known))
+        young = None if self.young is None else _widened(self.young[:, kept], n_known)
+        return replace(self, past=_widened(self.past[:, kept], n_known), young=young)
+
+    def grown_up(self) -> TopicLife:
+        """No longer young: what is learned from now on is not kept."""
+        return replace(self, young=None)
 
     def joined(self, groups: list[list[int]]) -> TopicLife:
-        """Topics that were put together go by the first of each group."""
+        """Topics that were put together go by the first of each group; a new start has others."""
         return replace(
-            self,
+            self.grown_up(),
             numbers=[self.numbers[group[0]] for group in groups],
             names=[self.names[group[0]] for group in groups],
         )
@@ -105,16 +116,21 @@ class Step:
     half_life : float
         Of word counts, if the vocabulary grows.
     name : str
+    fresh : callable, optional
+        Makes models without topics yet, for a stream that is young.
+    most_young : int
+        Documents up to which it is.
     """
 
     def __init__(
         self, model: Any, counter: Any, tfidf: TfIdf | None, life: TopicLife,
-        rate: float, half_life: float, name: str,
+        rate: float, half_life: float, name: str, fresh: Fresh | None = None, most_young: int = 0,
     ) -> None:  # fmt: skip
         self.model, self.tfidf = copy.deepcopy(model), copy.deepcopy(tfidf)
         self.counter, self.life = counter, life
-        self.level = rate / (len(KINDS) + 1)  # deaths are looked for twice
+        self.level = rate / _N_TESTS
         self.half_life, self.name = half_life, name
+        self.fresh, self.most_young = fresh, most_young
         self.events: list[TopicEvent] = []
         self._fresh: list[int] = []  # topics without a name yet
         self._dead: list[int] = []
@@ -143,6 +159,7 @@ class Step:
         self._learn(counts[half])
         counts = self._read(counts, rest, forget=True)
         self._learn(counts[rest])
+        self._grow_up(counts, np.concatenate([half, rest]))
         self._name()
         self.life = self.life.after(counts[held], self.events)
         return shares
@@ -153,7 +170,7 @@ class Step:
 
     def shares(self, counts: Any, model: Any = None) -> Array:
         """Shares of the topics; zero in documents without a known word."""
-        return _shares(self.model if model is None else model, self.weights(counts))
+        return shares_of(self.model if model is None else model, self.weights(counts))
 
     # ------------------------------------------------------------------------ words
 
@@ -184,16 +201,41 @@ class Step:
     def _learn(self, counts: Any) -> None:
         if not counts.shape[0]:  # of a step of few documents nothing is left for this half
             return
-        weights = self.weights(counts)
-        for start in range(0, weights.shape[0], _BATCH):
-            self.model.partial_fit(weights[start : start + _BATCH])
+        learn(self.model, self.weights(counts))
+
+    def _grow_up(self, counts: Any, rows: NDArray[np.intp]) -> None:
+        """Start anew from all documents, if they are twice as many; until they are too many."""
+        if self.life.young is None or self.events or self.fresh is None:
+            self.life = self.life.grown_up()
+            return
+        young: Any = sparse.vstack([self.life.young, counts[rows]], format="csr")
+        n = young.shape[0]
+        if n >= 2 * self.life.n_begun:
+            self._relearn(self.weights(young), self.fresh)
+            self.life = replace(self.life, n_begun=n)
+        self.life = replace(self.life, young=young if n < self.most_young else None)
+
+    def _relearn(self, X: Any, fresh: Fresh) -> None:
+        """Topics that stay the same keep number and name; others are new."""
+        model, life = relearned(self.model, fresh, X), self.life
+        origin, same = successors(shares_of(self.model, X), shares_of(model, X))
+        new = life.n_numbers + np.cumsum(~same) - 1
+        numbers = np.where(same, np.array(life.numbers)[origin], new).tolist()
+        names = [life.names[k] if kept else "" for k, kept in zip(origin, same, strict=True)]
+        self._fresh += new[~same].tolist()
+        n_numbers = life.n_numbers + int(np.count_nonzero(~same))
+        self.model = model
+        self.life = replace(life, numbers=numbers, names=names, n_numbers=n_numbers)
 
     # ------------------------------------------------------------------------ events
 
     def _merge(self, counts: Any) -> None:
-        """Pairs of topics that documents now mix become one."""
+        """Pairs of topics that documents now mix become one.
+
+        What is unlike all that there was may seem to mix topics; it tells of births.
+        """
         while self.life.past.shape[0] and len(self.life.numbers) > 1:
-            now, before = self.shares(counts), self.shares(self.life.past)
+            now, before = self._usual_shares(counts)
             p_value, pair = mergers(now, before)
             if p_value > self.level:
                 return
@@ -203,6 +245,12 @@ class Step:
             groups = [[k, second] if k == first else [k] for k in range(K) if k != second]
             self._join(groups)
             self._tell_words(len(self.events) - 1, [g[0] for g in groups].index(first))
+
+    def _usual_shares(self, counts: Any) -> list[Array]:
+        """Of documents of the step, and of earlier ones, that are not unlike the earlier ones."""
+        tables = [self.weights(counts), self.weights(self.life.past)]
+        usual = [~unlike(self.model, X, tables[1]) for X in tables]
+        return [shares_of(self.model, X)[rows] for X, rows in zip(tables, usual, strict=True)]
 
     def _find_dead(self, counts: Any) -> None:
         """Topics that no document is about any more; at least one has to be left."""
@@ -233,14 +281,14 @@ class Step:
     def _split(self, half: Any, others: Any) -> None:
         """A topic whose documents used to mix two, and no longer do, becomes two."""
         X, now, before = (self.weights(counts) for counts in (half, others, self.life.past))
-        main = main_topics(_shares(self.model, X))
+        main = main_topics(shares_of(self.model, X))
         K = len(self.life.numbers)
         alive = [k for k in range(K) if self.life.numbers[k] not in self._dead]
         tried = [k for k in alive if np.count_nonzero(main == k) >= _FEWEST]
         for topic in tried if len(self.life.numbers) < _MOST_TOPICS else []:
             trial = halves(self.model, topic, X[main == topic])
-            S = _shares(trial, now)
-            p_value = len(tried) * split_chance(S, _shares(trial, before), K - 1, K)
+            S = shares_of(trial, now)
+            p_value = len(tried) * split_chance(S, shares_of(trial, before), K - 1, K)
             if p_value > self.level:
                 continue
             larger = [K - 1, K] if S[:, K - 1].sum() >= S[:, K].sum() else [K, K - 1]
@@ -251,23 +299,23 @@ class Step:
             return  # others may follow in the next step: the atoms have been moved
 
     def _bear(self, half: Any, others: Any) -> None:
-        """Topics of documents like which there were none."""
+        """Topics of documents like which there were none, and turns that known topics take."""
         X, now, before = (self.weights(counts) for counts in (half, others, self.life.past))
-        total = np.asarray(X.sum(axis=1)).ravel()
-        rows = total > 0
-        while np.count_nonzero(rows) > 1 and len(self.life.numbers) < _MOST_TOPICS:
-            K = len(self.life.numbers)
-            explained = self.model.score_samples(X[rows]) / total[rows]
-            trial = new_topic(self.model, X[rows], explained)
-            fresh = [k for k in range(K) if self.life.numbers[k] in self._fresh]
-            taken = np.isin(main_topics(_shares(self.model, now)), fresh)  # born a moment ago
-            new = int(np.sum((main_topics(_shares(trial, now)) == K) & ~taken))
-            old = int(np.sum(main_topics(_shares(trial, before)) == K))
-            p_value = chance_of_more(new, now.shape[0], old, before.shape[0])
-            if p_value > self.level:
+        left = np.asarray(X.sum(axis=1)).ravel() > 0
+        told = np.zeros(now.shape[0], dtype=bool)
+        strange, main = unlike(self.model, now, before), main_topics(shares_of(self.model, now))
+        while np.count_nonzero(left) > 1 and len(self.life.numbers) < _MOST_TOPICS:
+            found = candidate(self.model, X, left, now, told, before)
+            if found.p_value > self.level or not (found.here & left).any():
                 return
-            self._add(np.asarray(trial.components_[K:], dtype=np.float64))
-            self._tell("born", (K,), p_value)
+            topics, n = np.unique(main[found.there], return_counts=True)
+            if 2 * np.count_nonzero(strange[found.there]) > n.sum():
+                self._add(found.atom)
+                self._tell("born", (len(self.life.numbers) - 1,), found.p_value)
+            elif 2 * n.max() > n.sum() and topics[n.argmax()] >= 0:
+                self._tell("turned", (int(topics[n.argmax()]),), found.p_value)
+                self.events[-1] = self.events[-1]._replace(words=self._words(found.atom[0], _WORDS))
+            left, told = left & ~found.here, told | found.there
 
     # ------------------------------------------------------------------------ atoms
 
@@ -302,9 +350,11 @@ class Step:
         self.events[event] = self.events[event]._replace(words=self._top_words(topic, _WORDS))
 
     def _top_words(self, topic: int, n: int) -> list[str]:
+        return self._words(self.model.components_[topic], n)
+
+    def _words(self, row: Array, n: int) -> list[str]:
         words = self.counter.words
         words = words if self.tfidf is None else words[self.tfidf.selected_]
-        row = self.model.components_[topic]
         order = np.argsort(-row, kind="stable")[:n]
         return [str(words[f]) for f in order if row[f] > 0]
 
@@ -322,12 +372,6 @@ class Step:
                 if event.topics[-1] == number and event.kind in ("born", "split"):
                     names = (*event.names[:-1], life.names[place])
                     self.events[at] = event._replace(names=names, words=words[:_WORDS])
-
-
-def _shares(model: Any, weights: Any) -> Array:
-    explained = explained_weights(model, weights)
-    total = explained.sum(axis=1, keepdims=True)
-    return np.divide(explained, total, out=np.zeros_like(explained), where=total > 0)
 
 
 def _widened(counts: Any, width: int) -> Any:

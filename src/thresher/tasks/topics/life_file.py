@@ -17,8 +17,13 @@ def packed_life(life: TopicLife, arrays: dict[str, Any]) -> dict[str, Any]:
     """Puts arrays where they belong; what else there is to say."""
     arrays["life.numbers"] = np.array(life.numbers, dtype=np.int64)
     put_strings(arrays, "life.names", life.names)
+    young = life.young
     return {
         "past": packed_value("life.past", life.past.astype(np.float64), arrays),
+        "young": young
+        if young is None
+        else packed_value("life.young", young.astype(np.float64), arrays),
+        "n_begun": life.n_begun,
         "seed": life.seed,
         "n_steps": life.n_steps,
         "n_numbers": life.n_numbers,
@@ -32,6 +37,10 @@ def unpacked_life(contents: Contents, n_known: int, n_topics: int) -> TopicLife:
     past = documents_of(told, "past", n_known)
     if past is None or past.shape[0] > REMEMBERED:
         raise contents.error("its earlier documents are missing, or too many")
+    young = documents_of(told, "young", n_known)
+    n_begun = 0 if young is None else told.integer("n_begun")
+    if young is not None and not 0 < n_begun <= young.shape[0]:
+        raise contents.error("its first documents are fewer than it says")
     n_numbers = told.integer("n_numbers")
     numbers = told.places("life.numbers", n_topics, max(1, n_numbers)).tolist()
     names = told.strings("life.names")
@@ -42,7 +51,7 @@ def unpacked_life(contents: Contents, n_known: int, n_topics: int) -> TopicLife:
         raise contents.error("its events are no list of records")
     events = [_event(Contents({}, one, contents.name)) for one in given]
     seed, n_steps = told.integer("seed"), told.integer("n_steps")
-    return TopicLife(past, numbers, names, seed, n_steps, n_numbers, events)
+    return TopicLife(past, numbers, names, seed, n_steps, n_numbers, events, young, n_begun)
 
 
 def _event(told: Contents) -> TopicEvent:

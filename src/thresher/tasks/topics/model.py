@@ -89,6 +89,7 @@ class TopicModel(
         (docs/lab/topics.md).
     warm_up : int
         Documents of a stream that are held back to find the vocabulary; then they are learned from.
+        In `watch`, a stream is young up to so many, and starts anew when they have doubled.
     random_state : int, RandomState or None
         Seed of the default model.
     verbose : int
@@ -242,7 +243,8 @@ class TopicModel(
             if tfidf is not None:
                 tfidf.partial_fit(counts)
             model.partial_fit(weighted(tfidf, counts))
-        return self._adopt(counter, tfidf, model, self._life)
+        life = None if self._life is None else self._life.grown_up()
+        return self._adopt(counter, tfidf, model, life)
 
     def _partial_fit_growing(self, documents: Any) -> Self:
         """`partial_fit` on copies, since a model of another width does not suit the old words."""
@@ -254,7 +256,7 @@ class TopicModel(
         relaid(model, learned.origin)
         model.partial_fit(weighted(tfidf, counts[:, learned.kept]))
         if life is not None:
-            life = life.relaid(np.arange(n_known), counts.shape[1])
+            life = life.grown_up().relaid(np.arange(n_known), counts.shape[1])
             life = life.relaid(learned.kept, len(learned.kept))
         return self._adopt(learned.words, tfidf, model, life)
 

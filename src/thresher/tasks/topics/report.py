@@ -102,10 +102,10 @@ def _tell_time(report: Report, over: TopicsOverTime) -> None:
         for_page(over.plot),
         "Shares of topics over time. " + "; ".join(told or ["Nothing happened to topics"]),
         "Mean share of each topic in the documents of a step, on one scale for all. Marks show "
-        "where topics were born, died, merged or split.",
+        "where topics were born, died, merged, split or took a turn.",
     )
     if not over.events:
-        report.paragraph("No topic was born, died, merged or split beyond chance.")
+        report.paragraph("No topic was born, died, merged, split or took a turn beyond chance.")
         return
     shown = over.events[-_MOST_EVENTS:]
     report.table(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,6 +72,8 @@ class WatchesTopics:
     _names: Any
     _word_half_life: Any
     _fit_list: Any
+    _new_model: Any
+    warm_up: int
     score: Any
 
     @property
@@ -84,8 +87,12 @@ class WatchesTopics:
         The first step, or the first after `fit`, only tells what is usual. A quarter of every step
         is kept from learning, for later steps to be compared with; of these documents the last
         1000 are kept, as counts of words. Later steps are tested for topics that merged, died,
-        split and were born, in this order, and the model then has other topics. A step that is
-        refused changes nothing.
+        split, and were born or turned, in this order, and the model then has other topics. A step
+        that is refused changes nothing.
+
+        As long as fewer than ``warm_up`` documents were learned from and nothing has happened, they
+        are kept, and topics start anew from all of them whenever they have doubled. A topic is then
+        the same if most of its documents were about it before; others have new numbers and names.
 
         Parameters
         ----------
@@ -106,7 +113,7 @@ class WatchesTopics:
         start = not life.past.shape[0]
         taken = Step(
             self.model_, self._counter, self.tfidf_, life,
-            self.false_alarm_rate, self._word_half_life(), name,
+            self.false_alarm_rate, self._word_half_life(), name, self._fresh_model, self.warm_up,
         )  # fmt: skip
         shares = taken.take(documents)
         self._adopt(taken.counter, taken.tfidf, taken.model, taken.life)
@@ -194,11 +201,17 @@ class WatchesTopics:
         order = np.random.default_rng([seed, 3, 0]).permutation(n)
         n_held = min(n - 1, int(HELD_OUT * n))
         held = np.sort(order[:n_held])
-        self._fit_list(_rows(rows, np.sort(order[n_held:])), _STARTS)
+        learned = _rows(rows, np.sort(order[n_held:]))
+        self._fit_list(learned, _STARTS)
         life = TopicLife.begun(self._names(), len(self._counter.words), seed)
+        if n < self.warm_up:
+            life = replace(life, young=self._counter.counts(learned), n_begun=n - n_held)
         counts = self._counter.counts(_rows(rows, held)) if n_held else life.past
         self._life = life.after(counts, [])
         return _told(self._life, name, self._shares(rows), [], math.nan, True)
+
+    def _fresh_model(self, n_documents: int) -> Any:
+        return self._new_model(n_documents, _STARTS)
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))

@@ -57,3 +57,10 @@ def explained_weights(model: Any, weights: Any) -> Array:
     codes = np.asarray(model.transform(weights), dtype=np.float64)
     explained: Array = codes * np.asarray(model.components_, dtype=np.float64).sum(axis=1)
     return explained
+
+
+def shares_of(model: Any, weights: Any) -> Array:
+    """Shares of the topics; zero in documents without a known word."""
+    explained = explained_weights(model, weights)
+    total = explained.sum(axis=1, keepdims=True)
+    return np.divide(explained, total, out=np.zeros_like(explained), where=total > 0)
