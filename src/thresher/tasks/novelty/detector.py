@@ -201,7 +201,8 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
         words.enter(new)
         weights = words.weights(counts)
         judged = self._usual.judged(self._memory, words, weights)
-        novel = alarm.marks(judged.scores, judged.p_values)
+        novel = alarm.marks(judged.scores, judged.p_values, judged.together)
+        shift = max(judged.shift, alarm.excess(judged.p_values, novel))
         marked = np.flatnonzero(novel)
         topics = judged.topics
         if topics is None:
@@ -213,9 +214,7 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
         self._adopt(words, memory, usual, self.n_steps_ + 1)
         _log.info("Step %s: %d of %d documents are novel", label, len(marked), len(novel))
         topics = [topic._replace(records=[told[d] for d in topic.documents]) for topic in topics]
-        return NoveltyStep(
-            label, judged.scores, judged.p_values, novel, topics, judged.shift, False, told
-        )
+        return NoveltyStep(label, judged.scores, judged.p_values, novel, topics, shift, False, told)
 
     def _start(self, documents: Any, name: str, records: Sequence[Record]) -> NoveltyStep:
         """`fit`, told as a step in which nothing is novel."""

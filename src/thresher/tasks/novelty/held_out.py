@@ -12,12 +12,15 @@ however young. Both distances are measured from the median of the last documents
 their quartiles, and added: the score. The share of the last documents that score as high is a
 p-value (conformal prediction).
 
-Streams are not exchangeable altogether, and three things make p-values more careful, never less:
+Streams are not exchangeable altogether, and four things make p-values more careful, never less:
 
 - documents whose nearest is one that was marked follow it: they are also compared with the last
   documents of which that is true;
+- documents of a story that was known, and now grows, are also compared with those of the last
+  documents that belong to it (`emerging`);
 - new documents lie ahead of the old ones in time, so they are a little more novel than these all
-  along. How small p-values were in the steps before tells by how much;
+  along. How small p-values were in the steps before tells by how much, those of new groups
+  left out;
 - a step can differ as a whole. That shows in its lower quartile, groups of documents that are new
   together (`emerging`) left out; all normal scores are lowered by what chance cannot explain.
 """
@@ -31,7 +34,7 @@ import numpy as np
 from scipy.stats import norm
 
 from thresher.linalg import Array, block_slices
-from thresher.tasks.novelty.alarm import share_as_high
+from thresher.tasks.novelty.alarm import MEASURABLE, share_as_high
 from thresher.tasks.novelty.directions import unit_rows
 from thresher.tasks.novelty.emerging import topics_beside
 from thresher.tasks.novelty.memory import DirectionMemory, Memory
@@ -41,7 +44,6 @@ from thresher.tasks.text.growing_words import GrowingWords
 from thresher.tasks.text.records import Record
 
 _NEIGHBOURS = 3  # by judgement; one is worse on all corpora tried, ten about as good
-_MEASURABLE = 20  # documents: a smaller step may well be all new; by judgement
 _SMALLEST = 1e-6  # p-value that has a normal score
 _QUARTILE = float(norm.ppf(0.25))
 _ERROR = float(np.sqrt(0.25 * 0.75) / norm.pdf(_QUARTILE))  # of a quartile, times √n
@@ -126,12 +128,13 @@ class HeldOut(Usual):
             alike = share_as_high(yardstick.scores[yardstick.follows], scores[follows])
             ranks[follows] = np.maximum(ranks[follows], alike)
         before = as_wide_as(yardstick.rows, rows.shape[1])
-        topics, alone = topics_beside(rows, scores, before, yardstick.scores, words.words)
+        beside = topics_beside(rows, scores, before, yardstick.scores, words.words)
+        ranks = np.maximum(ranks, beside.among)
         p_values = np.maximum(ranks, self._by_ranks_before(ranks))
-        shift = _shift(p_values[alone])
+        shift = _shift(p_values[beside.alone])
         if shift > 0:
             p_values = np.maximum(p_values, norm.sf(_normal(p_values) - shift))
-        return Judged(scores, p_values, shift, topics, ranks)
+        return Judged(scores, p_values, shift, beside.topics, ranks, beside.new)
 
     def learned(
         self,
@@ -144,9 +147,13 @@ class HeldOut(Usual):
         """With these documents among the last."""
         n = counts.shape[0]
         marked, ranks = np.zeros(n, dtype=bool), np.full(n, np.nan)
-        if judged is not None and judged.ranks is not None:
+        if judged is not None:
+            assert judged.ranks is not None
+            assert judged.together is not None
             marked = judged.p_values <= rate
-            kept = usual_share(marked, judged.scores, rate)
+            kept = ~(marked & judged.together)
+            if n < MEASURABLE:
+                kept = usual_share(marked, judged.scores, rate)
             ranks[kept] = judged.ranks[kept]
         return HeldOut(self.recent.followed_by(counts, marked, ranks, records))
 
@@ -189,7 +196,7 @@ def _normal(p_values: Array) -> Array:
 def _shift(p_values: Array) -> float:
     """How far the lower quartile lies above that of normal scores, beyond twice its error."""
     n = len(p_values)
-    if n < _MEASURABLE:
+    if n < MEASURABLE:
         return 0.0
     shift = np.quantile(_normal(p_values), 0.25) - _QUARTILE - 2 * _ERROR / np.sqrt(n)
     return max(0.0, float(shift))
