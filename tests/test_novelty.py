@@ -318,7 +318,7 @@ def test_a_known_story_that_grows_is_no_news():
     few, many = texts(["politics"], 3, seed=1)[0], texts(["politics"], 40, seed=2)[0]
     detector = NovelDocumentDetector(10, random_state=0, verbose=0).fit([*start, *few])
     step = detector.step([*texts(["weather", "music"], 80, seed=3)[0], *many])
-    assert step.novel.sum() <= binom.ppf(0.99, 120, 0.05)
+    assert np.sum(step.p_values <= 0.05) <= binom.ppf(0.99, 120, 0.05)
     grown = [topic for topic in step.topics if topic.n_before]
     assert sum(len(topic.documents) for topic in grown) > 20  # but it is told as a group
     fresh = NovelDocumentDetector(10, random_state=0, verbose=0).fit(start)
