@@ -771,7 +771,7 @@ def test_chance_bounds_the_marks_of_a_step():
     """No more than the 99 % bound of the binomial; documents of new groups are not counted."""
     rng = np.random.default_rng(0)
     n, rate, alarm = 200, 0.1, Alarm(false_alarm_rate=0.1)
-    p = np.concatenate([rng.uniform(0, rate, 60), rng.uniform(rate, 1, n - 60)])
+    p = np.concatenate([rng.uniform(0.01, rate, 60), rng.uniform(rate, 1, n - 60)])
     scores = -np.round(p, 2)  # with ties
     together = np.arange(n) < 25
     most = next(k for k in range(n) if binom.cdf(k, n - 25, rate) >= 0.99)
@@ -782,6 +782,11 @@ def test_chance_bounds_the_marks_of_a_step():
     shift = alarm.excess(p, marks)
     lowered = norm.sf(norm.isf(p) - shift - 1e-9)
     assert (lowered[25:] <= rate).sum() == most
+    p[90:100] = 1e-4  # so small that hardly any can be false: they are not bounded
+    most = next(k for k in range(n) if binom.cdf(k, n - 35, rate) >= 0.99)
+    marks = alarm.marks(scores, p, together)
+    assert marks[90:100].all()
+    assert marks[25:90].sum() == most < 35
     none = np.zeros(n, dtype=bool)
     for few in (p[:12], rng.uniform(0, 1, n)):  # a small step, and what chance does
         np.testing.assert_array_equal(alarm.marks(-few, few, none[: len(few)]), few <= rate)

@@ -29,9 +29,11 @@ class Alarm:
         (Benjamini and Hochberg on the p-values).
     false_alarm_rate : float
         α. Without the other three: novel is what has at most this p-value. What is not novel is
-        then marked with at most this probability. Of documents that do not belong to a new group,
-        chance marks a binomial number: no more are marked than its 99 % bound, the most novel
-        (of steps of 20 documents or more; all of a smaller one may well be new).
+        then marked with at most this probability. Of the documents of a step chance marks a
+        binomial number: no more are marked than its 99 % bound, the most novel, but for documents
+        that belong to a new group, and those so novel that at most one in a hundred is expected to
+        be false (the rule of ``fdr`` at .01, which marks nothing in 99 of 100 steps without
+        anything new). All of a step of less than 20 documents may well be new.
     """
 
     threshold: float | None = None
@@ -73,8 +75,9 @@ class Alarm:
             return p_values <= _largest_discovery(p_values, self.fdr)
         marked = np.asarray(p_values <= self.false_alarm_rate)
         if together is not None and len(scores) >= MEASURABLE:
-            by_chance = binom.ppf(_SURE, np.count_nonzero(~together), self.false_alarm_rate)
-            places = np.flatnonzero(marked & ~together)
+            bounded = ~together & (p_values > _largest_discovery(p_values, 1 - _SURE))
+            by_chance = binom.ppf(_SURE, np.count_nonzero(bounded), self.false_alarm_rate)
+            places = np.flatnonzero(marked & bounded)
             order = np.lexsort((-scores[places], p_values[places]))
             marked[places[order[int(by_chance) :]]] = False
         return marked
