@@ -56,13 +56,13 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
     follow it: tf-idf :math:`x` with the document frequencies of the steps before.
 
     ``auto`` remembers the directions :math:`s_k` in which documents lie (spherical k-means, of
-    constant size) and the last 2000 documents. Its score adds two distances,
+    constant size) and the last 2000 documents. Its score is the mean of two distances,
 
     .. math:: 1 - \max_k \cos(x, s_k), \qquad 1 - \tfrac13 \sum_{y \text{ near } x} \cos(x, y),
 
-    from the nearest direction and from the three nearest documents, each measured from the median
-    of the last documents, in ranges between their quartiles: 0 is usual, 3 is far. These have the
-    same score, each as if it had not been seen, and a document is novel if at most
+    from the nearest direction and from the three nearest documents: 0 is a copy, 1 has no word of
+    what came before. The last documents have the same score, each as if it had not been seen, and
+    a document is novel if at most
     ``false_alarm_rate`` of them score as high. Groups of documents that are new together are found
     besides, also where each alone could be chance.
 

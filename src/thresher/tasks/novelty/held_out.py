@@ -8,9 +8,8 @@ and from its three nearest among the last documents,
 The last documents have the same two distances, each with itself taken out: of its direction,
 :math:`s_k - y`, and of the documents. So they are as novel as they would be if they had not been
 seen, and a new document that is like them is exchangeable with them, whatever the memory is and
-however young. Both distances are measured from the median of the last documents, in ranges between
-their quartiles, and added: the score. The share of the last documents that score as high is a
-p-value (conformal prediction).
+however young. The score is the mean of both distances. The share of the last documents that score
+as high is a p-value (conformal prediction).
 
 Streams are not exchangeable altogether, and four things make p-values more careful, never less:
 
@@ -69,7 +68,7 @@ class Measured(NamedTuple):
 
 
 class Yardstick:
-    """Both distances, in the units of the last documents.
+    """Both distances, of new documents and of the last ones.
 
     Parameters
     ----------
@@ -82,14 +81,9 @@ class Yardstick:
 
     def __init__(self, memory: DirectionMemory, recent: Any, marked: Any) -> None:
         self.memory, self.rows, self.marked = memory, unit_rows(recent), marked
-        self.centre, self.spread = np.zeros(2), np.ones(2)
         far, nearest, _ = self._near(self.rows, leave_out=True)
         far = np.where(np.diff(recent.indptr) > 0, far, 0.0)
-        distances = np.stack([memory.left_out_scores(recent), far])
-        if distances.shape[1]:
-            low, self.centre, high = np.quantile(distances, (0.25, 0.5, 0.75), axis=1)
-            self.spread = np.where(high > low, high - low, 1.0)
-        self.scores = self._sum(distances)
+        self.scores = (memory.left_out_scores(recent) + far) / 2
         self.follows = self._follow(nearest)
 
     def measure(self, weights: Any) -> Measured:
@@ -97,12 +91,8 @@ class Yardstick:
         rows = unit_rows(weights)
         far, nearest, near = self._near(rows[:, : self.rows.shape[1]])
         far = np.where(np.diff(weights.indptr) > 0, far, 0.0)
-        scores = self._sum(np.stack([self.memory.scores(weights), far]))
+        scores = (self.memory.scores(weights) + far) / 2
         return Measured(scores, self._follow(nearest), rows, near)
-
-    def _sum(self, distances: Array) -> Array:
-        scores: Array = ((distances.T - self.centre) / self.spread).sum(axis=1)
-        return scores
 
     def _follow(self, nearest: Any) -> Any:
         return np.where(nearest >= 0, self.marked[nearest], False) if len(self.marked) else None
@@ -136,7 +126,7 @@ class HeldOut(Usual):
         self._prepared: tuple[Memory, Yardstick] | None = None
 
     def scores(self, memory: Memory, words: GrowingWords, weights: Any) -> Array:
-        """Distances, in quartile ranges of the last documents."""
+        """The mean of both distances."""
         return self._yardstick(memory, words).measure(weights).scores
 
     def judged(self, memory: Memory, words: GrowingWords, weights: Any) -> Judged:
