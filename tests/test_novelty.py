@@ -713,17 +713,15 @@ def test_groups_are_judged_by_where_their_documents_come_from():
     step, recent = sparse.csr_array(rows[in_step]), sparse.csr_array(rows[~in_step])
     # The least explained quarter: all of the first kind, and five of the second.
     scores = np.where(kinds == 0, 2.0, np.where(np.arange(60) < 15, 1.0, 0.0))
-    near = (step @ recent.T).toarray().max(axis=1)
-    names = list("abcdef")
-    beside = topics_beside(step, scores[in_step], near, recent, scores[~in_step], names)
+    beside = topics_beside(step, scores[in_step], recent, scores[~in_step], list("abcdef"))
     assert beside.topics == []  # a third of them would be in the step anyhow
     assert beside.alone.all()
     assert not beside.new.any()
     assert not beside.among.any()
     step, recent = sparse.csr_array(rows[:8]), sparse.csr_array(rows[10:])
     scores = np.where(kinds == 0, 2.0, np.where(np.arange(60) < 17, 1.0, 0.0))
-    near = (step @ recent.T).toarray().max(axis=1)
-    (topic,), alone, new, among = topics_beside(step, scores[:8], near, recent, scores[10:], names)
+    names = list("abcdef")
+    (topic,), alone, new, among = topics_beside(step, scores[:8], recent, scores[10:], names)
     draws = np.array([rng.permutation(15)[:8].max() < 8 for _ in range(20_000)])
     exactly = 1 / comb(15, 8)  # all eight in the group of eight
     assert draws.mean() == pytest.approx(exactly, abs=5e-4)
@@ -746,8 +744,7 @@ def test_documents_of_a_story_that_grows_are_compared_with_their_own_kind(n_befo
     scores = 2.0 + 0.1 * rng.random(120)
     scores[20:] -= 1  # the first kind is the least explained of all
     step, recent = sparse.csr_array(rows[mine]), sparse.csr_array(rows[theirs])
-    near = (step @ recent.T).toarray().max(axis=1)
-    beside = topics_beside(step, scores[mine], near, recent, scores[theirs], list("abcdef"))
+    beside = topics_beside(step, scores[mine], recent, scores[theirs], list("abcdef"))
     (topic,) = beside.topics
     assert topic.n_before == n_before
     assert beside.new.all() == (n_before == 0)
@@ -755,27 +752,6 @@ def test_documents_of_a_story_that_grows_are_compared_with_their_own_kind(n_befo
     kind = scores[20 - n_before : 20]
     expected = [(1 + np.sum(kind >= s)) / (1 + n_before) for s in scores[mine]]
     np.testing.assert_allclose(beside.among, expected if n_before > 1 else 0)
-
-
-def test_documents_at_the_edge_of_a_new_group_belong_to_it():
-    """Nearer to one of its documents than to any other: once they lie a little nearer, they do."""
-    rng = np.random.default_rng(0)
-    others = np.repeat(np.eye(8)[2:], 30, axis=0) + 0.01 * rng.random((180, 8))
-    group = np.tile(np.eye(8)[0], (10, 1)) + 0.01 * rng.random((10, 8))
-    for reach, belongs in ((0.02, True), (-0.02, False)):
-        edge = np.zeros((1, 8))  # as far from the group as from an old kind, but for the reach
-        edge[0, [0, 1, 2]] = [0.06 + reach, 1, 0.06]
-        step, recent = (
-            sparse.csr_array(rows / np.linalg.norm(rows, axis=1, keepdims=True))
-            for rows in (np.vstack([group, edge]), others)
-        )
-        near = (step @ recent.T).toarray().max(axis=1)
-        scores = np.append(np.full(11, 2.0), rng.random(180))
-        beside = topics_beside(step, scores[:11], near, recent, scores[11:], list("abcdefgh"))
-        assert beside.topics[0].n_before == 0
-        assert set(beside.topics[0].documents) == set(range(10))
-        assert beside.alone[10]
-        assert beside.new[10] == belongs
 
 
 def test_rules_of_alarm():

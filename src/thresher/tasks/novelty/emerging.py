@@ -64,8 +64,7 @@ class Beside(NamedTuple):
     alone : array of bool of shape (n,)
         Which documents belong to none of them.
     new : array of bool of shape (n,)
-        Which belong to one that has none of the last documents, or lie nearer to a document of it
-        than to any other document, old or new.
+        Which belong to one that has none of the last documents.
     among : array of shape (n,)
         P-values among the last documents of the same group, if these are two at least; else 0.
     """
@@ -111,7 +110,7 @@ def emerging_topics(
 
 
 def topics_beside(
-    step: Any, step_scores: Array, near: Array, recent: Any, recent_scores: Array, words: list[str]
+    step: Any, step_scores: Array, recent: Any, recent_scores: Array, words: list[str]
 ) -> Beside:
     r"""Groups that are of the step alone, or nearly so.
 
@@ -133,8 +132,6 @@ def topics_beside(
     step, recent : CSR of unit rows
     step_scores, recent_scores : array
         The larger, the less explained; those of ``recent`` as if they were new.
-    near : array
-        Cosine of every document of the step with the nearest of the last documents.
     words : list of str
         The word of every column.
     """
@@ -163,10 +160,6 @@ def topics_beside(
         topic = _topic(rows, cosines, members, places, words)
         found.topics.append(topic._replace(p_value=float(chances[label]), n_before=len(kind)))
     found.topics.sort(key=lambda topic: (topic.p_value, -len(topic.documents)))
-    np.fill_diagonal(cosines, -1)
-    nearest, cosine = cosines[:of_step].argmax(axis=1), cosines[:of_step].max(axis=1)
-    of_new = np.append(found.new[places], np.zeros(len(earlier), dtype=bool))
-    found.new[places[of_new[nearest] & (cosine > near[places])]] = True
     return found
 
 

@@ -27,7 +27,7 @@ Streams are not exchangeable altogether, and four things make p-values more care
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.stats import norm
@@ -48,25 +48,6 @@ _QUARTILE = float(norm.ppf(0.25))
 _ERROR = float(np.sqrt(0.25 * 0.75) / norm.pdf(_QUARTILE))  # of a quartile, times √n
 
 
-class Measured(NamedTuple):
-    """Documents beside the last ones.
-
-    Attributes
-    ----------
-    scores : array of shape (n,)
-    follows : array of bool of shape (n,), or None
-        Whether the nearest of the last documents was marked.
-    rows : CSR of unit rows
-    near : array of shape (n,)
-        Cosine with the nearest of the last documents.
-    """
-
-    scores: Array
-    follows: Any
-    rows: Any
-    near: Array
-
-
 class Yardstick:
     """Both distances, of new documents and of the last ones.
 
@@ -81,29 +62,29 @@ class Yardstick:
 
     def __init__(self, memory: DirectionMemory, recent: Any, marked: Any) -> None:
         self.memory, self.rows, self.marked = memory, unit_rows(recent), marked
-        far, nearest, _ = self._near(self.rows, leave_out=True)
+        far, nearest = self._near(self.rows, leave_out=True)
         far = np.where(np.diff(recent.indptr) > 0, far, 0.0)
         self.scores = (memory.left_out_scores(recent) + far) / 2
         self.follows = self._follow(nearest)
 
-    def measure(self, weights: Any) -> Measured:
-        """Scores of documents, and what is nearest to them."""
+    def measure(self, weights: Any) -> tuple[Array, Any, Any]:
+        """Scores of documents, which of them follow marked ones, and their unit rows."""
         rows = unit_rows(weights)
-        far, nearest, near = self._near(rows[:, : self.rows.shape[1]])
+        far, nearest = self._near(rows[:, : self.rows.shape[1]])
         far = np.where(np.diff(weights.indptr) > 0, far, 0.0)
         scores = (self.memory.scores(weights) + far) / 2
-        return Measured(scores, self._follow(nearest), rows, near)
+        return scores, self._follow(nearest), rows
 
     def _follow(self, nearest: Any) -> Any:
         return np.where(nearest >= 0, self.marked[nearest], False) if len(self.marked) else None
 
-    def _near(self, rows: Any, leave_out: bool = False) -> tuple[Array, Any, Array]:
-        """Mean distance from the nearest documents; place and cosine of the nearest of all."""
+    def _near(self, rows: Any, leave_out: bool = False) -> tuple[Array, Any]:
+        """Mean distance from the nearest documents, and the place of the nearest of all."""
         known, n = self.rows.shape[0], rows.shape[0]
         count = min(_NEIGHBOURS, known - leave_out)
-        distances, nearest, largest = np.ones(n), np.full(n, -1), np.zeros(n)
+        distances, nearest = np.ones(n), np.full(n, -1)
         if count < 1:
-            return distances, nearest, largest
+            return distances, nearest
         for block in block_slices(n, known):
             cosines = (rows[block] @ self.rows.T).toarray()
             if leave_out:
@@ -112,8 +93,7 @@ class Yardstick:
             nearest[block] = cosines.argmax(axis=1)
             best = np.partition(cosines, -count, axis=1)[:, -count:]
             distances[block] = 1 - best.mean(axis=1, dtype=np.float64)
-            largest[block] = best.max(axis=1)
-        return distances, nearest, largest
+        return distances, nearest
 
 
 class HeldOut(Usual):
@@ -127,18 +107,18 @@ class HeldOut(Usual):
 
     def scores(self, memory: Memory, words: GrowingWords, weights: Any) -> Array:
         """The mean of both distances."""
-        return self._yardstick(memory, words).measure(weights).scores
+        return self._yardstick(memory, words).measure(weights)[0]
 
     def judged(self, memory: Memory, words: GrowingWords, weights: Any) -> Judged:
         """Scores, p-values, and groups that are new together."""
         yardstick = self._yardstick(memory, words)
-        scores, follows, rows, near = yardstick.measure(weights)
+        scores, follows, rows = yardstick.measure(weights)
         ranks = share_as_high(yardstick.scores, scores)
         if follows is not None and follows.any():
             alike = share_as_high(yardstick.scores[yardstick.follows], scores[follows])
             ranks[follows] = np.maximum(ranks[follows], alike)
         before = as_wide_as(yardstick.rows, rows.shape[1])
-        beside = topics_beside(rows, scores, near, before, yardstick.scores, words.words)
+        beside = topics_beside(rows, scores, before, yardstick.scores, words.words)
         ranks = np.maximum(ranks, beside.among)
         p_values = np.maximum(ranks, self._by_ranks_before(ranks))
         shift = _shift(p_values[beside.alone])
