@@ -17,9 +17,13 @@ Newsgroups have no dates: they are shuffled (nothing is new after the first step
 one after the other. Constants were looked at on TDT2 in steps of 1000, 100 and weeks, and on seed
 0 of the others; ``--seed`` draws other orders, and days of TDT2 were kept back.
 
+An archive of one's own is a file of JSON lines, in their order, with a text and a label each.
+
     python benchmarks/alarms.py [--data FOLDER] [--seed 1] [--only bbc]
+    python benchmarks/alarms.py --archive news.jsonl --size 100
 """
 
+import json
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -35,6 +39,7 @@ from sklearn.preprocessing import normalize
 from thresher import NovelDocumentDetector
 from thresher.datasets.files import find_data_file
 from thresher.linalg import Array
+from thresher.tasks.text.growing_words import GrowingWords
 
 RATE = 0.05
 Step = tuple[Any, Array]
@@ -80,6 +85,14 @@ def without_dates(name: str, how: str, size: int, seed: int) -> list[Step]:
     else:
         order = rng.permutation(len(labels))
     return cut(X[order], labels[order], np.arange(len(order)) // size)
+
+
+def archive(path: Path, size: int) -> list[Step]:
+    """Texts as a new user would give them: words cut by default."""
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    X, _ = GrowingWords().counts([line["text"] for line in lines])
+    labels = np.unique([line["label"] for line in lines], return_inverse=True)[1]
+    return cut(X, labels, np.arange(len(lines)) // size)
 
 
 def streams(seed: int) -> dict[str, Callable[[], list[Step]]]:
@@ -171,10 +184,16 @@ def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="streams whose name contains this")
+    parser.add_argument("--archive", type=Path, help="a file of JSON lines, instead of all these")
+    parser.add_argument("--size", type=int, default=100, help="documents in a step of it")
     parser.add_argument("--out", type=Path, default=RESULTS / "alarms.json")
     given = parser.parse_args()
     rows = read_json(given.out).get("streams", {}) if given.out.exists() else {}
-    for name, make in streams(given.seed).items():
+    asked = streams(given.seed)
+    if given.archive is not None:
+        name = f"{given.archive.stem}, {given.size}"
+        asked = {name: lambda: archive(given.archive, given.size)}
+    for name, make in asked.items():
         if given.only.lower() not in name.lower():
             continue
         rows[name] = row = judged(make()) | {"seed": given.seed}

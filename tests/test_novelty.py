@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 from scipy.optimize import linprog, minimize
-from scipy.stats import binom, false_discovery_control
+from scipy.stats import binom, false_discovery_control, norm
 from sklearn.base import clone
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.metrics import roc_auc_score
@@ -272,7 +272,7 @@ def test_documents_are_left_out_of_their_directions():
     np.testing.assert_allclose(known.left_out_cosines(sparse.csr_array(X)), best, atol=1e-6)
 
 
-def test_scores_are_distances_in_units_of_the_last_documents():
+def test_scores_are_mean_distances_and_so_are_those_that_they_are_compared_with():
     start, _ = texts(list(TOPICS), 80)
     detector = NovelDocumentDetector(5, random_state=0, verbose=0).fit(start)
     words = detector._words
@@ -288,11 +288,10 @@ def test_scores_are_distances_in_units_of_the_last_documents():
         1 - detector._memory.directions.cosines(sparse.csr_array(row[None])).max(),
         1 - np.sort(rows @ row)[-3:].mean(),
     ]
-    expected = 0
-    for distance, usual in zip(mine, (far, near), strict=True):
-        low, middle, high = np.quantile(usual, (0.25, 0.5, 0.75))
-        expected += (distance - middle) / (high - low)
-    assert new == pytest.approx(expected, rel=1e-4)
+    assert new == pytest.approx(np.mean(mine), rel=1e-4)
+    usual = np.mean([far, near], axis=0)
+    p_values = detector.step(["rain parliament budget"]).p_values
+    assert p_values[0] == pytest.approx((1 + np.sum(usual >= new)) / 81)
 
 
 def test_a_step_that_differs_as_a_whole_is_told_and_not_flagged():
@@ -310,6 +309,42 @@ def test_a_step_that_differs_as_a_whole_is_told_and_not_flagged():
     assert step.shift > 0.5
     assert step.novel.mean() < 0.15
     assert np.mean(step.scores > np.quantile(usual.scores, 0.95)) > 0.4  # what it would be without
+
+
+def test_a_known_story_that_grows_is_no_news():
+    """Three documents of it were among the last, and now it fills a third of a step."""
+    start, _ = texts(["weather", "music"], 300)
+    few, many = texts(["politics"], 3, seed=1)[0], texts(["politics"], 40, seed=2)[0]
+    detector = NovelDocumentDetector(10, random_state=0, verbose=0).fit([*start, *few])
+    step = detector.step([*texts(["weather", "music"], 80, seed=3)[0], *many])
+    assert np.sum(step.p_values <= 0.05) <= binom.ppf(0.99, 120, 0.05)
+    grown = [topic for topic in step.topics if topic.n_before]
+    assert sum(len(topic.documents) for topic in grown) > 20  # but it is told as a group
+    fresh = NovelDocumentDetector(10, random_state=0, verbose=0).fit(start)
+    step = fresh.step([*texts(["weather", "music"], 80, seed=3)[0], *many])
+    assert step.novel[80:].mean() > 0.9  # without the three it is news, all of it
+    assert step.novel[:80].sum() <= binom.ppf(0.99, 80, 0.05)
+
+
+def test_a_turn_without_a_common_subject_is_bounded_and_told():
+    """A third of a step has words of its own, each others: more than chance, and no group."""
+    start, _ = texts(list(TOPICS), 400)
+    detector = NovelDocumentDetector(8, random_state=0, verbose=0).fit(start)
+    rng = np.random.default_rng(0)
+    step, turned = texts(list(TOPICS), 150, seed=2)[0], 50
+    for n in range(turned):
+        step[n] += " " + " ".join("".join(rng.choice(list("bcdfgh"), 6)) for _ in range(6))
+    told = detector.step(step)
+    most = binom.ppf(0.99, 150, 0.05)
+    assert np.sum(told.p_values <= 0.05) > 2 * most  # what it would be without
+    assert told.novel.sum() == most
+    assert told.novel[:turned].sum() > 0.8 * most
+    assert told.shift > 0
+    again = texts(list(TOPICS), 150, seed=3)[0]
+    for n in range(turned):
+        again[n] += " " + " ".join("".join(rng.choice(list("jklmnp"), 6)) for _ in range(6))
+    later = detector.step(again)  # p-values have learned from it
+    assert np.sum(later.p_values <= 0.05) < 0.5 * np.sum(told.p_values <= 0.05)
 
 
 def test_follow_ups_of_what_was_marked_are_compared_with_their_like():
@@ -678,20 +713,45 @@ def test_groups_are_judged_by_where_their_documents_come_from():
     step, recent = sparse.csr_array(rows[in_step]), sparse.csr_array(rows[~in_step])
     # The least explained quarter: all of the first kind, and five of the second.
     scores = np.where(kinds == 0, 2.0, np.where(np.arange(60) < 15, 1.0, 0.0))
-    topics, alone = topics_beside(step, scores[in_step], recent, scores[~in_step], list("abcdef"))
-    assert topics == []  # a third of them would be in the step anyhow
-    assert alone.all()
+    beside = topics_beside(step, scores[in_step], recent, scores[~in_step], list("abcdef"))
+    assert beside.topics == []  # a third of them would be in the step anyhow
+    assert beside.alone.all()
+    assert not beside.new.any()
+    assert not beside.among.any()
     step, recent = sparse.csr_array(rows[:8]), sparse.csr_array(rows[10:])
     scores = np.where(kinds == 0, 2.0, np.where(np.arange(60) < 17, 1.0, 0.0))
     names = list("abcdef")
-    (topic,), alone = topics_beside(step, scores[:8], recent, scores[10:], names)
+    (topic,), alone, new, among = topics_beside(step, scores[:8], recent, scores[10:], names)
     draws = np.array([rng.permutation(15)[:8].max() < 8 for _ in range(20_000)])
     exactly = 1 / comb(15, 8)  # all eight in the group of eight
     assert draws.mean() == pytest.approx(exactly, abs=5e-4)
     assert topic.p_value == pytest.approx(2 * exactly)  # two groups were looked at
     assert sorted(topic.documents) == list(range(8))
     assert topic.words[0] == "a"
+    assert topic.n_before == 0
     assert not alone.any()
+    assert new.all()
+    assert not among.any()
+
+
+@pytest.mark.parametrize("n_before", [0, 1, 3])
+def test_documents_of_a_story_that_grows_are_compared_with_their_own_kind(n_before):
+    """By hand: the share of the story's own last documents that score as high; two at least."""
+    rng = np.random.default_rng(0)
+    rows = np.repeat(np.eye(6), 20, axis=0) + 0.05 * rng.random((120, 6))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    mine, theirs = np.arange(12), np.r_[20 - n_before : 120]
+    scores = 2.0 + 0.1 * rng.random(120)
+    scores[20:] -= 1  # the first kind is the least explained of all
+    step, recent = sparse.csr_array(rows[mine]), sparse.csr_array(rows[theirs])
+    beside = topics_beside(step, scores[mine], recent, scores[theirs], list("abcdef"))
+    (topic,) = beside.topics
+    assert topic.n_before == n_before
+    assert beside.new.all() == (n_before == 0)
+    assert not beside.alone.any()
+    kind = scores[20 - n_before : 20]
+    expected = [(1 + np.sum(kind >= s)) / (1 + n_before) for s in scores[mine]]
+    np.testing.assert_allclose(beside.among, expected if n_before > 1 else 0)
 
 
 def test_rules_of_alarm():
@@ -704,6 +764,35 @@ def test_rules_of_alarm():
         share_as_high(past, scores), [92 / 102, 12 / 102, 52 / 102, 32 / 102]
     )
     assert share_as_high(np.zeros(0), scores).tolist() == [1.0] * 4  # nothing is known yet
+
+
+def test_chance_bounds_the_marks_of_a_step():
+    """No more than the 99 % bound of the binomial; documents of new groups are not counted."""
+    rng = np.random.default_rng(0)
+    n, rate, alarm = 200, 0.1, Alarm(false_alarm_rate=0.1)
+    p = np.concatenate([rng.uniform(0.01, rate, 60), rng.uniform(rate, 1, n - 60)])
+    scores = -np.round(p, 2)  # with ties
+    together = np.arange(n) < 25
+    most = next(k for k in range(n) if binom.cdf(k, n - 25, rate) >= 0.99)
+    marks = alarm.marks(scores, p, together)
+    assert marks[:25].all()
+    assert marks[25:].sum() == most < 35
+    assert p[25:][marks[25:]].max() < p[25:60][~marks[25:60]].min()  # the most novel
+    shift = alarm.excess(p, marks)
+    lowered = norm.sf(norm.isf(p) - shift - 1e-9)
+    assert (lowered[25:] <= rate).sum() == most
+    p[90:100] = 1e-4  # so small that hardly any can be false: they are not bounded
+    most = next(k for k in range(n) if binom.cdf(k, n - 35, rate) >= 0.99)
+    marks = alarm.marks(scores, p, together)
+    assert marks[90:100].all()
+    assert marks[25:90].sum() == most < 35
+    none = np.zeros(n, dtype=bool)
+    for few in (p[:12], rng.uniform(0, 1, n)):  # a small step, and what chance does
+        np.testing.assert_array_equal(alarm.marks(-few, few, none[: len(few)]), few <= rate)
+        assert alarm.excess(few, few <= rate) == 0
+    found = Alarm(fdr=rate).marks(scores, p, none)
+    np.testing.assert_array_equal(found, Alarm(fdr=rate).marks(scores, p))
+    assert Alarm(fdr=rate).excess(p, found) == 0
 
 
 def test_false_discoveries_are_controlled_as_by_scipy():

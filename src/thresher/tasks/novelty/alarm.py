@@ -6,8 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import binom, norm
 
 from thresher.linalg import Array
+
+MEASURABLE = 20  # documents: a smaller step may well be all new; by judgement
+_SURE = 0.99  # so likely does chance mark no more documents of a step
 
 
 @dataclass(frozen=True)
@@ -24,8 +28,12 @@ class Alarm:
         Of the documents marked in a step at most this share is expected not to be novel
         (Benjamini and Hochberg on the p-values).
     false_alarm_rate : float
-        Without the other three: novel is what has at most this p-value. What is not novel is then
-        marked with at most this probability.
+        α. Without the other three: novel is what has at most this p-value. What is not novel is
+        then marked with at most this probability. Of the documents of a step chance marks a
+        binomial number: no more are marked than its 99 % bound, the most novel, but for documents
+        that belong to a new group, and those so novel that at most one in a hundred is expected to
+        be false (the rule of ``fdr`` at .01, which marks nothing in 99 of 100 steps without
+        anything new). All of a step of less than 20 documents may well be new.
     """
 
     threshold: float | None = None
@@ -45,8 +53,17 @@ class Alarm:
             if value is not None and not 0 < value < 1:
                 raise ValueError(f"{name}={value!r} must lie between 0 and 1.")
 
-    def marks(self, scores: Array, p_values: Array) -> NDArray[np.bool_]:
-        """Which of these documents are novel."""
+    def marks(
+        self, scores: Array, p_values: Array, together: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.bool_]:
+        """Which of these documents are novel.
+
+        Parameters
+        ----------
+        scores, p_values : array of shape (n,)
+        together : array of bool of shape (n,), optional
+            Which belong to groups like none before; without it there is no bound.
+        """
         if self.top_share is not None:
             count = int(np.ceil(self.top_share * len(scores)))
             marked = np.zeros(len(scores), dtype=bool)
@@ -56,7 +73,25 @@ class Alarm:
             return np.asarray(scores > self.threshold)
         if self.fdr is not None:
             return p_values <= _largest_discovery(p_values, self.fdr)
-        return np.asarray(p_values <= self.false_alarm_rate)
+        marked = np.asarray(p_values <= self.false_alarm_rate)
+        if together is not None and len(scores) >= MEASURABLE:
+            bounded = ~together & (p_values > _largest_discovery(p_values, 1 - _SURE))
+            by_chance = binom.ppf(_SURE, np.count_nonzero(bounded), self.false_alarm_rate)
+            places = np.flatnonzero(marked & bounded)
+            order = np.lexsort((-scores[places], p_values[places]))
+            marked[places[order[int(by_chance) :]]] = False
+        return marked
+
+    def excess(self, p_values: Array, marked: NDArray[np.bool_]) -> float:
+        """By how many standard deviations p-values were too small, if too many were at most α.
+
+        If that is taken from all normal scores, those that were not marked are above α.
+        """
+        by_rate = self.threshold is None and self.top_share is None and self.fdr is None
+        left_out = p_values[~marked & (p_values <= self.false_alarm_rate)]
+        if not by_rate or not len(left_out):
+            return 0.0
+        return float(norm.isf(left_out.min()) - norm.isf(self.false_alarm_rate))
 
 
 def share_as_high(before: Array, scores: Array) -> Array:

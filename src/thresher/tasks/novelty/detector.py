@@ -56,13 +56,13 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
     follow it: tf-idf :math:`x` with the document frequencies of the steps before.
 
     ``auto`` remembers the directions :math:`s_k` in which documents lie (spherical k-means, of
-    constant size) and the last 2000 documents. Its score adds two distances,
+    constant size) and the last 2000 documents. Its score is the mean of two distances,
 
     .. math:: 1 - \max_k \cos(x, s_k), \qquad 1 - \tfrac13 \sum_{y \text{ near } x} \cos(x, y),
 
-    from the nearest direction and from the three nearest documents, each measured from the median
-    of the last documents, in ranges between their quartiles: 0 is usual, 3 is far. These have the
-    same score, each as if it had not been seen, and a document is novel if at most
+    from the nearest direction and from the three nearest documents: 0 is a copy, 1 has no word of
+    what came before. The last documents have the same score, each as if it had not been seen, and
+    a document is novel if at most
     ``false_alarm_rate`` of them score as high. Groups of documents that are new together are found
     besides, also where each alone could be chance.
 
@@ -201,7 +201,8 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
         words.enter(new)
         weights = words.weights(counts)
         judged = self._usual.judged(self._memory, words, weights)
-        novel = alarm.marks(judged.scores, judged.p_values)
+        novel = alarm.marks(judged.scores, judged.p_values, judged.together)
+        shift = max(judged.shift, alarm.excess(judged.p_values, novel))
         marked = np.flatnonzero(novel)
         topics = judged.topics
         if topics is None:
@@ -213,9 +214,7 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
         self._adopt(words, memory, usual, self.n_steps_ + 1)
         _log.info("Step %s: %d of %d documents are novel", label, len(marked), len(novel))
         topics = [topic._replace(records=[told[d] for d in topic.documents]) for topic in topics]
-        return NoveltyStep(
-            label, judged.scores, judged.p_values, novel, topics, judged.shift, False, told
-        )
+        return NoveltyStep(label, judged.scores, judged.p_values, novel, topics, shift, False, told)
 
     def _start(self, documents: Any, name: str, records: Sequence[Record]) -> NoveltyStep:
         """`fit`, told as a step in which nothing is novel."""

@@ -11,6 +11,7 @@ from scipy.stats import hypergeom
 from sklearn.cluster import AgglomerativeClustering
 
 from thresher.linalg import Array
+from thresher.tasks.novelty.alarm import share_as_high
 from thresher.tasks.novelty.directions import unit_rows
 from thresher.tasks.text.records import Record
 
@@ -36,17 +37,42 @@ class EmergingTopic(NamedTuple):
         only group what they have marked (all modes but ``auto``).
     records : list of Record
         The documents, in the same order.
+    n_before : int
+        How many of the last documents belong to the group: it is wholly new if there are none,
+        and a story that grows, or takes a turn, if there are some.
     """
 
     documents: list[int]
     words: list[str]
     p_value: float = float("nan")
     records: list[Record] = []  # noqa: RUF012 (a default of a tuple, which nobody changes)
+    n_before: int = 0
 
     @property
     def representative(self) -> Record:
         """The document that is most like the others."""
         return self.records[0] if self.records else Record(self.documents[0], "")
+
+
+class Beside(NamedTuple):
+    """The documents of a step in groups with the last ones.
+
+    Attributes
+    ----------
+    topics : list of EmergingTopic
+        Groups that are of the step alone, or nearly so.
+    alone : array of bool of shape (n,)
+        Which documents belong to none of them.
+    new : array of bool of shape (n,)
+        Which belong to one that has none of the last documents.
+    among : array of shape (n,)
+        P-values among the last documents of the same group, if these are two at least; else 0.
+    """
+
+    topics: list[EmergingTopic]
+    alone: NDArray[np.bool_]
+    new: NDArray[np.bool_]
+    among: Array
 
 
 def emerging_topics(
@@ -85,8 +111,8 @@ def emerging_topics(
 
 def topics_beside(
     step: Any, step_scores: Array, recent: Any, recent_scores: Array, words: list[str]
-) -> tuple[list[EmergingTopic], NDArray[np.bool_]]:
-    r"""Groups that are of the step alone, or nearly so; and which documents belong to none.
+) -> Beside:
+    r"""Groups that are of the step alone, or nearly so.
 
     The least explained documents of the step and of the last documents are grouped together,
     without regard to where they come from. If a step brings nothing new, its a documents are
@@ -97,6 +123,10 @@ def topics_beside(
     times the number of groups. Many documents that are alike, and like nothing before, are so found
     also where each by itself could be chance.
 
+    A group that has last documents too is a story that was known and now grows. All documents of
+    its kind were few, and would be so unlike the others that each is taken for new; so they are
+    compared with their own kind, the last documents of the group.
+
     Parameters
     ----------
     step, recent : CSR of unit rows
@@ -105,29 +135,40 @@ def topics_beside(
     words : list of str
         The word of every column.
     """
-    alone = np.ones(len(step_scores), dtype=bool)
+    n = len(step_scores)
+    found = Beside([], np.ones(n, dtype=bool), np.zeros(n, dtype=bool), np.zeros(n))
     pooled = np.concatenate([step_scores, recent_scores])
     has_words = np.concatenate([np.diff(step.indptr), np.diff(recent.indptr)]) > 0
     room = min(_LARGEST, int(np.ceil(_LOOKED_AT * len(pooled))))
     order = np.argsort(-np.where(has_words, pooled, -np.inf), kind="stable")[:room]
     chosen = np.sort(order[has_words[order]])
-    of_step = int(np.count_nonzero(chosen < len(alone)))
+    of_step = int(np.count_nonzero(chosen < n))
     if of_step < _SMALLEST:
-        return [], alone
-    places = chosen[:of_step]
-    rows = sparse.vstack([step[places], recent[chosen[of_step:] - len(alone)]], format="csr")
+        return found
+    places, earlier = chosen[:of_step], chosen[of_step:] - n
+    rows = sparse.vstack([step[places], recent[earlier]], format="csr")
     cosines, labels = _grouped(rows)
+    chances = _chances(labels, of_step)
+    ours = np.bincount(labels[:of_step], minlength=len(chances))
+    for label in np.flatnonzero((chances <= _CHANCE) & (ours >= _SMALLEST)):
+        members = np.flatnonzero(labels[:of_step] == label)
+        kind = earlier[labels[of_step:] == label]
+        mine = places[members]
+        found.alone[mine], found.new[mine] = False, len(kind) == 0
+        if len(kind) >= _SMALLEST:
+            found.among[mine] = share_as_high(recent_scores[kind], step_scores[mine])
+        topic = _topic(rows, cosines, members, places, words)
+        found.topics.append(topic._replace(p_value=float(chances[label]), n_before=len(kind)))
+    found.topics.sort(key=lambda topic: (topic.p_value, -len(topic.documents)))
+    return found
+
+
+def _chances(labels: Any, of_step: int) -> Array:
+    """Of every group to have as many of the step, which come first, times their number."""
     sizes = np.bincount(labels)
     ours = np.bincount(labels[:of_step], minlength=len(sizes))
     n_groups = max(1, int(np.count_nonzero(sizes >= _SMALLEST)))
-    chances = np.minimum(1.0, n_groups * hypergeom.sf(ours - 1, len(chosen), of_step, sizes))
-    found = []
-    for label in np.flatnonzero((chances <= _CHANCE) & (ours >= _SMALLEST)):
-        members = np.flatnonzero(labels[:of_step] == label)
-        alone[places[members]] = False
-        topic = _topic(rows, cosines, members, places, words)
-        found.append(topic._replace(p_value=float(chances[label])))
-    return sorted(found, key=lambda topic: (topic.p_value, -len(topic.documents))), alone
+    return np.minimum(1.0, n_groups * hypergeom.sf(ours - 1, len(labels), of_step, sizes))
 
 
 def _grouped(rows: Any) -> tuple[Array, Any]:

@@ -8,16 +8,18 @@ and from its three nearest among the last documents,
 The last documents have the same two distances, each with itself taken out: of its direction,
 :math:`s_k - y`, and of the documents. So they are as novel as they would be if they had not been
 seen, and a new document that is like them is exchangeable with them, whatever the memory is and
-however young. Both distances are measured from the median of the last documents, in ranges between
-their quartiles, and added: the score. The share of the last documents that score as high is a
-p-value (conformal prediction).
+however young. The score is the mean of both distances. The share of the last documents that score
+as high is a p-value (conformal prediction).
 
-Streams are not exchangeable altogether, and three things make p-values more careful, never less:
+Streams are not exchangeable altogether, and four things make p-values more careful, never less:
 
 - documents whose nearest is one that was marked follow it: they are also compared with the last
   documents of which that is true;
+- documents of a story that was known, and now grows, are also compared with those of the last
+  documents that belong to it (`emerging`);
 - new documents lie ahead of the old ones in time, so they are a little more novel than these all
-  along. How small p-values were in the steps before tells by how much;
+  along. How small p-values were in the steps before tells by how much, those of new groups
+  left out;
 - a step can differ as a whole. That shows in its lower quartile, groups of documents that are new
   together (`emerging`) left out; all normal scores are lowered by what chance cannot explain.
 """
@@ -31,7 +33,7 @@ import numpy as np
 from scipy.stats import norm
 
 from thresher.linalg import Array, block_slices
-from thresher.tasks.novelty.alarm import share_as_high
+from thresher.tasks.novelty.alarm import MEASURABLE, share_as_high
 from thresher.tasks.novelty.directions import unit_rows
 from thresher.tasks.novelty.emerging import topics_beside
 from thresher.tasks.novelty.memory import DirectionMemory, Memory
@@ -41,14 +43,13 @@ from thresher.tasks.text.growing_words import GrowingWords
 from thresher.tasks.text.records import Record
 
 _NEIGHBOURS = 3  # by judgement; one is worse on all corpora tried, ten about as good
-_MEASURABLE = 20  # documents: a smaller step may well be all new; by judgement
 _SMALLEST = 1e-6  # p-value that has a normal score
 _QUARTILE = float(norm.ppf(0.25))
 _ERROR = float(np.sqrt(0.25 * 0.75) / norm.pdf(_QUARTILE))  # of a quartile, times √n
 
 
 class Yardstick:
-    """Both distances, in the units of the last documents.
+    """Both distances, of new documents and of the last ones.
 
     Parameters
     ----------
@@ -61,39 +62,30 @@ class Yardstick:
 
     def __init__(self, memory: DirectionMemory, recent: Any, marked: Any) -> None:
         self.memory, self.rows, self.marked = memory, unit_rows(recent), marked
-        self.centre, self.spread = np.zeros(2), np.ones(2)
-        near, nearest = self._near(self.rows, leave_out=True)
-        near = np.where(np.diff(recent.indptr) > 0, near, 0.0)
-        distances = np.stack([memory.left_out_scores(recent), near])
-        if distances.shape[1]:
-            low, self.centre, high = np.quantile(distances, (0.25, 0.5, 0.75), axis=1)
-            self.spread = np.where(high > low, high - low, 1.0)
-        self.scores = self._sum(distances)
+        far, nearest = self._near(self.rows, leave_out=True)
+        far = np.where(np.diff(recent.indptr) > 0, far, 0.0)
+        self.scores = (memory.left_out_scores(recent) + far) / 2
         self.follows = self._follow(nearest)
 
     def measure(self, weights: Any) -> tuple[Array, Any, Any]:
         """Scores of documents, which of them follow marked ones, and their unit rows."""
         rows = unit_rows(weights)
-        near, nearest = self._near(rows[:, : self.rows.shape[1]])
-        near = np.where(np.diff(weights.indptr) > 0, near, 0.0)
-        scores = self._sum(np.stack([self.memory.scores(weights), near]))
+        far, nearest = self._near(rows[:, : self.rows.shape[1]])
+        far = np.where(np.diff(weights.indptr) > 0, far, 0.0)
+        scores = (self.memory.scores(weights) + far) / 2
         return scores, self._follow(nearest), rows
-
-    def _sum(self, distances: Array) -> Array:
-        scores: Array = ((distances.T - self.centre) / self.spread).sum(axis=1)
-        return scores
 
     def _follow(self, nearest: Any) -> Any:
         return np.where(nearest >= 0, self.marked[nearest], False) if len(self.marked) else None
 
     def _near(self, rows: Any, leave_out: bool = False) -> tuple[Array, Any]:
         """Mean distance from the nearest documents, and the place of the nearest of all."""
-        known = self.rows.shape[0]
+        known, n = self.rows.shape[0], rows.shape[0]
         count = min(_NEIGHBOURS, known - leave_out)
-        distances, nearest = np.ones(rows.shape[0]), np.full(rows.shape[0], -1)
+        distances, nearest = np.ones(n), np.full(n, -1)
         if count < 1:
             return distances, nearest
-        for block in block_slices(rows.shape[0], known):
+        for block in block_slices(n, known):
             cosines = (rows[block] @ self.rows.T).toarray()
             if leave_out:
                 places = np.arange(block.start, block.stop)
@@ -114,7 +106,7 @@ class HeldOut(Usual):
         self._prepared: tuple[Memory, Yardstick] | None = None
 
     def scores(self, memory: Memory, words: GrowingWords, weights: Any) -> Array:
-        """Distances, in quartile ranges of the last documents."""
+        """The mean of both distances."""
         return self._yardstick(memory, words).measure(weights)[0]
 
     def judged(self, memory: Memory, words: GrowingWords, weights: Any) -> Judged:
@@ -126,12 +118,13 @@ class HeldOut(Usual):
             alike = share_as_high(yardstick.scores[yardstick.follows], scores[follows])
             ranks[follows] = np.maximum(ranks[follows], alike)
         before = as_wide_as(yardstick.rows, rows.shape[1])
-        topics, alone = topics_beside(rows, scores, before, yardstick.scores, words.words)
+        beside = topics_beside(rows, scores, before, yardstick.scores, words.words)
+        ranks = np.maximum(ranks, beside.among)
         p_values = np.maximum(ranks, self._by_ranks_before(ranks))
-        shift = _shift(p_values[alone])
+        shift = _shift(p_values[beside.alone])
         if shift > 0:
             p_values = np.maximum(p_values, norm.sf(_normal(p_values) - shift))
-        return Judged(scores, p_values, shift, topics, ranks)
+        return Judged(scores, p_values, shift, beside.topics, ranks, beside.new)
 
     def learned(
         self,
@@ -144,9 +137,13 @@ class HeldOut(Usual):
         """With these documents among the last."""
         n = counts.shape[0]
         marked, ranks = np.zeros(n, dtype=bool), np.full(n, np.nan)
-        if judged is not None and judged.ranks is not None:
+        if judged is not None:
+            assert judged.ranks is not None
+            assert judged.together is not None
             marked = judged.p_values <= rate
-            kept = usual_share(marked, judged.scores, rate)
+            kept = ~(marked & judged.together)
+            if n < MEASURABLE:
+                kept = usual_share(marked, judged.scores, rate)
             ranks[kept] = judged.ranks[kept]
         return HeldOut(self.recent.followed_by(counts, marked, ranks, records))
 
@@ -189,7 +186,7 @@ def _normal(p_values: Array) -> Array:
 def _shift(p_values: Array) -> float:
     """How far the lower quartile lies above that of normal scores, beyond twice its error."""
     n = len(p_values)
-    if n < _MEASURABLE:
+    if n < MEASURABLE:
         return 0.0
     shift = np.quantile(_normal(p_values), 0.25) - _QUARTILE - 2 * _ERROR / np.sqrt(n)
     return max(0.0, float(shift))

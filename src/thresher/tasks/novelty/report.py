@@ -70,20 +70,22 @@ def _tell_topics(report: Report, found: Sequence[FoundInStep]) -> None:
         return
     report.heading("What emerged")
     report.table(
-        ["step", "words in common", "documents", "the most typical", "chance"],
+        ["step", "words in common", "documents", "before", "the most typical", "chance"],
         [
             [
                 name,
                 ", ".join(topic.words),
                 f"{len(topic.documents):,}",
+                "" if np.isnan(topic.p_value) else f"{topic.n_before:,}",
                 topic.representative.title,
                 _chance(topic.p_value),
             ]
             for name, topic in topics[-_MOST_TOPICS:]
         ],
         caption="Documents of a step that are new together, in the order of time: the more of them "
-        "there are, the less a single one needs to stand out. The chance is that of such a group "
-        "in a step without anything new.",
+        "there are, the less a single one needs to stand out. With some of the last documents "
+        "before it, a group is a story that grows; with none it is new. The chance is that of such "
+        "a group in a step without anything new.",
     )
 
 
@@ -140,5 +142,5 @@ def _row(found: FoundInStep) -> list[str]:
         f"{len(step.novel):,}",
         f"{len(found.documents):,}",
         f"{step.scores.max(initial=0.0):.2f}",
-        "unlike before as a whole" if step.shift > 0 else "",
+        "unlike before, beyond chance" if step.shift > 0 else "",
     ]

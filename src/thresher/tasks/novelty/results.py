@@ -26,8 +26,9 @@ class NoveltyStep(NamedTuple):
     topics : list of EmergingTopic
         Documents that are new together, the least likely groups first.
     shift : float
-        By how many standard deviations the whole step is more novel than usual, beyond chance: the
-        stream has changed, or most of the step is new. Marks are relative to the step then.
+        By how many standard deviations the whole step, or too many of its documents, are more
+        novel than chance allows: the stream has changed, a story has taken a turn, or much of the
+        step is new without being alike. Marks are the most novel of the step then.
     start : bool
         Whether the detector began with this step; then nothing has a score or is marked.
     records : list of Record

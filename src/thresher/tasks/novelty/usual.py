@@ -36,6 +36,9 @@ class Judged(NamedTuple):
         Groups of documents that are new together, if they are found without marks.
     ranks : array of shape (n,)
         Shares of the documents before that are as novel: what `p_values` were made from.
+    together : array of bool of shape (n,), optional
+        Which documents belong to groups like none before; of the others no more are to be marked
+        than chance would mark. None if no such groups are looked for.
     """
 
     scores: Array
@@ -43,6 +46,7 @@ class Judged(NamedTuple):
     shift: float = 0.0
     topics: list[EmergingTopic] | None = None
     ranks: Array | None = None
+    together: NDArray[np.bool_] | None = None
 
 
 class Usual(ABC):
