@@ -128,10 +128,10 @@ def _coded(table: Table, codec: SensorCodec, say: Tell) -> tuple[bytes, dict[str
             return data, edge.n_packets_, Errors.of(written, Y)
         # Columns of few digits, cut as they are written: what rounding adds has to be saved.
         by = 0.9 / min(excess, 1e6)
-        codec = replace(codec, error=scaled(codec.error, by), max_error=scaled(codec.max_error, by))
+        finer = {"error": scaled(codec.error, by), "max_error": scaled(codec.max_error, by)}
         try:
-            bounds_of(codec.error, codec.max_error, len(names), names)
-        except ValueError:  # finer than any error that may be asked for
+            codec = replace(codec, **finer)
+        except ValueError:  # no codec takes such an error
             break
     raise ValueError(
         "The error that was asked for is finer than the last digit of these numbers; set 0, with "
