@@ -47,6 +47,7 @@ def cleaning(monkeypatch, stand_in):
     done = SimpleNamespace(
         filled=np.ones((2, 3), dtype=bool), flags=flags, empty=np.eye(2, 3, dtype=bool),
         before=np.zeros((2, 3)), unread=["x", "y"], changes=lambda: "a,b\n1,2\n",
+        time_columns=("day", "clock"), station_column="place",
     )  # fmt: skip
 
     def clean_file(*what):
@@ -66,22 +67,26 @@ def test_a_cleaned_table_is_counted(talk, cleaning):
     assert cleaning.given == [(Path("t.csv"), Path("o.csv"), cleaner)]
     assert talk.answers == {
         "rows": 2, "sensors": 3, "filled": 6, "glitches": 3, "empty": 2, "target": Path("o.csv"),
-        "unread": ["x", "y"],
+        "unread": ["x", "y"], "time_columns": ["day", "clock"], "station_column": "place",
     }  # fmt: skip
     assert talk.shown == [
         "2 rows of 3 sensors: 6 gaps filled, 3 glitches replaced, 2 entries still empty: o.csv",
         "columns without a single reading: x, y",
     ]
+    assert "times: day, clock" in talk.asides
+    assert "a row for each time and place: each is a sensor of its own" in talk.asides
     assert not talk.reports
     assert not Path("c.csv").exists()
 
 
 def test_changes_and_the_page_of_a_table_are_written_if_asked(talk, cleaning):
-    cleaning.done.unread = []
+    cleaning.done.unread, cleaning.done.time_columns, cleaning.done.station_column = [], (), None
+    cleaning.done.before = np.zeros((2, 1))
     clean(talk, Path("t.csv"), Path("o.csv"), Path("c.csv"), Path("p.html"), random_state=3)
     assert Path("c.csv").read_text() == "a,b\n1,2\n"
     assert talk.answers["changes"] == Path("c.csv")
-    assert "unread" not in talk.answers
+    assert not {"unread", "time_columns", "station_column"} & talk.answers.keys()
+    assert talk.shown[0].startswith("2 rows of 1 sensor: ")
     assert talk.shown[1:] == ["changes: c.csv"]
     assert talk.reports == [((cleaning.kind.last, cleaning.done, "t.csv"), Path("p.html"))]
     assert talk.chosen == {}

@@ -92,6 +92,7 @@ RIGHT_AND_WRONG = {
     "graph_weight": ([0, 0.0, 1e300], [-1e-300, np.inf, np.nan, True, "0"]),
     "n_jobs": ([1, -1, np.int32(4)], [0, -2, 1.0, True, "all"]),
     "n_new_atoms": ([0, 3], [-1, 0.0, True]),
+    "no_reading": ([-999, [0.5, -1], (3,), np.array([1.0])], ["-999", [], [None], np.nan, True]),
     "outlier_bound": ([1e-300, np.inf, 3], [0, -1.0, np.nan, True, "1"]),
     "radius": ([1e-300, 2], [0, np.inf, -1, True]),
     "random_state": (
@@ -112,6 +113,7 @@ WORDS = {
     "graph_weight": "a finite number, 0 or more",
     "n_jobs": "a positive number of threads, or -1 or None for all cores",
     "n_new_atoms": "a whole number, 0 or more",
+    "no_reading": "a finite number, or a list of some",
     "outlier_bound": "a positive number",
     "radius": "a positive number",
     "random_state": "an integer from 0 to 4294967295, a RandomState, or None",

@@ -213,7 +213,7 @@ def test_rows_of_shares_are_areas_on_one_scale(screen, page):
         np.testing.assert_allclose(np.transpose(line.get_data()), places)
         assert (line.get_markersize(), line.get_linestyle()) == (7, "None")
     assert [t.get_text() for t in axes.get_legend().get_texts()] == list(expected)
-    assert axes.get_legend()._ncols == (4 if page == 8 else 2)
+    assert axes.get_legend()._ncols == (5 if page == 8 else 2)
     assert axes.get_xlim() == pytest.approx((-0.4, 2.4))
     assert axes.get_ylim() == pytest.approx((-0.08, 2))
     assert list(axes.get_yticks()) == pytest.approx([1.3, 0.3])

@@ -55,6 +55,7 @@ def cleaned(n=8, unread=(), places=None, **changes):
     parts = {
         "names": ["a", "<b>", "c"], "rows": [f"t{k}" for k in range(n)],
         "places": np.arange(n) if places is None else places, "unread": list(unread),
+        "time_columns": (), "station_column": None, "there": np.ones((n, 3), dtype=bool),
         "before": before, "after": after, "flags": flags, "scores": scores, "lower": lower,
         "upper": upper,
     }  # fmt: skip
@@ -104,7 +105,7 @@ def test_a_table_that_was_whole_has_neither_pictures_nor_glitches(no_line, drawn
     X, nothing = np.ones((4, 3)), np.full((4, 3), np.nan)
     whole = cleaned()._replace(
         before=X, after=X, flags=np.zeros((4, 3), dtype=bool), lower=nothing, upper=nothing,
-        scores=np.zeros((4, 3)), places=np.arange(4), rows=list("abcd"),
+        scores=np.zeros((4, 3)), places=np.arange(4), rows=list("abcd"), there=X > 0,
     )  # fmt: skip
     report = tables_page.table_report(None, whole, "t")
     assert headings(report) == ["Each sensor"]
@@ -123,7 +124,8 @@ def wide(n_rows, n_sensors):
     none = np.zeros(before.shape, dtype=bool)
     names = [f"s{j}" for j in range(n_sensors)]
     rows, places = [f"t{i}" for i in range(n_rows)], np.arange(n_rows)
-    return CleanedFile(names, rows, places, [], before, after, none, 1.0 * none, low, high)
+    about = (names, rows, places, [], (), None, ~none)
+    return CleanedFile(*about, before, after, none, 1.0 * none, low, high)
 
 
 @pytest.mark.parametrize(("n_rows", "first"), [(300, 0), (301, 1), (340, 40)])
@@ -194,7 +196,8 @@ def sines(n=900, places=None):
     places = np.arange(n) * 2 if places is None else places
     none = np.full(X.shape, np.nan)
     rows = [str(k) for k in range(n)]
-    return CleanedFile(list("abc"), rows, places, [], before, X, flags, 0 * X, none, none)
+    about = (list("abc"), rows, places, [], (), None, np.isnan(none))
+    return CleanedFile(*about, before, X, flags, 0 * X, none, none)
 
 
 def test_hidden_readings_are_told_by_the_cleaner_and_by_a_line():
@@ -263,6 +266,7 @@ DETECTOR = SimpleNamespace(n_documents_=1234, words_=list("abc") * 700)
 def test_novel_documents_are_counted_ranked_and_marked(drawn):
     topic = EmergingTopic(
         documents=[0, 1], words=["comet", "tail"], p_value=0.00123, records=[record(1), record(0)],
+        n_before=3,
     )  # fmt: skip
     found = [
         FoundInStep(step("w0", n=5, start=True), []),
@@ -277,8 +281,8 @@ def test_novel_documents_are_counted_ranked_and_marked(drawn):
     ]  # fmt: skip
     assert headings(report) == ["What emerged", "The most novel documents", "Step by step"]
     assert section(report, "What emerged")[0][1:3] == (
-        ["step", "words in common", "documents", "the most typical", "chance"],
-        [["w1", "comet, tail", "2", "T1", "0.0012"]],
+        ["step", "words in common", "documents", "before", "the most typical", "chance"],
+        [["w1", "comet, tail", "2", "3", "T1", "0.0012"]],
     )
     assert section(report, "The most novel documents") == [
         ("passage", "d2, step w2, score 9.00, p-value 0.500", "&lt;i&gt; <mark>tail</mark>"),
@@ -290,7 +294,7 @@ def test_novel_documents_are_counted_ranked_and_marked(drawn):
     assert table[1:] == (
         ["step", "documents", "novel", "largest score", ""],
         [["w0", "5", "", "", "the start"], ["w1", "4", "1", "2.00", ""],
-         ["w2", "2", "1", "9.00", "unlike before as a whole"]],
+         ["w2", "2", "1", "9.00", "unlike before, beyond chance"]],
         "",
     )  # fmt: skip
     (figure,) = drawn
@@ -329,7 +333,7 @@ def test_steps_topics_and_documents_beyond_the_most_are_left_out():
     report = novelty_page.novelty_report(DETECTOR, found)
     emerged = section(report, "What emerged")[0][2]
     assert [row[1] for row in emerged] == [f"w{k}" for k in range(1, 13)]
-    assert {row[4] for row in emerged} == {""}
+    assert {row[5] for row in emerged} == {""}
     *passages, rest = section(report, "The most novel documents")
     assert [block[1].split(",")[0] for block in passages] == [f"d{k}" for k in range(30, 0, -1)]
     assert rest == ("p", "The first 30 of 31.")
@@ -339,7 +343,7 @@ def test_steps_topics_and_documents_beyond_the_most_are_left_out():
     fewer = [FoundInStep(step("s", [1.0], topics=topics[:1]), many[:30])]
     few = novelty_page.novelty_report(DETECTOR, fewer)
     assert len(section(few, "The most novel documents")) == 30
-    assert section(few, "What emerged")[0][2][0][4] == "under 1 in 10,000"
+    assert section(few, "What emerged")[0][2][0][5] == "under 1 in 10,000"
 
 
 @pytest.mark.parametrize("n", [1200, 1201])
@@ -487,7 +491,7 @@ def test_quiet_times_are_told_in_a_sentence():
     topics_page._tell_time(report := Report("t"), TopicsOverTime(STEPS[:1]))
     _, picture, said = section(report, "Topics over time")
     assert picture[1] == "Shares of topics over time. Nothing happened to topics"
-    assert said == ("p", "No topic was born, died, merged or split beyond chance.")
+    assert said == ("p", "No topic was born, died, merged, split or took a turn beyond chance.")
 
 
 @pytest.mark.parametrize("n", [160, 161])

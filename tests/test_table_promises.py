@@ -214,15 +214,18 @@ def test_tables_of_any_size(shape: tuple[int, int], causal: bool) -> None:
 
 
 def test_gaps_of_a_live_stream_are_filled_better_than_by_the_last_reading() -> None:
-    truth = planted_sensors(600, 8)
-    gaps = np.random.default_rng(0).random(truth.shape) < 0.1
-    gaps[:100] = False
-    found = cleaner(causal=True).clean(np.where(gaps, np.nan, truth))
-    last = pd.DataFrame(np.where(gaps, np.nan, truth)).ffill().to_numpy()
-    error, of_last = (np.sqrt(np.mean((m - truth)[gaps] ** 2)) for m in (found.table, last))
-    assert error < 0.8 * of_last
-    inside = (found.lower <= truth) & (truth <= found.upper)
-    assert 0.85 < inside[gaps].mean() < 0.95
+    truth, errors, of_last, inside = planted_sensors(600, 8), [], [], []
+    for seed in range(3):
+        gaps = np.random.default_rng(seed).random(truth.shape) < 0.1
+        gaps[:100] = False
+        spoiled = np.where(gaps, np.nan, truth)
+        found = cleaner(causal=True).clean(spoiled)
+        last = pd.DataFrame(spoiled).ffill().to_numpy()
+        errors.append(np.mean((found.table - truth)[gaps] ** 2))
+        of_last.append(np.mean((last - truth)[gaps] ** 2))
+        inside.append(((found.lower <= truth) & (truth <= found.upper))[gaps].mean())
+    assert np.sqrt(np.mean(errors)) < 0.83 * np.sqrt(np.mean(of_last))
+    assert 0.87 < np.mean(inside) < 0.93
 
 
 # ------------------------------------------------------------------- files
