@@ -15,6 +15,7 @@ from thresher.tasks.tables.alarms import (
     rather_glitches,
     suspicion,
 )
+from thresher.tasks.tables.hindsight import resting
 
 
 def cleaner(**parameters: object) -> TableCleaner:
@@ -184,3 +185,36 @@ def test_a_live_table_without_glitches_has_few_flags(kind: str) -> None:
     drifting = planted_sensors(600, 10) + np.linspace(0, 20, 600)[:, None] * rng.normal(size=10)
     table = {"smooth": smooth(600, 10), "noisy": noisy, "drifting": drifting}[kind]
     assert cleaner(causal=True).clean(table).flags[120:].mean() < 0.003
+
+
+# ---------------------------------------------------------------------- columns that rest
+
+
+def test_a_column_rests_if_it_leaves_its_value_to_one_side() -> None:
+    rng = np.random.default_rng(0)
+    rain = np.where(rng.random(400) < 0.7, 0.0, rng.gamma(1, 3, 400))
+    sides = np.where(rng.random(400) < 0.1, rng.choice([-5.0, 5.0], 400), 0.0)
+    often = np.where(rng.random(400) < 0.45, 0.0, rng.gamma(1, 3, 400))  # no rest: mostly not 0
+    nine, eleven = np.zeros(400), np.zeros(400)
+    nine[:9], eleven[:11] = 1, 1  # 2⁻⁸ and 2⁻¹⁰ by chance
+    empty = np.full(400, np.nan)
+    X = np.stack([rain, 10 - rain, sides, often, nine, eleven, np.zeros(400), empty], axis=1)
+    rests = resting(X, np.isfinite(X), 0.001)
+    assert rests.tolist() == [True, True, False, False, False, True, False, False]
+    hidden = np.isfinite(X) & (rain == 0)[:, None]
+    assert not resting(X, hidden, 0.001)[0]  # what is not allowed does not count
+
+
+def test_rain_is_no_glitch() -> None:
+    rng = np.random.default_rng(0)
+    X = planted_sensors(800, 5)
+    rain = np.where(rng.random(800) < 0.7, 0.0, rng.gamma(1, 3, 800))
+    wrong = np.zeros(800, dtype=bool)
+    wrong[100::100] = True
+    Y = np.column_stack([X[:, :4], np.where(wrong, X[:, 4] + 15, X[:, 4]), rain])
+    flags = TableCleaner(random_state=0, verbose=0).clean(Y).flags
+    assert flags[wrong, 4].all()
+    assert flags[:, 5].mean() < 0.005
+    rain[300] = 500.0  # but no rain is like that
+    Y[:, 5] = rain
+    assert TableCleaner(random_state=0, verbose=0).clean(Y).flags[300, 5]

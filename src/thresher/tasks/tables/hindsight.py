@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import median_filter
+from scipy.stats import binomtest
 
 from thresher.tasks.tables.alarms import Tail, activity, suspicion
 from thresher.tasks.tables.blending import Blend, kinds_of_gap, some_of
@@ -78,8 +79,30 @@ def judged(
         tail = Tail.learned(s[allowed], s[near])
         kept = allowed & (s <= tail.limit(rate))
         trusted = kept & (s <= tail.level(rate))
+        for j in np.flatnonzero(resting(X, allowed, rate)):
+            own = s[allowed[:, j], j]
+            level = max(Tail.learned(own, own).level(rate), tail.limit(rate))
+            kept[:, j] = allowed[:, j] & (s[:, j] <= level)
     tell(STEPS - 2)
     return Judged(model, trusted, kept, s, tail)
+
+
+def resting(X: NDArray[Any], allowed: NDArray[Any], rate: float) -> NDArray[Any]:
+    """Columns that rest at one value, and leave it to one side only: rain, which is mostly 0.
+
+    What else they read are events, which come at once and are far off, as glitches are; so how far
+    off a sound reading may be is told by the column alone. Of glitches half lie on either side: if
+    a column leaves its rest to one side, so often that chance does that in but ``rate`` of all
+    columns, these are none.
+    """
+    rests = np.zeros(X.shape[1], dtype=bool)
+    for j in range(X.shape[1]):
+        read = X[allowed[:, j], j]
+        away = np.sign(read - np.median(read)) if len(read) else read
+        n_up, n_down = np.sum(away > 0), np.sum(away < 0)
+        if 0 < n_up + n_down < len(read) / 2:
+            rests[j] = binomtest(int(n_up), int(n_up + n_down)).pvalue < rate
+    return rests
 
 
 def _trusted(
