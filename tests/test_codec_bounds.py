@@ -325,3 +325,20 @@ def test_a_file_in_one_batch_is_tried_in_the_plain_way_once(tmp_path, monkeypatc
     assert seen  # in several batches each is tried, or rests where it was hopeless
     edge_alone = SensorCodec(error=0.01, batch_size=len(Y)).edge(2)
     assert len(small) < sum(map(len, edge_alone.send(Y))) + 200
+
+
+def test_files_and_streams_of_version_4_give_the_same_numbers_for_ever():
+    """Values on no grid: a step, a unit or a model that changes would tell other numbers."""
+    folder = OLD.parent / "codec_version_4"
+    values, _ = SensorCodec.decompress((folder / "walk.thr").read_bytes())
+    with np.load(folder / "walk.npz") as truth:
+        np.testing.assert_allclose(values, truth["values"], rtol=1e-13)
+    data, cloud, found = (folder / "walk.bin").read_bytes(), SensorCodec().cloud(), []
+    while data:
+        size = 2 + int.from_bytes(data[:2], "little")
+        found.append(cloud.receive(data[2:size]))
+        data = data[size:]
+    assert all(received.problem is None for received in found)
+    rows = np.vstack([each.values for each in found if each.values is not None])
+    with np.load(folder / "stream.npz") as truth:
+        np.testing.assert_allclose(rows, truth["values"], rtol=1e-13)

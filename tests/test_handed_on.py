@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.base import BaseEstimator
 import thresher
 from sensors import planted_sensors
 from thresher.cli.live.views import parts_view
+from thresher.cli.live.wishes import Wishes
 from thresher.estimators import batch
 from thresher.losses import Bregman
 from thresher.tasks.compression.files import compress_file
@@ -149,3 +151,9 @@ def test_dead_atoms_are_replaced_and_new_ones_added() -> None:
     assert again.model.n_components == 4  # one alive, two in place of the dead, one new
     assert again.model.init[0].tolist() == [1, 0, 0, 0, 0]
     assert again.model.seen_.shape == (10, 5)
+
+
+def test_the_next_wish_is_not_waited_for_unless_that_is_asked() -> None:
+    began = time.perf_counter()
+    assert Wishes().next() is None
+    assert time.perf_counter() - began < 0.5

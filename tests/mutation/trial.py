@@ -15,7 +15,7 @@ from mutation.draw import Mutant
 from mutation.imports import is_compiled
 from mutation.process import run_pytest
 
-NOT_COPIED = (".git", ".venv*", ".mutants", ".hypothesis", ".*_cache", "results", "*.thr")
+NOT_COPIED = (".git", ".venv*", ".mutants", ".hypothesis", ".*_cache", "results")
 BROKEN = {  # the change is no program any more, which no test had to notice
     "ImportError", "ModuleNotFoundError", "NameError", "UnboundLocalError", "SyntaxError",
     "TypingError", "LoweringError", "UnsupportedError", "CollectError",
