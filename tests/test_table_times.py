@@ -133,6 +133,21 @@ def test_one_cell_that_is_no_date_and_the_column_tells_no_times() -> None:
     assert asked_times([label("when", [3, 1, 2])], "when").seconds.tolist() == [3, 1, 2]
 
 
+@pytest.mark.parametrize("gap", [None, np.nan, ""])
+def test_dates_with_gaps_are_named_and_not_passed_over_in_silence(gap: object) -> None:
+    long, _ = stations()
+    long["when"] = [gap, *long["when"][1:]]
+    with pytest.warns(UserWarning, match="'when' has dates, but not in every row"):
+        cleaner().clean(long)
+
+
+def test_a_few_dates_tell_nothing() -> None:
+    """Such as when a sensor was mended: warnings are errors here."""
+    cells = ["2026-01-01", "2026-01-02", "", ""]
+    assert found_times([label("mended", cells), label("word", "abcd")]) is None
+    assert found_groups(np.array([0.0, 0, 1, 1]), [label("place", ["a", "", "a", ""])]) is None
+
+
 # ---------------------------------------------------------------- stations
 
 

@@ -205,14 +205,14 @@ def is_measured(column: Any) -> bool:
 
 
 def _labels(frame: Any, measured: list[Any]) -> list[Label]:
-    """The columns of words and of numbers that are no measurements, without gaps, as text."""
+    """The columns of words and of numbers that are no measurements, as text; gaps are empty."""
     kinds = (nw.String, nw.Categorical, nw.Enum)
     found = []
     for name in frame.columns:
         column = frame[name]
         text = isinstance(column.dtype, kinds) or column.dtype == nw.Object
         if name not in measured and (text or column.dtype.is_integer()):
-            cells = column.to_list()
+            cells = ["" if cell is None or cell != cell else cell for cell in column.to_list()]
             if all(isinstance(cell, str | int) for cell in cells):
                 found.append(Label(name, [str(cell) for cell in cells]))
     return found

@@ -12,6 +12,7 @@ apart is found too: each station then counts as sensors of its own.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -69,11 +70,25 @@ def found_times(labels: Sequence[Label]) -> Times | None:
     found = [*whole, *_with_a_clock(days, labels), *_of_parts(labels), *days]
     if found:
         return max(found, key=lambda times: len(np.unique(times.seconds)))
+    _warn_of_gaps(labels)
     for label in labels:
         seconds = _numbers(label.cells)
         if seconds is not None and len(seconds) > 1 and (np.diff(seconds) > 0).all():
             return Times(seconds, (label.name,), label.cells, dated=False)
     return None
+
+
+def _warn_of_gaps(labels: Sequence[Label]) -> None:
+    """Say which column would tell times, were it not for rows without one."""
+    for label in labels:
+        some = [cell for cell in label.cells if cell.strip()]
+        if len(label.cells) / 2 < len(some) < len(label.cells) and _dates(some) is not None:
+            warnings.warn(
+                f"The column {label.name!r} has dates, but not in every row, so that it does not "
+                "tell times; fill or drop these rows, or name another column by time=.",
+                UserWarning,
+                stacklevel=2,
+            )
 
 
 def asked_times(labels: Sequence[Label], name: Any) -> Times:
@@ -99,6 +114,8 @@ def found_groups(seconds: NDArray[Any], labels: Sequence[Label]) -> Groups | Non
     n, (times, row) = len(seconds), np.unique(seconds, return_inverse=True)
     best = None
     for label in labels:
+        if not all(cell.strip() for cell in label.cells):
+            continue
         names, number = np.unique(np.array(label.cells, dtype=str), return_inverse=True)
         one_each = len(np.unique(row * len(names) + number)) == n
         full = n >= _FULL * len(times) * len(names)
