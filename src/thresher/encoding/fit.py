@@ -41,8 +41,8 @@ class Fit(ABC):
         """The same, with the prediction in their gaps."""
 
     @abstractmethod
-    def nonzeros(self) -> NDArray[np.intp]:
-        """How many entries of every row were seen and are not zero."""
+    def feature_counts(self, sample_weight: Array | None) -> Array:
+        """Weighted number of observed nonzero entries of every feature, shape (F,), float64."""
 
     @abstractmethod
     def energies(self) -> tuple[Array, ...] | None:
@@ -123,10 +123,12 @@ class DenseFit(Fit):
             return self.samples(rows)
         return np.where(self.weight[rows] > 0, self.X[rows], self.prediction[rows])
 
-    def nonzeros(self) -> NDArray[np.intp]:
+    def feature_counts(self, sample_weight: Array | None) -> Array:
         """Counted."""
         seen = self.X != 0 if self.weight is None else (self.X != 0) & (self.weight > 0)
-        return np.asarray(seen.sum(axis=1))
+        if sample_weight is None:
+            return np.asarray(seen.sum(axis=0), dtype=np.float64)
+        return np.asarray(sample_weight @ seen, dtype=np.float64)
 
     @cached_property
     def _value_and_gradient(self) -> Pair:

@@ -50,9 +50,11 @@ class SparseFit(Fit):
         """There are no gaps."""
         return self.samples(rows)
 
-    def nonzeros(self) -> NDArray[np.intp]:
-        """As they are stored."""
-        return np.asarray(np.diff(self.X.indptr))
+    def feature_counts(self, sample_weight: Array | None) -> Array:
+        """Counted by column index."""
+        weights = None if sample_weight is None else sample_weight[self.rows]
+        counts = np.bincount(self.X.indices, weights, minlength=self.X.shape[1])
+        return counts.astype(np.float64, copy=False)
 
     def energies(self) -> None:
         """Not known."""

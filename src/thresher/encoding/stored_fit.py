@@ -55,9 +55,14 @@ class StoredFit(Fit):
         X, weight = self.X[rows].dense()
         return np.where(weight > 0, X, self.C[rows] @ self.D)
 
-    def nonzeros(self) -> NDArray[np.intp]:
+    def feature_counts(self, sample_weight: Array | None) -> Array:
         """Counted in every part."""
-        return np.concatenate([fit.nonzeros() for _, fit in self._parts])
+
+        def counts(part: Part, fit: DenseFit) -> Array:
+            weights = None if sample_weight is None else sample_weight[part.rows]
+            return fit.feature_counts(weights)
+
+        return self._features(1, counts)[0]
 
     def energies(self) -> tuple[Array, ...]:
         """Those of every part."""

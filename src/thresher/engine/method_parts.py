@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from thresher.encoding import BlockEncoder, CodingProblem, Rows
 from thresher.engine.state import StreamState
@@ -141,7 +142,10 @@ class MethodParts:
             stored = load_stored_block(batch.X, rows, dtype, batch.entry_weight, self.unit)
             return stored, None, None
         if self.stays_sparse(batch):
-            block = load_sparse_block(batch.X, rows, dtype, self.unit)
+            X = batch.X[rows] if isinstance(batch.X, np.ndarray) else batch.X
+            if X is not batch.X:
+                X, rows = sparse.csr_array(X), slice(0, len(X))
+            block = load_sparse_block(X, rows, dtype, self.unit)
             return without_traces(block), None, None
         return self.load_dense(batch, rows, dtype)
 
@@ -154,7 +158,7 @@ class MethodParts:
         """Whether rows are coded on their nonzeros alone."""
         return (
             self.keep_sparse
-            and batch.is_sparse_without_gaps
+            and (batch.is_sparse_without_gaps or (self.loss(1.0).order is not None and batch.is_whole))
             and not self.scale_samples
             and self.loss(1.0).stays_sparse
         )

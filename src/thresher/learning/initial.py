@@ -25,7 +25,7 @@ def initial_atoms(
 
     Parameters
     ----------
-    kind : {"samples", "mean", "uniform", "half-normal"}
+    kind : {"samples", "k-means++", "mean", "uniform", "half-normal"}
         Samples of the first batch, their mean with a tenth of noise, or random entries as
         published (paper A, VII-B1). Atoms that start nearly equal part slowly, and better where
         samples are sparse: a few documents know few of the words.
@@ -51,6 +51,8 @@ def initial_atoms(
         mean = mean_sample(X, weight, sample_weight) if mean is None else mean
         mean = mean + 1e-2 * (mean.mean() if mean.any() else 1.0)
         atoms = mean * (0.9 + 0.1 * rng.random((n_components, F))) / np.linalg.norm(mean)
+    elif kind == "k-means++":
+        atoms = _seeds(n_components, _fill_missing(X.astype(np.float64), weight), sample_weight, rng)
     elif kind == "samples":
         atoms = _spread_samples(n_components, X, weight, sample_weight, rng)
         atoms = np.abs(atoms) if region.nonnegative else atoms
@@ -86,6 +88,42 @@ def positive_atoms(atoms: Array, mean: Array) -> Array:
     sizes = atoms.sum(axis=1, keepdims=True)
     mixed: Array = 0.9 * atoms + 0.1 * sizes * mean / mean.sum()
     return mixed
+
+
+def _seeds(n_components: int, X: Array, sample_weight: Array, rng: np.random.Generator) -> Array:
+    """Choose samples far from each other: greedy k-means++ under the KL divergence.
+
+    With profiles ``p = x/Σx``, each mixed with a tenth of the mean profile, a sample is drawn with
+    probability proportional to its weighted divergence from the nearest profile chosen so far,
+    ``min_k Σ_f x_f log(p_f/p_kf)``; of ``2 + log K`` such candidates, the one that leaves the
+    smallest sum of divergences is kept (as in scikit-learn's k-means). Duplicates of a sample have
+    divergence zero, so disjoint groups of features get an atom each.
+    """
+    X = np.maximum(X, 0)
+    mass = X.sum(axis=1)
+    mean = sample_weight @ X
+    if not mean.any():
+        return rng.random((n_components, X.shape[1]))
+    mean = mean + 1e-3 * mean.mean()
+    profiles = 0.9 * X / np.where(mass > 0, mass, 1)[:, None] + 0.1 * mean / mean.sum()
+    n_trials = 2 + int(np.log(n_components))
+    nearest = np.full(len(X), np.inf)
+    own = sample_weight * np.einsum("nf,nf->n", X, np.log(profiles))
+    chosen = []
+    for _ in range(n_components):
+        odds = sample_weight * mass if not chosen else nearest
+        cumulated = np.cumsum(odds if odds.any() else sample_weight)
+        marks = rng.random(n_trials) * cumulated[-1]
+        trials = np.searchsorted(cumulated, marks, side="right").clip(max=len(X) - 1)
+        far = own[:, None] - sample_weight[:, None] * (X @ np.log(profiles[trials]).T)
+        far = np.minimum(nearest[:, None], np.maximum(far, 0))
+        best = int(np.argmin(far.sum(axis=0)))
+        chosen.append(trials[best])
+        nearest = far[:, best]
+    atoms: Array = X[chosen] / np.where(mass > 0, mass, 1)[chosen, None]
+    empty = ~atoms.any(axis=1)
+    atoms[empty] = mean / mean.sum()
+    return atoms
 
 
 def _spread_samples(

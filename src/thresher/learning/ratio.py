@@ -36,6 +36,7 @@ LEAST_ENTRY = 1e-10
 ever smaller numbers would slow float32 down; below this an entry says nothing."""
 
 _SLOWER = 0.1
+POWER = 1.0
 _FURTHEST = 300.0  # logarithm of an entry, beyond which its powers are not computed
 
 
@@ -49,16 +50,18 @@ class RatioStatistics(Statistics):
         Its two coefficients; P has one column where it is the same for all features.
     margin : float64 array of shape (F,)
         ``Σ x`` of every feature, forgotten ten times more slowly; used for KL.
-    entries, weight : float
-        Number of nonzeros that the margins come from, and total weight of the samples.
+    counts : float64 array of shape (F,)
+        Weighted number of nonzeros that the margins come from, discounted like them.
+    weight : float
+        Total weight of the samples.
     """
 
-    AXES: ClassVar[dict[str, str]] = {"N": "KF", "P": "Kf", "margin": "F"}
+    AXES: ClassVar[dict[str, str]] = {"N": "KF", "P": "Kf", "margin": "F", "counts": "F"}
 
     N: Array
     P: Array
     margin: Array
-    entries: float
+    counts: Array
     weight: float
 
     def discounted(self, factor: float) -> "RatioStatistics":
@@ -68,18 +71,18 @@ class RatioStatistics(Statistics):
             self.N * factor,
             self.P * factor,
             self.margin * slow,
-            self.entries * slow,
+            self.counts * slow,
             self.weight * factor,
         )
 
 
 @dataclass(frozen=True)
 class RatioSums:
-    """``Cᵀ∇⁻`` and ``Cᵀ∇⁺`` of a block, and how many nonzeros it has."""
+    """``Cᵀ∇⁻`` and ``Cᵀ∇⁺`` of a block, and the number of nonzeros of every feature."""
 
     negative: Array
     positive: Array
-    entries: float
+    counts: Array
     weight: float
 
     def __add__(self, other: "RatioSums") -> "RatioSums":
@@ -87,7 +90,7 @@ class RatioSums:
         return RatioSums(
             self.negative + other.negative,
             self.positive + other.positive,
-            self.entries + other.entries,
+            self.counts + other.counts,
             self.weight + other.weight,
         )
 
@@ -105,9 +108,10 @@ class RatioLearner:
         to the boundary of a ball by giving their length to the codes, which changes no prediction;
         otherwise the ball is a constraint of the step.
     prior : float
-        For KL: a mass of so many mean nonzeros that every feature lends to the atoms, in the
-        proportion of all features. It keeps rare words undecided until they have been seen more
-        often, and vanishes as they are.
+        For KL: pseudo-count of nonzeros of every feature, each of the feature's own mean size,
+        that are divided between atoms in the proportion of all features. It keeps rare words
+        undecided until they have been seen more often, vanishes as they are, and does not depend
+        on the unit of a feature.
     """
 
     a: float
@@ -118,17 +122,16 @@ class RatioLearner:
     def empty(self, n_components: int, n_features: int) -> RatioStatistics:
         """Zeros."""
         N, P = np.zeros((n_components, n_features)), np.zeros((n_components, 1))
-        return RatioStatistics(N, P, np.zeros(n_features), 0.0, 0.0)
+        return RatioStatistics(N, P, np.zeros(n_features), np.zeros(n_features), 0.0)
 
     def summarise(self, fit: Fit, sample_weight: Array | None) -> RatioSums:
         """Both parts of the slope, summed over samples."""
         C = fit.C if sample_weight is None else fit.C * sample_weight.astype(fit.C.dtype)[:, None]
         positive, negative = fit.dictionary_slopes(C)
         total = float(len(C)) if sample_weight is None else float(sample_weight.sum())
-        counts = fit.nonzeros()
-        entries = float(counts.sum() if sample_weight is None else counts @ sample_weight)
+        counts = fit.feature_counts(sample_weight)
         negative = negative.astype(np.float64, copy=False)
-        return RatioSums(negative, positive.astype(np.float64, copy=False), entries, total)
+        return RatioSums(negative, positive.astype(np.float64, copy=False), counts, total)
 
     def learn(
         self,
@@ -147,10 +150,10 @@ class RatioLearner:
         margin = past.margin + N.sum(axis=0)
         N += past.N
         P = past.P + (sums.positive * old**-self.b if self.b else sums.positive)
-        entries, weight = past.entries + sums.entries, past.weight + sums.weight
+        counts, weight = past.counts + sums.counts, past.weight + sums.weight
         form = regulariser.form
         sizes: Array = np.ones((len(D), 1))
-        whole = self._with_margins(N, margin, entries, weight) if P.shape[1] == 1 else N
+        whole = self._with_margins(N, margin, counts, weight) if P.shape[1] == 1 else N
         if self._is_free(regulariser.form):
             moved: Array = whole / np.where(P > 0, P, 1)
             if self.a + self.b != 1:
@@ -167,7 +170,7 @@ class RatioLearner:
         # Codes take over what the atoms lose: c ↦ c·size, D ↦ D/size.
         N = N if self.a == 1 else N * sizes ** (1 - self.a)
         P = P * sizes ** (1 + self.b)
-        statistics = RatioStatistics(N, P, margin, entries, weight)
+        statistics = RatioStatistics(N, P, margin, counts, weight)
         return moved.astype(D.dtype), statistics, sizes[:, 0].astype(D.dtype)
 
     def requires(self, loss: Loss, atoms: Form) -> str | None:
@@ -212,8 +215,8 @@ class RatioLearner:
         negative = np.ascontiguousarray(sums.negative.T)
         rows = add_batch(*map(read_only, (past.N, negative, D)), _least(D), N, columns, added)
         margin, P = past.margin + added, past.P + sums.positive
-        entries, weight = past.entries + sums.entries, past.weight + sums.weight
-        column, extra, share = self._margins(columns, rows, margin, entries, weight)
+        counts, weight = past.counts + sums.counts, past.weight + sums.weight
+        column, extra, share = self._margins(columns, rows, margin, counts, weight)
         inverse = 1 / np.where(P > 0, P, 1)[:, 0]
         linear, quadratic = measure_atoms(N, column, extra, share, inverse)
         sizes = _sizes(budget, linear, quadratic)
@@ -223,37 +226,38 @@ class RatioLearner:
         least = LEAST_ENTRY * np.sqrt(quadratic) / sizes
         write_atoms(N, column, extra, share, inverse / sizes, least, moved)
         moved[idle] = D[idle]
-        statistics = RatioStatistics(N, P * sizes[:, None], margin, entries, weight)
+        statistics = RatioStatistics(N, P * sizes[:, None], margin, counts, weight)
         return moved, statistics, sizes.astype(D.dtype)
 
-    def _with_margins(self, N: Array, margin: Array, entries: float, weight: float) -> Array:
+    def _with_margins(self, N: Array, margin: Array, counts: Array, weight: float) -> Array:
         """N with the mass of every feature as it was seen, not as it was forgotten; for KL."""
         if self.a != 1 or self.b != 0:
             return N
         rows = N.sum(axis=1)
-        column, extra, share = self._margins(N.sum(axis=0), rows, margin, entries, weight)
+        column, extra, share = self._margins(N.sum(axis=0), rows, margin, counts, weight)
         whole: Array = N * column + share[:, None] * extra
         return whole
 
     def _margins(
-        self, columns: Array, rows: Array, margin: Array, entries: float, weight: float
+        self, columns: Array, rows: Array, margin: Array, counts: Array, weight: float
     ) -> tuple[Array, Array, Array]:
         """What to multiply the columns of N by, what to add to them, and how atoms share that.
 
         ``Σ_k N_kf = Σ_n x_nf``, whatever the dictionary. So forgetting need only touch how the
         mass of a feature is divided between atoms: otherwise a word that the last batches did not
-        have would fade from all of them.
+        have would fade from all of them. A feature that no sample had yet keeps the mass of a mean
+        feature in one sample: at zero, multiplicative steps could not bring it back.
         """
         total = float(rows.sum())
-        if not (entries > 0 and total > 0):
+        if not total > 0:
             return np.ones_like(columns), np.zeros_like(columns), np.zeros_like(rows)
         everything = float(margin.sum())
-        seen = margin + everything / (max(weight, 1.0) * len(margin))
-        prior = self.prior * everything / entries
-        kept = seen / (seen + prior)
-        scale = total / everything
-        column = scale * kept * seen / np.where(columns > 0, columns, 1)
-        return column, scale * prior * kept, rows / total
+        seen = (margin > 0) & (columns > 0)
+        unseen = everything / (max(weight, 1.0) * len(margin))
+        mass = total / everything * np.where(seen, margin, unseen)
+        kept = np.where(seen, 1 - (self.prior / np.maximum(counts + self.prior, TINY)) ** POWER, 0.0)
+        column = kept * mass / np.where(seen, columns, 1)
+        return column, mass * (1 - kept), rows / total
 
     def _is_free(self, form: Form) -> bool:
         """Whether ratios may be taken as they are: lengths go to the codes, if there are limits."""

@@ -54,6 +54,12 @@ class Batch:
         return not bool(np.isnan(values.data).any())
 
     @cached_property
+    def is_whole(self) -> bool:
+        """Whether dense samples have neither missing entries nor entry weights."""
+        dense = isinstance(self.X, np.ndarray) and self.entry_weight is None
+        return dense and not bool(np.isnan(np.add.reduce(self.X, None, np.float64)))
+
+    @cached_property
     def only_stored(self) -> bool:
         """Whether what sparse rows do not store is missing."""
         return is_only_stored(self.X)
