@@ -18,7 +18,7 @@ from thresher.tasks.compression.arrays import Numbers
 from thresher.tasks.compression.arrow_columns import packed_column, unpacked_column
 from thresher.tasks.compression.arrow_types import FLOATS, is_kept, is_whole, type_of
 from thresher.tasks.compression.bounds import asked_by_name, bounds_of
-from thresher.tasks.compression.grid import GRIDS, gives_back, grid_of
+from thresher.tasks.compression.grid import GRIDS, gives_back, grid_of, same_bits
 from thresher.tasks.compression.packet import PacketError
 
 _FAR = 2**50  # whole numbers beyond are not measured: doubles calculate with them
@@ -200,13 +200,22 @@ def _without_a_grid_as_it_is(
         if column.kept is None:
             y = table.values[:, number]
             known = y[~np.isnan(y)]
-            if exact[number] and not gives_back(known, grid_of(known)):
+            if exact[number] and not (
+                gives_back(known, grid_of(known)) and _is_given_back(y, source.columns[j])
+            ):
                 column = ArrowColumn(column.name, column.kind, source.columns[j].combine_chunks())
             else:
                 left.append(number)
             number += 1
         columns.append(column)
     return ArrowTable(table.values[:, left], columns, table.metadata)
+
+
+def _is_given_back(y: Numbers, column: Any) -> bool:
+    """Whether doubles, cut to the type of a column, have its bits where there are values."""
+    short = np.asarray(column.to_numpy())
+    there = ~np.isnan(y)
+    return bool(same_bits(y.astype(short.dtype)[there], short[there]).all())
 
 
 def _text(data: bytes) -> str:
