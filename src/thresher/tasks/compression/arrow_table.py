@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from thresher.streams.csv_records import Dialect
 from thresher.streams.extras import needed
 from thresher.tasks.compression.arrays import Numbers
 from thresher.tasks.compression.arrow_columns import packed_column, unpacked_column
@@ -120,6 +121,11 @@ class ArrowTable:
     def csv(self) -> bytes:
         """The table as a CSV file."""
         csv = needed("pyarrow.csv", "files", "Parquet")
+        if len(self.columns) == 1:  # pyarrow writes a blank line for null, which readers leave out
+            cells = self.table().column(0).cast("string").to_pylist()
+            names = (column.name for column in self.columns)
+            dialect = Dialect()
+            return dialect.file(dialect.line([cell or ""]) for cell in (*names, *cells))
         buffer = io.BytesIO()
         csv.write_csv(self.table(), buffer)
         return buffer.getvalue()

@@ -173,7 +173,7 @@ def checked_rows(Y: Any, n_sensors: int, *, exact: bool = False) -> Numbers:
         raise TypeError("Sensor values must be numbers; put NaN where a sensor is silent.")
     if Y.dtype != np.float32:
         given, Y = Y, Y.astype(np.float64)
-        if exact and given.dtype.itemsize > 8 and ((Y != given) & ~np.isnan(Y)).any():
+        if exact and given.dtype.itemsize > 8 and ((given != Y) & ~np.isnan(Y)).any():
             raise ValueError(
                 f"error=0 is for numbers that float64 holds; these are {given.dtype}, with more "
                 "digits. Convert them with astype(numpy.float64) first."
