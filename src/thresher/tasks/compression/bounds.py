@@ -225,7 +225,7 @@ def _by_column(
 
 def _place(key: Any, name: str, n_columns: int, names: Sequence[str] | None) -> int:
     """The number of a column, from its name or its number."""
-    known = list(names or [])
+    known = [] if names is None else list(names)
     if key in known:
         return known.index(key)
     if isinstance(key, int) and 0 <= key < n_columns:

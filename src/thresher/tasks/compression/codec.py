@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from thresher.estimators.frames import columns_of, is_frame
 from thresher.estimators.inputs import unmasked
 from thresher.estimators.parameters import is_number, is_whole
 from thresher.estimators.reporting import write_page
@@ -250,8 +251,9 @@ class SensorCodec:
         progress : function of (rows done, rows in all), optional
             Told after every batch.
         names : sequence of str, optional
-            Of the columns, for errors that are asked by name.
+            Of the columns, for errors that are asked by name; by default those of a data frame.
         """
+        names = columns_of(Y) if names is None and is_frame(Y) else names
         Y = np.asarray(unmasked(Y))
         if Y.ndim != 2 or Y.shape[1] < 1:
             raise ValueError(f"Y must have shape (rows, sensors); got {Y.shape}.")
@@ -296,10 +298,11 @@ class SensorCodec:
         Y : array-like of shape (n, N)
             As for `compress`.
         names : sequence of str, optional
-            Of the sensors.
+            Of the sensors; by default those of a data frame.
         """
         from thresher.tasks.compression.codec_page import codec_page
 
+        names = columns_of(Y) if names is None and is_frame(Y) else names
         return write_page(self, codec_page(self, Y, names), path, "compress(Y)")
 
 
