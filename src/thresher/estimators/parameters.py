@@ -27,8 +27,11 @@ def is_whole(value: Any, least: int = 1) -> bool:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a finite real number; True is not."""
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    """Whether a value is a finite real number that a double holds; True is not."""
+    try:
+        return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 def _positive_whole(value: Any) -> str | None:

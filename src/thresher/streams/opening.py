@@ -41,7 +41,7 @@ def open(
     ----------
     data : path, pattern, list of paths, array, iterable or function
         ``.npy``, ``.npz`` (an array, or CSR from `scipy.sparse.save_npz`), Parquet, Feather, CSV,
-        JSON lines (the last two also ``.gz`` and ``.zst``), video, sound; a folder of images, or of
+        JSON lines of at most 16 MiB each (the last two also ``.gz`` and ``.zst``), video, sound; a folder of images, or of
         files of one of these kinds; ``"-"`` for standard input (CSV, JSON lines or ``.npy``);
         ``"camera:0"``; ``"rtsp://..."``. A pattern such as ``"day-*.parquet"`` reads its files in
         the order of their names, numbers in them by their size. An array has a row for each sample;
