@@ -44,7 +44,9 @@ class CsvReader(Reader):
         records = _records(self._head, self._name)
         self._has_header = not all(is_number(c) or is_missing(c) for c in records.header)
         if self._has_header and not (self.once or records.rows):
-            raise ValueError(f"{self._name} has no rows below its header; there is nothing to read.")
+            raise ValueError(
+                f"{self._name} has no rows below its header; there is nothing to read."
+            )
         there = records.header
         if not self._has_header:
             there = [str(number) for number in range(len(records.header))]
