@@ -9,7 +9,7 @@ from thresher.linalg import Array
 from thresher.penalties.base import Penalty
 from thresher.penalties.elastic_net import ElasticNet
 from thresher.sets import Box
-from thresher.sets.groups import check_norm, group_members, largest_after
+from thresher.sets.groups import check_norm, group_members, group_numbers, largest_after
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class SparseGroupLasso(Penalty):
         if not 0 <= self.mix <= 1:
             raise ValueError(f"mix must lie between 0 and 1, got {self.mix}.")
         if self.groups is not None:
-            object.__setattr__(self, "groups", tuple(int(g) for g in self.groups))
+            object.__setattr__(self, "groups", group_numbers(self.groups))
 
     @property
     def weights(self) -> tuple[float, float] | None:
@@ -73,7 +73,9 @@ def GroupLasso(  # noqa: N802 - reads as the name of a part
     weight: float, groups: Sequence[int] | None = None
 ) -> SparseGroupLasso:
     """Make the group lasso, ``weight·Σ_α √ξ_α ‖c_α‖₂``."""
-    return SparseGroupLasso(weight, mix=1.0, groups=None if groups is None else tuple(groups))
+    return SparseGroupLasso(
+        weight, mix=1.0, groups=None if groups is None else group_numbers(groups)
+    )
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,7 @@ class GroupNorm(Penalty):
         if not self.weight >= 0:
             raise ValueError(f"The weight of a penalty must be nonnegative, got {self.weight}.")
         if self.groups is not None:
-            object.__setattr__(self, "groups", tuple(int(g) for g in self.groups))
+            object.__setattr__(self, "groups", group_numbers(self.groups))
 
     @property
     def weights(self) -> tuple[float, float] | None:

@@ -158,6 +158,13 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
 
     # ------------------------------------------------------------------ learning
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        tags.input_tags.sparse = True
+        return tags
+
     def fit(self, documents: Any, y: Any = None) -> Self:
         """Start from some documents, none of which counts as novel.
 
