@@ -78,15 +78,14 @@ def with_plain_names(frame: Any) -> tuple[Any, list[Any]]:
 
     Names of pandas may be anything, and those of Arrow may repeat; narwhals takes neither.
     """
-    if nw.dependencies.is_pandas_dataframe(frame):
-        names, rename = list(frame.columns), lambda plain: frame.set_axis(plain, axis=1)
-    elif nw.dependencies.is_pyarrow_table(frame):
-        names, rename = list(frame.column_names), frame.rename_columns
-    else:
+    is_pandas = nw.dependencies.is_pandas_dataframe(frame)
+    if not is_pandas and not nw.dependencies.is_pyarrow_table(frame):
         columns = nw.from_native(frame, eager_only=True)
         return columns, list(columns.columns)
+    names = list(frame.columns if is_pandas else frame.column_names)
     if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
-        frame = rename([f"column {place}" for place in range(len(names))])
+        plain = [f"column {place}" for place in range(len(names))]
+        frame = frame.set_axis(plain, axis=1) if is_pandas else frame.rename_columns(plain)
     return nw.from_native(frame, eager_only=True), names
 
 

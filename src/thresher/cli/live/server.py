@@ -68,8 +68,8 @@ class Server:
 
         config = uvicorn.Config(
             live_app(self._board, self._wishes, self._token, self._host),
-            http=protocol_for(self._token), ws="none", loop="asyncio", lifespan="off", log_config=None,
-            access_log=False, proxy_headers=False, server_header=False,
+            http=protocol_for(self._token), ws="none", loop="asyncio", lifespan="off",
+            log_config=None, access_log=False, proxy_headers=False, server_header=False,
             limit_concurrency=MOST_KNOWN + MOST_STRANGERS, timeout_graceful_shutdown=1,
         )  # fmt: skip
         self._server = uvicorn.Server(config)

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from thresher.linalg import Array
 
@@ -67,9 +68,9 @@ def gives_back(values: Array, index: int) -> bool:
     return bool(same_bits(points, values).all())
 
 
-def same_bits(a: Array, b: Array) -> Array:
+def same_bits(a: Array, b: Array) -> NDArray[np.bool_]:
     """Where finite values are equal, and zeros have the same sign."""
-    same: Array = (a == b) & (np.signbit(a) == np.signbit(b))
+    same: NDArray[np.bool_] = (a == b) & (np.signbit(a) == np.signbit(b))
     return same
 
 
