@@ -74,7 +74,7 @@ class LearnedModel(WritesReport, DictionaryModel):
         refuse_mask("init", self.init)
         try:
             init = np.array(self.init, dtype=np.float64, order="C")
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             init = np.zeros(0)
         if init.ndim != 2:
             raise ValueError(

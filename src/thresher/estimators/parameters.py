@@ -69,7 +69,7 @@ def _share(value: Any) -> str | None:
 
 
 def _bound(value: Any) -> str | None:
-    good = isinstance(value, Real) and not isinstance(value, bool) and float(value) > 0
+    good = isinstance(value, Real) and ((is_number(value) and value > 0) or value == np.inf)
     return None if good else "a positive number"
 
 
