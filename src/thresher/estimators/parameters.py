@@ -69,7 +69,8 @@ def _share(value: Any) -> str | None:
 
 
 def _bound(value: Any) -> str | None:
-    good = isinstance(value, Real) and ((is_number(value) and value > 0) or value == np.inf)
+    is_infinite = isinstance(value, Real) and value == np.inf
+    good = is_infinite or (is_number(value) and value > 0)
     return None if good else "a positive number"
 
 
