@@ -89,6 +89,10 @@ class Newton:
             Limits(self.tol, self.max_iter),
             Outcome(certificate, n_iter),
         )
+        late = ~(certificate <= self.tol)
+        if late.any():  # perhaps rounding keeps them from the tolerance
+            mask = None if weight is None else weight[late]
+            certificate[late] = problem.certificate(X[late], C[late], mask)
         return Encoding.certified(C, n_iter, certificate, self.tol)
 
 
