@@ -77,14 +77,14 @@ class CodingProblem:
     def dictionary_norm(self) -> float:
         """``‖D‖₂²``; positive even for a zero dictionary, since steps are divided by it."""
         largest = float(np.linalg.eigvalsh(self.gram.astype(np.float64))[-1])
-        return largest if largest > 0 else 1.0
+        return largest if largest > np.finfo(self.D.dtype).tiny else 1.0
 
     @cached_property
     def dictionary_bound(self) -> float:
         """Largest row sum of ``|D Dᵀ|``: a cheap upper bound of ``‖D‖₂²``, tight for parts."""
         sums = np.add.reduce(np.abs(self.gram), 1)
         largest = float(np.maximum.reduce(sums, initial=0.0))
-        return largest if largest > 0 else 1.0
+        return largest if largest > np.finfo(self.D.dtype).tiny else 1.0
 
     def remember_always(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """The same for what follows from all but the entries of D: a stream makes it once.

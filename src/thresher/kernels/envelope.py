@@ -90,7 +90,7 @@ def code_residuals(samples, C, atoms, penalty, outliers, L, certificate):  # typ
     shrink = one / (one + l2)
     eps = T(ROUNDING * np.finfo(X.dtype).eps)
     G, slopes, slopes_at_zero = np.empty_like(X), np.empty_like(C), np.empty_like(C)
-    spread = np.empty(X.shape[1], X.dtype)
+    least, most = np.empty(X.shape[1], X.dtype), np.empty(X.shape[1], X.dtype)
     weighted = weight.shape[0] > 0
     for at_zero in range(2):
         if at_zero == 0:
@@ -110,33 +110,30 @@ def code_residuals(samples, C, atoms, penalty, outliers, L, certificate):  # typ
         residual, length, unit = zero, zero, zero
         for k in range(C.shape[1]):
             c = C[i, k]
-            slope = slopes[i, k] + penalty.l1
-            part = min((slope + penalty.l2 * c) / grow, bound * c)
+            part = min((slopes[i, k] + penalty.l1 + penalty.l2 * c) / grow, bound * c)
             residual += part * part
             length += c * c
             unit += slopes_at_zero[i, k] * slopes_at_zero[i, k]
         residual, rounding = np.sqrt(residual), bound * np.sqrt(length)
         if zero < residual <= eps * rounding:
-            slack = zero
             for f in range(X.shape[1]):
-                w = weight[i, f] if weighted else one
-                if w > zero:
-                    y, size = zero, abs(X[i, f])
-                    for k in range(C.shape[1]):
-                        product = C[i, k] * atoms.D[k, f]
-                        y += product
-                        size += abs(product)
-                    e, error = X[i, f] - y, eps * size
-                    above = inlier(e + error, l1, l2, shrink, lower, upper)
-                    below = inlier(e - error, l1, l2, shrink, lower, upper)
-                    spread[f] = w * (above - below)
-                else:
-                    spread[f] = zero
+                y, size, w = zero, abs(X[i, f]), weight[i, f] if weighted else one
+                for k in range(C.shape[1]):
+                    product = C[i, k] * atoms.D[k, f]
+                    y += product
+                    size += abs(product)
+                e = X[i, f] - y if w > zero else zero
+                error = eps * size if w > zero else zero
+                least[f] = -w * inlier(e + error, l1, l2, shrink, lower, upper)
+                most[f] = -w * inlier(e - error, l1, l2, shrink, lower, upper)
+            explained = True
             for k in range(C.shape[1]):
-                most = zero
+                low = high = penalty.l1 + penalty.l2 * C[i, k]
                 for f in range(X.shape[1]):
-                    most += abs(atoms.D[k, f]) * spread[f]
-                slack += most * most
-            if residual <= np.sqrt(slack):
+                    d = atoms.D[k, f]
+                    low += min(d * least[f], d * most[f])
+                    high += max(d * least[f], d * most[f])
+                explained = explained and min(low, C[i, k]) <= zero <= min(high, C[i, k])
+            if explained:
                 residual = zero
         certificate[i] = residual / max(np.sqrt(unit), T(np.finfo(X.dtype).tiny))
