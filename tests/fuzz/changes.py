@@ -349,7 +349,7 @@ def _is_honoured(model: Any, X: np.ndarray) -> None:
     weight = parameters.get("outlier_weight")
     if isinstance(weight, float):
         assert np.isclose(model.outlier_weight_, weight), "outlier_weight is not what is used."
-    if parameters.get("scale_samples") is None and "code_set" in parameters:
+    if "code_set" in parameters:
         C = model.transform(X).astype(float)
         far = oracle.outside(parameters["code_set"], C)
         assert far <= 1e-4 * max(1.0, float(C.max())), "Codes lie outside of code_set."
