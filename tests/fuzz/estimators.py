@@ -210,7 +210,9 @@ def weights_of_any_size(rng: Rng) -> str:
     X = (draws.parts(rng, n, F) * 10.0 ** rng.integers(-15, 16)).astype(dtype)
     size = float(np.median(X[X > 0])) if (X > 0).any() else 1.0
     lam = size * 10.0 ** rng.uniform(-25, 5)
-    l1 = draws.one_of(rng, None, lam * 10.0 ** rng.uniform(-5, 5), size * 10.0 ** rng.uniform(-25, 5))
+    l1 = draws.one_of(
+        rng, None, lam * 10.0 ** rng.uniform(-5, 5), size * 10.0 ** rng.uniform(-25, 5)
+    )
     model = draws.quiet(
         draws.one_of(rng, OnlineRobustNMF, RobustNMF),
         rng,

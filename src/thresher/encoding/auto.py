@@ -176,7 +176,8 @@ def _replace_by_zeros(
     codes = encoding.codes[late]
     zeros = np.zeros_like(codes)
     with np.errstate(all="ignore"):  # codes that are not finite have no objective
-        worse = ~(problem.objective(samples, codes, mask) <= problem.objective(samples, zeros, mask))
+        cost, cost_of_zeros = (problem.objective(samples, C, mask) for C in (codes, zeros))
+        worse = ~(cost <= cost_of_zeros)
     if worse.any():
         rows = np.flatnonzero(late)[worse]
         mask = None if mask is None else mask[worse]

@@ -42,7 +42,6 @@ from thresher.penalties import Constrained
 from thresher.sets import NonnegativeL2Ball
 from thresher.streams import Batch
 
-
 # λ in the unit of the data. Residuals are rounded to 1e-7 of it, so an inlier of a smaller λ has
 # fewer than three digits in single precision. Heuristic: half and double change the time alone.
 _SMALL_THRESHOLD = 1e-4

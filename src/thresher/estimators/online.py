@@ -170,9 +170,7 @@ class OnlineModel(ChangingModel):
     def _begin(self, first: Batch, seed: int, in_order: bool = True) -> StreamState:
         return self._watching(super()._begin(first.glance(2 * self._n_atoms()), seed, in_order))
 
-    def _begun_again(
-        self, state: StreamState, batch: Batch, in_order: bool = True
-    ) -> StreamState:
+    def _begun_again(self, state: StreamState, batch: Batch, in_order: bool = True) -> StreamState:
         """Start from a batch, keeping the counters of a state that has seen no entry so far."""
         fresh = self._begin(batch, state.seed, in_order)
         return replace(fresh, n_samples=state.n_samples, seen=state.seen)

@@ -5,7 +5,6 @@ from abc import ABC, abstractmethod
 from thresher.linalg import Array
 from thresher.sets import Box
 
-
 LARGEST_WEIGHT = 1e30
 """Limit of a weight in the unit of the data, so that its products with float32 numbers are finite.
 

@@ -75,8 +75,8 @@ class ElasticNet(Penalty):
         if (box.lower, box.upper) == (-np.inf, np.inf):
             return free
         P = V - free
-        inside = np.where(P > box.upper, V - box.upper, free)
-        residual: Array = np.where(P < box.lower, V - box.lower, inside)
+        inside = np.where(box.upper < P, V - box.upper, free)
+        residual: Array = np.where(box.lower > P, V - box.lower, inside)
         return residual
 
 

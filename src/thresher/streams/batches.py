@@ -76,8 +76,10 @@ class Batch:
     def has_entries(self) -> bool:
         """Whether any entry is observed: not missing, and of positive weight if it has one."""
         if self.only_stored:
-            stored, weight = self.X.tocoo(), self.entry_weight
-            return bool(stored.nnz if weight is None else (weight[stored.row, stored.col] > 0).any())
+            if self.entry_weight is None:
+                return bool(self.X.nnz > 0)
+            stored = self.X.tocoo()
+            return bool((self.entry_weight[stored.row, stored.col] > 0).any())
         if sparse.issparse(self.X):  # zeros that are not stored are observed
             values: Any = self.X
             full = values.nnz == self.X.shape[0] * self.X.shape[1]
