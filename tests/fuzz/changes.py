@@ -121,7 +121,7 @@ def huge_batches_leave_no_trace(rng: Rng) -> str:
 
 
 def batches_without_entries_teach_nothing(rng: Rng) -> str:
-    """With batches of which nothing was observed, anywhere in a stream, a model has the same bits."""
+    """Batches of which nothing was observed, anywhere in a stream, leave a model its bits."""
     model, batches = _stream(rng)
     if getattr(model, "divergence", None) == "mahalanobis":  # which takes no missing entries
         return "refused"

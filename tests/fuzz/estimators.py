@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from thresher import OnlineRobustNMF, RobustNMF
 
 from fuzz import draws, oracle
 from fuzz.checks import Unchanged, near, refusal, refused_or, same_bits, without_trace
+from thresher import OnlineRobustNMF, RobustNMF
 
 Rng = np.random.Generator
 _TOL = 1e-6

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import sparse
+
 from thresher import (
     BatchNMF,
     L1Dictionary,

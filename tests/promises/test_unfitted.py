@@ -3,8 +3,9 @@
 import inspect
 
 import pytest
-import thresher
 from sklearn.exceptions import NotFittedError
+
+import thresher
 
 
 def is_fitted_by_data(kind):
