@@ -12,6 +12,7 @@ from thresher.linalg import Array
 
 _STEPS_BEFORE_NEWTON = 8
 _START_ROUNDS = 5
+_NEWTON_STEPS = 50  # on a bounded set, before the first method goes on; most rows need below ten
 # Up to here a Newton step, of K(K + 1)/2 products an entry, costs less than two rounds of the first
 # method, of 2K products each: given codes are then finished at once. Heuristic, for speed alone.
 _FEW_ATOMS = 8
@@ -100,11 +101,19 @@ def finished(
     late = encoding.status != Status.CONVERGED
     if not newton or not late.any() or max_iter <= steps:
         return encoding
-    finish = Encoder(BlockNewton(), Certified(tol, 1), max_iter - steps)
-    w = None if weight is None else weight[late]
-    rest = finish.encode(problem, X[late], w, encoding.codes[late])
-    encoding.codes[late], encoding.certificate[late] = rest.codes, rest.certificate
-    encoding.status[late], encoding.n_iter[late] = rest.status, steps + rest.n_iter
+    remaining = max_iter - steps
+    stages: list[tuple[RowSolver, int, int]] = [(BlockNewton(), 1, remaining)]
+    if not problem.regulariser.form.is_orthant:  # a model step may stall at the surface of a set
+        steps_in_set = min(_NEWTON_STEPS, remaining)
+        stages = [(BlockNewton(), 1, steps_in_set), (first, 4, remaining - steps_in_set)]
+    for solver, look, most in stages:
+        if late.any() and most > 0:
+            w = None if weight is None else weight[late]
+            finish = Encoder(solver, Certified(tol, look), most)
+            rest = finish.encode(problem, X[late], w, encoding.codes[late])
+            encoding.codes[late], encoding.certificate[late] = rest.codes, rest.certificate
+            encoding.status[late], encoding.n_iter[late] = rest.status, steps + rest.n_iter
+            steps, late = steps + most, encoding.status != Status.CONVERGED
     return encoding
 
 
