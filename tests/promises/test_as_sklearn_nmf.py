@@ -47,4 +47,4 @@ def _exceptions(request):
     skip_exceptions(request, EXCEPTIONS)
 
 
-globals().update(collected(with_ours("sklearn.decomposition.tests.test_nmf")))
+globals().update(collected(with_ours("sklearn.decomposition.tests.test_nmf"), EXCEPTIONS))
