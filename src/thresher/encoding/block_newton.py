@@ -126,7 +126,7 @@ class BlockNewton(RowSolver):
         t = np.ones((len(C), 1), dtype=C.dtype)
         value, rounding = state["value"], self._rounding(block, Y)
         for _ in range(_HALVINGS):
-            moved = C + t * d
+            moved: Array = C + t * d
             moved = np.maximum(moved, 0) if plain else problem.regulariser.region.project(moved)
             new = block.objective(moved)
             bound = value + number(_SUFFICIENT) * t[:, 0] * np.minimum(descent, 0)

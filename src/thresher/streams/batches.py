@@ -80,9 +80,9 @@ class Batch:
                 return bool(self.X.nnz > 0)
             stored = self.X.tocoo()
             return bool((self.entry_weight[stored.row, stored.col] > 0).any())
+        values: Any = self.X
         if sparse.issparse(self.X):  # zeros that are not stored are observed
-            values: Any = self.X
-            full = values.nnz == self.X.shape[0] * self.X.shape[1]
+            full = values.nnz == values.shape[0] * values.shape[1]
             return not full or not bool(np.isnan(values.data).all())
         if self.entry_weight is None:
             return _has_numbers(self.X[:1]) or _has_numbers(self.X)
