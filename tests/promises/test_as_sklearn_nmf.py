@@ -34,11 +34,11 @@ EXCEPTIONS = {
     r"test_minibatch_nmf_negative_beta_loss": "zeros under IS are data here: a floor is added",
     "test_nmf_minibatchnmf_equivalence": "online and batch are different methods here",
     "test_minibatch_nmf_partial_fit": "its batches overlap; check_fit_is_partial_fits is our test",
-    "test_nmf_sparse_input": "asks for 1e-7 of entries next to zero; ours agree to 1e-7 of the largest",
+    "test_nmf_sparse_input": "asks for 1e-7 of entries next to zero, too",
     # Known faults of fits, not of the interface: scikit-learn reaches a lower objective.
     r"test_nmf_inverse_transform\[cd": "BatchNMF ends at an error of 0.02 where 0.001 is possible",
     r"test_nmf_regularization\[MiniBatchNMF": "OnlineNMF keeps unused atoms nonzero under ℓ1",
-    "test_nmf_true_reconstruction": "solver='mu' and OnlineNMF end far above the exact fit; auto finds it",
+    "test_nmf_true_reconstruction": "mu and OnlineNMF end far above the exact fit that auto finds",
 }
 
 
