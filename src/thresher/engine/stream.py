@@ -15,7 +15,8 @@ import numpy as np
 from thresher.engine.drift import watched
 from thresher.engine.method import OnlineMethod
 from thresher.engine.state import StreamState, Summary
-from thresher.linalg import has_gram, is_finite
+from thresher.learning import Statistics
+from thresher.linalg import Array, has_gram, is_finite
 from thresher.streams import Batch, BatchSource
 
 OVERFLOW = (
@@ -66,7 +67,13 @@ class Workers(Protocol):
 def advance(
     method: Method, state: StreamState, batch: Batch, pool: Workers
 ) -> tuple[StreamState, Summary]:
-    """Learn from one batch."""
+    """Learn from one batch; one without observed entries is counted, and is no step."""
+    if not batch.has_entries:
+        nothing: Array = np.empty(0)
+        watch = None if state.watch is None else replace(state.watch, events=())
+        n_samples = state.n_samples + batch.n_samples
+        counted = state.having_seen(batch).changed(n_samples=n_samples, watch=watch)
+        return counted, Summary(Statistics(), 0.0, 0.0, nothing, nothing)
     state = method.measure(state, batch)
     method = method.in_unit_of(state)
     state = method.measure_range(state, batch)
@@ -162,12 +169,19 @@ def stream(
     n_passes: int,
     tol: float,
     position: Position | None = None,
+    restart: Callable[[StreamState, Batch], tuple[Method, StreamState]] | None = None,
 ) -> None:
-    """Run passes until the mean loss settles, the passes are used up, or a report says stop."""
+    """Run passes until the mean loss settles, the passes are used up, or a report says stop.
+
+    ``restart`` makes method and state from the first batch with observed entries, if batches
+    without any came before.
+    """
     position = Position() if position is None else position
     while position.pass_index < n_passes:
         with closing(source.batches(position.pass_index, position.batch_index)) as batches:
             for batch in batches:
+                if restart is not None and state.awaits_entries and batch.has_entries:
+                    method, state = restart(state, batch)
                 before = state
                 state, summary = advance(method, state, batch, pool)
                 position = position.after(summary, batch)

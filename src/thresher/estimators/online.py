@@ -145,6 +145,8 @@ class OnlineModel(ChangingModel):
         samples = self._checked(X, known=begun)
         batch = self._batch(samples, sample_weight, entry_weight)
         before = self._state if begun else self._begin(batch, self._draw_seed())
+        if before.awaits_entries and batch.has_entries:
+            before = self._begun_again(before, batch)
         self._check_weights(before, batch.entry_weight)
         started = time.perf_counter()
         with Pool(self.n_jobs) as pool:
@@ -167,6 +169,11 @@ class OnlineModel(ChangingModel):
 
     def _begin(self, first: Batch, seed: int, in_order: bool = True) -> StreamState:
         return self._watching(super()._begin(first.glance(2 * self._n_atoms()), seed, in_order))
+
+    def _begun_again(self, state: StreamState, batch: Batch, in_order: bool = True) -> StreamState:
+        """Start from a batch, keeping the counters of a state that has seen no entry so far."""
+        fresh = self._begin(batch, state.seed, in_order)
+        return replace(fresh, n_samples=state.n_samples, seen=state.seen)
 
     def _watching(self, state: StreamState) -> StreamState:
         detector = named_detector(self.drift)
@@ -354,8 +361,13 @@ class OnlineModel(ChangingModel):
                 method = self._planned(len(self._state.D), in_order).begun_with(self._state).method
                 return Course(method, self._state, self._position)
 
+            def restart(state: StreamState, batch: Batch) -> tuple[Any, StreamState]:
+                fresh = self._begun_again(state, batch, in_order)
+                return self._planned(len(fresh.D), in_order).begun_with(fresh).method, fresh
+
             try:
-                stream(method, self._state, batches, pool, report, n_passes, self.tol, position)
+                given = method, self._state, batches, pool, report, n_passes, self.tol
+                stream(*given, position, restart)
             except KeyboardInterrupt:
                 self._tell_end("interrupted; what was learned so far is kept")
                 raise

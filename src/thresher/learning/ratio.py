@@ -36,6 +36,7 @@ LEAST_ENTRY = 1e-10
 ever smaller numbers would slow float32 down; below this an entry says nothing."""
 
 _SLOWER = 0.1
+_LARGEST_LOG = 575.0  # of powers of entries: about that of 1e250
 _FURTHEST = 300.0  # logarithm of an entry, beyond which its powers are not computed
 
 
@@ -146,7 +147,8 @@ class RatioLearner:
         N = sums.negative * (old if self.a == 1 else old**self.a)
         margin = past.margin + N.sum(axis=0)
         N += past.N
-        P = past.P + (sums.positive * old**-self.b if self.b else sums.positive)
+        used = old > 0  # an atom of zeros stays one
+        P = past.P + sums.positive * (used * np.where(used, old, 1.0) ** -self.b if self.b else 1.0)
         entries, weight = past.entries + sums.entries, past.weight + sums.weight
         form = regulariser.form
         sizes: Array = np.ones((len(D), 1))
@@ -289,7 +291,7 @@ class RatioLearner:
             """How fast that size falls with μ: every entry is an implicit function of it."""
             counts = 1e-40 * D.max(axis=1, keepdims=True) < D  # others are at the end of a search
             d = np.where(counts, D, 1.0)
-            bend = self.b * P * d ** (self.b - 1) + self.a * N * d ** (-self.a - 1)
+            bend = self.b * P * _power(d, self.b - 1) + self.a * N * _power(d, -self.a - 1)
             bend = np.maximum(bend + quadratic + mu * g2, TINY)
             total: Array = np.where(counts, (g1 + g2 * D) ** 2 / bend, 0.0)
             return np.asarray(total.sum(axis=1, keepdims=True))
@@ -359,6 +361,12 @@ class RatioLearner:
             if np.abs(step).max() < 1e-13:
                 break
         return np.where(positive, np.exp(t), 0.0)
+
+
+def _power(d: Array, exponent: float) -> Array:
+    """``d^exponent`` of positive numbers, within 1e±250 so that products of it are finite."""
+    power: Array = np.exp(np.clip(exponent * np.log(d), -_LARGEST_LOG, _LARGEST_LOG))
+    return power
 
 
 def _sizes(budget: Budget | None, sums: Array, squares: Array) -> Array:

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
 from thresher.cluster import is_collection
@@ -397,7 +398,7 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "_memory"):
-            raise ValueError(
+            raise NotFittedError(
                 "This detector has not seen a document yet; call fit with the documents to start "
                 "from, or watch a stream."
             )

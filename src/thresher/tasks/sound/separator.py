@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import TransformerTags
 from sklearn.utils.validation import check_is_fitted
 
@@ -353,7 +354,7 @@ class SoundSeparator(KeepsParameters, BaseEstimator):
     def _packed(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """For `thresher.save`."""
         if not hasattr(self, "model_"):
-            raise ValueError("This separator has not been fitted; there is nothing to save.")
+            raise NotFittedError("This separator has not been fitted; there is nothing to save.")
         model = self.model_
         arrays = {"parts": model.components_, "N": model.N_, "P": model.P_}
         document = {"rate": self.rate_, "n_seen": model.n_seen_, "unit": model.unit_}

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
 from thresher.engine import ProgressBar
@@ -206,7 +207,7 @@ class TableCleaner(KeepsParameters, BaseEstimator):
     def _packed(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """For `thresher.save`."""
         if not hasattr(self, "_follower"):
-            raise ValueError(
+            raise NotFittedError(
                 "This cleaner has not followed a stream; there is nothing to save. (With hindsight "
                 "every table is learned from anew.)"
             )
