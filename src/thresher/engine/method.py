@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from thresher.encoding import CodingProblem, encode_rows
 from thresher.engine.explained import Energies, mass_of
 from thresher.engine.first_atoms import first_atoms
-from thresher.engine.first_batch import entries, spread_rows
+from thresher.engine.first_batch import entries, row_weights, spread_rows
 from thresher.engine.method_parts import MethodParts
 from thresher.engine.noise import EXACT, residual_sizes
 from thresher.engine.state import StreamState, Summary
@@ -27,6 +27,9 @@ _MEASURED_ENTRIES = 4096
 _MEASURED_BLOCKS = 16  # of a batch have their residuals measured, so that summaries do not grow
 _DEAD = 1e-6
 _MEASURED_AT_FIRST = 8
+# Heuristic: before so many samples a dead atom under a penalty may only have been unlucky.
+_MIN_SAMPLES_PER_ATOM = 10
+_MAX_JUDGED_ROWS = 256  # of a batch decide whether a restart pays
 _NOISE_FORGETTING = PowerForgetting(3.0)
 
 
@@ -249,11 +252,59 @@ class OnlineMethod(MethodParts):
         if np.minimum.reduce(usage) > unused:
             return state
         dead = np.flatnonzero(free & (usage <= unused))
-        if not dead.size or not usage.any():
+        if not dead.size:
+            return state
+        if not self.dictionary_regulariser.form.is_bare:
+            return self._replace_if_worth(state, batch, dead, bool(usage.any()))
+        if not usage.any():
             return state
         _log.debug("Atoms %s are dead and start anew from samples", dead)
+        return self._restarted(state, batch.glance(len(dead)), dead, 1.0)[0]
+
+    def _replace_if_worth(
+        self, state: StreamState, batch: Batch, dead: NDArray[np.intp], used: bool
+    ) -> StreamState:
+        """The same under a penalty: dead atoms become zero, and one restarts if that pays.
+
+        It pays if the other samples of the batch gain more from it, on the average, than the
+        penalty of the new atom.
+        """
+        D, average = state.D.copy(), state.average.copy()
+        enough = state.weight_seen >= _MIN_SAMPLES_PER_ATOM * len(D)
+        if enough and self.dictionary_regulariser.prefers_zero:
+            D[dead] = average[dead] = 0
+            state = replace(state, D=D, average=average, statistics=state.statistics.without(dead))
+        if not used:
+            return state
+        batch = batch.glance()
+        batch = batch.every(-(-batch.n_samples // _MAX_JUDGED_ROWS))
+        lengths = np.linalg.norm(D, axis=1)
+        typical = float(np.delete(lengths, dead).mean()) if len(dead) < len(D) else 1.0
+        trial, rows = self._restarted(state, batch, dead[:1], typical)
+        gains = self._objectives(state, batch) - self._objectives(trial, batch)
+        weights = row_weights(batch).copy()
+        weights[rows] = 0  # the atom was made from them
+        total = weights.sum()
+        value = self.dictionary_regulariser.value
+        cost = float(value(trial.D).sum() - value(state.D).sum())
+        pays = total > 0 and float(weights @ gains) / total > cost
+        return trial if pays else state
+
+    def _objectives(self, state: StreamState, batch: Batch) -> Array:
+        """The objective of every sample of a batch, without that of the dictionary."""
+        problem = self.problem(state)
+        self.encoder.prepare(problem, self.rows(batch))
+        found = []
+        for rows in self.blocks(batch):
+            X, weight, _ = self.load(batch, rows, state.D.dtype)
+            found.append(problem.objective(X, self.encode(problem, X, weight), weight))
+        return np.concatenate(found).astype(np.float64)
+
+    def _restarted(
+        self, state: StreamState, batch: Batch, dead: NDArray[np.intp], length: float
+    ) -> tuple[StreamState, NDArray[np.intp]]:
+        """Atoms that start from random samples without outliers, and the rows of these samples."""
         rng = np.random.default_rng([state.seed, 1, state.n_steps])
-        batch = batch.glance(len(dead))
         rows = spread_rows(batch, len(dead), rng)
         D, average = state.D.copy(), state.average.copy()
         problem = self.problem(state)
@@ -265,11 +316,12 @@ class OnlineMethod(MethodParts):
             clean = X - problem.loss.outliers(X, prediction, weight)
             clean = clean if weight is None else np.where(weight > 0, clean, prediction)
             clean = np.abs(clean * (1 + 0.1 * rng.standard_normal(clean.shape))).astype(D.dtype)
-            length = float(np.linalg.norm(clean))
-            if length > 0:
-                D[atom] = (clean / length if self.codes_take_the_size else clean)[0]
+            size = float(np.linalg.norm(clean))
+            if size > 0:
+                of_length = clean / size * D.dtype.type(length)
+                D[atom] = (of_length if self.codes_take_the_size else clean)[0]
                 average[atom] = D[atom]
         region, statistics = self.dictionary_regulariser.region, state.statistics.without(dead)
         changed = slice(None) if region.couples_rows else dead
         D[changed], average[changed] = region.project(D[changed]), region.project(average[changed])
-        return replace(state, D=D, average=average, statistics=statistics)
+        return replace(state, D=D, average=average, statistics=statistics), rows
