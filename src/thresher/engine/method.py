@@ -217,6 +217,12 @@ class OnlineMethod(MethodParts):
         )
         return self._replace_dead_atoms(state, batch, free) if self.revive else state
 
+    def dictionary_cost(self, state: StreamState) -> float:
+        """The penalty of the dictionary, which is added to the mean loss of samples."""
+        if self.dictionary_regulariser.form.is_bare:
+            return 0.0
+        return float(self.dictionary_regulariser.value(state.D).sum())
+
     # ------------------------------------------------------------------ details
 
     def _average(self, state: StreamState, D: Array, share: float) -> Array:
@@ -255,39 +261,36 @@ class OnlineMethod(MethodParts):
         if not dead.size:
             return state
         if not self.dictionary_regulariser.form.is_bare:
-            return self._replace_if_worth(state, batch, dead, bool(usage.any()))
+            return self._replace_if_worth(state, batch, dead)
         if not usage.any():
             return state
         _log.debug("Atoms %s are dead and start anew from samples", dead)
-        return self._restarted(state, batch.glance(len(dead)), dead, 1.0)[0]
+        return self._restarted(state, batch.glance(len(dead)), dead, 1.0)
 
     def _replace_if_worth(
-        self, state: StreamState, batch: Batch, dead: NDArray[np.intp], used: bool
+        self, state: StreamState, batch: Batch, dead: NDArray[np.intp]
     ) -> StreamState:
         """The same under a penalty: dead atoms become zero, and one restarts if that pays.
 
-        It pays if the other samples of the batch gain more from it, on the average, than the
-        penalty of the new atom.
+        It pays if the batch gains more than the penalty of the new atom for all samples that the
+        statistics remember: they say that nobody used it so far. The quadratic weighs both alike,
+        so that it would undo any other restart.
         """
-        D, average = state.D.copy(), state.average.copy()
-        enough = state.weight_seen >= _MIN_SAMPLES_PER_ATOM * len(D)
-        if enough and self.dictionary_regulariser.prefers_zero:
+        regulariser = self.dictionary_regulariser
+        enough = state.weight_seen >= _MIN_SAMPLES_PER_ATOM * len(state.D)
+        if enough and regulariser.prefers_zero:
+            D, average = state.D.copy(), state.average.copy()
             D[dead] = average[dead] = 0
             state = replace(state, D=D, average=average, statistics=state.statistics.without(dead))
-        if not used:
-            return state
+        share = batch.weight / max(getattr(state.statistics, "weight", 0.0), batch.weight)
         batch = batch.glance()
         batch = batch.every(-(-batch.n_samples // _MAX_JUDGED_ROWS))
-        lengths = np.linalg.norm(D, axis=1)
-        typical = float(np.delete(lengths, dead).mean()) if len(dead) < len(D) else 1.0
-        trial, rows = self._restarted(state, batch, dead[:1], typical)
+        alive = np.delete(np.linalg.norm(state.D, axis=1), dead)
+        trial = self._restarted(state, batch, dead[:1], float(alive.mean()) if alive.any() else 1.0)
+        cost = float(regulariser.value(trial.D).sum() - regulariser.value(state.D).sum())
         gains = self._objectives(state, batch) - self._objectives(trial, batch)
-        weights = row_weights(batch).copy()
-        weights[rows] = 0  # the atom was made from them
-        total = weights.sum()
-        value = self.dictionary_regulariser.value
-        cost = float(value(trial.D).sum() - value(state.D).sum())
-        pays = total > 0 and float(weights @ gains) / total > cost
+        weights = row_weights(batch)
+        pays = share * float(weights @ gains) > cost * float(weights.sum())
         return trial if pays else state
 
     def _objectives(self, state: StreamState, batch: Batch) -> Array:
@@ -302,8 +305,8 @@ class OnlineMethod(MethodParts):
 
     def _restarted(
         self, state: StreamState, batch: Batch, dead: NDArray[np.intp], length: float
-    ) -> tuple[StreamState, NDArray[np.intp]]:
-        """Atoms that start from random samples without outliers, and the rows of these samples."""
+    ) -> StreamState:
+        """Let atoms start from random samples without outliers, of a length."""
         rng = np.random.default_rng([state.seed, 1, state.n_steps])
         rows = spread_rows(batch, len(dead), rng)
         D, average = state.D.copy(), state.average.copy()
@@ -324,4 +327,4 @@ class OnlineMethod(MethodParts):
         region, statistics = self.dictionary_regulariser.region, state.statistics.without(dead)
         changed = slice(None) if region.couples_rows else dead
         D[changed], average[changed] = region.project(D[changed]), region.project(average[changed])
-        return replace(state, D=D, average=average, statistics=statistics), rows
+        return replace(state, D=D, average=average, statistics=statistics)

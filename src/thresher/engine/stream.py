@@ -64,6 +64,9 @@ class Method(Protocol):
     def update(self, state: StreamState, batch: Batch, summary: Summary) -> StreamState:
         """Discount the past, add the batch, move the dictionary."""
 
+    def dictionary_cost(self, state: StreamState) -> float:
+        """The penalty of the dictionary, which is added to the mean loss of samples."""
+
 
 class Workers(Protocol):
     """Whoever codes the blocks of a batch: threads, or the machines of a cluster."""
@@ -111,12 +114,12 @@ class Position:
     batch_size: int = 0
     origin: dict[str, str] = field(default_factory=dict)
 
-    def after(self, summary: Summary, batch: Batch) -> "Position":
-        """One batch further."""
+    def after(self, summary: Summary, batch: Batch, cost: float = 0.0) -> "Position":
+        """One batch further, with a dictionary that costs so much for every sample."""
         return replace(
             self,
             batch_index=self.batch_index + 1,
-            pass_loss=self.pass_loss + summary.loss,
+            pass_loss=self.pass_loss + summary.loss + cost * batch.weight,
             pass_weight=self.pass_weight + batch.weight,
         )
 
@@ -185,7 +188,8 @@ def stream(
             for batch in batches:
                 before = state
                 state, summary = advance(method, state, batch, pool)
-                position = position.after(summary, batch)
+                cost = method.in_unit_of(state).dictionary_cost(before)
+                position = position.after(summary, batch, cost)
                 answer = report(before, state, position, batch, summary)
                 if isinstance(answer, Course):
                     method, state, position = answer
