@@ -265,7 +265,7 @@ class OnlineMethod(MethodParts):
         if not usage.any():
             return state
         _log.debug("Atoms %s are dead and start anew from samples", dead)
-        return self._restarted(state, batch.glance(len(dead)), dead, 1.0)
+        return self.restarted(state, batch.glance(len(dead)), dead, 1.0)
 
     def _replace_if_worth(
         self, state: StreamState, batch: Batch, dead: NDArray[np.intp]
@@ -286,7 +286,7 @@ class OnlineMethod(MethodParts):
         batch = batch.glance()
         batch = batch.every(-(-batch.n_samples // _MAX_JUDGED_ROWS))
         alive = np.delete(np.linalg.norm(state.D, axis=1), dead)
-        trial = self._restarted(state, batch, dead[:1], float(alive.mean()) if alive.any() else 1.0)
+        trial = self.restarted(state, batch, dead[:1], float(alive.mean()) if alive.any() else 1.0)
         cost = float(regulariser.value(trial.D).sum() - regulariser.value(state.D).sum())
         gains = self._objectives(state, batch) - self._objectives(trial, batch)
         weights = row_weights(batch)
@@ -303,7 +303,7 @@ class OnlineMethod(MethodParts):
             found.append(problem.objective(X, self.encode(problem, X, weight), weight))
         return np.concatenate(found).astype(np.float64)
 
-    def _restarted(
+    def restarted(
         self, state: StreamState, batch: Batch, dead: NDArray[np.intp], length: float
     ) -> StreamState:
         """Let atoms start from random samples without outliers, of a length."""
