@@ -188,7 +188,7 @@ class ExactAlternation:
             D = self.D.copy()
             D[k] = 0
             return D
-        length = float(lengths[lengths > 0].mean()) if lengths.any() else 1.0
+        length = float(lengths[lengths > 0].mean()) if lengths.any() else None
         state = StreamState(self.D, self.D, method.learner.empty(*self.D.shape), seed)
         some = self.problem.batch.glance()
         return method.restarted(state, some, np.array([k]), length).D.copy()

@@ -29,6 +29,7 @@ _DEAD = 1e-6
 _MEASURED_AT_FIRST = 8
 # Heuristic: before so many samples a dead atom under a penalty may only have been unlucky.
 _MIN_SAMPLES_PER_ATOM = 10
+_LEAST_LENGTH = 0.1  # of a restarted atom; heuristic, matters only where codes cost next to nothing
 _MAX_JUDGED_ROWS = 256  # of a batch decide whether a restart pays
 _NOISE_FORGETTING = PowerForgetting(3.0)
 
@@ -286,7 +287,8 @@ class OnlineMethod(MethodParts):
         batch = batch.glance()
         batch = batch.every(-(-batch.n_samples // _MAX_JUDGED_ROWS))
         alive = np.delete(np.linalg.norm(state.D, axis=1), dead)
-        trial = self.restarted(state, batch, dead[:1], float(alive.mean()) if alive.any() else 1.0)
+        length = float(alive.mean()) if alive.any() else None
+        trial = self.restarted(state, batch, dead[:1], length)
         cost = float(regulariser.value(trial.D).sum() - regulariser.value(state.D).sum())
         gains = self._objectives(state, batch) - self._objectives(trial, batch)
         weights = row_weights(batch)
@@ -304,9 +306,9 @@ class OnlineMethod(MethodParts):
         return np.concatenate(found).astype(np.float64)
 
     def restarted(
-        self, state: StreamState, batch: Batch, dead: NDArray[np.intp], length: float
+        self, state: StreamState, batch: Batch, dead: NDArray[np.intp], length: float | None
     ) -> StreamState:
-        """Let atoms start from random samples without outliers, of a length."""
+        """Let atoms start from random samples without outliers; None is the cheapest length."""
         rng = np.random.default_rng([state.seed, 1, state.n_steps])
         rows = spread_rows(batch, len(dead), rng)
         D, average = state.D.copy(), state.average.copy()
@@ -321,10 +323,18 @@ class OnlineMethod(MethodParts):
             clean = np.abs(clean * (1 + 0.1 * rng.standard_normal(clean.shape))).astype(D.dtype)
             size = float(np.linalg.norm(clean))
             if size > 0:
-                of_length = clean / size * D.dtype.type(length)
+                unit = clean / size
+                cheapest = self._cheapest_length(unit, size) if length is None else length
+                of_length = unit * D.dtype.type(cheapest)
                 D[atom] = (of_length if self.codes_take_the_size else clean)[0]
                 average[atom] = D[atom]
         region, statistics = self.dictionary_regulariser.region, state.statistics.without(dead)
         changed = slice(None) if region.couples_rows else dead
         D[changed], average[changed] = region.project(D[changed]), region.project(average[changed])
         return replace(state, D=D, average=average, statistics=statistics)
+
+    def _cheapest_length(self, unit: Array, size: float) -> float:
+        """The ℓ that minimises the penalties of an atom ℓu and of codes ``size/ℓ``, one at most."""
+        codes = self.code_regulariser.form.l1 * size
+        atom = float(self.dictionary_regulariser.value(unit).sum())
+        return float(np.clip(np.sqrt(codes / atom), _LEAST_LENGTH, 1.0)) if atom > 0 else 1.0
