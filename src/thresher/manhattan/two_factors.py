@@ -13,9 +13,18 @@ from thresher.linalg import Array
 from thresher.manhattan.factor_admm import FactorADMM
 from thresher.manhattan.graph import Graph
 from thresher.manhattan.half import Half, HalfSolver
+from thresher.manhattan.rank_one import RankOneSweeps
 from thresher.penalties import Constrained
+from thresher.streams import Batch
 
 _BURST = 10  # iterations of the quick start in a round; by judgement
+
+LARGE = 1 << 20
+"""Entries of sparse data up to which all of them may be expanded."""
+
+# Heuristic: so many entries of large sparse data are expanded, of as many rows at least.
+_SOME_ENTRIES = 1 << 18
+_ROWS_PER_ATOM = 6
 
 
 @dataclass
@@ -43,11 +52,39 @@ class TwoFactors:
     def __post_init__(self) -> None:
         self._code_solver = self.solver(self.codes)
         self._dictionary_solver = self.solver(self.dictionary)
+        quick = self.quick_start > 0 and FactorADMM.applies(self.codes, self.dictionary)
+        X = self.codes.samples
+        large = hasattr(X, "indptr") and X.shape[0] * X.shape[1] > LARGE
+        if quick and large:
+            self._start_from_some_rows()
         self.C = self._in_units(self.C)
         self.data_loss = self.codes.total(self.codes.evaluate(self.D, self.C, self.pool))
         self._quick: FactorADMM | None = None
-        if self.quick_start > 0 and FactorADMM.applies(self.codes, self.dictionary):
+        if quick and not large:
             self._quick = FactorADMM(self.codes, self.dictionary, self.D, self.C, self.pool)
+
+    def _start_from_some_rows(self) -> None:
+        """Take the dictionary that the quick start finds on some rows of large sparse data.
+
+        They are expanded, on the features that they have; the other features follow from the codes
+        in the first round.
+        """
+        batch, K = self.problem.batch, len(self.D)
+        count = max(_SOME_ENTRIES // batch.X.shape[1], _ROWS_PER_ATOM * K)
+        some = batch.every(-(-batch.n_samples // count))
+        columns = np.unique(some.X.indices)
+        if not 0 < some.n_samples * len(columns) <= LARGE:
+            return
+        weight = None if some.entry_weight is None else some.entry_weight[:, columns]
+        part = Batch(some.X[:, columns].tocsr(), some.sample_weight, weight)
+        C, D = self.C[: part.n_samples], np.ascontiguousarray(self.D[:, columns])
+        problem = replace(self.problem, batch=part)
+        other = replace(self, problem=problem, D=D, C=C, solver=lambda half: RankOneSweeps())
+        while other._quick is not None:
+            other.improve_codes()
+        free = self.problem.free(K)
+        self.D = np.where(free[:, None], 0, self.D).astype(self.D.dtype)
+        self.D[np.ix_(free, columns)] = other.D[free]
 
     @cached_property
     def codes(self) -> Half:
