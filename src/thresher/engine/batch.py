@@ -207,7 +207,7 @@ class ExactAlternation:
         method, free = self.problem.method, self.problem.free(len(self.D))
         nothing = learner.empty(*self.D.shape)
         D, _, gain = learner.learn(nothing, sums, self.D, method.dictionary_regulariser, free)
-        if method.dictionary_regulariser.prefers_zero:
+        if method.revive and method.dictionary_regulariser.prefers_zero:
             D = np.where((free & ~self.C.any(axis=0))[:, None], D.dtype.type(0), D)
         self.D, self.C = D, self.C * gain
         self._evaluate()

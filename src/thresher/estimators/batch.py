@@ -255,9 +255,9 @@ class BatchModel(GrowingModel):
                     overfits = left_out.overfits(method.problem(self._state), work.C)
                 return stopped or overfits
 
-            small = self._small_change(work)
+            small, seed = self._small_change(work), self._state.seed
             done, missed = alternate(work, report, rounds, self.tol, small)
-            while done < rounds and not (stopped or overfits) and self._changes_support(work):
+            while done < rounds and not (stopped or overfits) and work.change_support(seed):
                 more, missed = alternate(work, report, rounds - done, self.tol, small)
                 done += more
         reason = "no more rounds are allowed" if missed else "the objective has settled"
@@ -269,10 +269,6 @@ class BatchModel(GrowingModel):
         _, D, codes = left_out.best
         self._adopt(replace(self._state, D=D, average=D), self._position)
         return Learned(codes, stopped)
-
-    def _changes_support(self, work: Alternation) -> bool:
-        seed = self._state.seed
-        return isinstance(work, ExactAlternation) and work.change_support(seed)
 
     def _small_change(self, work: Alternation) -> float | None:
         """The change of the objective that ends a fit; None is ``tol`` of it."""

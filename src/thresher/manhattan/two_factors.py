@@ -19,6 +19,9 @@ from thresher.streams import Batch
 
 _BURST = 10  # iterations of the quick start in a round; by judgement
 
+_ADAPTS = 3  # rounds without an atom, before its loss is judged
+_PAYS = 1e-4  # of the objective is what another support must save
+
 LARGE = 1 << 20
 """Entries of sparse data up to which all of them may be expanded."""
 
@@ -145,6 +148,23 @@ class TwoFactors:
         self.data_loss = self.dictionary.total(losses)
         if self._is_scaled:
             self._rescale()
+
+    def change_support(self, seed: int) -> bool:
+        """Drop an atom if the objective falls; whether it did (see `ExactAlternation`)."""
+        penalised = self.problem.method.dictionary_regulariser.prefers_zero
+        if not (penalised and self.quick_start > 0) or self._quick is not None:
+            return False
+        for k in np.flatnonzero(self.problem.free(len(self.D)) & self.D.any(axis=1)):
+            before, kept = self.objective(), (self.C, self.D, self.data_loss)
+            self.C, self.D = self.C.copy(), self.D.copy()
+            self.C[:, k] = self.D[k] = 0
+            for _ in range(_ADAPTS):  # the other atoms take over
+                self.improve_codes()
+                self.improve_dictionary()
+            if self.objective() < before * (1 - _PAYS):
+                return True
+            self.C, self.D, self.data_loss = kept
+        return False
 
     def certificate(self) -> float:
         """Not known: nothing here bounds what is left."""
