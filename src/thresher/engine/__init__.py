@@ -94,8 +94,8 @@ __all__ = [
     "events_of",
     "list_callbacks",
     "merged",
-    "residual_sizes",
     "passes_per_window",
+    "residual_sizes",
     "stream",
     "told_in_words",
 ]

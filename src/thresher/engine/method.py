@@ -30,7 +30,8 @@ _MEASURED_AT_FIRST = 8
 # Heuristic: before so many samples a dead atom under a penalty may only have been unlucky.
 _MIN_SAMPLES_PER_ATOM = 10
 _LEAST_LENGTH = 0.1  # of a restarted atom; heuristic, matters only where codes cost next to nothing
-_MAX_JUDGED_ROWS = 256  # of a batch decide whether a restart pays
+_MIN_JUDGED_ROWS, _MAX_JUDGED_ROWS = 32, 256  # of a batch decide whether an atom pays; heuristic
+_STANDARD_ERRORS = 2.0
 _NOISE_FORGETTING = PowerForgetting(3.0)
 
 
@@ -39,6 +40,12 @@ def _all_of(count: int) -> NDArray[np.bool_]:
     every = np.ones(count, dtype=bool)
     every.flags.writeable = False
     return every
+
+
+def _judged(batch: Batch) -> Batch:
+    """Rows of a batch that decide whether an atom pays."""
+    some = batch.glance()
+    return some.every(-(-some.n_samples // _MAX_JUDGED_ROWS))
 
 
 @dataclass(frozen=True)
@@ -216,7 +223,11 @@ class OnlineMethod(MethodParts):
             n_steps=state.n_steps + 1,
             weight_seen=seen,
         )
-        return self._replace_dead_atoms(state, batch, free) if self.revive else state
+        if not self.revive:
+            return state
+        if self.dictionary_regulariser.prefers_zero and batch.n_samples >= _MIN_JUDGED_ROWS:
+            state = self._drop_if_costly(state, batch, free)
+        return self._replace_dead_atoms(state, batch, free)
 
     def dictionary_cost(self, state: StreamState) -> float:
         """The penalty of the dictionary, which is added to the mean loss of samples."""
@@ -284,8 +295,7 @@ class OnlineMethod(MethodParts):
             D[dead] = average[dead] = 0
             state = replace(state, D=D, average=average, statistics=state.statistics.without(dead))
         share = batch.weight / max(getattr(state.statistics, "weight", 0.0), batch.weight)
-        batch = batch.glance()
-        batch = batch.every(-(-batch.n_samples // _MAX_JUDGED_ROWS))
+        batch = _judged(batch)
         alive = np.delete(np.linalg.norm(state.D, axis=1), dead)
         length = float(alive.mean()) if alive.any() else None
         trial = self.restarted(state, batch, dead[:1], length)
@@ -294,6 +304,30 @@ class OnlineMethod(MethodParts):
         weights = row_weights(batch)
         pays = share * float(weights @ gains) > cost * float(weights.sum())
         return trial if pays else state
+
+    def _drop_if_costly(
+        self, state: StreamState, batch: Batch, free: NDArray[np.bool_]
+    ) -> StreamState:
+        """Set an atom to zero, each in its turn, if the batch loses less than its penalty.
+
+        The quadratic keeps the codes, and so cannot see what the others would do without an atom.
+        The mean loss of samples has to be smaller by two standard errors.
+        """
+        alive = np.flatnonzero(free & state.D.any(axis=1))
+        if not alive.size:
+            return state
+        k = alive[state.n_steps % len(alive)]
+        D, average = state.D.copy(), state.average.copy()
+        D[k] = average[k] = 0
+        trial = replace(state, D=D, average=average, statistics=state.statistics.without(k[None]))
+        batch = _judged(batch)
+        value, weights = self.dictionary_regulariser.value, row_weights(batch)
+        losses = self._objectives(trial, batch) - self._objectives(state, batch)
+        total = float(weights.sum())
+        mean = float(weights @ losses) / total if total > 0 else np.inf
+        variance = float(weights**2 @ (losses - mean) ** 2) / total**2 if total > 0 else 0.0
+        saved = float(value(state.D).sum() - value(D).sum())
+        return trial if mean + _STANDARD_ERRORS * np.sqrt(variance) < saved else state
 
     def _objectives(self, state: StreamState, batch: Batch) -> Array:
         """The objective of every sample of a batch, without that of the dictionary."""

@@ -6,14 +6,15 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from thresher.engine.alternate import alternate
 from thresher.engine.batch import BatchProblem
 from thresher.engine.pool import Pool
 from thresher.linalg import Array
 from thresher.manhattan.factor_admm import FactorADMM
 from thresher.manhattan.graph import Graph
 from thresher.manhattan.half import Half, HalfSolver
-from thresher.manhattan.rank_one import RankOneSweeps
 from thresher.penalties import Constrained
 from thresher.streams import Batch
 
@@ -27,6 +28,7 @@ LARGE = 1 << 20
 
 # Heuristic: so many entries of large sparse data are expanded, of as many rows at least.
 _SOME_ENTRIES = 1 << 18
+_ROUNDS_OF_START, _PARTS = 200, 2
 _ROWS_PER_ATOM = 6
 
 
@@ -67,27 +69,40 @@ class TwoFactors:
             self._quick = FactorADMM(self.codes, self.dictionary, self.D, self.C, self.pool)
 
     def _start_from_some_rows(self) -> None:
-        """Take the dictionary that the quick start finds on some rows of large sparse data.
+        """Take the best dictionary that is found on some rows of large sparse data.
 
         They are expanded, on the features that they have; the other features follow from the codes
-        in the first round.
+        in the first round. Chance decides where ADMM ends, so that it is tried on several parts.
         """
         batch, K = self.problem.batch, len(self.D)
         count = max(_SOME_ENTRIES // batch.X.shape[1], _ROWS_PER_ATOM * K)
-        some = batch.every(-(-batch.n_samples // count))
-        columns = np.unique(some.X.indices)
-        if not 0 < some.n_samples * len(columns) <= LARGE:
-            return
-        weight = None if some.entry_weight is None else some.entry_weight[:, columns]
-        part = Batch(some.X[:, columns].tocsr(), some.sample_weight, weight)
-        C, D = self.C[: part.n_samples], np.ascontiguousarray(self.D[:, columns])
+        step, free, lowest = -(-batch.n_samples // count), self.problem.free(K), np.inf
+        start = self.D
+        for first in range(0, step, -(-step // _PARTS)):
+            rows = slice(first, None, step)
+            X = batch.X[rows]
+            columns = np.unique(X.indices)
+            if not 0 < X.shape[0] * len(columns) <= LARGE:
+                continue
+            other = self._on(rows, columns, start)
+            alternate(other, lambda *_: False, _ROUNDS_OF_START, self.quick_start)
+            loss = other.objective() / other.codes.mean_entry
+            if loss < lowest:
+                lowest, D = loss, np.where(free[:, None], start.dtype.type(0), start)
+                D[np.ix_(free, columns)] = other.D[free]
+                self.D = D
+
+    def _on(self, rows: slice, columns: NDArray[np.intp], D: Array) -> "TwoFactors":
+        """The same problem for some rows and columns."""
+        batch, C = self.problem.batch, self.C[rows]
+        sample_weight, entry_weight = batch.sample_weight, batch.entry_weight
+        part = Batch(
+            batch.X[rows][:, columns].tocsr(),
+            None if sample_weight is None else sample_weight[rows],
+            None if entry_weight is None else entry_weight[rows][:, columns],
+        )
         problem = replace(self.problem, batch=part)
-        other = replace(self, problem=problem, D=D, C=C, solver=lambda half: RankOneSweeps())
-        while other._quick is not None:
-            other.improve_codes()
-        free = self.problem.free(K)
-        self.D = np.where(free[:, None], 0, self.D).astype(self.D.dtype)
-        self.D[np.ix_(free, columns)] = other.D[free]
+        return replace(self, problem=problem, D=np.ascontiguousarray(D[:, columns]), C=C)
 
     @cached_property
     def codes(self) -> Half:

@@ -1,0 +1,1 @@
+"""What the library promises of every estimator."""
