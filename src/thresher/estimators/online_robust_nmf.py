@@ -58,8 +58,9 @@ class OnlineRobustNMF(RobustModel, GrowingModel, OnlineModel):
     batch_size : int
         Samples in a mini-batch.
     n_passes : int, optional
-        Passes over an array; by default until the mean loss settles to ``tol``, at most 10. A
-        stream is read once.
+        Passes over an array; by default until the mean loss falls by less than ``tol``, over a pass
+        or, on small data, over 500 samples or 50 steps. After ten times that, only until it falls
+        by less than 1 %. A stream is read once.
     shuffle : bool
         Whether `fit` visits the rows of an array in random order.
     forgetting : "auto", None, float or callable
