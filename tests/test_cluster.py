@@ -35,6 +35,8 @@ N, F = 1500, 24
 X = rng.gamma(1.0, size=(N, 3)) @ rng.random((3, F)) + 0.01 * rng.random((N, F))
 X[rng.random(X.shape) < 0.03] += 2
 GAPS = np.where(rng.random(X.shape) < 0.1, np.nan, X)
+LATE, EARLY = X.copy(), X.copy()
+LATE[:1000] = EARLY[1000:] = np.nan
 THIN = sparse.csr_array(np.where(X > 1.5, np.round(4 * X), 0))
 # Rounds of eight blocks, the last of them not whole.
 HOW = {"batch_size": 1000, "random_state": 0, "verbose": 0}
@@ -86,6 +88,8 @@ ORTHOGONAL = OnlineOrthogonalDictionary(**HOW)
 CASES = {
     "chunks across rounds": (OnlineRobustNMF(3, n_passes=2, **HOW), X, (700, 100, 0, 600)),
     "gaps": (OnlineRobustNMF(3, **HOW), GAPS, (1024,)),
+    "a first round without entries": (OnlineRobustNMF(3, **HOW), LATE, (1024,)),
+    "a last round without entries": (OnlineRobustNMF(3, **HOW), EARLY, (1024,)),
     "float32": (OnlineRobustNMF(3, **HOW), X.astype(np.float32), (1400,)),
     "counts in CSR": (OnlineNMF(3, divergence="kl", **HOW), THIN, (300, 300)),
     "signed": (ORTHOGONAL, X - X.mean(axis=0), (500, 500)),

@@ -182,10 +182,10 @@ def test_dead_atoms_come_back_to_life():
 
 
 def test_passes_end_when_the_loss_settles():
-    X = planted(300)
+    X = planted(600)
     short, long = model(tol=0.9).fit(X), model(tol=1e-12).fit(X)
-    assert short.n_samples_seen_ == 600  # two passes, to compare their losses
-    assert 600 < long.n_samples_seen_ <= 3000
+    assert short.n_samples_seen_ == 1200  # two passes, to compare their losses
+    assert 1200 < long.n_samples_seen_ <= 6000
 
 
 # --------------------------------------------------------------------- alternate

@@ -114,8 +114,7 @@ def test_every_part_learns_and_survives_saving(kind, parameters, tmp_path):
     X = planted(300)
     fitted = kind(4, random_state=0, verbose=0, **parameters).fit(X)
     assert fitted.dictionary_set_.contains(fitted.components_)
-    if "scale_samples" not in parameters:  # there codes are feasible for the scaled sample
-        assert fitted.problem().regulariser.region.contains(fitted.transform(X))
+    assert fitted.problem().regulariser.region.contains(fitted.transform(X))
     if "outlier_weight" not in parameters:  # there λ, and so the loss, changes on the way
         assert fitted.history_[-1].loss < fitted.history_[0].loss
     save(fitted, tmp_path / "model")
@@ -225,6 +224,8 @@ def test_threshold_is_the_order_statistic_that_was_promised():
         ({"callbacks": print}, "brackets"),
         ({"frozen_atoms": "all"}, "atom numbers"),
         ({"scale_samples": "mean"}, "'max'"),
+        ({"scale_samples": "max", "code_set": "simplex"}, "'simplex'"),
+        ({"scale_samples": "max", "code_set": Box(0.0, 3.0)}, "Box"),
     ],
     ids=str,
 )

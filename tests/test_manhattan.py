@@ -687,8 +687,8 @@ def test_graph_of_nearest_neighbours():
             },
             "solver='ogm'",
         ),
-        ({"dictionary_set": "nonnegative", "dictionary_penalty": 1.0}, "bound the codes"),
-        ({"dictionary_set": "nonnegative", "graph": 3}, "bound the dictionary"),
+        ({"dictionary_set": "nonnegative", "dictionary_penalty": 1.0}, "code_set"),
+        ({"dictionary_set": "nonnegative", "graph": 3}, "dictionary_set"),
         ({"dictionary_set": GroupBall(1.0), "frozen_atoms": [0]}, "share one budget"),
     ],
     ids=str,
@@ -696,3 +696,8 @@ def test_graph_of_nearest_neighbours():
 def test_bad_parameters_are_refused_with_what_would_work(parameters, says):
     with pytest.raises(ValueError, match=says):
         model(**parameters).fit(planted(30))
+
+
+def test_a_graph_of_one_sample_is_refused_with_what_would_work():
+    with pytest.raises(ValueError, match="only one sample"):
+        ManhattanNMF(1, graph=2, dictionary_set="l2_ball").fit(np.ones((1, 4)))

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from parts import GROUPS, MATRIX_PENALTIES, PENALTIES, SETS, WIDTH, solve
-from thresher.penalties import Constrained, ElasticNet, GroupLasso, SparseGroupLasso
-from thresher.sets import Box, Simplex
+from thresher.penalties import Constrained, ElasticNet, GroupLasso, GroupNorm, SparseGroupLasso
+from thresher.sets import Box, GroupBall, Simplex
 
 
 def _allowed():
@@ -114,3 +114,20 @@ def test_impossible_combinations_are_refused_with_both_names():
         SparseGroupLasso(1.0, mix=2.0)
     with pytest.raises(ValueError, match="one group number for every entry"):
         GroupLasso(1.0, GROUPS).value(np.ones((1, WIDTH + 1)))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda groups: SparseGroupLasso(1.0, 0.5, groups),
+        lambda groups: GroupLasso(1.0, groups),
+        lambda groups: GroupNorm(1.0, groups),
+        lambda groups: GroupBall(1.0, groups),
+    ],
+)
+@pytest.mark.parametrize(
+    "groups", [[[0, 1], [2]], [[0, 1], [2, 3]], ["a", "b"], [0.5, 1], [np.nan], 3, [None]]
+)
+def test_groups_that_are_no_numbers_are_refused(make, groups):
+    with pytest.raises(ValueError, match="groups"):
+        make(groups)

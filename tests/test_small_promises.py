@@ -249,7 +249,7 @@ def test_a_graph_has_one_neighbour_at_least_and_all_others_at_most():
     for n_neighbours in (1, 4):
         assert named_graph(n_neighbours, 1.0, X) is not None
     for n_neighbours in (0, 5, -1):
-        with pytest.raises(ValueError, match="a number from 1 to 4"):
+        with pytest.raises(ValueError, match="from 1 to 4"):
             named_graph(n_neighbours, 1.0, X)
     assert named_graph(None, 1.0, X) is None
 

@@ -6,11 +6,13 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
+import thresher
 from thresher import (
     BatchNMF,
     FaceRecognizer,
     L1Dictionary,
     ManhattanNMF,
+    NovelDocumentDetector,
     OnlineL1Dictionary,
     OnlineNMF,
     OnlineOrthogonalDictionary,
@@ -75,3 +77,18 @@ def test_topics_take_texts_and_counts_of_words_as_csr():
     model = TopicModel(2, verbose=0, random_state=0)
     texts = ["red blue green", "blue green red", "iron nail bolt", "nail bolt iron"] * 3
     assert accepts(model, np.array(texts, dtype=object))
+
+
+def test_novel_documents_are_texts_and_counts_of_words_as_csr():
+    declared = get_tags(NovelDocumentDetector()).input_tags
+    assert (declared.string, declared.sparse, declared.two_d_array) == (True, True, False)
+    rows = np.random.default_rng(0).poisson(0.7, (60, 30)).astype(float)
+    assert accepts(NovelDocumentDetector(random_state=0), sparse.csr_array(rows))
+
+
+def test_whatever_transforms_declares_it():
+    for name in thresher.__all__:
+        kind = getattr(thresher, name)
+        if isinstance(kind, type) and hasattr(kind, "get_params"):
+            declared = get_tags(kind()).transformer_tags is not None
+            assert declared == hasattr(kind, "transform"), name

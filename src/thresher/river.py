@@ -175,6 +175,10 @@ def _number(name: Hashable, value: Any) -> float:
     try:
         if not isinstance(value, str | bytes):
             return float(value)
+    except OverflowError:
+        raise ValueError(
+            f"The feature {name!r} is a number beyond 1e308, which float64 does not hold; scale it."
+        ) from None
     except (TypeError, ValueError):
         pass
     raise ValueError(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone
 
 from fuzz import draws, oracle
@@ -117,6 +118,30 @@ def huge_batches_leave_no_trace(rng: Rng) -> str:
         return "right"
     _same_model(model, clean, batches[0])
     return "refused"
+
+
+def batches_without_entries_teach_nothing(rng: Rng) -> str:
+    """Batches of which nothing was observed, anywhere in a stream, leave a model its bits."""
+    model, batches = _stream(rng)
+    if getattr(model, "divergence", None) == "mahalanobis":  # which takes no missing entries
+        return "refused"
+    F = batches[0].shape[1]
+    missing = np.full((int(rng.integers(1, 4)), F), np.nan)
+    if rng.random() < 0.5 and "missing" in model.get_params():
+        model.set_params(missing="zeros")
+        missing = sparse.csr_array(missing.shape)
+    plain = clone(model)
+    if refused_or(lambda: [plain.partial_fit(batch) for batch in batches]) is None:
+        return "refused"
+    for batch in batches:
+        for _ in range(int(rng.integers(0, 3))):
+            model.partial_fit(missing)
+        model.partial_fit(batch)
+    model.partial_fit(missing)
+    same_bits(model.components_, plain.components_, "The dictionary")
+    assert np.isfinite(model.transform(missing)).all(), "Codes of nothing are not finite."
+    assert np.isfinite(model.score_samples(missing)).all(), "Scores of nothing are not finite."
+    return "right"
 
 
 def saved_streams_go_on(rng: Rng) -> str:
@@ -349,13 +374,14 @@ def _is_honoured(model: Any, X: np.ndarray) -> None:
     weight = parameters.get("outlier_weight")
     if isinstance(weight, float):
         assert np.isclose(model.outlier_weight_, weight), "outlier_weight is not what is used."
-    if parameters.get("scale_samples") is None and "code_set" in parameters:
+    if "code_set" in parameters:
         C = model.transform(X).astype(float)
         far = oracle.outside(parameters["code_set"], C)
         assert far <= 1e-4 * max(1.0, float(C.max())), "Codes lie outside of code_set."
 
 
 FAMILIES = [
+    batches_without_entries_teach_nothing,
     refused_batches_leave_no_trace,
     huge_batches_leave_no_trace,
     saved_streams_go_on,

@@ -174,6 +174,8 @@ def robust(rng: Rng, F: int) -> Any:
     """Paper A, with any of its parts."""
     whole = rng.random() < 0.2
     bounded = not whole and rng.random() < 0.2
+    codes = code_set(rng)
+    free = codes in ("nonnegative", Box(0.0, np.inf))
     return quiet(
         one_of(rng, OnlineRobustNMF, RobustNMF),
         rng,
@@ -181,12 +183,12 @@ def robust(rng: Rng, F: int) -> Any:
         outlier_penalty="samples" if whole else "l1",
         outlier_sign="free" if whole else one_of(rng, "free", "free", "nonnegative"),
         outlier_bound=float(rng.uniform(0.1, 5)) if bounded else None,
-        code_set=code_set(rng),
+        code_set=codes,
         code_penalty=code_penalty(rng),
         dictionary_set=dictionary_set(rng),
         dictionary_penalty=one_of(rng, None, None, 0.01),
         forgetting=forgetting(rng),
-        scale_samples=one_of(rng, None, None, "max"),
+        scale_samples=one_of(rng, None, None, "max") if free else None,
     )
 
 

@@ -8,6 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from fuzz import draws, oracle
 from fuzz.checks import Unchanged, near, refusal, refused_or, same_bits, without_trace
+from thresher import OnlineRobustNMF, RobustNMF
 
 Rng = np.random.Generator
 _TOL = 1e-6
@@ -187,7 +188,66 @@ def odd_data_are_learned_or_refused(rng: Rng) -> str:
     return "right" if before is not None else "refused"
 
 
+def _residual_bounds(X: Any, C: Any, D: Any, lam: float, l1: float, eps: float) -> Any:
+    """Lower and upper bound of each row's proximal gradient residual over that at zero codes.
+
+    Between them lies the residual of all predictions that rounding to ``eps`` cannot distinguish.
+    """
+    E, error = X - C @ D, 16 * eps * (np.abs(X) + np.abs(C) @ np.abs(D))
+    L = np.abs(D @ D.T).sum(axis=1).max()
+    low, high = (l1 - np.clip(E + sign * error, -lam, lam) @ D.T for sign in (1, -1))
+    low, high = np.minimum(low, L * C), np.minimum(high, L * C)
+    least = np.where((low <= 0) & (high >= 0), 0, np.minimum(np.abs(low), np.abs(high)))
+    most = np.maximum(np.abs(low), np.abs(high))
+    unit = np.linalg.norm(np.clip(X, -lam, lam) @ D.T, axis=1)
+    unit = np.where(unit > 0, unit, 1)
+    return np.linalg.norm(least, axis=1) / unit, np.linalg.norm(most, axis=1) / unit
+
+
+def weights_of_any_size(rng: Rng) -> str:
+    """Codes cost no more than zeros, and certificates are those of an independent computation."""
+    (n, F), dtype = draws.size(rng), draws.one_of(rng, np.float64, np.float32)
+    X = (draws.parts(rng, n, F) * 10.0 ** rng.integers(-15, 16)).astype(dtype)
+    size = float(np.median(X[X > 0])) if (X > 0).any() else 1.0
+    lam = size * 10.0 ** rng.uniform(-25, 5)
+    l1 = draws.one_of(
+        rng, None, lam * 10.0 ** rng.uniform(-5, 5), size * 10.0 ** rng.uniform(-25, 5)
+    )
+    model = draws.quiet(
+        draws.one_of(rng, OnlineRobustNMF, RobustNMF),
+        rng,
+        outlier_weight=lam,
+        code_penalty=l1,
+        code_set=draws.one_of(rng, "nonnegative", "nonnegative", "box"),
+    )
+    if refused_or(lambda: model.fit(X)) is None:
+        return "refused"
+    C, unfinished = _coded(model, X, None)
+    assert C.dtype == dtype, f"Codes of {dtype} are {C.dtype}."
+    objective, certificate = model.objective_samples(X), model.certificates(X, C)
+    eps, D, l1 = float(np.finfo(dtype).eps), model.components_.astype(float), l1 or 0.0
+    X, C = X.astype(float), C.astype(float)
+
+    def cost(codes: Any) -> Any:
+        e = np.abs(X - codes @ D)
+        huber = np.where(e > lam, lam * (e - lam / 2), e * e / 2)
+        return huber.sum(axis=1) + l1 * codes.sum(axis=1)
+
+    zero = cost(np.zeros_like(C))
+    assert np.isfinite(objective).all(), "Objectives are not finite."
+    rounding = 64 * eps * (zero + l1 * C.sum(axis=1) + lam * (np.abs(X) + C @ D).sum(axis=1))
+    assert (cost(C) <= zero + rounding).all(), "Codes cost more than zeros."
+    if model.code_set == "box":
+        return "right"
+    least, most = _residual_bounds(X, C, D, lam, l1, eps)
+    within = (certificate >= 0.999 * least - 1e-6) & (certificate <= 1.001 * most + 1e-6)
+    assert within.all(), f"Certificates {certificate} lie outside of {least} to {most}."
+    assert unfinished or (least <= 1e-3).all(), "Codes are not optimal, and nothing says so."
+    return "right"
+
+
 FAMILIES = [
+    weights_of_any_size,
     codes_are_optimal,
     rows_stand_alone,
     dictionaries_are_feasible,

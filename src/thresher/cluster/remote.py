@@ -35,6 +35,7 @@ class RemoteBatch(Batch):
             is_sparse_without_gaps=look.sparse,
             only_stored=look.only_stored,
             column_range=(look.seen.low, look.seen.high),
+            has_entries=bool((look.seen.low <= look.seen.high).any()),
         )
         return batch
 

@@ -6,10 +6,13 @@ The first method whose requirements the problem and the rows meet is the one tha
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from thresher.encoding.candidates import Candidate, CodingMethod, choose
 from thresher.encoding.compressed import Compressed
 from thresher.encoding.descent import ProjectedDescent
-from thresher.encoding.iterate import Encoding
+from thresher.encoding.iterate import Encoding, Status
 from thresher.encoding.least_absolute import LeastAbsolute
 from thresher.encoding.newton import Newton
 from thresher.encoding.problem import DENSE, CodingProblem, Rows
@@ -150,7 +153,38 @@ class AutoEncoder:
     ) -> Encoding:
         """Find the codes of the rows of a block; ``weight`` 0 marks missing entries."""
         method, _ = self.choice(problem, Rows.of(X, weight))
-        return method.encode(problem.simplified(), X, weight, start)
+        encoding = method.encode(problem.simplified(), X, weight, start)
+        late = encoding.status != Status.CONVERGED
+        if late.any():
+            _replace_by_zeros(problem, X, weight, encoding, late, self.tol)
+        return encoding
+
+
+def _replace_by_zeros(
+    problem: CodingProblem,
+    X: Any,
+    weight: Array | None,
+    encoding: Encoding,
+    late: NDArray[np.bool_],
+    tol: float,
+) -> None:
+    """Replace codes that did not converge and are worse than zeros, where zeros are allowed."""
+    form = problem.regulariser.form
+    if not form.lower <= 0 <= form.upper or (form.budget is not None and form.budget.tight):
+        return
+    samples, mask = X[late], None if weight is None else weight[late]
+    codes = encoding.codes[late]
+    zeros = np.zeros_like(codes)
+    with np.errstate(all="ignore"):  # codes that are not finite have no objective
+        cost, cost_of_zeros = (problem.objective(samples, C, mask) for C in (codes, zeros))
+        worse = ~(cost <= cost_of_zeros)
+    if worse.any():
+        rows = np.flatnonzero(late)[worse]
+        mask = None if mask is None else mask[worse]
+        encoding.codes[rows] = 0
+        encoding.certificate[rows] = problem.certificate(samples[worse], zeros[worse], mask)
+        optimal = rows[encoding.certificate[rows] <= tol]
+        encoding.status[optimal] = Status.CONVERGED
 
 
 @dataclass(frozen=True)

@@ -93,8 +93,9 @@ class BlockADMM(RowSolver):
         def make() -> tuple[Array, Array]:
             gram = problem.gram.astype(np.float64)
             lengths = gram.diagonal().copy()
-            if lengths.min() <= 0:
-                lengths[lengths <= 0] = lengths.max() if lengths.max() > 0 else 1.0
+            least = np.finfo(problem.D.dtype).tiny  # whose inverse is finite
+            if lengths.min() <= least:
+                lengths[lengths <= least] = lengths.max() if lengths.max() > least else 1.0
             shift = self.relative_shift * lengths
             if not _compiled_codes(problem):
                 shift = np.array([shift.mean()])

@@ -7,7 +7,8 @@ import numpy as np
 
 from thresher.encoding.iterate import Block, RowSolver, State
 from thresher.encoding.problem import CodingProblem, Rows
-from thresher.kernels.model_step import model_steps
+from thresher.kernels.model_step import model_steps, model_steps_in_region
+from thresher.kernels.region import Region
 from thresher.linalg import Array
 
 # By judgement.
@@ -19,7 +20,7 @@ _LEAST_CURVATURE = 0.1
 
 @dataclass(frozen=True)
 class BlockNewton(RowSolver):
-    """``c ← c + t·d``, d the minimiser of the quadratic model over ``c + d ≥ 0``.
+    """``c ← c + t·d``, d the minimiser of the quadratic model over ``c + d`` in the set.
 
     The Hessians ``D diag(h) Dᵀ`` of all rows are one matrix product: of the curvatures h with the
     products of pairs of atoms. Where a loss is not convex, h is at least a tenth of ``∇⁺/y``, the
@@ -28,7 +29,7 @@ class BlockNewton(RowSolver):
     """
 
     def requires(self, problem: CodingProblem, rows: Rows) -> str | None:
-        """A smooth sum over entries, nonnegative codes, and room for the pairs of atoms."""
+        """A smooth sum over entries, a set in numbers, and room for the pairs of atoms."""
         K, F = problem.D.shape
         if rows.sparse:
             return "dense samples"
@@ -36,7 +37,7 @@ class BlockNewton(RowSolver):
             return "a smooth loss that is a sum over entries"
         if F * K * (K + 1) // 2 > _LARGEST_TABLE:
             return "fewer atoms or features"
-        return problem.regulariser.form.lacks_plain_codes
+        return problem.regulariser.form.lacks_numbers
 
     def prepare(self, problem: CodingProblem) -> None:
         """Multiply the pairs of atoms."""
@@ -45,6 +46,8 @@ class BlockNewton(RowSolver):
     def start(self, block: Block, codes: Array | None) -> State:
         """Given codes, or even ones."""
         codes = block.even_codes() if codes is None else codes
+        if not block.problem.regulariser.form.is_orthant:
+            codes = block.problem.regulariser.region.project(codes)
         return {"C": codes.copy(), "value": block.objective(codes)}
 
     def steps(self, block: Block, state: State, times: int) -> None:
@@ -113,13 +116,18 @@ class BlockNewton(RowSolver):
         H[:, columns, rows] = upper
         H[:, np.arange(K), np.arange(K)] += number(form.l2)
         d = np.empty_like(C)
-        model_steps(H, gradient, C, number(4) * np.finfo(C.dtype).eps, d)
+        damping, plain = number(4) * np.finfo(C.dtype).eps, form.is_orthant
+        if plain:
+            model_steps(H, gradient, C, damping, d)
+        else:
+            model_steps_in_region(H, gradient, C, Region.of(C.dtype, form), damping, d)
         d = np.where(np.isfinite(d), d, 0)
         descent = np.einsum("nk,nk->n", gradient, d)
         t = np.ones((len(C), 1), dtype=C.dtype)
         value, rounding = state["value"], self._rounding(block, Y)
         for _ in range(_HALVINGS):
-            moved = np.maximum(C + t * d, 0)
+            moved: Array = C + t * d
+            moved = np.maximum(moved, 0) if plain else problem.regulariser.region.project(moved)
             new = block.objective(moved)
             bound = value + number(_SUFFICIENT) * t[:, 0] * np.minimum(descent, 0)
             failed = ~(new <= bound + rounding)

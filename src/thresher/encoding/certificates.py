@@ -48,7 +48,8 @@ def proximal_residual(
 ) -> Array:
     """``L·‖c − prox(c − ∇/L)‖``, divided by the length of the gradient at ``c = 0``.
 
-    That is zero for a row of zeros. What rounding leaves of codes of any size is no distance.
+    That is zero for a row of zeros. A residual that the rounding errors of the prediction explain
+    counts as zero.
     """
     constants = problem.loss.entry_constants
     one_type = not is_sparse(X) and X.dtype == C.dtype == problem.D.dtype
@@ -58,9 +59,23 @@ def proximal_residual(
     kind = np.finfo(C.dtype)
     L = problem.row_lipschitz(weight, len(C))[:, 0]
     rounding = ROUNDING * kind.eps * L * row_lengths(C)
-    residual[residual <= rounding] = 0
+    small = (residual > 0) & (residual <= rounding)
+    if small.any() and not is_sparse(X):
+        mask = None if weight is None else weight[small]
+        small[small] = residual[small] <= _rounding_slack(problem, X[small], C[small], mask)
+    residual[small] = 0
     with np.errstate(over="ignore"):  # codes of a row of zeros are infinitely far off
         return residual / np.maximum(problem.gradient_scale(X, weight), kind.tiny)
+
+
+def _rounding_slack(problem: CodingProblem, X: Array, C: Array, weight: Array | None) -> Array:
+    """By how much rounding errors of the prediction may change the gradient in the codes."""
+    Y, size = C @ problem.D, np.abs(C) @ np.abs(problem.D)
+    seen = X if weight is None else np.where(weight > 0, X, 0)
+    error = C.dtype.type(ROUNDING * np.finfo(C.dtype).eps) * (size + np.abs(seen))
+    above = problem.loss.gradient(X, Y + error, weight)
+    below = problem.loss.gradient(X, Y - error, weight)
+    return row_lengths(np.abs(above - below) @ np.abs(problem.D.T))
 
 
 def _compiled_residual(

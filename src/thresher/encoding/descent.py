@@ -3,10 +3,15 @@
 from dataclasses import dataclass
 from typing import Any
 
-from thresher.encoding.iterate import Certified, Encoder, Encoding, Never, Stop
+from thresher.encoding.iterate import Encoder, Encoding, Never
 from thresher.encoding.problem import DENSE, CodingProblem, Rows
 from thresher.encoding.subgradient import ProjectedSubgradient
-from thresher.encoding.two_stages import neighbouring_codes, prepare_neighbour
+from thresher.encoding.two_stages import (
+    finished,
+    neighbouring_codes,
+    prepare_neighbour,
+    prepare_newton,
+)
 from thresher.linalg import Array
 
 _STEP = ProjectedSubgradient(rule="armijo")
@@ -32,6 +37,7 @@ class ProjectedDescent:
         """Compute once what the blocks share."""
         _STEP.prepare(problem)
         prepare_neighbour(problem)
+        prepare_newton(problem)
 
     def encode(
         self,
@@ -42,6 +48,8 @@ class ProjectedDescent:
     ) -> Encoding:
         """Codes of the rows of a block."""
         start = neighbouring_codes(problem, X, weight) if start is None else start
-        stop: Stop = Never() if self.tol is None else Certified(self.tol)
-        steps = Encoder(_STEP, stop, self.max_iter, certify=self.tol is not None)
-        return steps.encode(problem, X, weight, start)
+        if self.tol is None:
+            return Encoder(_STEP, Never(), self.max_iter, certify=False).encode(
+                problem, X, weight, start
+            )
+        return finished(_STEP, self.tol, self.max_iter, problem, X, weight, start)

@@ -77,14 +77,14 @@ class CodingProblem:
     def dictionary_norm(self) -> float:
         """``‖D‖₂²``; positive even for a zero dictionary, since steps are divided by it."""
         largest = float(np.linalg.eigvalsh(self.gram.astype(np.float64))[-1])
-        return largest if largest > 0 else 1.0
+        return largest if largest > np.finfo(self.D.dtype).tiny else 1.0
 
     @cached_property
     def dictionary_bound(self) -> float:
         """Largest row sum of ``|D Dᵀ|``: a cheap upper bound of ``‖D‖₂²``, tight for parts."""
         sums = np.add.reduce(np.abs(self.gram), 1)
         largest = float(np.maximum.reduce(sums, initial=0.0))
-        return largest if largest > 0 else 1.0
+        return largest if largest > np.finfo(self.D.dtype).tiny else 1.0
 
     def remember_always(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """The same for what follows from all but the entries of D: a stream makes it once.
@@ -205,8 +205,17 @@ class CodingProblem:
         return certificate(self.simplified(), X, C, weight)
 
     def residual(self, C: Array, gradient: Array, weight: Array | None = None) -> Array:
-        """``L·‖c − prox(c − ∇/L)‖`` of every row, given the gradient of the loss."""
+        """``‖c − prox(c − t∇)‖/t`` of every row, given the gradient of the loss, ``t = 1/L``.
+
+        Where such a step would be lost in the rounding of the codes, t is larger: the residual is
+        zero at optimal codes only, whatever t, but it would round to zero at others too.
+        """
         L = self.row_lipschitz(weight, len(C))
-        moved = self.regulariser.prox(C - gradient / L, 1 / L)
-        length: Array = L[:, 0] * row_lengths(C - moved)
-        return length
+        slope = row_lengths(gradient)[:, None] + C.dtype.type(self.regulariser.form.l1)
+        length = row_lengths(C)[:, None]
+        shortest = C.dtype.type(np.sqrt(np.finfo(C.dtype).eps)) * length
+        lost = (slope > 0) & (slope < L * shortest)
+        inverse = np.where(lost, slope / np.where(lost, shortest, 1), L)
+        moved = self.regulariser.prox(C - gradient / inverse, 1 / inverse)
+        residual: Array = inverse[:, 0] * row_lengths(C - moved)
+        return residual

@@ -5,13 +5,17 @@ from typing import Any
 
 from thresher.encoding.block_admm import BlockADMM
 from thresher.encoding.block_newton import BlockNewton
-from thresher.encoding.iterate import Certified, Encoder, Encoding, Never, Status
+from thresher.encoding.iterate import Certified, Encoder, Encoding, Never, RowSolver, Status
 from thresher.encoding.multiplicative import MultiplicativeUpdates
 from thresher.encoding.problem import DENSE, CodingProblem, Rows
 from thresher.linalg import Array
 
 _STEPS_BEFORE_NEWTON = 8
 _START_ROUNDS = 5
+_NEWTON_STEPS = 50  # on a bounded set, before the first method goes on; most rows need below ten
+# Up to here a Newton step, of K(K + 1)/2 products an entry, costs less than two rounds of the first
+# method, of 2K products each: given codes are then finished at once. Heuristic, for speed alone.
+_FEW_ATOMS = 8
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,7 @@ class UpdatesThenNewton:
 
 
 def finished(
-    first: BlockADMM | MultiplicativeUpdates,
+    first: RowSolver,
     tol: float,
     max_iter: int,
     problem: CodingProblem,
@@ -90,16 +94,26 @@ def finished(
 ) -> Encoding:
     """Steps of the first method, and Newton steps for the rows that need them, where it can."""
     newton = BlockNewton().requires(problem, Rows.of(X, weight)) is None
-    steps = min(_STEPS_BEFORE_NEWTON if newton else max_iter, max_iter)
+    warm = start is not None and len(problem.D) <= _FEW_ATOMS
+    before = 1 if warm else _STEPS_BEFORE_NEWTON
+    steps = min(before if newton else max_iter, max_iter)
     encoding = Encoder(first, Certified(tol), steps).encode(problem, X, weight, start)
     late = encoding.status != Status.CONVERGED
     if not newton or not late.any() or max_iter <= steps:
         return encoding
-    finish = Encoder(BlockNewton(), Certified(tol, 1), max_iter - steps)
-    w = None if weight is None else weight[late]
-    rest = finish.encode(problem, X[late], w, encoding.codes[late])
-    encoding.codes[late], encoding.certificate[late] = rest.codes, rest.certificate
-    encoding.status[late], encoding.n_iter[late] = rest.status, steps + rest.n_iter
+    remaining = max_iter - steps
+    stages: list[tuple[RowSolver, int, int]] = [(BlockNewton(), 1, remaining)]
+    if not problem.regulariser.form.is_orthant:  # a model step may stall at the surface of a set
+        steps_in_set = min(_NEWTON_STEPS, remaining)
+        stages = [(BlockNewton(), 1, steps_in_set), (first, 4, remaining - steps_in_set)]
+    for solver, look, most in stages:
+        if late.any() and most > 0:
+            w = None if weight is None else weight[late]
+            finish = Encoder(solver, Certified(tol, look), most)
+            rest = finish.encode(problem, X[late], w, encoding.codes[late])
+            encoding.codes[late], encoding.certificate[late] = rest.codes, rest.certificate
+            encoding.status[late], encoding.n_iter[late] = rest.status, steps + rest.n_iter
+            steps, late = steps + most, encoding.status != Status.CONVERGED
     return encoding
 
 

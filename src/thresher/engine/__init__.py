@@ -32,12 +32,14 @@ from thresher.engine.starts import best_start
 from thresher.engine.state import StreamState, Summary
 from thresher.engine.stream import (
     OVERFLOW,
+    WINDOWS,
     Course,
     Method,
     Position,
     Workers,
     advance,
     check_origin,
+    passes_per_window,
     stream,
 )
 from thresher.engine.trial import Rival, Trial
@@ -46,6 +48,7 @@ from thresher.engine.trouble import told_in_words
 __all__ = [
     "KINDS",
     "OVERFLOW",
+    "WINDOWS",
     "Ahead",
     "Alternation",
     "BasisMethod",
@@ -91,6 +94,7 @@ __all__ = [
     "events_of",
     "list_callbacks",
     "merged",
+    "passes_per_window",
     "residual_sizes",
     "stream",
     "told_in_words",

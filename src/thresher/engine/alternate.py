@@ -27,6 +27,9 @@ class Alternation(Protocol):
     def improve_dictionary(self) -> None:
         """A better dictionary for the current codes."""
 
+    def change_support(self, seed: int) -> bool:
+        """Drop or restart an atom where a penalty on the dictionary makes that pay."""
+
     def objective(self) -> float:
         """Mean objective per sample at the feasible variables; infinite before the first codes."""
 

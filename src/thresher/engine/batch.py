@@ -12,6 +12,7 @@ from thresher.encoding import BlockEncoder, CodingProblem
 from thresher.engine.extrapolation import Extrapolation
 from thresher.engine.method import OnlineMethod
 from thresher.engine.pool import Pool
+from thresher.engine.state import StreamState
 from thresher.learning import Learner
 from thresher.linalg import Array
 from thresher.losses import Loss
@@ -20,6 +21,8 @@ from thresher.streams import Batch
 # By judgement: steps of a learner, each more cautious, before a dictionary stays as it is, and the
 # rows whose codes a certificate is taken of.
 _TRIALS = 4
+_ADAPTS = 3
+_PAYS = 1e-4  # of the objective is what another support must save
 _CERTIFIED_ROWS = 16
 
 
@@ -152,6 +155,44 @@ class ExactAlternation:
             self.D, self.C, self.losses = D, C, losses
             learner = learner.cautious()
 
+    def change_support(self, seed: int) -> bool:
+        """Drop an atom, or restart one that is zero, if the objective falls; whether it did.
+
+        A penalty on the dictionary makes local optima in which an atom does not pay, or where one
+        is missing that would. Alternation leaves neither.
+        """
+        method = self.problem.method
+        if not (method.revive and method.dictionary_regulariser.prefers_zero) or self.cold:
+            return False
+        free, used = self.problem.free(len(self.D)), self.D.any(axis=1)
+        for k in [*np.flatnonzero(free & used), *np.flatnonzero(free & ~used)[:1]]:
+            D, C, losses, last = self.D, self.C, self.losses, self.objective()
+            self.D, self.C = self._with_other(k, seed), C.copy()
+            self.C[:, k] = 0
+            self._evaluate()
+            self._code()
+            for _ in range(_ADAPTS):  # the other atoms take over, or the new one learns
+                self.improve_dictionary()
+                self._code()
+            if self.objective() < last * (1 - _PAYS):
+                if self.extrapolation is not None:
+                    self.extrapolation.forget()
+                return True
+            self.D, self.C, self.losses = D, C, losses
+        return False
+
+    def _with_other(self, k: int, seed: int) -> Array:
+        """The dictionary with atom k at zero or, if it was there, restarted from a sample."""
+        method, lengths = self.problem.method, np.linalg.norm(self.D, axis=1)
+        if lengths[k] > 0:
+            D = self.D.copy()
+            D[k] = 0
+            return D
+        length = float(lengths[lengths > 0].mean()) if lengths.any() else None
+        state = StreamState(self.D, self.D, method.learner.empty(*self.D.shape), seed)
+        some = self.problem.batch.glance()
+        return method.restarted(state, some, np.array([k]), length).D.copy()
+
     def _summed(self) -> Any:
         learner, coding = self.problem.method.learner, self.problem.learning(self.D)
 
@@ -166,6 +207,8 @@ class ExactAlternation:
         method, free = self.problem.method, self.problem.free(len(self.D))
         nothing = learner.empty(*self.D.shape)
         D, _, gain = learner.learn(nothing, sums, self.D, method.dictionary_regulariser, free)
+        if method.revive and method.dictionary_regulariser.prefers_zero:
+            D = np.where((free & ~self.C.any(axis=0))[:, None], D.dtype.type(0), D)
         self.D, self.C = D, self.C * gain
         self._evaluate()
 

@@ -19,7 +19,8 @@ def spans_decades(batch: Batch, power: float) -> bool:
     """Whether curvatures within a feature differ too much for one of them to serve all samples.
 
     They go with a ``power`` of the entries, for KL ``1/y``, for Itakura–Saito ``1/y²``; what is
-    compared is the tenth and the ninetieth percentile of a feature, in the median feature.
+    compared is the tenth and the ninetieth percentile of a feature, in the median feature. A
+    feature that is zero in more than a tenth of the samples spans all decades.
     """
     step = max(1, batch.n_samples // ROWS_TO_START_FROM)
     apart = max(1, batch.X.shape[1] // ROWS_TO_START_FROM)
@@ -35,8 +36,8 @@ def spans_decades(batch: Batch, power: float) -> bool:
     ratios = []
     for f in range(X.shape[1]):
         seen = weights > 0 if weight is None else (weights > 0) & (weight[:, f] > 0)
-        low, high = (weighted_quantile(X[seen, f], weights[seen], q) for q in (0.1, 0.9))
-        if high > 0:
+        low, high, most = (weighted_quantile(X[seen, f], weights[seen], q) for q in (0.1, 0.9, 1))
+        if most > 0:
             ratios.append(high / low if low > high * np.finfo(np.float64).eps else np.inf)
     if not ratios:
         return False

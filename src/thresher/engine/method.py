@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from thresher.encoding import CodingProblem, encode_rows
 from thresher.engine.explained import Energies, mass_of
 from thresher.engine.first_atoms import first_atoms
-from thresher.engine.first_batch import entries, spread_rows
+from thresher.engine.first_batch import entries, row_weights, spread_rows
 from thresher.engine.method_parts import MethodParts
 from thresher.engine.noise import EXACT, residual_sizes
 from thresher.engine.state import StreamState, Summary
@@ -27,6 +27,11 @@ _MEASURED_ENTRIES = 4096
 _MEASURED_BLOCKS = 16  # of a batch have their residuals measured, so that summaries do not grow
 _DEAD = 1e-6
 _MEASURED_AT_FIRST = 8
+# Heuristic: before so many samples a dead atom under a penalty may only have been unlucky.
+_MIN_SAMPLES_PER_ATOM = 10
+_LEAST_LENGTH = 0.1  # of a restarted atom; heuristic, matters only where codes cost next to nothing
+_MIN_JUDGED_ROWS, _MAX_JUDGED_ROWS = 32, 256  # of a batch decide whether an atom pays; heuristic
+_STANDARD_ERRORS = 2.0
 _NOISE_FORGETTING = PowerForgetting(3.0)
 
 
@@ -35,6 +40,12 @@ def _all_of(count: int) -> NDArray[np.bool_]:
     every = np.ones(count, dtype=bool)
     every.flags.writeable = False
     return every
+
+
+def _judged(batch: Batch) -> Batch:
+    """Rows of a batch that decide whether an atom pays."""
+    some = batch.glance()
+    return some.every(-(-some.n_samples // _MAX_JUDGED_ROWS))
 
 
 @dataclass(frozen=True)
@@ -212,7 +223,17 @@ class OnlineMethod(MethodParts):
             n_steps=state.n_steps + 1,
             weight_seen=seen,
         )
-        return self._replace_dead_atoms(state, batch, free) if self.revive else state
+        if not self.revive:
+            return state
+        if self.dictionary_regulariser.prefers_zero and batch.n_samples >= _MIN_JUDGED_ROWS:
+            state = self._drop_if_costly(state, batch, free)
+        return self._replace_dead_atoms(state, batch, free)
+
+    def dictionary_cost(self, state: StreamState) -> float:
+        """The penalty of the dictionary, which is added to the mean loss of samples."""
+        if self.dictionary_regulariser.form.is_bare:
+            return 0.0
+        return float(self.dictionary_regulariser.value(state.D).sum())
 
     # ------------------------------------------------------------------ details
 
@@ -249,11 +270,80 @@ class OnlineMethod(MethodParts):
         if np.minimum.reduce(usage) > unused:
             return state
         dead = np.flatnonzero(free & (usage <= unused))
-        if not dead.size or not usage.any():
+        if not dead.size:
+            return state
+        if not self.dictionary_regulariser.form.is_bare:
+            return self._replace_if_worth(state, batch, dead)
+        if not usage.any():
             return state
         _log.debug("Atoms %s are dead and start anew from samples", dead)
+        return self.restarted(state, batch.glance(len(dead)), dead, 1.0)
+
+    def _replace_if_worth(
+        self, state: StreamState, batch: Batch, dead: NDArray[np.intp]
+    ) -> StreamState:
+        """The same under a penalty: dead atoms become zero, and one restarts if that pays.
+
+        It pays if the batch gains more than the penalty of the new atom for all samples that the
+        statistics remember: they say that nobody used it so far. The quadratic weighs both alike,
+        so that it would undo any other restart.
+        """
+        regulariser = self.dictionary_regulariser
+        enough = state.weight_seen >= _MIN_SAMPLES_PER_ATOM * len(state.D)
+        if enough and regulariser.prefers_zero:
+            D, average = state.D.copy(), state.average.copy()
+            D[dead] = average[dead] = 0
+            state = replace(state, D=D, average=average, statistics=state.statistics.without(dead))
+        share = batch.weight / max(getattr(state.statistics, "weight", 0.0), batch.weight)
+        batch = _judged(batch)
+        alive = np.delete(np.linalg.norm(state.D, axis=1), dead)
+        length = float(alive.mean()) if alive.any() else None
+        trial = self.restarted(state, batch, dead[:1], length)
+        cost = float(regulariser.value(trial.D).sum() - regulariser.value(state.D).sum())
+        gains = self._objectives(state, batch) - self._objectives(trial, batch)
+        weights = row_weights(batch)
+        pays = share * float(weights @ gains) > cost * float(weights.sum())
+        return trial if pays else state
+
+    def _drop_if_costly(
+        self, state: StreamState, batch: Batch, free: NDArray[np.bool_]
+    ) -> StreamState:
+        """Set an atom to zero, each in its turn, if the batch loses less than its penalty.
+
+        The quadratic keeps the codes, and so cannot see what the others would do without an atom.
+        The mean loss of samples has to be smaller by two standard errors.
+        """
+        alive = np.flatnonzero(free & state.D.any(axis=1))
+        if not alive.size:
+            return state
+        k = alive[state.n_steps % len(alive)]
+        D, average = state.D.copy(), state.average.copy()
+        D[k] = average[k] = 0
+        trial = replace(state, D=D, average=average, statistics=state.statistics.without(k[None]))
+        batch = _judged(batch)
+        value, weights = self.dictionary_regulariser.value, row_weights(batch)
+        losses = self._objectives(trial, batch) - self._objectives(state, batch)
+        total = float(weights.sum())
+        mean = float(weights @ losses) / total if total > 0 else np.inf
+        variance = float(weights**2 @ (losses - mean) ** 2) / total**2 if total > 0 else 0.0
+        saved = float(value(state.D).sum() - value(D).sum())
+        return trial if mean + _STANDARD_ERRORS * np.sqrt(variance) < saved else state
+
+    def _objectives(self, state: StreamState, batch: Batch) -> Array:
+        """The objective of every sample of a batch, without that of the dictionary."""
+        problem = self.problem(state)
+        self.encoder.prepare(problem, self.rows(batch))
+        found = []
+        for rows in self.blocks(batch):
+            X, weight, _ = self.load(batch, rows, state.D.dtype)
+            found.append(problem.objective(X, self.encode(problem, X, weight), weight))
+        return np.concatenate(found).astype(np.float64)
+
+    def restarted(
+        self, state: StreamState, batch: Batch, dead: NDArray[np.intp], length: float | None
+    ) -> StreamState:
+        """Let atoms start from random samples without outliers; None is the cheapest length."""
         rng = np.random.default_rng([state.seed, 1, state.n_steps])
-        batch = batch.glance(len(dead))
         rows = spread_rows(batch, len(dead), rng)
         D, average = state.D.copy(), state.average.copy()
         problem = self.problem(state)
@@ -265,11 +355,20 @@ class OnlineMethod(MethodParts):
             clean = X - problem.loss.outliers(X, prediction, weight)
             clean = clean if weight is None else np.where(weight > 0, clean, prediction)
             clean = np.abs(clean * (1 + 0.1 * rng.standard_normal(clean.shape))).astype(D.dtype)
-            length = float(np.linalg.norm(clean))
-            if length > 0:
-                D[atom] = (clean / length if self.codes_take_the_size else clean)[0]
+            size = float(np.linalg.norm(clean))
+            if size > 0:
+                unit = clean / size
+                cheapest = self._cheapest_length(unit, size) if length is None else length
+                of_length = unit * D.dtype.type(cheapest)
+                D[atom] = (of_length if self.codes_take_the_size else clean)[0]
                 average[atom] = D[atom]
         region, statistics = self.dictionary_regulariser.region, state.statistics.without(dead)
         changed = slice(None) if region.couples_rows else dead
         D[changed], average[changed] = region.project(D[changed]), region.project(average[changed])
         return replace(state, D=D, average=average, statistics=statistics)
+
+    def _cheapest_length(self, unit: Array, size: float) -> float:
+        """The ℓ that minimises the penalties of an atom ℓu and of codes ``size/ℓ``, one at most."""
+        codes = self.code_regulariser.form.l1 * size
+        atom = float(self.dictionary_regulariser.value(unit).sum())
+        return float(np.clip(np.sqrt(codes / atom), _LEAST_LENGTH, 1.0)) if atom > 0 else 1.0

@@ -43,6 +43,10 @@ from thresher.penalties import Constrained
 from thresher.sets import NonnegativeL2Ball
 from thresher.streams import Batch
 
+# λ in the unit of the data. Residuals are rounded to 1e-7 of it, so an inlier of a smaller λ has
+# fewer than three digits in single precision. Heuristic: half and double change the time alone.
+_SMALL_THRESHOLD = 1e-4
+
 
 @dataclass(frozen=True)
 class MethodParts:
@@ -282,11 +286,14 @@ class MethodParts:
     def computing_dtype(self, state: StreamState, batch: Batch, dtype: np.dtype[Any]) -> Any:
         """The precision that codes of samples need.
 
-        Double, where some samples are traces in single, or squares of atoms overflow there.
+        Double, where some samples are traces in single, squares of atoms overflow there, or λ has
+        less than three digits there beside a typical entry.
         """
         if dtype != np.float32:
             return dtype
+        has_outliers = self.problem(state).loss.envelope is not None
+        small = has_outliers and self.threshold(state) < _SMALL_THRESHOLD
         traces = not self.scale_samples and needs_double(batch, state.unit)
         largest = float(np.finfo(np.float32).max) / state.average.shape[1]
         overflow = float(np.abs(state.average).max()) > np.sqrt(largest)
-        return np.dtype(np.float64) if traces or overflow else dtype
+        return np.dtype(np.float64) if small or traces or overflow else dtype

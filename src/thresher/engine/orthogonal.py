@@ -143,6 +143,10 @@ class OrthogonalMethod:
 
         return code_and_summarise
 
+    def dictionary_cost(self, state: StreamState) -> float:
+        """Nothing: orthogonal dictionaries have no penalty."""
+        return 0.0
+
     def update(self, state: StreamState, batch: Batch, summary: Summary) -> StreamState:
         """Discount the past, add the batch, move the dictionary."""
         seen = state.weight_seen + batch.weight

@@ -65,6 +65,10 @@ class BatchGradient:
         regulariser = method.dictionary_regulariser
         self.D, _, _ = method.learner.learn(nothing, sums, self.D, regulariser, free)
 
+    def change_support(self, seed: int) -> bool:
+        """Never: as published."""
+        return False
+
     def objective(self) -> float:
         """The objective of (S-7) at (C, R, D), per sample: it never rises."""
         coding = self.problem.coding(self.D)
@@ -163,6 +167,10 @@ class BatchADMM:
         W[~free], Psi[~free] = self.Psi[~free], self.Psi[~free]
         self.W, self.Psi = W, Psi
         self.Delta = self.Delta + rho * (W - Psi)
+
+    def change_support(self, seed: int) -> bool:
+        """Never: as published."""
+        return False
 
     def objective(self) -> float:
         """The objective of (S-7) at the copies, per sample."""

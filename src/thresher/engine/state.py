@@ -90,6 +90,11 @@ class StreamState:
         """What a one stands for in codes."""
         return self.unit / self.atom_unit
 
+    @property
+    def awaits_entries(self) -> bool:
+        """Whether all batches so far had no observed entry, so that the start is arbitrary."""
+        return self.n_samples > 0 and self.n_steps == 0
+
     def grow(self, n_features: int, atoms: Array, fill: float = 0.0) -> "StreamState":
         """Pad for new features and append atoms.
 

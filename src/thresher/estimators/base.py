@@ -305,17 +305,18 @@ class DictionaryModel(
         """
         self._check_is_fitted()
         X = self._checked(X, known=True)
-        dtype = computing_dtype(X)
-        C = self._checked_codes(C, X)
-        problem, method = self._problem(dtype), self._fitted_method()
+        C, method = self._checked_codes(C, X), self._fitted_method()
         batch = self._batch(X, None, entry_weight)
-        parts = []
+        method.check(self._state, batch)
+        dtype = method.computing_dtype(self._state, batch, computing_dtype(X))
+        problem, parts = self._problem(dtype), []
         for rows in method.blocks(batch):
             block, weight, divisor = method.load(batch, rows, dtype)
-            codes = C[rows] / dtype.type(self._state.code_unit)
+            codes = C[rows].astype(dtype) / dtype.type(self._state.code_unit)
             codes = codes if divisor is None else codes / divisor
             parts.append(problem.certificate(block, codes, weight))
-        return np.concatenate(parts)
+        certificates: Array = np.concatenate(parts).astype(C.dtype, copy=False)
+        return certificates
 
     def _checked_codes(self, C: Any, X: Any) -> Array:
         """Given codes of some samples."""

@@ -255,7 +255,11 @@ class BatchModel(GrowingModel):
                     overfits = left_out.overfits(method.problem(self._state), work.C)
                 return stopped or overfits
 
-            done, missed = alternate(work, report, rounds, self.tol, self._small_change(work))
+            small, seed = self._small_change(work), self._state.seed
+            done, missed = alternate(work, report, rounds, self.tol, small)
+            while done < rounds and not (stopped or overfits) and work.change_support(seed):
+                more, missed = alternate(work, report, rounds - done, self.tol, small)
+                done += more
         reason = "no more rounds are allowed" if missed else "the objective has settled"
         reason = "a callback said stop" if stopped else reason
         reason = "it began to fit the noise of entries, which is undone" if overfits else reason

@@ -53,8 +53,8 @@ QUADRATIC = (
     "a feature (docs/guide/divergences.md)"
 )
 RATIOS = (
-    "sparse rows, and features that span decades, have no one curvature for all samples; sums of "
-    "ratios are far better there, and far worse on other data (docs/guide/divergences.md)"
+    "features that are often zero, or span decades, have no one curvature for all samples; sums of "
+    "ratios are far better there, and slower on other data (docs/guide/divergences.md)"
 )
 
 
@@ -62,14 +62,13 @@ RATIOS = (
 class NeedsRatios:
     """What data must be like for sums of ratios to be the better statistics."""
 
-    method: OnlineMethod
     power: float
 
     def __call__(self, batch: Batch) -> str | None:
-        """From the first batch."""
-        if self.method.stays_sparse(batch) or spans_decades(batch, self.power):
+        """From the values of the first batch, however they are stored."""
+        if spans_decades(batch, self.power):
             return None
-        return "sparse samples, or features that span decades"
+        return "features that are often zero or span decades"
 
 
 def with_ratios(
@@ -78,5 +77,5 @@ def with_ratios(
     """The plan of a divergence that has a majoriser: sums of ratios where data ask for them."""
     powers = ratios.loss(1.0).powers
     assert powers is not None
-    needs = NeedsRatios(ratios, sum(powers))
+    needs = NeedsRatios(sum(powers))
     return Plan((Candidate("ratios", ratios, RATIOS, needs, streaming), quadratic))

@@ -9,7 +9,6 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from narwhals.exceptions import DuplicateError
 from sklearn.utils._set_output import ADAPTERS_MANAGER
 
 from thresher.linalg import Array
@@ -41,14 +40,17 @@ def numbers_of(frame: Any, name: str) -> Any:
     Columns that have no numbers are refused by their names. Frames of pandas stay frames: they have
     kinds of columns, such as sparse ones, that scikit-learn knows best.
     """
-    try:
-        columns = nw.from_native(frame, eager_only=True)
-        schema = dict(columns.schema)
-    except DuplicateError:
-        raise ValueError("Two columns have the same name; rename one of them.") from None
-    bad = [column for column, kind in schema.items() if not _is_numeric(columns, column, kind)]
+    columns, names = with_plain_names(frame)
+    if len(set(names)) < len(names):
+        raise ValueError("Two columns have the same name; rename one of them.")
+    schema = dict(columns.schema)
+    bad = {
+        column: name
+        for (column, kind), name in zip(schema.items(), names, strict=True)
+        if not _is_numeric(columns, column, kind)
+    }
     if bad:
-        told = ", ".join(f"{column!r} ({schema[column]})" for column in bad[:5])
+        told = ", ".join(f"{bad[column]!r} ({schema[column]})" for column in list(bad)[:5])
         told += ", ..." if len(bad) > 5 else ""
         raise ValueError(
             f"{name} takes numbers, and could not convert these columns to float: {told}. Leave "
@@ -64,14 +66,53 @@ def like(frame: Any, values: Array, columns: Sequence[Any]) -> Any:
     if nw.dependencies.is_pandas_dataframe(frame):
         return ADAPTERS_MANAGER.adapters["pandas"].create_container(values, frame, columns)
     backend = nw.from_native(frame, eager_only=True).implementation
-    return nw.from_numpy(values, schema=list(map(str, columns)), backend=backend).to_native()
+    series = {
+        str(column): nw.new_series(str(column), values[:, place], backend=backend)
+        for place, column in enumerate(columns)
+    }
+    return nw.from_dict(series, backend=backend).to_native()
+
+
+def with_plain_names(frame: Any) -> tuple[Any, list[Any]]:
+    """A frame for narwhals, whose columns have different strings as names; and their own names.
+
+    Names of pandas may be anything, and those of Arrow may repeat; narwhals takes neither.
+    """
+    is_pandas = nw.dependencies.is_pandas_dataframe(frame)
+    if not is_pandas and not nw.dependencies.is_pyarrow_table(frame):
+        columns = nw.from_native(frame, eager_only=True)
+        return columns, list(columns.columns)
+    names = list(frame.columns if is_pandas else frame.column_names)
+    if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+        plain = [f"column {place}" for place in range(len(names))]
+        frame = frame.set_axis(plain, axis=1) if is_pandas else frame.rename_columns(plain)
+    return nw.from_native(frame, eager_only=True), names
+
+
+def with_names_of(made: Any, given: Any, places: Sequence[int]) -> Any:
+    """A frame with the names of some columns of another, of the same library, as its own."""
+    if nw.dependencies.is_pandas_dataframe(given):
+        every = len(places) == len(given.columns)
+        made.columns = given.columns if every else given.columns[list(places)]
+    elif nw.dependencies.is_pyarrow_table(given):
+        made = made.rename_columns([given.column_names[place] for place in places])
+    return made
+
+
+def places_of(name: Any, names: Sequence[Any]) -> list[int]:
+    """Where a name stands among names; those of pandas may be anything that has a hash."""
+    return [
+        place
+        for place, other in enumerate(names)
+        if other is name or (hash(other) == hash(name) and bool(other == name))
+    ]
 
 
 def columns_of(frame: Any) -> Any:
     """The names of its columns; those of pandas may be anything."""
     if nw.dependencies.is_pandas_dataframe(frame):
         return frame.columns
-    return nw.from_native(frame, eager_only=True).columns
+    return with_plain_names(frame)[1]
 
 
 def _is_numeric(columns: Any, column: Any, kind: Any) -> bool:

@@ -5,6 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from thresher.engine import OnlineMethod, StreamState
 from thresher.estimators.inputs import refuse_mask
 from thresher.estimators.learned import LearnedModel
 from thresher.estimators.parameters import is_whole, require_positive
@@ -48,17 +49,14 @@ class GrowingModel(LearnedModel):
         state = self._state.grow(
             F, np.zeros((0, F)), _NEW_FEATURE if loss.positive_prediction else 0.0
         )
-        if region.couples_rows:  # a set of whole dictionaries, not of atoms
-            state = state.grow(F, new)
-            state = replace(state, D=region.project(state.D), average=region.project(state.average))
-        elif len(new):
-            state = state.grow(F, region.project(new))
+        if len(new):
+            state = state.grow(F, new if region.couples_rows else region.project(new))
         if self._state.D.shape[1] < F and hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         if self._state.D.shape[1] < F:
             self._forget_samples()
         self.n_features_in_ = F
-        self._adopt(state, self._position)
+        self._adopt(_feasible(method, state), self._position)
         return self
 
     def keep_features(self, columns: Any) -> Self:
@@ -82,7 +80,8 @@ class GrowingModel(LearnedModel):
             self.feature_names_in_ = self.feature_names_in_[places]
         self._forget_samples()
         self.n_features_in_ = len(places)
-        self._adopt(self._state.keep(places), self._position)
+        state = _feasible(self._fitted_method(), self._state.keep(places))
+        self._adopt(state, self._position)
         return self
 
     @property
@@ -130,6 +129,24 @@ class GrowingModel(LearnedModel):
             self._recent = RecentSamples()
         if hasattr(self, "_reading_scale"):
             del self._reading_scale
+
+
+def _feasible(method: OnlineMethod, state: StreamState) -> StreamState:
+    """Project the atoms onto their set: with more or fewer features they may lie outside of it."""
+    if method.strays:
+        return state
+    region, frozen = method.dictionary_regulariser.region, method.frozen
+
+    def projected(D: Array) -> Array:
+        atoms = region.project(D)
+        if frozen is not None:
+            stay = np.flatnonzero(frozen)  # atoms that were added after them are free
+            atoms[stay] = D[stay]
+        return atoms
+
+    D = projected(state.D)
+    average = D if state.average is state.D else projected(state.average)
+    return replace(state, D=D, average=average)
 
 
 def _members(groups: Any, n_atoms: int) -> Array:

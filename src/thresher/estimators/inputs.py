@@ -70,7 +70,13 @@ def as_matrix(X: Any, estimator: Any, **checks: Any) -> Any:
     if isinstance(X, list | tuple):
         X = _from_lists(X, name)
     _check_dimensions(X, name)
-    matrix = check_array(X, estimator=estimator, **checks)
+    try:
+        matrix = check_array(X, estimator=estimator, **checks)
+    except OverflowError:
+        raise ValueError(
+            f"{name} takes numbers up to 1e308; some are larger, and float64 does not hold them. "
+            "Scale them."
+        ) from None
     if matrix.dtype.kind in "mM":
         raise ValueError(
             f"{name} takes numbers, not times; leave their columns out, or make them numbers "

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -57,7 +58,7 @@ class LearnedModel(WritesReport, DictionaryModel):
 
     def _check_is_begun(self) -> None:
         if not hasattr(self, "_state"):
-            raise ValueError(
+            raise NotFittedError(
                 f"This {type(self).__name__} has not learned anything yet; call fit or "
                 "partial_fit first."
             )
@@ -74,7 +75,7 @@ class LearnedModel(WritesReport, DictionaryModel):
         refuse_mask("init", self.init)
         try:
             init = np.array(self.init, dtype=np.float64, order="C")
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             init = np.zeros(0)
         if init.ndim != 2:
             raise ValueError(

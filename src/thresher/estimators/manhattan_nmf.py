@@ -216,15 +216,16 @@ class ManhattanNMF(BatchModel):
 
 
 def _check_scale(codes: Constrained, atoms: Constrained, graph: bool) -> None:
-    """Refuse a price on one factor that is avoided by making the other larger."""
-    prices = (graph or not codes.form.is_bare, not atoms.form.is_bare)
-    for price, priced, other, parts in (
-        (prices[0], "codes", "dictionary", atoms),
-        (prices[1], "dictionary", "codes", codes),
+    """Refuse a penalty on one factor that vanishes if the other factor grows."""
+    penalised = (graph or not codes.form.is_bare, not atoms.form.is_bare)
+    for has_penalty, factor, other, name, parts in (
+        (penalised[0], "codes", "atoms", "dictionary", atoms),
+        (penalised[1], "atoms", "codes", "code", codes),
     ):
         unbounded = parts.form.is_box and parts.form.upper == np.inf
-        if price and unbounded and parts.form.is_bare:
+        if has_penalty and unbounded and parts.form.is_bare:
             raise ValueError(
-                f"The {priced} have a price, which is avoided by dividing them and multiplying the "
-                f"{other}; bound the {other} by a set such as 'box', or give them a penalty too."
+                f"The {factor} have a penalty and the {other} have none, so dividing the {factor} "
+                f"and multiplying the {other} by the same number would avoid it; set {name}_set, "
+                f"for instance to 'box', or {name}_penalty."
             )

@@ -11,6 +11,7 @@ import numpy as np
 
 from thresher.cluster import cluster_for
 from thresher.engine import (
+    WINDOWS,
     Ahead,
     Callback,
     Course,
@@ -29,6 +30,7 @@ from thresher.engine import (
     check_origin,
     events_of,
     list_callbacks,
+    passes_per_window,
     stream,
     told_in_words,
 )
@@ -41,7 +43,6 @@ from thresher.estimators.registry import named_detector
 from thresher.linalg import Array, length
 from thresher.streams import ArraySource, Batch, BatchSource, Source
 
-_PASSES_FOR_ARRAYS = 10
 _PASSES_FOR_A_START = 3
 _LAST_BATCHES = 5  # tell what a fit came to; by judgement
 
@@ -145,6 +146,8 @@ class OnlineModel(ChangingModel):
         samples = self._checked(X, known=begun)
         batch = self._batch(samples, sample_weight, entry_weight)
         before = self._state if begun else self._begin(batch, self._draw_seed())
+        if before.awaits_entries and batch.has_entries:
+            before = self._begun_again(before, batch)
         self._check_weights(before, batch.entry_weight)
         started = time.perf_counter()
         with Pool(self.n_jobs) as pool:
@@ -167,6 +170,11 @@ class OnlineModel(ChangingModel):
 
     def _begin(self, first: Batch, seed: int, in_order: bool = True) -> StreamState:
         return self._watching(super()._begin(first.glance(2 * self._n_atoms()), seed, in_order))
+
+    def _begun_again(self, state: StreamState, batch: Batch, in_order: bool = True) -> StreamState:
+        """Start from a batch, keeping the counters of a state that has seen no entry so far."""
+        fresh = self._begin(batch, state.seed, in_order)
+        return replace(fresh, n_samples=state.n_samples, seen=state.seen)
 
     def _watching(self, state: StreamState) -> StreamState:
         detector = named_detector(self.drift)
@@ -281,12 +289,9 @@ class OnlineModel(ChangingModel):
             replace(self._begin(batch, int(seed), in_order), seed=first.seed) for seed in seeds
         ]
         method = self._planned(len(first.D), in_order).begun_with(first).method
-        n_passes = min(_PASSES_FOR_A_START, self._n_passes())
+        n_passes = min(_PASSES_FOR_A_START, self.n_passes or _PASSES_FOR_A_START)
         with self._workers(source) as pool:
             return best_start(method, [first, *others], source, pool, n_passes)
-
-    def _n_passes(self) -> int:
-        return _PASSES_FOR_ARRAYS if self.n_passes is None else self.n_passes
 
     def _source(self, batch: Batch, seed: int) -> ArraySource:
         return ArraySource(
@@ -309,15 +314,15 @@ class OnlineModel(ChangingModel):
         keep: bool = False,
     ) -> Self:
         if n_passes is None:
-            n_passes = self._n_passes()
+            n_passes = self.n_passes
         method = self._planned(len(self._state.D), in_order).begun_with(self._state).method
         already = self._seconds
         started = time.perf_counter()
-        total = None if source.n_samples is None else source.n_samples * n_passes
+        total = _expected_samples(source, n_passes)
         label = f"{type(self).__name__}: learning"
         seen_before = self._state.n_samples
         callbacks = list(self.callbacks or ())
-        reached, stopped = position, False
+        stopped = converged = False
         energies: deque[Callable[[], Energies]] = deque(maxlen=_LAST_BATCHES)
         in_memory = isinstance(source, ArraySource)
 
@@ -336,7 +341,7 @@ class OnlineModel(ChangingModel):
                 batch: Batch,
                 summary: Summary,
             ) -> bool | Course:
-                nonlocal reached, stopped
+                nonlocal stopped
                 energies.append(summary.energies)
                 if not (in_memory or hasattr(source, "workers")):
                     self._remember(batch)
@@ -348,14 +353,19 @@ class OnlineModel(ChangingModel):
                 # What came before a bad batch of a source was long to read, or is gone.
                 attempt.keep = keep
                 step = Step(row, self.components_, self, events_of(after), batch.at_hand)
-                reached, stopped = position, attempt.stops(callbacks, step)
+                stopped = attempt.stops(callbacks, step)
                 if stopped or self._state is after:
                     return stopped
                 method = self._planned(len(self._state.D), in_order).begun_with(self._state).method
                 return Course(method, self._state, self._position)
 
+            def restart(state: StreamState, batch: Batch) -> tuple[Any, StreamState]:
+                fresh = self._begun_again(state, batch, in_order)
+                return self._planned(len(fresh.D), in_order).begun_with(fresh).method, fresh
+
             try:
-                stream(method, self._state, batches, pool, report, n_passes, self.tol, position)
+                given = method, self._state, batches, pool, report, n_passes, self.tol
+                converged = stream(*given, position, restart)
             except KeyboardInterrupt:
                 self._tell_end("interrupted; what was learned so far is kept")
                 raise
@@ -364,8 +374,8 @@ class OnlineModel(ChangingModel):
                     self._position = replace(self._position, origin=origin())
         if stopped:
             self._tell_end("a callback said stop")
-        elif reached.pass_index + 1 < n_passes:
-            self._tell_end("the mean loss of a pass has settled")
+        elif converged:
+            self._tell_end("the mean loss has settled")
         else:
             self._tell_end("there is no more to read")
         if not stopped:
@@ -397,3 +407,14 @@ class OnlineModel(ChangingModel):
         self.history_.note(events_of(after))
         self._adopt(after, position)
         return row
+
+
+def _expected_samples(source: BatchSource, n_passes: int | None) -> int | None:
+    """How many samples a fit reads, unless it converges before."""
+    n_samples = source.n_samples
+    if n_samples is None:
+        return None
+    if n_passes is None:
+        steps = -(-n_samples // getattr(source, "batch_size", n_samples))
+        n_passes = WINDOWS * passes_per_window(n_samples, steps)
+    return n_samples * n_passes

@@ -58,8 +58,9 @@ class OnlineRobustNMF(RobustModel, GrowingModel, OnlineModel):
     batch_size : int
         Samples in a mini-batch.
     n_passes : int, optional
-        Passes over an array; by default until the mean loss settles to ``tol``, at most 10. A
-        stream is read once.
+        Passes over an array; by default until the mean loss falls by less than ``tol``, over a pass
+        or, on small data, over 500 samples or 50 steps. After ten times that, only until it falls
+        by less than 1 %. A stream is read once.
     shuffle : bool
         Whether `fit` visits the rows of an array in random order.
     forgetting : "auto", None, float or callable
@@ -80,8 +81,9 @@ class OnlineRobustNMF(RobustModel, GrowingModel, OnlineModel):
         ratings that nobody gave. Those that it stores were seen, zeros among them; of dense
         samples the zeros are missing. The work then grows with what is stored.
     scale_samples : {None, "max"}
-        Divide each sample by its largest entry while learning and coding (paper A, VII-B3); codes
-        and separations are in the original units all the same.
+        Divide each sample by its largest entry while learning and coding (paper A, VII-B3). Codes
+        and separations are in the original units; λ, penalties and losses refer to the divided
+        samples. A bounded ``code_set`` is refused: codes in original units would leave it.
     tol : float
         Codes of `transform` have a certificate (relative proximal gradient residual) of at most
         this; `fit` ends when the mean loss of a pass improves by less than this, relatively. 0

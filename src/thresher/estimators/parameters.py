@@ -27,8 +27,11 @@ def is_whole(value: Any, least: int = 1) -> bool:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a finite real number; True is not."""
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    """Whether a value is a finite real number that a double holds; True is not."""
+    try:
+        return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 def _positive_whole(value: Any) -> str | None:
@@ -66,7 +69,8 @@ def _share(value: Any) -> str | None:
 
 
 def _bound(value: Any) -> str | None:
-    good = isinstance(value, Real) and not isinstance(value, bool) and float(value) > 0
+    is_infinite = isinstance(value, Real) and value == np.inf
+    good = is_infinite or (is_number(value) and value > 0)
     return None if good else "a positive number"
 
 

@@ -353,10 +353,15 @@ def named_graph(value: Any, weight: float, X: Any) -> Graph | None:
     if value is None:
         return None
     if isinstance(value, Integral) and not isinstance(value, bool):
+        if X.shape[0] < 2:
+            raise ValueError(
+                f"graph={value!r} connects each sample with its nearest neighbours, and there is "
+                f"only one sample; give more samples, or graph=None."
+            )
         if not 1 <= int(value) < X.shape[0]:
             raise ValueError(
-                f"graph={value!r} asks for that many neighbours; give a number from 1 to "
-                f"{X.shape[0] - 1}, one less than there are samples."
+                f"graph must be a number of neighbours from 1 to {X.shape[0] - 1}, one less than "
+                f"there are samples; got {value!r}."
             )
         return Graph(nearest_neighbours(X, int(value)), float(weight))
     if getattr(value, "shape", None) != (X.shape[0], X.shape[0]):

@@ -79,7 +79,13 @@ class RobustModel(FlagsAnomalies, DictionaryModel):
         """The method that the parameters describe, with the solver's own encoder and step."""
         codes = named_codes(self.code_set, self.code_penalty)
         atoms = named_atoms(self.dictionary_set, self.dictionary_penalty, codes)
-        rule = self._weight_rule()
+        rule, scaling = self._weight_rule(), named_scaling(self.scale_samples)
+        if scaling and not codes.region.cone:
+            raise ValueError(
+                f"scale_samples='max' codes divided samples and multiplies their codes back, which "
+                f"takes codes out of code_set={self.code_set!r}; use code_set='nonnegative', or "
+                "divide the samples yourself and set scale_samples=None."
+            )
         return OnlineMethod(
             encoder=solver.encoder_for(rule),
             loss=named_loss(self.outlier_penalty, self.outlier_sign, self.outlier_bound),
@@ -91,7 +97,7 @@ class RobustModel(FlagsAnomalies, DictionaryModel):
             dictionary_regulariser=atoms,
             forgetting=forgetting,
             frozen=frozen_mask(self.frozen_atoms, n_components, atoms.region),
-            scale_samples=named_scaling(self.scale_samples),
+            scale_samples=scaling,
             keep_stored=self.missing == "zeros" and not solver.published,
             revive=not solver.published,
             averaging=0.0 if solver.published else averaging,

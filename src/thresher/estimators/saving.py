@@ -12,6 +12,7 @@ from typing import Any, get_type_hints
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 
 from thresher.engine import History, Position, StreamState
 from thresher.estimators.base import DictionaryModel
@@ -167,7 +168,7 @@ def is_model(estimator: Any) -> bool:
 def packed(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """A dictionary model: its state, its history, and where it stands."""
     if not hasattr(model, "_state"):
-        raise ValueError("This model has not been fitted; there is nothing to save.")
+        raise NotFittedError("This model has not been fitted; there is nothing to save.")
     state: StreamState = model._state
     arrays, document = packed_state(state)
     arrays["history"] = model.history_.to_array()

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
@@ -221,7 +222,7 @@ class SymmetricManhattanNMF(WritesReport, BaseEstimator):
     def _packed(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """What `thresher.save` writes; to go on from there, give ``embedding_`` as ``init``."""
         if not hasattr(self, "embedding_"):
-            raise ValueError("This model has not been fitted; there is nothing to save.")
+            raise NotFittedError("This model has not been fitted; there is nothing to save.")
         arrays = {"embedding": self.embedding_, "history": self.history_.to_array()}
         pack_features(self, arrays)
         return arrays, {"parameters": packed_parameters(self, arrays)}

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from thresher.kernels.compiling import helper, kernel
-from thresher.kernels.envelope import outlier
+from thresher.kernels.envelope import inlier
 from thresher.kernels.region import priced
 
 
@@ -46,9 +46,9 @@ NOTHING, CODES, GOING = 0, 1, 2
 
 
 @njit(inline="always")
-def _dual(e, l1, shrink, lower, upper, scale):  # type: ignore[no-untyped-def]
+def _dual(e, l1, l2, shrink, lower, upper, scale):  # type: ignore[no-untyped-def]
     """``u = z − prox(z)`` of the envelope at ``e = x − z``: ``(r − e)·t/(1 + t)``."""
-    return (outlier(e, l1, shrink, lower, upper) - e) * scale
+    return -inlier(e, l1, l2, shrink, lower, upper) * scale
 
 
 @helper
@@ -66,21 +66,23 @@ def _split(samples, splitting, relaxation, outliers):  # type: ignore[no-untyped
         q, v, x, r = Q[i], V[i], X[i], rho[i, 0]
         if weight.shape[0] == 0:
             grow = one + one / r
-            threshold, shrink, scale = grow * l1, one / (one + grow * l2), one / (one + r)
+            threshold, square, scale = grow * l1, grow * l2, one / (one + r)
+            shrink = one / (one + square)
             for f in range(x.size):
-                u = _dual(x[f] - v[f], threshold, shrink, lower, upper, scale)
+                u = _dual(x[f] - v[f], threshold, square, shrink, lower, upper, scale)
                 z = a * q[f] + rest * (v[f] - u) + u
-                u = _dual(x[f] - z, threshold, shrink, lower, upper, scale)
+                u = _dual(x[f] - z, threshold, square, shrink, lower, upper, scale)
                 v[f] = z
                 q[f] = z - u - u
         else:
             w = weight[i]
             for f in range(x.size):
                 grow, scale = one + w[f] / r, w[f] / (w[f] + r)
-                threshold, shrink = grow * l1, one / (one + grow * l2)
-                u = _dual(x[f] - v[f], threshold, shrink, lower, upper, scale)
+                threshold, square = grow * l1, grow * l2
+                shrink = one / (one + square)
+                u = _dual(x[f] - v[f], threshold, square, shrink, lower, upper, scale)
                 z = a * q[f] + rest * (v[f] - u) + u
-                u = _dual(x[f] - z, threshold, shrink, lower, upper, scale)
+                u = _dual(x[f] - z, threshold, square, shrink, lower, upper, scale)
                 v[f] = z
                 q[f] = z - u - u
 
@@ -101,7 +103,7 @@ def _begin(samples, largest_rho, outliers, splitting):  # type: ignore[no-untype
         for f in range(x.size):
             there = one if w[f] > zero else zero
             e = x[f] - q[f]
-            g = w[f] * (outlier(e, l1, shrink, lower, upper) - e)
+            g = -w[f] * inlier(e, l1, l2, shrink, lower, upper)
             v[f] = g
             slope += abs(g)
             size += there * abs(e)

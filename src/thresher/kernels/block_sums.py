@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from thresher.kernels.compiling import kernel
-from thresher.kernels.envelope import outlier
+from thresher.kernels.envelope import inlier, outlier
 
 
 class BlockSums(NamedTuple):
@@ -49,10 +49,10 @@ def block_sums(X, C, D, weights, outliers, sums):  # type: ignore[no-untyped-def
         for f in range(x.size):
             e = x[f] - g[f]
             r = outlier(e, l1, shrink, lower, upper)
-            inlier, size = e - r, abs(e)
-            total += half * inlier * inlier + abs(r) * (l1 + bend * abs(r))
-            curvature[f] += energy * (abs(inlier) / size if size > zero else one)
-            g[f] = -inlier
+            kept, size = inlier(e, l1, l2, shrink, lower, upper), abs(e)
+            total += half * kept * kept + abs(r) * (l1 + bend * abs(r))
+            curvature[f] += energy * (abs(kept) / size if size > zero else one)
+            g[f] = -kept
         values[i], squares[i] = total, square
     np.dot(weighted.T, C, A)
     np.dot(weighted.T, G, B)

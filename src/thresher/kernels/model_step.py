@@ -4,6 +4,8 @@ import numpy as np
 
 from thresher.kernels.cholesky import drop, factorise, solve
 from thresher.kernels.compiling import helper, kernel
+from thresher.kernels.region import project
+from thresher.kernels.region_step import StepRoom, region_step
 
 
 @helper
@@ -84,5 +86,42 @@ def model_steps(H, gradient, C, damping, steps):  # type: ignore[no-untyped-def]
                 own[i, j] = whole[free[j]]
         if n > 0:
             model_step(own, n, g, a, damping, R, places, ahead, d)
+        for i in range(n):
+            steps[row, free[i]] = d[i]
+
+
+@kernel
+def model_steps_in_region(H, gradient, C, region, damping, steps):  # type: ignore[no-untyped-def]
+    """`region_step` of every row from codes in the region; H has shape (n, K, K).
+
+    Held at a bound are codes that a short projected gradient step leaves there.
+    """
+    n_rows, K = C.shape
+    T = C.dtype
+    zero, one = T.type(0), T.type(1)
+    free, own = np.empty(K, np.int64), np.empty((K, K), T)
+    g, start, d, moved = np.empty(K, T), np.empty(K, T), np.empty(K, T), np.empty(K, T)
+    room = StepRoom(own, np.empty((K, K), T), np.empty(K, np.int64), np.empty(K, T), np.empty(K, T))
+    for row in range(n_rows):
+        largest = zero
+        for k in range(K):
+            largest = max(largest, H[row, k, k])
+        largest = largest if largest > zero else one
+        for k in range(K):
+            moved[k] = C[row, k] - gradient[row, k] / (T.type(K) * largest)
+        project(moved, region)
+        n = np.int64(0)
+        for k in range(K):
+            steps[row, k], c = zero, C[row, k]
+            if moved[k] != c or (c > region.lower and c < region.upper):
+                free[n], g[n], start[n] = k, gradient[row, k], c
+                n += 1
+        for i in range(n):
+            whole = H[row, free[i]]
+            for j in range(n):
+                own[i, j] = whole[free[j]]
+            own[i, i] += damping * (own[i, i] + damping * largest)
+        if n > 0:
+            region_step(n, g, start, damping * damping * largest, region, room, d)
         for i in range(n):
             steps[row, free[i]] = d[i]

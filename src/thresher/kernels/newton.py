@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from thresher.kernels.compiling import helper, kernel
-from thresher.kernels.envelope import outlier
-from thresher.kernels.floors import TINY_FLOAT32
+from thresher.kernels.envelope import inlier, outlier
 from thresher.kernels.products import add_gram, combine
 from thresher.kernels.region import project
 from thresher.kernels.region_step import StepRoom, region_step
@@ -38,7 +37,7 @@ def _inliers(e, w, outliers, psi):  # type: ignore[no-untyped-def]
     one = e.dtype.type(1)
     shrink = one / (one + l2)
     for f in range(e.size):
-        psi[f] = w[f] * (e[f] - outlier(e[f], l1, shrink, lower, upper))
+        psi[f] = w[f] * inlier(e[f], l1, l2, shrink, lower, upper)
 
 
 @helper
@@ -52,7 +51,7 @@ def _slope(e, q, w, t, outliers, flat):  # type: ignore[no-untyped-def]
         moved = e[f] - t * q[f]
         r = outlier(moved, l1, shrink, lower, upper)
         weighted = w[f] * q[f]
-        first -= (moved - r) * weighted
+        first -= inlier(moved, l1, l2, shrink, lower, upper) * weighted
         inside = r != zero and r > lower and r < upper
         second += weighted * q[f] * (flat if inside else one)
     return first, second
@@ -105,8 +104,9 @@ def _search(e, q, w, descent, linear, quadratic, outliers, flat):  # type: ignor
 def newton_rows(samples, atoms, scale, region, outliers, C, limits, outcome):  # type: ignore[no-untyped-def]
     """Improve the codes C in place until every row's certificate is at most ``tol``.
 
-    The certificate is ``L·‖c − Π(c − g/L)‖ / scale`` of every row, Π the projection on the region
-    of the codes; ``outliers`` is the penalty of the envelope.
+    The certificate is ``‖c − Π(c − t·g)‖ / (t·scale)`` of every row with ``t = 1/L``, Π the
+    projection on the region of the codes; ``outliers`` is the penalty of the envelope. Within a
+    budget, t is larger where the step would be lost in the rounding of the codes.
     """
     X, weight = samples
     D, G, L, ridge = atoms
@@ -117,6 +117,7 @@ def newton_rows(samples, atoms, scale, region, outliers, C, limits, outcome):  #
     T = X.dtype
     one, zero = T.type(1), T.type(0)
     flat = outliers.l2 / (one + outliers.l2)
+    root = T.type(np.sqrt(np.finfo(T).eps))
     e, q, psi = np.empty(F, T), np.empty(F, T), np.empty(F, T)
     h, h_new = np.empty(F, T), np.empty(F, T)
     features, changes = np.empty(F, np.uint32), np.empty(F, T)
@@ -131,7 +132,7 @@ def newton_rows(samples, atoms, scale, region, outliers, C, limits, outcome):  #
     for row in range(n_rows):
         c = C[row]
         w = weight[row] if weight.shape[0] > 0 else ones
-        unit = max(scale[row], T.type(TINY_FLOAT32))
+        unit = max(scale[row], T.type(np.finfo(T).tiny))
         n = np.int64(0)
         for k in range(K):
             if G[k, k] <= zero and not region.tight:  # an empty atom
@@ -149,22 +150,33 @@ def newton_rows(samples, atoms, scale, region, outliers, C, limits, outcome):  #
         while True:
             _inliers(e, w, outliers, psi)
             g = np.dot(D, psi)
-            residual = 0.0
+            residual, length, steepness = 0.0, 0.0, 0.0
             for k in range(K):
                 g[k] = l1 + l2 * c[k] - g[k]
-                moved[k] = c[k] - g[k] / L
+                length += c[k] * c[k]
+                steepness += g[k] * g[k]
+            # A step that rounds to nothing beside the codes would hide a slope: it is longer then.
+            inverse = L
+            if length * (root * root) > steepness / L / L:
+                inverse = T.type(np.sqrt(steepness / length)) / root
+            for k in range(K):
+                moved[k] = c[k] - g[k] / inverse if g[k] != zero else c[k]
             project(moved, region)
             for k in range(K):
-                part = c[k] - moved[k]
+                part = (c[k] - moved[k]) * inverse
+                if not limited:
+                    part = min(max(g[k], L * (c[k] - upper)), L * (c[k] - lower))
                 residual += part * part
-            certificate[row] = np.sqrt(residual) * L / unit
+            certificate[row] = np.sqrt(residual) / unit
             if certificate[row] <= tol or iteration == max_iter:
                 break
             iteration += 1
             # The free set, and whether the Hessian at hand covers it.
             n, all_covered = np.int64(0), bool(n_covered > 0)
             for k in range(K):
-                held = moved[k] == c[k] and (c[k] <= lower or c[k] >= upper)
+                held = (c[k] <= lower and g[k] >= zero) or (c[k] >= upper and g[k] <= zero)
+                if limited:
+                    held = moved[k] == c[k] and c[k] <= lower
                 if not held and (G[k, k] > zero or region.tight):
                     free[n], slope[n], start[n] = k, g[k], c[k]
                     n += 1

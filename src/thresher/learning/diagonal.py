@@ -132,11 +132,16 @@ def _minimiser(statistics: DiagonalStatistics, D: Array, regulariser: Constraine
     if sums_only:
         low = _threshold(B, inverse, form.sum_radius)
     target = np.maximum(B - low, 0) * inverse
+    # Entries that no sample has shown are free: of all minimisers, the one nearest to D.
     unknown = ~seen & np.equal(B, 0)
-    return np.where(used & ~unknown, target, D)
+    kept = np.where(unknown, D, 0)
+    if sums_only:
+        left = form.sum_radius - target.sum(axis=1, keepdims=True)
+        kept = np.maximum(kept - _threshold(kept, unknown.astype(kept.dtype), left), 0)
+    return np.where(used, np.where(unknown, kept, target), D)
 
 
-def _threshold(B: Array, inverse: Array, radius: float) -> Array:
+def _threshold(B: Array, inverse: Array, radius: float | Array) -> Array:
     """The least θ ≥ 0 of every row with ``Σ [B − θ]₊/H ≤ radius``, shape (K, 1).
 
     The sum falls with θ and is convex, so Newton's method from the left never passes the root, and

@@ -36,7 +36,7 @@ LEAST_ENTRY = 1e-10
 ever smaller numbers would slow float32 down; below this an entry says nothing."""
 
 _SLOWER = 0.1
-POWER = 1.0
+_LARGEST_LOG = 575.0  # of powers of entries: about that of 1e250
 _FURTHEST = 300.0  # logarithm of an entry, beyond which its powers are not computed
 
 
@@ -108,10 +108,10 @@ class RatioLearner:
         to the boundary of a ball by giving their length to the codes, which changes no prediction;
         otherwise the ball is a constraint of the step.
     prior : float
-        For KL: pseudo-count of nonzeros of every feature, each of the feature's own mean size,
-        that are divided between atoms in the proportion of all features. It keeps rare words
-        undecided until they have been seen more often, vanishes as they are, and does not depend
-        on the unit of a feature.
+        For KL: with ν nonzeros of a feature seen so far, the share ``(prior/(ν + prior))²`` of its
+        mass is divided between atoms in the proportion of all features. It keeps rare words
+        undecided until they have been seen more often, and does not depend on the unit of a
+        feature.
     """
 
     a: float
@@ -149,7 +149,8 @@ class RatioLearner:
         N = sums.negative * (old if self.a == 1 else old**self.a)
         margin = past.margin + N.sum(axis=0)
         N += past.N
-        P = past.P + (sums.positive * old**-self.b if self.b else sums.positive)
+        used = old > 0  # an atom of zeros stays one
+        P = past.P + sums.positive * (used * np.where(used, old, 1.0) ** -self.b if self.b else 1.0)
         counts, weight = past.counts + sums.counts, past.weight + sums.weight
         form = regulariser.form
         sizes: Array = np.ones((len(D), 1))
@@ -255,9 +256,9 @@ class RatioLearner:
         seen = (margin > 0) & (columns > 0)
         unseen = everything / (max(weight, 1.0) * len(margin))
         mass = total / everything * np.where(seen, margin, unseen)
-        kept = np.where(seen, 1 - (self.prior / np.maximum(counts + self.prior, TINY)) ** POWER, 0.0)
-        column = kept * mass / np.where(seen, columns, 1)
-        return column, mass * (1 - kept), rows / total
+        lent = np.where(seen, (self.prior / np.maximum(counts + self.prior, TINY)) ** 2, 1.0)
+        column = (1 - lent) * mass / np.where(seen, columns, 1)
+        return column, lent * mass, rows / total
 
     def _is_free(self, form: Form) -> bool:
         """Whether ratios may be taken as they are: lengths go to the codes, if there are limits."""
@@ -293,7 +294,7 @@ class RatioLearner:
             """How fast that size falls with μ: every entry is an implicit function of it."""
             counts = 1e-40 * D.max(axis=1, keepdims=True) < D  # others are at the end of a search
             d = np.where(counts, D, 1.0)
-            bend = self.b * P * d ** (self.b - 1) + self.a * N * d ** (-self.a - 1)
+            bend = self.b * P * _power(d, self.b - 1) + self.a * N * _power(d, -self.a - 1)
             bend = np.maximum(bend + quadratic + mu * g2, TINY)
             total: Array = np.where(counts, (g1 + g2 * D) ** 2 / bend, 0.0)
             return np.asarray(total.sum(axis=1, keepdims=True))
@@ -363,6 +364,12 @@ class RatioLearner:
             if np.abs(step).max() < 1e-13:
                 break
         return np.where(positive, np.exp(t), 0.0)
+
+
+def _power(d: Array, exponent: float) -> Array:
+    """``d^exponent`` of positive numbers, within 1e±250 so that products of it are finite."""
+    power: Array = np.exp(np.clip(exponent * np.log(d), -_LARGEST_LOG, _LARGEST_LOG))
+    return power
 
 
 def _sizes(budget: Budget | None, sums: Array, squares: Array) -> Array:

@@ -132,16 +132,17 @@ class BatchSums:
         samples it is still above the loss, and the dictionary can follow a change of light in one
         step instead of moving by λ at a time.
 
-        Losses whose curvature has no bound (ℓ1, a user's own) are always taken this way; for them
-        the mean over the features stands for an inlier's curvature.
+        Losses whose curvature has no bound (KL, a user's own) are always taken this way, with the
+        curvature that residuals show and no least one: features of very different sizes have very
+        different curvatures, and each moves by its own.
         """
         AD = self.A @ D.astype(np.float64, copy=False)
         bounded = bool(np.logical_or.reduce(self.inlier))
         if not sharp and bounded:
             return QuadraticStatistics(self.A, AD - self.gradient, self.weight)
-        usual = self.inlier if bounded else np.full_like(self.curvature, self.curvature.mean())
         energy = self.energy if self.energy > 0 else 1.0
-        bends = Bends(self.curvature, usual, energy, bounded, _LEAST_CURVATURE)
+        least = _LEAST_CURVATURE if bounded else 0.0
+        bends = Bends(self.curvature, self.inlier, energy, bounded, least)
         pulled(AD, np.ascontiguousarray(self.gradient), bends, AD)
         return QuadraticStatistics(self.A, AD, self.weight)
 

@@ -101,7 +101,8 @@ def load_block(
     if entry_weight is not None:
         weight = np.array(entry_weight[rows], dtype=dtype, order="C", copy=True)
     if type(X) is not np.ndarray and is_only_stored(X):
-        seen = sparse.csr_array((np.ones_like(part.data, dtype), part.indices, part.indptr))
+        places = part.indices, part.indptr
+        seen = sparse.csr_array((np.ones_like(part.data, dtype), *places), shape=part.shape)
         seen.resize(part.shape)
         mask = seen.toarray()
         return block, mask if weight is None else weight * mask

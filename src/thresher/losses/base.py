@@ -199,7 +199,7 @@ class Loss(ABC):
         bound = X.dtype.type(self.curvature if np.isfinite(self.curvature) else 1)
         if weight is None:
             return np.full(len(X), bound)
-        largest = weight.max(axis=1)
+        largest = weight.max(axis=1, initial=0)
         return np.where(largest > 0, largest, 1) * bound
 
     def outliers(self, X: Array, Y: Array, weight: Array | None = None) -> Array:

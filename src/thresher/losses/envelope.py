@@ -117,8 +117,7 @@ class Envelope(Loss):
 
     def gradient(self, X: Array, Y: Array, weight: Array | None = None) -> Array:
         """``−(e − r)``, times the weights."""
-        E = _residual(X, Y, weight)
-        return _weighted(self._outliers(E, 1.0) - E, weight)
+        return _weighted(-self._inliers(_residual(X, Y, weight), 1.0), weight)
 
     def gradient_with(self, X: Array, Y: Array, R: Array, weight: Array | None = None) -> Array:
         """The same at outliers r that somebody else chose."""
@@ -159,13 +158,15 @@ class Envelope(Loss):
         E = _residual(X, V, None)
         if weight is None or self.penalty.weights is not None:
             t = step if weight is None else step * weight
-            moved = (self._outliers(E, 1 + t) - E) * (t / (1 + t))
-        else:
-            moved = (self._outliers(E * weight, 1 + step) - E * weight) * (step / (1 + step))
-        return V - moved
+            return V + self._inliers(E, 1 + t) * (t / (1 + t))
+        return V + self._inliers(E * weight, 1 + step) * (step / (1 + step))
 
     def _outliers(self, E: Array, step: float | Array) -> Array:
         return self.penalty.prox(E, step, self.region)
+
+    def _inliers(self, E: Array, step: float | Array) -> Array:
+        """``e − r``, which rounds to zero for a small penalty weight if it is subtracted."""
+        return self.penalty.residual(E, step, self.region)
 
 
 def _residual(X: Array, Y: Array, weight: Array | None) -> Array:

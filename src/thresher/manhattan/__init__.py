@@ -7,9 +7,10 @@ from thresher.manhattan.nesterov import NesterovSmoothing
 from thresher.manhattan.optimal_gradient import OptimalGradient
 from thresher.manhattan.rank_one import RankOneSweeps, RepeatedSweeps
 from thresher.manhattan.smoothing import SmoothedLoss, box_gap
-from thresher.manhattan.two_factors import TwoFactors
+from thresher.manhattan.two_factors import LARGE, TwoFactors
 
 __all__ = [
+    "LARGE",
     "ExactRows",
     "Graph",
     "Half",

@@ -31,8 +31,8 @@ class FactorADMM:
     medians need, and come to rest lower. It starts with a few sweeps for squares.
 
     Weights of samples weigh the squares, weights of entries the kinks. The dual takes a dense
-    matrix of the size of the data, so sparse data are not for it. The objective may rise in
-    between; whoever uses it keeps the best factors.
+    matrix of the size of the data, so of large sparse data a part is enough. The objective may rise
+    in between; whoever uses it keeps the best factors.
     """
 
     codes: Half
@@ -57,9 +57,8 @@ class FactorADMM:
 
     @staticmethod
     def applies(codes: Half, dictionary: Half) -> bool:
-        """Whether block coordinate descent knows sets and penalties, and the data are dense."""
-        sparse = hasattr(codes.samples, "indptr")
-        return not sparse and codes.graph is None and all(map(_is_known, (codes, dictionary)))
+        """Whether block coordinate descent knows sets and penalties."""
+        return codes.graph is None and all(map(_is_known, (codes, dictionary)))
 
     def narrow(self) -> bool:
         """Halve the width and keep the dual; whether that still makes sense."""

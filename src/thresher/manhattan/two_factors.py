@@ -6,7 +6,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from thresher.engine.alternate import alternate
 from thresher.engine.batch import BatchProblem
 from thresher.engine.pool import Pool
 from thresher.linalg import Array
@@ -14,8 +16,20 @@ from thresher.manhattan.factor_admm import FactorADMM
 from thresher.manhattan.graph import Graph
 from thresher.manhattan.half import Half, HalfSolver
 from thresher.penalties import Constrained
+from thresher.streams import Batch
 
 _BURST = 10  # iterations of the quick start in a round; by judgement
+
+_ADAPTS = 3  # rounds without an atom, before its loss is judged
+_PAYS = 1e-4  # of the objective is what another support must save
+
+LARGE = 1 << 20
+"""Entries of sparse data up to which all of them may be expanded."""
+
+# Heuristic: so many entries of large sparse data are expanded, of as many rows at least.
+_SOME_ENTRIES = 1 << 18
+_ROUNDS_OF_START, _PARTS = 200, 2
+_ROWS_PER_ATOM = 6
 
 
 @dataclass
@@ -43,11 +57,52 @@ class TwoFactors:
     def __post_init__(self) -> None:
         self._code_solver = self.solver(self.codes)
         self._dictionary_solver = self.solver(self.dictionary)
+        quick = self.quick_start > 0 and FactorADMM.applies(self.codes, self.dictionary)
+        X = self.codes.samples
+        large = hasattr(X, "indptr") and X.shape[0] * X.shape[1] > LARGE
+        if quick and large:
+            self._start_from_some_rows()
         self.C = self._in_units(self.C)
         self.data_loss = self.codes.total(self.codes.evaluate(self.D, self.C, self.pool))
         self._quick: FactorADMM | None = None
-        if self.quick_start > 0 and FactorADMM.applies(self.codes, self.dictionary):
+        if quick and not large:
             self._quick = FactorADMM(self.codes, self.dictionary, self.D, self.C, self.pool)
+
+    def _start_from_some_rows(self) -> None:
+        """Take the best dictionary that is found on some rows of large sparse data.
+
+        They are expanded, on the features that they have; the other features follow from the codes
+        in the first round. Chance decides where ADMM ends, so that it is tried on several parts.
+        """
+        batch, K = self.problem.batch, len(self.D)
+        count = max(_SOME_ENTRIES // batch.X.shape[1], _ROWS_PER_ATOM * K)
+        step, free, lowest = -(-batch.n_samples // count), self.problem.free(K), np.inf
+        start = self.D
+        for first in range(0, step, -(-step // _PARTS)):
+            rows = slice(first, None, step)
+            X = batch.X[rows]
+            columns = np.unique(X.indices)
+            if not 0 < X.shape[0] * len(columns) <= LARGE:
+                continue
+            other = self._on(rows, columns, start)
+            alternate(other, lambda *_: False, _ROUNDS_OF_START, self.quick_start)
+            loss = other.objective() / other.codes.mean_entry
+            if loss < lowest:
+                lowest, D = loss, np.where(free[:, None], start.dtype.type(0), start)
+                D[np.ix_(free, columns)] = other.D[free]
+                self.D = D
+
+    def _on(self, rows: slice, columns: NDArray[np.intp], D: Array) -> "TwoFactors":
+        """The same problem for some rows and columns."""
+        batch, C = self.problem.batch, self.C[rows]
+        sample_weight, entry_weight = batch.sample_weight, batch.entry_weight
+        part = Batch(
+            batch.X[rows][:, columns].tocsr(),
+            None if sample_weight is None else sample_weight[rows],
+            None if entry_weight is None else entry_weight[rows][:, columns],
+        )
+        problem = replace(self.problem, batch=part)
+        return replace(self, problem=problem, D=np.ascontiguousarray(D[:, columns]), C=C)
 
     @cached_property
     def codes(self) -> Half:
@@ -108,6 +163,23 @@ class TwoFactors:
         self.data_loss = self.dictionary.total(losses)
         if self._is_scaled:
             self._rescale()
+
+    def change_support(self, seed: int) -> bool:
+        """Drop an atom if the objective falls; whether it did (see `ExactAlternation`)."""
+        penalised = self.problem.method.dictionary_regulariser.prefers_zero
+        if not (penalised and self.quick_start > 0) or self._quick is not None:
+            return False
+        for k in np.flatnonzero(self.problem.free(len(self.D)) & self.D.any(axis=1)):
+            before, kept = self.objective(), (self.C, self.D, self.data_loss)
+            self.C, self.D = self.C.copy(), self.D.copy()
+            self.C[:, k] = self.D[k] = 0
+            for _ in range(_ADAPTS):  # the other atoms take over
+                self.improve_codes()
+                self.improve_dictionary()
+            if self.objective() < before * (1 - _PAYS):
+                return True
+            self.C, self.D, self.data_loss = kept
+        return False
 
     def certificate(self) -> float:
         """Not known: nothing here bounds what is left."""

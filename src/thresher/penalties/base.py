@@ -5,6 +5,12 @@ from abc import ABC, abstractmethod
 from thresher.linalg import Array
 from thresher.sets import Box
 
+LARGEST_WEIGHT = 1e30
+"""Limit of a weight in the unit of the data, so that its products with float32 numbers are finite.
+
+Heuristic. A weight of this size makes all that it penalises zero, unless samples are 1e30 times as
+large as is typical; a limit 1e4 times as large would overflow in sums."""
+
 
 class Penalty(ABC):
     """A convex function φ of a row, with its proximal map.
@@ -24,6 +30,14 @@ class Penalty(ABC):
         ``step`` is a number, one number per row (shape (n, 1)) or, for penalties that act on
         every entry by itself, one per entry.
         """
+
+    def residual(self, V: Array, step: float | Array, box: Box) -> Array:
+        """``v − prox(v)`` of every row, with the relative precision of that difference.
+
+        Penalties whose weight may be far below the rounding error of v compute it directly.
+        """
+        difference: Array = V - self.prox(V, step, box)
+        return difference
 
     @abstractmethod
     def scaled(self, factor: float) -> "Penalty":

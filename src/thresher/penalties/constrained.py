@@ -64,6 +64,11 @@ class Constrained:
         """Whether the set or the penalty ties rows together."""
         return self.form.by == "rows"
 
+    @property
+    def prefers_zero(self) -> bool:
+        """Whether a row that no sample uses is best at zero: it has a cost there otherwise."""
+        return not self.form.is_bare and self.region.has_zero
+
     def ties(self, rows: bool, count: int) -> Array | None:
         """A number for each row (or column), if set and penalty tie only those of one number."""
         if self.form.is_box:

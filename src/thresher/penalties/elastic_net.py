@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from thresher.linalg import Array
-from thresher.penalties.base import Penalty
+from thresher.penalties.base import LARGEST_WEIGHT, Penalty
 from thresher.sets import Box
 
 
@@ -43,9 +43,10 @@ class ElasticNet(Penalty):
         return ElasticNet(self.l1 * factor, self.l2 * factor)
 
     def in_unit(self, unit: float, worth: float) -> "ElasticNet":
-        """``l1·unit/worth`` and ``l2·unit²/worth``."""
+        """``l1·unit/worth`` and ``l2·unit²/worth``, at most `LARGEST_WEIGHT`."""
         l1 = self.l1 * (unit / worth) if self.l1 else 0.0
-        return ElasticNet(l1, self.l2 * (unit / worth * unit) if self.l2 else 0.0)
+        l2 = self.l2 * (unit / worth * unit) if self.l2 else 0.0
+        return ElasticNet(min(l1, LARGEST_WEIGHT), min(l2, LARGEST_WEIGHT))
 
     def value(self, C: Array) -> Array:
         """``l1·‖c‖₁ + l2/2·‖c‖²`` of every row."""
@@ -66,6 +67,17 @@ class ElasticNet(Penalty):
         if self.l2:
             shifted = shifted / (1 + step * self.l2)
         return box.project(shifted)
+
+    def residual(self, V: Array, step: float | Array, box: Box) -> Array:
+        """``(clip(v, ±step·l1) + step·l2·v)/(1 + step·l2)``, or the distance from the bounds."""
+        clipped = V.clip(-step * self.l1, step * self.l1) if self.l1 else np.zeros_like(V)
+        free = (clipped + step * self.l2 * V) / (1 + step * self.l2) if self.l2 else clipped
+        if (box.lower, box.upper) == (-np.inf, np.inf):
+            return free
+        P = V - free
+        inside = np.where(box.upper < P, V - box.upper, free)
+        residual: Array = np.where(box.lower > P, V - box.lower, inside)
+        return residual
 
 
 def L1(weight: float) -> ElasticNet:  # noqa: N802 - reads as the name of a part

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from thresher.linalg import Array
-from thresher.penalties.base import Penalty
+from thresher.penalties.base import LARGEST_WEIGHT, Penalty
 from thresher.penalties.elastic_net import ElasticNet
 from thresher.sets import Box
-from thresher.sets.groups import check_norm, group_members, largest_after
+from thresher.sets.groups import check_norm, group_members, group_numbers, largest_after
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class SparseGroupLasso(Penalty):
         if not 0 <= self.mix <= 1:
             raise ValueError(f"mix must lie between 0 and 1, got {self.mix}.")
         if self.groups is not None:
-            object.__setattr__(self, "groups", tuple(int(g) for g in self.groups))
+            object.__setattr__(self, "groups", group_numbers(self.groups))
 
     @property
     def weights(self) -> tuple[float, float] | None:
@@ -43,8 +43,8 @@ class SparseGroupLasso(Penalty):
         return replace(self, weight=self.weight * factor)
 
     def in_unit(self, unit: float, worth: float) -> "SparseGroupLasso":
-        """Norms grow with their argument: the weight times ``unit/worth``."""
-        return self.scaled(unit / worth)
+        """Norms grow with their argument: the weight times ``unit/worth``, within its limit."""
+        return replace(self, weight=min(self.weight * (unit / worth), LARGEST_WEIGHT))
 
     def value(self, C: Array) -> Array:
         """Sum the weighted norms of the groups and the ℓ1 norm."""
@@ -68,12 +68,26 @@ class SparseGroupLasso(Penalty):
             P[:, members] = _shrink_group(P[:, members], threshold, box)
         return P
 
+    def residual(self, V: Array, step: float | Array, box: Box) -> Array:
+        """What the ℓ1 part takes, and what shrinking the groups takes of the remainder."""
+        _check_box(box)
+        half_line = Box(0.0, np.inf) if box.nonnegative else Box(-np.inf, np.inf)
+        entries = ElasticNet(l1=self.weight * (1 - self.mix))
+        R, P = entries.residual(V, step, half_line), entries.prox(V, step, half_line)
+        step = np.broadcast_to(np.asarray(step, dtype=V.dtype), (V.shape[0], 1))
+        for members in group_members(self.groups, V.shape[1]):
+            threshold = step * (self.weight * self.mix * float(np.sqrt(len(members))))
+            R[:, members] += _taken_from_group(P[:, members], threshold, box)
+        return R
+
 
 def GroupLasso(  # noqa: N802 - reads as the name of a part
     weight: float, groups: Sequence[int] | None = None
 ) -> SparseGroupLasso:
     """Make the group lasso, ``weight·Σ_α √ξ_α ‖c_α‖₂``."""
-    return SparseGroupLasso(weight, mix=1.0, groups=None if groups is None else tuple(groups))
+    return SparseGroupLasso(
+        weight, mix=1.0, groups=None if groups is None else group_numbers(groups)
+    )
 
 
 @dataclass(frozen=True)
@@ -95,7 +109,7 @@ class GroupNorm(Penalty):
         if not self.weight >= 0:
             raise ValueError(f"The weight of a penalty must be nonnegative, got {self.weight}.")
         if self.groups is not None:
-            object.__setattr__(self, "groups", tuple(int(g) for g in self.groups))
+            object.__setattr__(self, "groups", group_numbers(self.groups))
 
     @property
     def weights(self) -> tuple[float, float] | None:
@@ -118,8 +132,8 @@ class GroupNorm(Penalty):
         return replace(self, weight=self.weight * factor)
 
     def in_unit(self, unit: float, worth: float) -> "GroupNorm":
-        """Norms grow with their argument: the weight times ``unit/worth``."""
-        return self.scaled(unit / worth)
+        """Norms grow with their argument: the weight times ``unit/worth``, within its limit."""
+        return replace(self, weight=min(self.weight * (unit / worth), LARGEST_WEIGHT))
 
     def value(self, C: Array) -> Array:
         """Sum the norms of the groups; of groups of rows, every row has the same share."""
@@ -201,6 +215,18 @@ def _shrink_group(E: Array, threshold: Array, box: Box) -> Array:
             low, high = np.where(too_small, s, low), np.where(too_small, high, s)
         R[beyond] = _clipped(e, high, t, box)
     return R
+
+
+def _taken_from_group(E: Array, threshold: Array, box: Box) -> Array:
+    """``e − r`` for the r of `_shrink_group`, ``e·min(1, threshold/‖e‖)`` without bounds."""
+    length = np.linalg.norm(E, axis=1, keepdims=True)
+    share = np.where(length > threshold, threshold / np.where(length > 0, length, 1), 1)
+    free: Array = E * share
+    R = E - free
+    beyond = ((box.upper < R) | (box.lower > R)).any(axis=1)
+    if beyond.any():
+        free[beyond] = E[beyond] - _shrink_group(E[beyond], threshold[beyond], box)
+    return free
 
 
 def _clipped(e: Array, s: Array, t: Array, box: Box) -> Array:

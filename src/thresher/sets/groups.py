@@ -1,5 +1,6 @@
 """Groups of features or of samples that share a budget: paper C, section 4.3."""
 
+import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,6 +25,20 @@ def group_members(groups: Sequence[int] | None, width: int) -> list[Any]:
         )
     labels = np.asarray(groups)
     return [np.flatnonzero(labels == g) for g in np.unique(labels)]
+
+
+def group_numbers(groups: Any) -> tuple[int, ...]:
+    """Group numbers of entries; a ValueError says what they should be."""
+    try:
+        numbers = np.asarray(list(groups), dtype=np.float64)
+    except (TypeError, ValueError):
+        numbers = np.empty((0, 0))
+    if numbers.ndim != 1 or not (np.isfinite(numbers) & (numbers == np.rint(numbers))).all():
+        raise ValueError(
+            "groups must have a whole number for every entry, that of its group, such as "
+            f"(0, 0, 1, 1); got {reprlib.repr(groups)}."
+        )
+    return tuple(int(number) for number in numbers)
 
 
 def check_norm(p: float) -> None:
@@ -76,7 +91,7 @@ class GroupBall(ConvexSet):
         if not self.radius > 0:
             raise ValueError(f"The radius of a group ball must be positive, got {self.radius}.")
         if self.groups is not None:
-            object.__setattr__(self, "groups", tuple(int(g) for g in self.groups))
+            object.__setattr__(self, "groups", group_numbers(self.groups))
 
     def in_unit(self, unit: float) -> "GroupBall":
         """The radius divided by ``unit``."""

@@ -9,6 +9,7 @@ import numpy as np
 from thresher.learning.symmetric import manhattan_columns, manhattan_sweep
 from thresher.linalg import Array
 from thresher.manhattan import (
+    LARGE,
     ExactRows,
     Half,
     HalfSolver,
@@ -47,12 +48,9 @@ class FactorSolver:
         return self.xi * unit / float(factors.problem.sample_weight.sum())
 
 
-_LARGE = 1 << 20
-
-
 def _best(half: Half) -> HalfSolver:
     # Small sparse data are expanded quickly, and sweeps know every weight.
-    large = half.samples.shape[0] * half.samples.shape[1] >= _LARGE
+    large = half.samples.shape[0] * half.samples.shape[1] > LARGE
     if large and half.is_sparse and ExactRows().requires(half) is None:
         return ExactRows()
     return RankOneSweeps() if RankOneSweeps().requires(half) is None else NesterovSmoothing()

@@ -78,6 +78,22 @@ class Batch:
             column_range(read_only(rows), low, high)
         return low.astype(np.float64), high.astype(np.float64)
 
+    @cached_property
+    def has_entries(self) -> bool:
+        """Whether any entry is observed: not missing, and of positive weight if it has one."""
+        if self.only_stored:
+            if self.entry_weight is None:
+                return bool(self.X.nnz > 0)
+            stored = self.X.tocoo()
+            return bool((self.entry_weight[stored.row, stored.col] > 0).any())
+        values: Any = self.X
+        if sparse.issparse(self.X):  # zeros that are not stored are observed
+            full = values.nnz == values.shape[0] * values.shape[1]
+            return not full or not bool(np.isnan(values.data).all())
+        if self.entry_weight is None:
+            return _has_numbers(self.X[:1]) or _has_numbers(self.X)
+        return bool((~np.isnan(self.X) & (self.entry_weight > 0)).any())
+
     def every(self, step: int) -> "Batch":
         """The rows at even distances, with their weights."""
         rows = slice(None, None, step)
@@ -167,6 +183,10 @@ class ArraySource:
             yield Batch(
                 self.X[rows], _take(self.sample_weight, rows), _take(self.entry_weight, rows)
             )
+
+
+def _has_numbers(X: Any) -> bool:
+    return X.dtype.kind != "f" or not bool(np.isnan(X).all())
 
 
 def _take(values: Array | None, rows: Any) -> Array | None:

@@ -29,10 +29,8 @@ def decimal_marks(records: Records) -> tuple[str, list[bool]]:
     In a file with decimal commas a point may separate thousands, and in one without, so may a
     comma: such columns are taken as text.
     """
-    columns = [
-        [plain(c) for c in column if not is_missing(c)]
-        for column in zip(*records.rows, strict=True)
-    ]
+    cells = zip(*records.rows, strict=True) if records.rows else [() for _ in records.header]
+    columns = [[plain(c) for c in column if not is_missing(c)] for column in cells]
     points = [all(_FORMS[r"\."].fullmatch(c) for c in column) for column in columns]
     commas = [
         not has_points and all(_FORMS[","].fullmatch(c) for c in column)

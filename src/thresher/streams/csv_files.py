@@ -43,6 +43,10 @@ class CsvReader(Reader):
         self._head = self._first_bytes()
         records = _records(self._head, self._name)
         self._has_header = not all(is_number(c) or is_missing(c) for c in records.header)
+        if self._has_header and not (self.once or records.rows):
+            raise ValueError(
+                f"{self._name} has no rows below its header; there is nothing to read."
+            )
         there = records.header
         if not self._has_header:
             there = [str(number) for number in range(len(records.header))]
@@ -108,10 +112,7 @@ class CsvReader(Reader):
         if ragged:
             row, wanted, got = ragged.groups()
             where = f"Line {row}" if row else "A line"
-            return (
-                f"{where} of {self._name} has {got} cells, the header has {wanted} (cells are "
-                f"separated by {DELIMITERS[self._delimiter]}): make them as many."
-            )
+            return _ragged(where, self._name, got, wanted, self._delimiter)
         bad = re.search(r"In CSV column #(\d+): .*invalid value '(.*)'", error)
         if bad:
             return (
@@ -176,7 +177,17 @@ def _records(head: bytes, name: str) -> Records:
     if not text.strip():
         raise ValueError(f"{name} is empty; there is nothing to read.")
     delimiter, numbered = split_cells(name, text)
-    rows = [cells for _, cells in numbered if "".join(cells).strip()]
-    width = len(rows[0])
-    even = [row for row in rows[1:] if len(row) == width]  # others are told of when they are read
-    return Records(Dialect(delimiter), rows[0], even, [])
+    rows = [(line, cells) for line, cells in numbered if "".join(cells).strip()]
+    header = rows[0][1]
+    width = len(header)
+    even = [cells for _, cells in rows[1:] if len(cells) == width]
+    if rows[1:] and not even:  # of others, a reader is told when they are read
+        raise ValueError(_ragged(f"Line {rows[1][0]}", name, len(rows[1][1]), width, delimiter))
+    return Records(Dialect(delimiter), header, even, [])
+
+
+def _ragged(where: str, name: str, found: Any, wanted: Any, delimiter: str) -> str:
+    return (
+        f"{where} of {name} has {found} cells, the header has {wanted} (cells are separated by "
+        f"{DELIMITERS[delimiter]}): make them as many."
+    )

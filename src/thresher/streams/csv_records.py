@@ -28,7 +28,13 @@ class Dialect:
     ended: bool = True
 
     def line(self, cells: Iterable[str]) -> str:
-        """A line without its end; what would not be read as one cell is quoted."""
+        """A line without its end; what would not be read as one cell is quoted.
+
+        So is a single cell without letters: readers leave blank lines out.
+        """
+        cells = list(cells)
+        if len(cells) == 1 and not cells[0].strip():
+            return f'"{cells[0]}"'
         special = re.compile(f'[{self.delimiter}"\r\n]')
         quoted = ('"' + c.replace('"', '""') + '"' if special.search(c) else c for c in cells)
         return self.delimiter.join(quoted)

@@ -12,6 +12,7 @@ import numpy as np
 from thresher.streams.bytes_of import open_bytes
 from thresher.streams.columns import chosen, refuse_text
 from thresher.streams.fingerprint import files_fingerprint
+from thresher.streams.lines import bounded_lines
 from thresher.streams.reader import Reader
 
 
@@ -106,10 +107,19 @@ class JsonLinesReader(Reader):
         except (TypeError, ValueError):
             bad = next(v for v in values if not _is_number(v))
             raise ValueError(f"Line {line} of {self._name} has {bad!r} for a number.") from None
+        except OverflowError:
+            raise ValueError(
+                f"Line {line} of {self._name} has a number beyond 1e308; make it null, or smaller."
+            ) from None
 
     def origin(self) -> str:
         """Size and checksum of the file, and the fields that are read."""
         return files_fingerprint(self.paths, self._keys) if self.paths else ""
+
+
+def _reason(error: ValueError) -> str:
+    is_text = not isinstance(error, UnicodeDecodeError)
+    return "a number of too many digits" if is_text else "no text in UTF-8"
 
 
 def _is_number(value: Any) -> bool:
@@ -117,8 +127,12 @@ def _is_number(value: Any) -> bool:
 
 
 def json_records(file: Any, name: str, start: int = 0) -> Iterator[tuple[int, Any]]:
-    """Records after the first ``start``, and their lines; blank lines do not count."""
-    with open_bytes(file) if isinstance(file, Path) else nullcontext(file) as lines:
+    """Records after the first ``start``, and their lines; blank lines do not count.
+
+    ``file`` is a path, a binary file, or an iterable of lines whose length was checked.
+    """
+    with open_bytes(file) if isinstance(file, Path) else nullcontext(file) as opened:
+        lines = bounded_lines(opened, name) if hasattr(opened, "readline") else opened
         count = 0
         for number, line in enumerate(lines, 1):
             if not line.strip():
@@ -128,8 +142,12 @@ def json_records(file: Any, name: str, start: int = 0) -> Iterator[tuple[int, An
                 continue
             try:
                 record = json.loads(line)
+            except RecursionError:
+                raise ValueError(
+                    f"Line {number} of {name} is nested too deep to be read; write flat objects."
+                ) from None
             except ValueError as error:
-                told = getattr(error, "msg", "no text in UTF-8")
+                told = getattr(error, "msg", None) or _reason(error)
                 raise ValueError(
                     f"Line {number} of {name} is not JSON ({told}); write one object a line."
                 ) from error

@@ -45,7 +45,8 @@ def open(
         files of one of these kinds; ``"-"`` for standard input (CSV, JSON lines or ``.npy``);
         ``"camera:0"``; ``"rtsp://..."``. A pattern such as ``"day-*.parquet"`` reads its files in
         the order of their names, numbers in them by their size. An array has a row for each sample;
-        an iterable, or a function that makes one, gives such arrays.
+        an iterable, or a function that makes one, gives such arrays. A line of JSON has at most
+        16 MiB.
     columns : str or list of str, optional
         Columns of tables, fields of JSON lines (a single name of a field of texts gives texts), or
         the array of an ``.npz`` with several. By default all.

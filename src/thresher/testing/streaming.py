@@ -195,8 +195,9 @@ def check_grow(estimator: Any) -> None:
     old = model.components_.copy()
     model.grow(n_features=24, atoms=2)
     assert model.components_.shape == (len(old) + 2, 24)
-    np.testing.assert_array_equal(model.components_[: len(old), :18], old)
     little = 0.01 * old.max()  # zero, or enough for steps that multiply
+    # What is added at the boundary of the set is taken from the other entries.
+    np.testing.assert_allclose(model.components_[: len(old), :18], old, rtol=0, atol=0.1 * little)
     assert model.components_[: len(old), 18:].max() <= little
     for _ in range(5):
         model.partial_fit(X)

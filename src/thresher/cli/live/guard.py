@@ -47,7 +47,7 @@ class Guard:
     """
 
     def __init__(self, app: App, token: str, address: str) -> None:
-        self._app, self._token, self._address = app, token.encode(), address
+        self._app, self._token, self._address = app, token, address
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
         """Let a request through, or say why not."""
@@ -80,11 +80,16 @@ class Guard:
         follows_a_link = headers.get(b"sec-fetch-mode") == ["navigate"] and scope["method"] == "GET"
         if any(site not in ("same-origin", "none") for site in sites) and not follows_a_link:
             return "This page does not answer to other pages."
-        parts = scope["path"].split("/", 2)
-        given = parts[1].encode("utf-8", "replace") if len(parts) == 3 else b""
-        if not secrets.compare_digest(given, self._token):
+        if not has_token(scope["path"], self._token):
             return "The address lacks its token; open it whole, as it was printed."
         return None
+
+
+def has_token(path: str, token: str) -> bool:
+    """Whether the first part of a path is the token."""
+    parts = path.split("/", 2)
+    given = parts[1].encode("utf-8", "replace") if len(parts) == 3 else b""
+    return secrets.compare_digest(given, token.encode())
 
 
 def is_own_name(host: str, address: str) -> bool:

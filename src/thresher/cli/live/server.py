@@ -64,12 +64,13 @@ class Server:
         import uvicorn
 
         from thresher.cli.live.app import live_app
+        from thresher.cli.live.connections import MOST_KNOWN, MOST_STRANGERS, protocol_for
 
         config = uvicorn.Config(
             live_app(self._board, self._wishes, self._token, self._host),
-            http="h11", ws="none", loop="asyncio", lifespan="off", log_config=None,
-            access_log=False, proxy_headers=False, server_header=False,
-            limit_concurrency=100, timeout_graceful_shutdown=1,
+            http=protocol_for(self._token), ws="none", loop="asyncio", lifespan="off",
+            log_config=None, access_log=False, proxy_headers=False, server_header=False,
+            limit_concurrency=MOST_KNOWN + MOST_STRANGERS, timeout_graceful_shutdown=1,
         )  # fmt: skip
         self._server = uvicorn.Server(config)
         self._thread.start()

@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from thresher.streams.csv_records import Dialect
 from thresher.streams.extras import needed
 from thresher.tasks.compression.arrays import Numbers
 from thresher.tasks.compression.arrow_columns import packed_column, unpacked_column
 from thresher.tasks.compression.arrow_types import FLOATS, is_kept, is_whole, type_of
 from thresher.tasks.compression.bounds import asked_by_name, bounds_of
-from thresher.tasks.compression.grid import GRIDS, gives_back, grid_of
+from thresher.tasks.compression.grid import GRIDS, gives_back, grid_of, same_bits
 from thresher.tasks.compression.packet import PacketError
 
 _FAR = 2**50  # whole numbers beyond are not measured: doubles calculate with them
@@ -120,6 +121,11 @@ class ArrowTable:
     def csv(self) -> bytes:
         """The table as a CSV file."""
         csv = needed("pyarrow.csv", "files", "Parquet")
+        if len(self.columns) == 1:  # pyarrow writes a blank line for null, which readers leave out
+            cells = self.table().column(0).cast("string").to_pylist()
+            names = (column.name for column in self.columns)
+            dialect = Dialect()
+            return dialect.file(dialect.line([cell or ""]) for cell in (*names, *cells))
         buffer = io.BytesIO()
         csv.write_csv(self.table(), buffer)
         return buffer.getvalue()
@@ -200,13 +206,22 @@ def _without_a_grid_as_it_is(
         if column.kept is None:
             y = table.values[:, number]
             known = y[~np.isnan(y)]
-            if exact[number] and not gives_back(known, grid_of(known)):
+            if exact[number] and not (
+                gives_back(known, grid_of(known)) and _is_given_back(y, source.columns[j])
+            ):
                 column = ArrowColumn(column.name, column.kind, source.columns[j].combine_chunks())
             else:
                 left.append(number)
             number += 1
         columns.append(column)
     return ArrowTable(table.values[:, left], columns, table.metadata)
+
+
+def _is_given_back(y: Numbers, column: Any) -> bool:
+    """Whether doubles, cut to the type of a column, have its bits where there are values."""
+    short = np.asarray(column.to_numpy())
+    there = ~np.isnan(y)
+    return bool(same_bits(y.astype(short.dtype)[there], short[there]).all())
 
 
 def _text(data: bytes) -> str:

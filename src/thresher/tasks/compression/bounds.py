@@ -136,7 +136,7 @@ def bounds_of(error: Any, max_error: Any, n_columns: int, names: Sequence[str] |
     largest = [None if v is None else checked_bound(v, "max_error", whole=False) for v in limits]
     if _is_single(error) and not isinstance(error, str):
         whole = checked_bound(error, "error", whole=True)
-        return Bounds(np.zeros(n_columns, np.int64), [whole], largest)
+        return _with_exact(np.zeros(n_columns, np.int64), [whole], largest)
     groups, errors = np.zeros(n_columns, np.int64), list[Bound]()
     rest = error.get(REST, USUAL) if isinstance(error, Mapping) else None
     shared = None
@@ -149,7 +149,24 @@ def bounds_of(error: Any, max_error: Any, n_columns: int, names: Sequence[str] |
                 shared = len(errors)
                 errors.append(checked_bound(rest, "error", whole=True))
             groups[j] = shared
-    return Bounds(groups, errors, largest)
+    return _with_exact(groups, errors, largest)
+
+
+def _with_exact(groups: Numbers, errors: list[Bound], limits: list[Bound | None]) -> Bounds:
+    """Bounds in which columns whose values may have no error are in groups without error."""
+    exact = np.array([limit is not None and limit.is_exact for limit in limits], bool)
+    if exact.any():
+        errors = [*errors, Bound(0.0, False)]
+        used, groups = np.unique(np.where(exact, len(errors) - 1, groups), return_inverse=True)
+        errors = [errors[group] for group in used]
+    return Bounds(groups, errors, limits)
+
+
+def asks_exact(error: Any, max_error: Any) -> bool:
+    """Whether some column has to come back as it is."""
+    single = [value for value in (error, max_error) if _is_single(value) and value is not None]
+    asked = [*single, *_entries(error), *_entries(max_error)]
+    return any(checked_bound(v, "error", whole=False).is_exact for v in asked if v is not None)
 
 
 def asked_by_name(value: Any) -> set[str]:
@@ -208,7 +225,7 @@ def _by_column(
 
 def _place(key: Any, name: str, n_columns: int, names: Sequence[str] | None) -> int:
     """The number of a column, from its name or its number."""
-    known = list(names or [])
+    known = [] if names is None else list(names)
     if key in known:
         return known.index(key)
     if isinstance(key, int) and 0 <= key < n_columns:

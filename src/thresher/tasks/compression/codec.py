@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from thresher.estimators.frames import columns_of, is_frame
 from thresher.estimators.inputs import unmasked
 from thresher.estimators.parameters import is_number, is_whole
 from thresher.estimators.reporting import write_page
 from thresher.linalg import Array
-from thresher.tasks.compression.bounds import bounds_of, check_errors
+from thresher.tasks.compression.bounds import asks_exact, bounds_of, check_errors
 from thresher.tasks.compression.cloud import Cloud
 from thresher.tasks.compression.container import Container, written_container
 from thresher.tasks.compression.dictionary import MOST_ANGLE_BITS
@@ -48,11 +49,12 @@ class SensorCodec:
         that holds for the stream so far after every packet. ``"1%"`` is the same for each column by
         itself. A sequence has a bound for each column, a dict for some, by name or number, and
         ``"*"`` for the rest: a number is then a root mean square error in the column's unit,
-        ``"1%"`` relative to the column's own size. Zero is lossless, for values on a grid, such as
-        whole numbers or tenths.
+        ``"1%"`` relative to the column's own size. Zero is lossless to the bit, for values on a
+        grid, such as whole numbers or tenths, or next to its points, such as ``3 * 0.1``; values
+        of float32 come back as doubles that round to them.
     max_error : float, str, sequence or dict, optional
         The largest error that any value may have, in the column's unit, or as ``"1%"`` of the
-        column's root mean square (in a stream: so far).
+        column's root mean square (in a stream: so far). Zero is as ``error=0`` for the column.
     n_nonzero : int, optional
         Code by the dictionary only, with at most so many codes in a row. ``error`` is then the
         fineness of the codes, and the error above which a dictionary is sent. As without it, what
@@ -111,6 +113,11 @@ class SensorCodec:
         if self.n_nonzero is not None and not (is_number(self.error) and self.max_error is None):
             raise ValueError(
                 "n_nonzero goes with one error for all columns, and without max_error."
+            )
+        if self.n_nonzero is not None and self.mode != "paper" and self.error == 0:
+            raise ValueError(
+                "error=0 is lossless, and n_nonzero drops codes: set an error above zero, or leave "
+                "n_nonzero out."
             )
         for name, most in (("n_nonzero", 2**31), ("batch_size", LARGEST_BATCH)):
             value = getattr(self, name)
@@ -244,12 +251,13 @@ class SensorCodec:
         progress : function of (rows done, rows in all), optional
             Told after every batch.
         names : sequence of str, optional
-            Of the columns, for errors that are asked by name.
+            Of the columns, for errors that are asked by name; by default those of a data frame.
         """
+        names = columns_of(Y) if names is None and is_frame(Y) else names
         Y = np.asarray(unmasked(Y))
         if Y.ndim != 2 or Y.shape[1] < 1:
             raise ValueError(f"Y must have shape (rows, sensors); got {Y.shape}.")
-        Y = checked_rows(Y, Y.shape[1])
+        Y = checked_rows(Y, Y.shape[1], exact=asks_exact(self.error, self.max_error))
         values, edge = smallest_values(self, Y, names, progress or _silent)
         n, N = Y.shape
         return written_container(Container(n, N, about or {}, values, [])), edge
@@ -290,10 +298,11 @@ class SensorCodec:
         Y : array-like of shape (n, N)
             As for `compress`.
         names : sequence of str, optional
-            Of the sensors.
+            Of the sensors; by default those of a data frame.
         """
         from thresher.tasks.compression.codec_page import codec_page
 
+        names = columns_of(Y) if names is None and is_frame(Y) else names
         return write_page(self, codec_page(self, Y, names), path, "compress(Y)")
 
 

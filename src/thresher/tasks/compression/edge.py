@@ -95,7 +95,7 @@ class Edge(Sender):
             A whole number for each row, such as seconds, or a date of NumPy. Regular ones take a
             byte in each packet, and come back as whole numbers (`Received.times`).
         """
-        Y = checked_rows(Y, self._N)
+        Y = checked_rows(Y, self._N, exact=bool(self._bounds.exact.any()))
         T = checked_times(times, len(Y))
         if not self._patience:
             return self._sent(Y, T, self._codec.rows_per_packet)

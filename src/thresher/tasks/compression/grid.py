@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from thresher.linalg import Array
 
@@ -64,7 +65,13 @@ def gives_back(values: Array, index: int) -> bool:
     if not grid.numerator:
         return values.size == 0
     points = np.rint(values / grid.spacing) * grid.numerator / grid.denominator
-    return bool((points == values).all())
+    return bool(same_bits(points, values).all())
+
+
+def same_bits(a: Array, b: Array) -> NDArray[np.bool_]:
+    """Where finite values are equal, and zeros have the same sign."""
+    same: NDArray[np.bool_] = (a == b) & (np.signbit(a) == np.signbit(b))
+    return same
 
 
 def finest_common(a: int, b: int) -> int:

@@ -14,6 +14,7 @@ import numpy as np
 
 from thresher.tasks.compression.arrays import Numbers
 from thresher.tasks.compression.bounds import Bounds
+from thresher.tasks.compression.corrections import written_corrections
 from thresher.tasks.compression.grid import GRIDS
 from thresher.tasks.compression.lossless import packing
 from thresher.tasks.compression.lossless.parts import Reader, part
@@ -75,10 +76,17 @@ def plain_values(batch: Batch, bounds: Bounds, left: Numbers, limits: Numbers) -
     """All rows of a file within the squared errors ``left``; None if no step keeps them."""
     past = Past.none(batch.Y.shape[1])
     found = plain_rows(batch, bounds, left, limits, past)
-    if found is None:
+    if found is None or not _is_exact(found, batch):
         return None
     kind, told = found.steps.written(past.told)
     return bytes([kind]) + told + part(found.mask) + found.layout + found.data
+
+
+def _is_exact(plain: Plain, batch: Batch) -> bool:
+    """Whether columns without error come back to the bit."""
+    values = _values(_rounded(batch, plain.steps), plain.steps)
+    exact = batch.present & np.isinf(plain.steps.weights)
+    return not written_corrections(batch.Y, values, exact, batch.is_single)
 
 
 def read_plain(data: bytes, n: int, N: int, level: Numbers | None = None) -> Numbers:
@@ -122,7 +130,7 @@ def _coarse(
     Where values come again, the error falls and rises as steps grow: some that are larger than the
     first that is too large may do, and which of them packs best nobody knows.
     """
-    exact = bounds.exact | (bounds.summed(batch.squares) == 0)
+    exact = bounds.exact | (bounds.summed(batch.nonzero) == 0)
     middle = 0.5 * np.maximum(bounds.summed(batch.counts), 1) / np.maximum(left, 1e-300)
 
     def at(octaves: Numbers) -> Steps:

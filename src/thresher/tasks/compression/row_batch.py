@@ -1,6 +1,7 @@
 """A batch of rows in a packet, every column with a step of its own.
 
-head (`row_head`) | steps, unless as before | times, if they do not go on as before | and then
+head (`row_head`) | steps, unless as before | times, if they do not go on as before
+    | corrections, if columns without error need them (`corrections`) | and then
 
     numbers and mask, range-coded
     layout, unless as before | mask, if any | what `plain` makes of the numbers, if that is smaller
@@ -18,6 +19,7 @@ import numpy as np
 from thresher.tasks.compression.arrays import Numbers
 from thresher.tasks.compression.bounds import Bounds
 from thresher.tasks.compression.clock import Clock, read_times, regular_times, written_times
+from thresher.tasks.compression.corrections import corrected_values, written_corrections
 from thresher.tasks.compression.grid import WHOLE, finest_common, grid_of
 from thresher.tasks.compression.kernels.mask import MaskState
 from thresher.tasks.compression.kernels.range_coder import Coder, reader, writer, written
@@ -98,11 +100,16 @@ class StreamState:
 
 
 class Batch(NamedTuple):
-    """Rows to code: values, zero where missing; which are there; the grid of each column."""
+    """Rows to code: values, zero where missing; which are there; the grid of each column.
+
+    ``is_single`` if the values were floats of 32 bits, for which doubles of the same float are as
+    good.
+    """
 
     Y: Numbers
     present: Numbers
     grids: Numbers
+    is_single: bool = False
 
     @classmethod
     def of(cls, Y: Numbers, known: Numbers | None = None) -> Batch:
@@ -118,12 +125,18 @@ class Batch(NamedTuple):
                 ]
             )
         grids[silent & (grids == 0)] = WHOLE
-        return cls(np.where(present, Y, 0.0).astype(np.float64), present, grids)
+        known = np.where(present, Y, 0.0).astype(np.float64)
+        return cls(known, present, grids, Y.dtype == np.float32)
 
     @property
     def counts(self) -> Numbers:
         """How many values each column has."""
         return np.count_nonzero(self.present, axis=0)
+
+    @property
+    def nonzero(self) -> Numbers:
+        """How many values of each column are not zero."""
+        return np.count_nonzero(self.Y, axis=0)
 
     @property
     def squares(self) -> Numbers:
@@ -132,13 +145,14 @@ class Batch(NamedTuple):
 
     def part(self, rows: slice) -> Batch:
         """Some of the rows."""
-        return Batch(self.Y[rows], self.present[rows], self.grids)
+        return self._replace(Y=self.Y[rows], present=self.present[rows])
 
 
 class CodedBatch(NamedTuple):
     """A batch as bytes, and what comes of it; ``errors`` are squared, for each column.
 
-    ``values`` are zero, or anything, where ``present`` tells that they are missing.
+    ``values`` are zero, or anything, where ``present`` tells that they are missing. They are those
+    before ``corrections``, which the state does not know; ``errors`` are those after them.
     """
 
     steps: Steps
@@ -149,6 +163,7 @@ class CodedBatch(NamedTuple):
     state: StreamState
     is_whole: bool
     plain: Plain | None = None
+    corrections: bytes = b""
 
     def n_bytes(self, before: StreamState) -> int:
         """What the rows take in a packet, without their times."""
@@ -160,18 +175,20 @@ class CodedBatch(NamedTuple):
         kind, told = self.steps.written(before.told)
         clock = b"" if times is None else written_times(times, before.clock)
         said = Times.NONE if times is None else Times.TOLD if clock else Times.REGULAR
-        head = RowHead(n, self.is_whole, kind, said)
+        head = RowHead(n, self.is_whole, kind, said, is_corrected=bool(self.corrections))
+        corrections = part(self.corrections) if self.corrections else b""
         data = self.data
         if self.plain is not None:
             same = self.plain.layout == before.layout
             head = head._replace(is_plain=True, same_layout=same)
             mask = b"" if self.is_whole else part(self.plain.mask)
             data = (b"" if same else self.plain.layout) + mask + self.plain.data
-        return padded(head.written(before.n_last) + told + clock + data, n * N, N)
+        return padded(head.written(before.n_last) + told + clock + corrections + data, n * N, N)
 
     def after(self, times: Numbers | None) -> StreamState:
         """What both sides know afterwards."""
-        return self.state.after(np.where(self.present, self.values, np.nan), times)
+        state = self.state.after(np.where(self.present, self.values, np.nan), times)
+        return _after_corrections(state, self.corrections)
 
 
 def coded_batch(before: StreamState, batch: Batch, steps: Steps) -> CodedBatch:
@@ -188,10 +205,28 @@ def coded_batch(before: StreamState, batch: Batch, steps: Steps) -> CodedBatch:
         state.rows, coder, values, present, is_whole,
         steps.fractions, steps.steps, steps.weights, steps.limits,
     )  # fmt: skip
+    corrections = b""
     if worst <= _LARGEST_NUMBER:
-        difference = np.where(batch.present, values - batch.Y, 0.0)
-        errors = np.square(difference).sum(axis=0)
-    return CodedBatch(steps, written(coder), values, batch.present, errors, state, is_whole)
+        corrections, errors = _corrected(batch, values, steps)
+    data = written(coder)
+    return CodedBatch(
+        steps, data, values, batch.present, errors, state, is_whole, corrections=corrections
+    )
+
+
+def _corrected(batch: Batch, values: Numbers, steps: Steps) -> tuple[bytes, Numbers]:
+    """What columns without error need beside decoded values; squared errors after that."""
+    exact = np.isinf(steps.weights)
+    corrections = written_corrections(batch.Y, values, batch.present & exact, batch.is_single)
+    difference = np.where(batch.present & ~exact, values - batch.Y, 0.0)
+    return corrections, np.square(difference).sum(axis=0)
+
+
+def _after_corrections(state: StreamState, corrections: bytes) -> StreamState:
+    """A state whose digest tells of corrections too, and is that of before if there are none."""
+    if not corrections:
+        return state
+    return replace(state, plain=zlib.crc32(corrections, state.plain))
 
 
 def plain_batch(
@@ -204,9 +239,11 @@ def plain_batch(
     if plain is None:
         return None
     values = read_plain_rows(plain, len(batch.Y), before.past)
-    errors = np.square(np.where(batch.present, values - batch.Y, 0.0)).sum(axis=0)
+    corrections, errors = _corrected(batch, values, plain.steps)
     state, is_whole = _after_plain(before, values, plain), not plain.mask
-    return CodedBatch(plain.steps, b"", values, batch.present, errors, state, is_whole, plain)
+    return CodedBatch(
+        plain.steps, b"", values, batch.present, errors, state, is_whole, plain, corrections
+    )
 
 
 def _after_plain(before: StreamState, values: Numbers, plain: Plain | None) -> StreamState:
@@ -244,6 +281,11 @@ def read_batch(
     if head.times == Times.TOLD:
         times, size = read_times(payload[at:], n, state.clock, version)
         at += size
+    corrections = b""
+    if head.is_corrected:
+        parts = Reader(payload[at:])
+        corrections = parts.part()
+        at += parts.at
     if is_old_plain:
         values = read_plain(payload[at:], n, N, state.level)
         state = _after_plain(state, values, None)
@@ -253,7 +295,8 @@ def read_batch(
         state = _after_plain(state, values, plain)
     else:
         values = _read_numbers(state, reader(payload[at:]), head, steps)
-    return values, times, state.after(values, times)
+    state = _after_corrections(state.after(values, times), corrections)
+    return corrected_values(values, corrections), times, state
 
 
 def _read_plain(head: RowHead, steps: Steps, data: bytes, state: StreamState) -> Plain:

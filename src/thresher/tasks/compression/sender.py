@@ -163,13 +163,21 @@ def _drawn() -> int:
     return secrets.randbelow(2**32 - 1) + 1
 
 
-def checked_rows(Y: Any, n_sensors: int) -> Numbers:
-    """Rows of numbers, or a sentence that says what they should be."""
+def checked_rows(Y: Any, n_sensors: int, *, exact: bool = False) -> Numbers:
+    """Rows of numbers, or a sentence that says what they should be.
+
+    ``exact`` refuses numbers that doubles do not hold.
+    """
     Y = np.asarray(unmasked(Y))
     if Y.dtype.kind not in "fiub":
         raise TypeError("Sensor values must be numbers; put NaN where a sensor is silent.")
     if Y.dtype != np.float32:
-        Y = Y.astype(np.float64)
+        given, Y = Y, Y.astype(np.float64)
+        if exact and given.dtype.itemsize > 8 and ((given != Y) & ~np.isnan(Y)).any():
+            raise ValueError(
+                f"error=0 is for numbers that float64 holds; these are {given.dtype}, with more "
+                "digits. Convert them with astype(numpy.float64) first."
+            )
     if Y.ndim != 2 or Y.shape[1] != n_sensors:
         raise ValueError(
             f"This edge has {n_sensors} sensors: pass an array of shape (rows, {n_sensors}), not "

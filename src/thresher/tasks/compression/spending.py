@@ -27,6 +27,7 @@ _FINEST = 64.0
 _ENOUGH = 0.97  # of the bound
 _AHEAD = 2.0  # how far a slope that is not told yet may be below the one that is; by judgement
 _SPEND = 0.98  # of the bound, batch by batch; the rest is for surprises
+_LEAST = 1e-250  # a squared error that is as good as none: 2^64 / _LEAST is still a double
 _STEPS = 2.0**40  # in the largest value, at most
 
 At = Callable[[Numbers], CodedBatch]
@@ -63,8 +64,7 @@ class Spender:
 
     def choose(self, state: StreamState, batch: Batch, budget: Budget) -> Choice:
         """Code all rows, or the leading ones."""
-        squares = self._bounds.summed(batch.squares)
-        exact = self._bounds.exact | (squares == 0)
+        exact = self._bounds.exact | (self._bounds.summed(batch.nonzero) == 0)
 
         def at(slopes: Numbers) -> CodedBatch:
             columns = np.where(exact, np.inf, slopes)[self._bounds.groups]
@@ -83,7 +83,7 @@ class Spender:
         largest = np.zeros(len(exact))
         np.maximum.at(largest, self._bounds.groups, np.abs(batch.Y).max(axis=0))
         assert self._slopes is not None
-        far = largest > _STEPS * np.sqrt(6 / np.maximum(self._slopes, 1e-300))
+        far = largest > _STEPS * np.sqrt(6 / np.maximum(self._slopes, _LEAST))
         return bool((far & ~exact & np.isfinite(self._slopes)).any()) or bool(
             (np.isinf(self._slopes) & ~exact).any()
         )
@@ -92,7 +92,7 @@ class Spender:
         self, at: At, state: StreamState, batch: Batch, budget: Budget, exact: Numbers
     ) -> Choice:
         counts = np.maximum(self._bounds.summed(batch.counts), 1)
-        even = 0.5 * counts / np.maximum(budget.left, 1e-300)  # squared step / 12 = left / count
+        even = 0.5 * counts / np.maximum(budget.left, _LEAST)  # squared step / 12 = left / count
         search = Search(at, self._errors, budget.left, exact, even)
         search.run(np.zeros(len(exact)))
         found, over = search.fitting(), search.over
@@ -113,7 +113,9 @@ class Spender:
         is_told = not np.array_equal(coded.steps.told(), state.told)
         if is_told and self._used is not None and (slopes < self._used).any():
             # Larger steps are told when they save what that takes, and not where rows are alike.
-            finer = np.maximum(slopes, self._used)
+            # Groups that had no values in the batch before have no slope of it.
+            used = np.where(np.isinf(self._used), slopes, self._used)
+            finer = np.maximum(slopes, used)
             kept = at(finer)
             if kept.n_bytes(state) <= coded.n_bytes(state) or self._is_over(coded, budget, exact):
                 slopes, coded = finer, kept
@@ -129,7 +131,8 @@ class Spender:
             return Choice(batch, coded)
         search = Search(at, self._errors, budget.left, exact, slopes)
         search.note(np.zeros(len(exact)), coded)
-        search.run(np.maximum(np.log2(np.maximum(errors, 1e-300) / budget.left), _FINE))
+        over = np.where(exact, 1.0, np.maximum(errors, _LEAST) / np.maximum(budget.left, _LEAST))
+        search.run(np.clip(np.log2(over), _FINE, _FINEST))
         return Choice(batch, search.fitting())
 
     def _is_over(self, coded: CodedBatch, budget: Budget, exact: Numbers) -> bool:

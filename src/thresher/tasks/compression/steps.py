@@ -20,7 +20,7 @@ _SPACINGS = np.array([grid.spacing or 1.0 for grid in GRIDS])
 _FRACTIONS = np.array([[grid.numerator, grid.denominator] for grid in GRIDS])
 _WEIGHT = 6.0  # bits that a squared step is worth; by trial (search.py)
 _COARSE = ~0x1FFF  # the bits of a step without a grid that are told
-SAME, ALL_ALIKE, EACH = range(3)
+SAME, ALL_ALIKE, EACH, CORRECTED = range(4)
 
 
 class Steps(NamedTuple):
@@ -39,15 +39,16 @@ class Steps(NamedTuple):
     def at(cls, slopes: Numbers, grids: Numbers, limits: Numbers) -> "Steps":
         """The steps at which a squared error is worth so many bits, column by column."""
         spacing, on_grid = _SPACINGS[grids], grids > 0
-        with np.errstate(divide="ignore"):
-            step = np.sqrt(_WEIGHT / slopes)
+        exact = np.isinf(slopes)
+        step = np.sqrt(_WEIGHT / slopes)
         most = 2 * np.floor(np.minimum(limits / spacing, 2.0**40) * (1 + 1e-12)) + 1
         whole = np.clip(np.rint(step / spacing), 1, most) * spacing
         # Rounded down, so that a step that was told is not above its bound.
         fine = np.minimum(step, 2 * limits) / spacing
         heads = np.where(on_grid, _heads(whole / spacing), _heads(fine) & _COARSE)
         told = _steps(heads) * spacing
-        return cls(grids, heads, np.where(np.isinf(slopes), np.inf, slopes * told**2), limits)
+        weights = np.where(exact, np.inf, np.where(exact, 0.0, slopes) * told**2)
+        return cls(grids, heads, weights, limits)
 
     @property
     def fractions(self) -> Numbers:

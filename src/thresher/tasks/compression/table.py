@@ -128,7 +128,7 @@ class SensorTable:
         return buffer.getvalue()
 
     def _lines(self) -> Iterator[str]:
-        yield self.dialect.line(column.name for column in self.columns) or '""'
+        yield self.dialect.line(column.name for column in self.columns)
         for start in range(0, len(self.values), _BLOCK):
             rows = slice(start, start + _BLOCK)
             values = iter(self.values[rows].T.tolist())

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from thresher.estimators import OnlineRobustNMF, Separation
@@ -324,7 +325,7 @@ class ImageDenoiser(KeepsParameters, BaseEstimator):
     def _packed(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """For `thresher.save`."""
         if not hasattr(self, "estimator_"):
-            raise ValueError("This denoiser has not been fitted; there is nothing to save.")
+            raise NotFittedError("This denoiser has not been fitted; there is nothing to save.")
         inner, document = pack(self.estimator_)
         arrays = {f"model.{name}": values for name, values in inner.items()}
         arrays["image_shape"] = np.array(self.image_shape_, dtype=np.int64)

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
 from thresher.cluster import is_collection
@@ -157,6 +158,13 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
         self.verbose = verbose
 
     # ------------------------------------------------------------------ learning
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        tags.input_tags.sparse = True
+        return tags
 
     def fit(self, documents: Any, y: Any = None) -> Self:
         """Start from some documents, none of which counts as novel.
@@ -390,7 +398,7 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "_memory"):
-            raise ValueError(
+            raise NotFittedError(
                 "This detector has not seen a document yet; call fit with the documents to start "
                 "from, or watch a stream."
             )

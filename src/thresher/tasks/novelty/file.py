@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from thresher.estimators.base import DictionaryModel
 from thresher.estimators.parts import packed_value
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 def pack_detector(detector: NovelDocumentDetector) -> tuple[dict[str, Any], dict[str, Any]]:
     """Words with their frequencies, scores seen, and the memory."""
     if not hasattr(detector, "_memory"):
-        raise ValueError("This detector has not seen a document; there is nothing to save.")
+        raise NotFittedError("This detector has not seen a document; there is nothing to save.")
     detector._check_goes_on()
     if detector.vectorizer is not None:
         raise ValueError(

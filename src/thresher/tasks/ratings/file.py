@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.exceptions import NotFittedError
 
 from thresher.estimators.saving import packed_parameters, unpacked_model
 from thresher.persistence import Contents, put_strings
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 def pack_ratings(model: RatingModel) -> tuple[dict[str, Any], dict[str, Any]]:
     """The ratings, and all that is believed."""
     if not hasattr(model, "_state"):
-        raise ValueError("This model has not seen a rating; there is nothing to save.")
+        raise NotFittedError("This model has not seen a rating; there is nothing to save.")
     kept, state = model._kept, model._state
     X = kept.X
     arrays: dict[str, Any] = {

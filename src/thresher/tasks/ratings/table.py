@@ -2,11 +2,10 @@
 
 from typing import Any, NamedTuple
 
-import narwhals as nw
 import numpy as np
 from scipy import sparse
 
-from thresher.estimators.frames import is_frame
+from thresher.estimators.frames import is_frame, with_plain_names
 from thresher.linalg import Array, stored_rows
 
 _WANTED = (
@@ -33,7 +32,7 @@ def triples_of(X: Any) -> Triples:
     if isinstance(X, tuple | list) and len(X) in (3, 4) and np.ndim(X[0]) == 1:
         return _checked(*X[:3])
     if is_frame(X):
-        n_columns = len(nw.from_native(X, eager_only=True).columns)
+        n_columns = len(with_plain_names(X)[1])
         if n_columns < 3:
             raise ValueError(f"{_WANTED}; this one has {n_columns} columns.")
         return _checked(*(_column(X, place) for place in range(3)))
@@ -125,7 +124,7 @@ def _check_values(values: Array) -> None:
 
 
 def _column(frame: Any, place: int) -> Any:
-    table = nw.from_native(frame, eager_only=True)
+    table, _ = with_plain_names(frame)
     return table[table.columns[place]].to_numpy()
 
 

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.exceptions import NotFittedError
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
@@ -208,7 +209,7 @@ class FaceRecognizer(KeepsParameters, ClassifierMixin, BaseEstimator):
     def _packed(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """For `thresher.save`."""
         if not hasattr(self, "model_"):
-            raise ValueError("This recogniser has not been fitted; there is nothing to save.")
+            raise NotFittedError("This recogniser has not been fitted; there is nothing to save.")
         inner, document = pack(self.model_)
         arrays = {f"model.{name}": values for name, values in inner.items()}
         arrays |= {"codes": self.codes_, "labels": self._labels}

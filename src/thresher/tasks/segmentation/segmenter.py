@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import pdist, squareform
 from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.cluster import KMeans
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -222,7 +223,7 @@ class ImageSegmenter(ClusterMixin, BaseEstimator):
     def _packed(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """For `thresher.save`."""
         if not hasattr(self, "model_"):
-            raise ValueError("This segmenter has not been fitted; there is nothing to save.")
+            raise NotFittedError("This segmenter has not been fitted; there is nothing to save.")
         inner, document = pack(self.model_)
         arrays = {f"model.{name}": values for name, values in inner.items()}
         arrays |= {name: np.asarray(getattr(self, f"{name}_")) for name in _LEARNED}

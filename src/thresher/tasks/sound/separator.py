@@ -9,6 +9,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import TransformerTags
 from sklearn.utils.validation import check_is_fitted
 
 from thresher.engine.progress import ProgressBar
@@ -133,6 +135,13 @@ class SoundSeparator(KeepsParameters, BaseEstimator):
         self.n_starts = n_starts
         self.random_state = random_state
         self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags = TransformerTags(preserves_dtype=[])
+        tags.input_tags.one_d_array = True
+        tags.input_tags.string = True  # the path of a file
+        return tags
 
     def fit(self, audio: Any, y: Any = None, *, rate: int | None = None) -> Self:
         """Learn the parts of a recording.
@@ -345,7 +354,7 @@ class SoundSeparator(KeepsParameters, BaseEstimator):
     def _packed(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """For `thresher.save`."""
         if not hasattr(self, "model_"):
-            raise ValueError("This separator has not been fitted; there is nothing to save.")
+            raise NotFittedError("This separator has not been fitted; there is nothing to save.")
         model = self.model_
         arrays = {"parts": model.components_, "N": model.N_, "P": model.P_}
         document = {"rate": self.rate_, "n_seen": model.n_seen_, "unit": model.unit_}

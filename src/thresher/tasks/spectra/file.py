@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sklearn.exceptions import NotFittedError
+
 from thresher.estimators.saving import (
     pack_features,
     packed_parameters,
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 def pack_unmixer(unmixer: SpectralUnmixer) -> tuple[dict[str, Any], dict[str, Any]]:
     """The pixels that were kept: all else follows from them."""
     if not hasattr(unmixer, "_kept"):
-        raise ValueError("This unmixer has not seen a pixel; there is nothing to save.")
+        raise NotFittedError("This unmixer has not seen a pixel; there is nothing to save.")
     kept = unmixer._kept
     arrays: dict[str, Any] = {"pixels": kept.pixels, "lots": kept.lots}
     pack_features(unmixer, arrays)

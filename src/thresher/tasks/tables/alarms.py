@@ -19,6 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import uniform_filter1d
 
+from thresher.tasks.tables.ratios import clipped, ratio
+
 _WINDOW = 17  # rows around an entry that tell how lively its column is just now
 HALF_WINDOW = _WINDOW // 2
 _SPARED = 2  # of the readings before, which may be near although the column has changed
@@ -55,7 +57,7 @@ def activity(
     has happened, and its errors are large by as much. Live, so it is with most of what its column
     has just read: nobody knows yet whether it will be trusted in hindsight.
     """
-    ratios = np.abs(errors) / spread
+    ratios = ratio(np.abs(errors), spread)
     c = np.where(trusted, np.minimum(ratios, _CLIP) ** 2, 0.0)
     w = trusted.astype(np.float64)
     if causal:
@@ -100,7 +102,7 @@ def _before(c: NDArray[Any]) -> NDArray[Any]:
 
 def suspicion(errors: NDArray[Any], scale: NDArray[Any]) -> NDArray[Any]:
     """s, above."""
-    s = 1.5 * np.log1p(errors**2 / (2 * scale**2)) + np.log(scale)
+    s = 1.5 * np.log1p(clipped(errors, scale) ** 2 / (2 * scale**2)) + np.log(scale)
     return np.asarray(s - np.log1p(scale**2) / 2)
 
 
@@ -253,7 +255,7 @@ def rather_glitches(suspicions: NDArray[Any]) -> float:
         n_above = len(ordered) - np.searchsorted(ordered, limit, side="right")
         if not n_above:
             return np.inf
-        lifted = _RANGE + max(np.log((len(ordered) - n_above) / n_above), 0.0)
+        lifted = _RANGE + np.log(max((len(ordered) - n_above) / n_above, 1.0))
         if lifted <= limit:
             return float(limit)
         limit = lifted

@@ -167,7 +167,9 @@ class Follower:
         good, bad = came[seen & sound], came[seen & ~sound]
         tail = Tail.learned(came[seen], good)
         alarm = Alarm.calibrated(good, bad, promises.false_alarm_rate)
-        return tail, alarm, float(np.quantile(ratios[seen & sound], promises.among_trusted))
+        measured = ratios[seen & sound & np.isfinite(ratios)]
+        stretch = np.quantile(measured, promises.among_trusted) if len(measured) else 1.0
+        return tail, alarm, float(stretch)
 
     # ------------------------------------------------------------------ the next rows
 
@@ -192,7 +194,9 @@ class Follower:
         look = Look(*(part[-n:] for part in look))
         self.came[0, -n:] = np.where(allowed & known, look.suspicions, np.nan)
         errors = np.abs(model.standardised(X) - look.mean)
-        self.came[1, -n:] = np.where(allowed & known, errors / look.half, np.nan)
+        some = look.half > 0  # of constants there is no interval
+        ratios = np.where(some, errors, np.nan) / np.where(some, look.half, 1.0)
+        self.came[1, -n:] = np.where(allowed & known, ratios, np.nan)
         look = look._replace(half=self.learned.stretch * look.half)
         scores = scored(tail, look.suspicions)
         limits_now = alarm.limits(self.came[0, self.n_learned :])[-n:, None]
@@ -228,7 +232,7 @@ class Follower:
 
     def _far(self, n: int, model: Model) -> NDArray[Any]:
         """Readings further from the median of the seven before than the column is spread."""
-        Z = (self.X - model.centre) / model.scale
+        Z = model.standardised(self.X)
         far = np.zeros((n, Z.shape[1]), dtype=bool)
         first = len(Z) - n
         before = np.stack([Z[first - k : len(Z) - k] for k in range(1, _MEDIAN + 1)])

@@ -10,10 +10,12 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
 from thresher.engine import ProgressBar
 from thresher.estimators.by_batch import comes_in_parts, source_of
+from thresher.estimators.frames import places_of
 from thresher.estimators.parameters import KeepsParameters, check_parameters
 from thresher.estimators.reporting import write_page
 from thresher.estimators.saving import packed_parameters, unpacked_model
@@ -205,7 +207,7 @@ class TableCleaner(KeepsParameters, BaseEstimator):
     def _packed(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """For `thresher.save`."""
         if not hasattr(self, "_follower"):
-            raise ValueError(
+            raise NotFittedError(
                 "This cleaner has not followed a stream; there is nothing to save. (With hindsight "
                 "every table is learned from anew.)"
             )
@@ -242,9 +244,10 @@ class TableCleaner(KeepsParameters, BaseEstimator):
         low, high = np.full(len(names), -np.inf), np.full(len(names), np.inf)
         if isinstance(self.bounds, Mapping):
             for name, pair in self.bounds.items():
-                if name not in names:
+                places = places_of(name, names)
+                if not places:
                     raise ValueError(f"bounds= has {name!r}, which is no column of numbers.")
-                low[names.index(name)], high[names.index(name)] = pair
+                low[places], high[places] = pair
         elif self.bounds is not None:
             low[:], high[:] = self.bounds
         return Promises(self.false_alarm_rate, self.coverage, low, high)

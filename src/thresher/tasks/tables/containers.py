@@ -10,7 +10,13 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.estimators.frames import is_frame, refuse_lazy
+from thresher.estimators.frames import (
+    is_frame,
+    places_of,
+    refuse_lazy,
+    with_names_of,
+    with_plain_names,
+)
 from thresher.tasks.compression.columns import is_named
 from thresher.tasks.tables.times import (
     Label,
@@ -35,7 +41,7 @@ class SensorColumns:
     X: NDArray[Any]  # a row for each time, in order; float64, NaN in gaps
     seconds: NDArray[Any] | None  # of the rows of X; None if there are no times
     names: list[Any]  # of the measured columns
-    at: list[Any]  # where they stand in what was given: names, or numbers of an array
+    at: list[int]  # where they stand in what was given
     row: NDArray[Any]  # of X, in which each given row stands
     group: NDArray[Any]  # the station of each given row
     groups: list[str]  # stations; one without a name if there are none
@@ -53,18 +59,24 @@ class SensorColumns:
         if not is_frame(table):
             X, at, seconds = _of_array(table, time)
             return cls.arranged(table, X, at, at, seconds)
-        frame = nw.from_native(table, eager_only=True)
-        names = [name for name in frame.columns if name != time and is_measured(frame[name])]
-        X = np.empty((len(frame), len(names)))
-        for place, name in enumerate(names):
-            X[:, place] = _numbers(frame[name])
-        seconds = _times_of_frame(table, frame, time)
-        labels = _labels(frame, names) if whole or time is not None else []
+        frame, names = with_plain_names(table)
+        time_at = _time_place(names, time)
+        columns = list(frame.iter_columns())
+        at = [
+            place
+            for place, column in enumerate(columns)
+            if place != time_at and is_measured(column, names[place])
+        ]
+        X = np.empty((len(frame), len(at)))
+        for i, place in enumerate(at):
+            X[:, i] = _numbers(columns[place])
+        seconds = _times_of_frame(table, columns, time_at)
+        labels = _labels(columns, names, at) if whole or time is not None else []
         times = None
         if seconds is None:
             times = found_times(labels) if time is None else asked_times(labels, time)
         labels = labels if whole else []
-        return cls.arranged(table, X, names, names, seconds, labels, times)
+        return cls.arranged(table, X, [names[place] for place in at], at, seconds, labels, times)
 
     @classmethod
     def arranged(
@@ -72,7 +84,7 @@ class SensorColumns:
         given: Any,
         X: NDArray[Any],
         names: list[Any],
-        at: list[Any],
+        at: list[int],
         seconds: NDArray[Any] | None,
         labels: Sequence[Label] = (),
         times: Times | None = None,
@@ -141,29 +153,30 @@ class SensorColumns:
         values, replaced = self.back(values), self.back(replaced)
         if not is_frame(self.given):
             return _like_array(self.given, values, replaced, self.at)
-        frame = nw.from_native(self.given, eager_only=True)
+        frame, names = with_plain_names(self.given)
         changed = []
-        for place, name in enumerate(self.at):
-            if replaced[:, place].any():
-                changed.append(_mended(frame[name], values[:, place], replaced[:, place]))
-        return frame.with_columns(*changed).to_native() if changed else frame.clone().to_native()
+        for i, place in enumerate(self.at):
+            if replaced[:, i].any():
+                column = frame[frame.columns[place]]
+                changed.append(_mended(column, values[:, i], replaced[:, i]))
+        made = frame.with_columns(*changed) if changed else frame.clone()
+        return with_names_of(made.to_native(), self.given, range(len(names)))
 
     def frame(self, values: NDArray[Any]) -> Any:
         """Something about each reading: a table of the same kind, measured columns only."""
         values = self.back(values)
         if not is_frame(self.given):
             return values
-        frame = nw.from_native(self.given, eager_only=True)
-        columns = [
-            nw.new_series(str(name), values[:, place], backend=frame.implementation)
-            for place, name in enumerate(self.names)
-        ]
-        made = nw.DataFrame.from_dict(
-            {column.name: column for column in columns}, backend=frame.implementation
-        ).to_native()
+        frame, _ = with_plain_names(self.given)
+        backend = frame.implementation
+        columns = {
+            frame.columns[place]: nw.new_series(frame.columns[place], values[:, i], backend=backend)
+            for i, place in enumerate(self.at)
+        }
+        made = nw.DataFrame.from_dict(columns, backend=backend).to_native()
         if nw.dependencies.is_pandas_dataframe(made):
-            made.columns, made.index = self.given[self.names].columns, self.given.index
-        return made
+            made.index = self.given.index
+        return with_names_of(made, self.given, self.at)
 
 
 def shown_times(table: Any, time: Any) -> NDArray[Any] | None:
@@ -173,10 +186,11 @@ def shown_times(table: Any, time: Any) -> NDArray[Any] | None:
     index: Any = getattr(table, "index", None)
     if time is None and nw.dependencies.is_pandas_dataframe(table) and hasattr(index, "tz"):
         return np.asarray(index.tz_localize(None), dtype="datetime64[s]")
-    frame = nw.from_native(table, eager_only=True)
-    kinds = [name for name in frame.columns if isinstance(frame[name].dtype, _TIMES)]
-    for name in kinds[:1] if time is None else [time]:
-        column = frame[name]
+    frame, names = with_plain_names(table)
+    time_at = _time_place(names, time)
+    columns = list(frame.iter_columns())
+    dated = [column for column in columns if isinstance(column.dtype, _TIMES)]
+    for column in dated[:1] if time_at is None else [columns[time_at]]:
         if isinstance(column.dtype, nw.Datetime):
             column = column.dt.replace_time_zone(None)
         if isinstance(column.dtype, _TIMES):
@@ -193,25 +207,38 @@ def in_steps(seconds: NDArray[Any]) -> NDArray[Any]:
     return np.asarray((seconds - seconds[0]) / step) if len(seconds) else seconds
 
 
-def is_measured(column: Any) -> bool:
-    """Whether a column has measurements.
+def is_measured(column: Any, name: Any) -> bool:
+    """Whether a column of some name has measurements.
 
     Truth values, words and times are carried through, and so are whole numbers under a name such as
     year, hour, id or station.
     """
     if not column.dtype.is_numeric() or isinstance(column.dtype, nw.Boolean):
         return False
-    return not (column.dtype.is_integer() and is_named(str(column.name)))
+    return not (column.dtype.is_integer() and is_named(str(name)))
 
 
-def _labels(frame: Any, measured: list[Any]) -> list[Label]:
+def _time_place(names: list[Any], time: Any) -> int | None:
+    """Which column is the time, if one was named."""
+    if time is None:
+        return None
+    places = places_of(time, names)
+    if not places:
+        raise ValueError(f"There is no column {time!r} to be the time=.")
+    if len(places) > 1:
+        raise ValueError(
+            f"{len(places)} columns are named {time!r}, the time=; rename all but one of them."
+        )
+    return places[0]
+
+
+def _labels(columns: list[Any], names: list[Any], measured: list[int]) -> list[Label]:
     """The columns of words and of numbers that are no measurements, as text; gaps are empty."""
     kinds = (nw.String, nw.Categorical, nw.Enum)
     found = []
-    for name in frame.columns:
-        column = frame[name]
+    for place, (column, name) in enumerate(zip(columns, names, strict=True)):
         text = isinstance(column.dtype, kinds) or column.dtype == nw.Object
-        if name not in measured and (text or column.dtype.is_integer()):
+        if place not in measured and (text or column.dtype.is_integer()):
             cells = ["" if cell is None or cell != cell else cell for cell in column.to_list()]
             if all(isinstance(cell, str | int) for cell in cells):
                 found.append(Label(name, [str(cell) for cell in cells]))
@@ -224,20 +251,18 @@ def _numbers(column: Any) -> NDArray[Any]:
     return np.asarray(column.cast(nw.Float64).to_numpy(), dtype=np.float64)
 
 
-def _times_of_frame(table: Any, frame: Any, time: Any) -> NDArray[Any] | None:
+def _times_of_frame(table: Any, columns: list[Any], time: int | None) -> NDArray[Any] | None:
     """Seconds of each row: of a column that was named, the index, or the first one of times."""
     if time is not None:
-        if time not in frame.columns:
-            raise ValueError(f"There is no column {time!r} to be the time=.")
-        return _seconds(frame[time])
+        return _seconds(columns[time])
     index: Any = getattr(table, "index", None)
     if nw.dependencies.is_pandas_dataframe(table) and index.dtype.kind in "mM":
         return np.asarray(index.asi8, dtype=np.float64)
     if nw.dependencies.is_pandas_dataframe(table) and hasattr(index, "tz"):  # with a time zone
         return np.asarray(index.asi8, dtype=np.float64)
-    for name in frame.columns:
-        if isinstance(frame[name].dtype, _TIMES):
-            return _seconds(frame[name])
+    for column in columns:
+        if isinstance(column.dtype, _TIMES):
+            return _seconds(column)
     return None
 
 

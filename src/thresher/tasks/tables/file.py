@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from thresher.estimators.frames import with_plain_names
 from thresher.persistence import checked_target, write_atomically
 from thresher.streams.extras import needed
 from thresher.tasks.compression.table import SensorTable, read_table
@@ -163,4 +163,4 @@ def _of_arrow(source: Path, target: Path, cleaner: TableCleaner) -> CleanedFile:
 
 def _matrix(part: Any) -> NDArray[Any]:
     """Something about each reading, in numbers."""
-    return part if isinstance(part, np.ndarray) else nw.from_native(part).to_numpy()
+    return part if isinstance(part, np.ndarray) else with_plain_names(part)[0].to_numpy()

@@ -43,7 +43,7 @@ def natural_limits(
     ``guess`` and ``spread`` are g and σ, ``like`` is the column most like each one, or -1. An end
     of a range is a limit if p is below ``chance``.
     """
-    off = np.sort(((X - guess) / spread)[trusted])
+    off = np.sort((X[trusted] - guess[trusted]) / spread[trusted])
     columns, rows = np.nonzero(trusted.T)
     x, g, s = (part[rows, columns] for part in (X, guess, spread))
     middle = np.array(

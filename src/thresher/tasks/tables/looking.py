@@ -14,6 +14,7 @@ from thresher.tasks.tables.alarms import Tail, activity, suspicion
 from thresher.tasks.tables.blending import Blend, hidden_entries, kinds_of_gap, some_of
 from thresher.tasks.tables.limits import natural_limits
 from thresher.tasks.tables.model import Guesses, Model
+from thresher.tasks.tables.ratios import LARGEST
 
 _UNKNOWN = 0.95  # of its variance is left: neither time nor neighbours know the entry
 _STRETCHES = 8  # of the table, in turn in one half or the other
@@ -33,8 +34,9 @@ class Promises(NamedTuple):
         return min(self.coverage / (1 - self.false_alarm_rate), 0.9999)
 
     def allowed(self, X: NDArray[Any]) -> NDArray[Any]:
-        """Readings within the bounds."""
-        return np.asarray(np.isfinite(X) & ~(self.low > X) & ~(self.high < X))
+        """Readings within the bounds, and of a size that may be measured."""
+        within = (np.abs(X) <= LARGEST) & ~(self.low > X) & ~(self.high < X)
+        return np.asarray(within)
 
 
 class Found(NamedTuple):

@@ -27,6 +27,7 @@ from thresher.tasks.tables.committee import Committee
 from thresher.tasks.tables.correlation import Correlation, found_period
 from thresher.tasks.tables.factors import Factors
 from thresher.tasks.tables.kriging import kriged
+from thresher.tasks.tables.ratios import ratio
 
 _MOST_FACTORS = 20  # more did no better on humidity and speeds, and cost more
 _MOST_MOVES = 10
@@ -73,7 +74,7 @@ class Model:
         if before is not None:
             return before._again(X, trusted)
         centre, scale = units(X, trusted)
-        Z = np.where(trusted, (X - centre) / scale, 0.0)
+        Z = np.where(trusted, ratio(X - centre, scale), 0.0)
         K = min(_MOST_FACTORS, Z.shape[1] // 2, len(Z) // _ROWS_PER_FACTOR)
         steps = np.diff(times)
         regular = len(steps) > 0 and bool(np.all(np.abs(steps - 1) < 0.01))
@@ -152,7 +153,7 @@ class Model:
 
     def standardised(self, X: NDArray[Any]) -> NDArray[Any]:
         """In units of the columns."""
-        return np.asarray((X - self.centre) / self.scale)
+        return ratio(X - self.centre, self.scale)
 
 
 def _weighed(
@@ -202,4 +203,5 @@ def units(X: NDArray[Any], trusted: NDArray[Any]) -> tuple[NDArray[Any], NDArray
         if largest > 0:  # divided first: squares of tiny or huge numbers would be lost
             share = np.sqrt(np.mean((away / largest) ** 2))
             scale[j] = largest * (share if share > 0 else 1.0)
-    return centre, scale
+    # What varies by less than a normal double is constant.
+    return centre, np.where(scale < np.finfo(np.float64).tiny, 1.0, scale)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from numbers import Number
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from thresher.estimators.frames import is_frame
 from thresher.estimators.inputs import unmasked
 from thresher.streams import Source, is_stream
 from thresher.streams.pieces import cut, length
@@ -16,7 +18,8 @@ from thresher.streams.pieces import cut, length
 
 def is_table(documents: Any) -> bool:
     """Whether documents come as a matrix or data frame of counts."""
-    return sparse.issparse(documents) or getattr(documents, "ndim", 1) == 2
+    is_matrix = sparse.issparse(documents) or getattr(documents, "ndim", 1) == 2
+    return is_matrix or is_frame(documents)
 
 
 def batches_of_stream(documents: Iterable[Any], size: int, first_size: int) -> Iterator[Any]:
@@ -116,8 +119,9 @@ def _texts(documents: Iterable[Any], first: int) -> list[Any]:
 
 def not_a_text(number: int, found: Any) -> ValueError:
     """What is said of a document that is none."""
+    shown = shorten(repr(found), 80, placeholder=" ...")
     return ValueError(
-        f"Document {number} is {found!r}, not a text; leave it out, or make it a string."
+        f"Document {number} is {shown}, not a text; leave it out, or make it a string."
     )
 
 

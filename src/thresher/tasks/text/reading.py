@@ -10,6 +10,7 @@ from typing import Any
 
 from thresher.streams.bytes_of import open_bytes
 from thresher.streams.json_lines import json_records
+from thresher.streams.lines import bounded_lines
 
 _PLAIN = (".txt", ".text", ".md")
 _JSON = {".jsonl", ".ndjson", ".json"}
@@ -25,7 +26,7 @@ def read_documents(path: str) -> Iterator[Any]:
     path : str
         A file of JSON lines (may end in .gz or .zst), a text file with a document in each line, a
         folder with a document in each text file, or ``-`` for standard input, which has the one or
-        the other.
+        the other. A line has at most 16 MiB.
     """
     if path == "-":
         return _from_lines(sys.stdin.buffer)
@@ -79,8 +80,9 @@ def texts_of(documents: Iterator[Any], field: str | None) -> Iterator[str]:
 
 def _from_lines(file: Any) -> Iterator[Any]:
     """Records if the first line looks like one, else texts."""
-    first = file.readline()
-    lines = chain([first] if first else [], file)
+    lines = bounded_lines(file, "Standard input")
+    first = next(lines, b"")
+    lines = chain([first] if first else [], lines)
     if first.lstrip()[:1] == b"{":
         return (record for _, record in json_records(lines, "Standard input"))
     return _plain(lines)
@@ -88,7 +90,7 @@ def _from_lines(file: Any) -> Iterator[Any]:
 
 def _lines_of(path: Path) -> Iterator[str]:
     with open_bytes(path) as file:
-        yield from _plain(file)
+        yield from _plain(bounded_lines(file, str(path)))
 
 
 def _plain(lines: Any) -> Iterator[str]:

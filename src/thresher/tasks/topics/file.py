@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from thresher.estimators.base import DictionaryModel
 from thresher.estimators.growing import GrowingModel
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 def pack_topics(model: TopicModel) -> tuple[dict[str, Any], dict[str, Any]]:
     """Words, document frequencies, and the factorisation."""
     if not hasattr(model, "model_"):
-        raise ValueError("This model has not been fitted; there is nothing to save.")
+        raise NotFittedError("This model has not been fitted; there is nothing to save.")
     model._check_goes_on()
     if model.vectorizer is not None or not isinstance(model.model_, DictionaryModel):
         raise ValueError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
 
 from thresher.estimators.saving import pack, packed_parameters, unpack, unpacked_model
 from thresher.linalg import Array
@@ -22,7 +23,7 @@ _COUNTS = ("last_kept", "n_frames", "began", "n_strange", "n_aligned", "last_ali
 def pack_separator(separator: VideoSeparator) -> tuple[dict[str, Any], dict[str, Any]]:
     """The scene, with the model of its light."""
     if not hasattr(separator, "_scene"):
-        raise ValueError("This separator has not seen a frame; there is nothing to save.")
+        raise NotFittedError("This separator has not seen a frame; there is nothing to save.")
     scene = separator._scene
     arrays: dict[str, Any] = {
         "detail": scene.detail,

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 
 from thresher.engine import any_stops, list_callbacks
 from thresher.engine.progress import ProgressBar
@@ -355,7 +356,9 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
 
     def _check_begun(self) -> None:
         if not hasattr(self, "_scene"):
-            raise ValueError("This separator has not seen a frame yet; call separate or fit first.")
+            raise NotFittedError(
+                "This separator has not seen a frame yet; call separate or fit first."
+            )
 
     def _check_parameters(self) -> None:
         check_parameters(self)

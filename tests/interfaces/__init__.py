@@ -1,0 +1,1 @@
+"""Tests of commands, sources, frames, river and the live page."""

@@ -1,0 +1,1 @@
+"""What every estimator promises to its users: section 7 of the design, over all classes."""

@@ -1,0 +1,1 @@
+"""Tests of tasks: what users came for, with planted truth."""
