@@ -96,6 +96,11 @@ ROUGH = (
     ),
 )
 
+MULTIPLICATIVE = (ROUGH[1], ROUGH[4], *ROUGH)
+"""Expectation steps and multiplicative updates first. Their predictions have the sum of the row, so
+that no entry of it is lost to sums of ratios; a few iterations of ADMM may leave a row without
+codes."""
+
 
 def can_stay_sparse(loss: Loss, codes: Constrained) -> bool:
     """Whether rows of such a problem have an exact method on their nonzeros alone.
@@ -189,20 +194,26 @@ def _replace_by_zeros(
 
 @dataclass(frozen=True)
 class RoughEncoder:
-    """Codes that are good enough to learn from, by the first of `ROUGH` that suits."""
+    """Codes that are good enough to learn from, by the first of `ROUGH` that suits.
+
+    ``multiplicative`` takes the first of `MULTIPLICATIVE` instead.
+    """
+
+    multiplicative: bool = False
 
     def choice(self, problem: CodingProblem, rows: Rows) -> tuple[CodingMethod, str]:
         """The method that codes such rows, and why it is the one."""
         simple = problem.simplified()
 
         def make() -> tuple[CodingMethod, str]:
-            return choose(ROUGH, simple, rows, 0.0, 0)
+            candidates = MULTIPLICATIVE if self.multiplicative else ROUGH
+            return choose(candidates, simple, rows, 0.0, 0)
 
         chosen: tuple[CodingMethod, str] = simple.remember_always(self._key(rows), make)
         return chosen
 
     def _key(self, rows: Rows) -> tuple[Any, ...]:
-        return "rough", rows.sparse, rows.weighted
+        return "rough", self.multiplicative, rows.sparse, rows.weighted
 
     def prepare(self, problem: CodingProblem, rows: Rows = DENSE) -> None:
         """Compute once what blocks of such rows share."""

@@ -6,7 +6,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from thresher.encoding import BlockEncoder, CodingProblem, Rows
 from thresher.engine.state import StreamState
@@ -74,6 +73,9 @@ class MethodParts:
         Divide each sample by its largest entry first (paper A, VII-B3).
     keep_sparse : bool
         Whether the encoder codes sparse rows on their nonzeros.
+    as_sparse : bool
+        Whether dense rows without missing entries are coded on their nonzeros too, so that dense
+        and CSR samples of the same values give the same result.
     keep_stored : bool
         Whether sparse rows with gaps where nothing is stored are coded on what is.
     averaging : float
@@ -105,6 +107,7 @@ class MethodParts:
     frozen: NDArray[np.bool_] | None = None
     scale_samples: bool = False
     keep_sparse: bool = False
+    as_sparse: bool = False
     keep_stored: bool = False
     averaging: float = 0.0
     revive: bool = True
@@ -146,10 +149,7 @@ class MethodParts:
             stored = load_stored_block(batch.X, rows, dtype, batch.entry_weight, self.unit)
             return stored, None, None
         if self.stays_sparse(batch):
-            X = batch.X[rows] if isinstance(batch.X, np.ndarray) else batch.X
-            if X is not batch.X:
-                X, rows = sparse.csr_array(X), slice(0, len(X))
-            block = load_sparse_block(X, rows, dtype, self.unit)
+            block = load_sparse_block(batch.X, rows, dtype, self.unit)
             return without_traces(block), None, None
         return self.load_dense(batch, rows, dtype)
 
@@ -162,7 +162,7 @@ class MethodParts:
         """Whether rows are coded on their nonzeros alone."""
         return (
             self.keep_sparse
-            and (batch.is_sparse_without_gaps or (self.loss(1.0).order is not None and batch.is_whole))
+            and (batch.is_sparse_without_gaps or (self.as_sparse and batch.is_dense_without_gaps))
             and not self.scale_samples
             and self.loss(1.0).stays_sparse
         )

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from thresher.encoding import RoughEncoder
 from thresher.engine import Callback, Candidate, OnlineMethod, Plan
 from thresher.estimators.batch import streaming_first
 from thresher.estimators.divergence import (
@@ -130,9 +131,14 @@ class BatchNMF(DivergenceModel, SparseCodingModel):
         # Near-exact codes commit atoms too early; what learns well online learns well here.
         online_ratios = replace(
             method,
-            encoder=AUTO_ONLINE.encoder,
+            encoder=RoughEncoder(multiplicative=True),
             learner=ratio_learner(loss, codes, AUTO_ONLINE.prior),
             forgetting=FORGETTING_RATIOS,
         )
-        candidate = Candidate("quadratic", ratios, QUADRATIC, streaming=streaming)
+        candidate = Candidate(
+            "quadratic",
+            replace(ratios, keep_sparse=False),
+            QUADRATIC,
+            streaming=replace(streaming, keep_sparse=False),
+        )
         return with_ratios(candidate, ratios, online_ratios)

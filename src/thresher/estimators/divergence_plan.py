@@ -1,6 +1,6 @@
 """Which learner suits a divergence: quadratics, or sums of ratios."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from thresher.engine import Candidate, OnlineMethod, Plan
 from thresher.engine.first_batch import spans_decades
@@ -78,4 +78,6 @@ def with_ratios(
     powers = ratios.loss(1.0).powers
     assert powers is not None
     needs = NeedsRatios(sum(powers))
+    ratios = replace(ratios, as_sparse=True)
+    streaming = None if streaming is None else replace(streaming, as_sparse=True)
     return Plan((Candidate("ratios", ratios, RATIOS, needs, streaming), quadratic))

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from thresher.encoding import RoughEncoder
 from thresher.engine import Callback, Candidate, OnlineMethod, Plan
 from thresher.estimators.divergence import (
     DivergenceModel,
@@ -176,13 +177,14 @@ class OnlineNMF(DivergenceModel, GrowingModel, OnlineModel):
             return Plan((Candidate(name_of(self.solver), method, AS_PUBLISHED),))
         averaged = forgetting == FORGETTING_SHUFFLED
         quadratic = replace(method, averaging=AVERAGING_SHUFFLED if averaged else 0.0)
-        candidate = Candidate("quadratic", quadratic, QUADRATIC)
         loss, codes = method.loss(1.0), method.code_regulariser
         if lacks_majoriser(loss, method.dictionary_regulariser) is not None:
-            return Plan((candidate,))
+            return Plan((Candidate("quadratic", quadratic, QUADRATIC),))
         ratios = replace(
             method,
+            encoder=RoughEncoder(multiplicative=True),
             learner=ratio_learner(loss, codes, solver.prior),
             forgetting=named_forgetting(self.forgetting, in_order, shuffled=FORGETTING_RATIOS),
         )
-        return with_ratios(candidate, ratios)
+        quadratic = replace(quadratic, keep_sparse=False)
+        return with_ratios(Candidate("quadratic", quadratic, QUADRATIC), ratios)

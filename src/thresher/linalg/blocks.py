@@ -46,10 +46,12 @@ def sparse_block_slices(n_rows: int, step: int = SPARSE_BLOCK) -> Iterator[slice
 
 
 def load_sparse_block(X: Any, rows: slice, dtype: np.dtype[Any], unit: float = 1.0) -> Any:
-    """Take a block of CSR samples without gaps as CSR, with stored zeros and duplicates cleared.
+    """Take a block of samples without gaps as CSR, with stored zeros and duplicates cleared.
 
     Entries are divided by ``unit``, a power of two.
     """
+    if not is_sparse(X):
+        X, rows = sparse.csr_array(X[rows]), slice(0, rows.stop - rows.start)
     begin, end = X.indptr[rows.start], X.indptr[rows.stop]
     data = np.multiply(X.data[begin:end], dtype.type(1 / unit), dtype=dtype, casting="unsafe")
     # A block is never so large; one type of index, so that kernels are compiled once.

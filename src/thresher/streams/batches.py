@@ -54,8 +54,8 @@ class Batch:
         return not bool(np.isnan(values.data).any())
 
     @cached_property
-    def is_whole(self) -> bool:
-        """Whether dense samples have neither missing entries nor entry weights."""
+    def is_dense_without_gaps(self) -> bool:
+        """Whether samples are dense, nothing is missing, and entries have no weights."""
         dense = isinstance(self.X, np.ndarray) and self.entry_weight is None
         return dense and not bool(np.isnan(np.add.reduce(self.X, None, np.float64)))
 
