@@ -52,7 +52,9 @@ def initial_atoms(
         mean = mean + 1e-2 * (mean.mean() if mean.any() else 1.0)
         atoms = mean * (0.9 + 0.1 * rng.random((n_components, F))) / np.linalg.norm(mean)
     elif kind == "k-means++":
-        atoms = _seeds(n_components, _fill_missing(X.astype(np.float64), weight), sample_weight, rng)
+        atoms = _seeds(
+            n_components, _fill_missing(X.astype(np.float64), weight), sample_weight, rng
+        )
     elif kind == "samples":
         atoms = _spread_samples(n_components, X, weight, sample_weight, rng)
         atoms = np.abs(atoms) if region.nonnegative else atoms
