@@ -28,10 +28,10 @@ from thresher.testing.data import planted
 
 ESTIMATORS = [
     OnlineRobustNMF(),
-    OnlineRobustNMF(outlier_weight="mad"),
+    OnlineRobustNMF(outlier_weight="mad", n_passes=10),
     RobustNMF(max_iter=30),
     OnlineNMF(),
-    OnlineNMF(divergence="kl"),
+    OnlineNMF(divergence="kl", n_passes=10),
     OnlineNMF(divergence="is", n_passes=4),
     BatchNMF(divergence="kl", max_iter=40),
     OnlineOrthogonalDictionary(),

@@ -26,6 +26,7 @@ _CERTIFIED_ROWS = 16
 _MEASURED_ENTRIES = 4096
 _MEASURED_BLOCKS = 16  # of a batch have their residuals measured, so that summaries do not grow
 _DEAD = 1e-6
+_LEAST_SCALE = 1e-8  # of residuals, in the unit of samples: about the root of the rounding
 _MEASURED_AT_FIRST = 8
 # Heuristic: before so many samples a dead atom under a penalty may only have been unlucky.
 _MIN_SAMPLES_PER_ATOM = 10
@@ -213,8 +214,11 @@ class OnlineMethod(MethodParts):
         )
         if summary.residuals.size:
             scale = self.outlier_weight.measure(summary.residuals, summary.residual_weights)
-            # A perfect fit would set λ to zero, from where it could not return.
-            state = self._average_scale(state, max(scale, 0.01 * state.scale), batch.weight)
+            # A perfect fit would set λ to zero, from where it could not return; and what is left of
+            # it in the end is rounding, not noise.
+            least = 0.0 if self.own_unit else _LEAST_SCALE
+            scale = max(scale, 0.01 * state.scale, least)
+            state = self._average_scale(state, scale, batch.weight)
         state = state.changed(
             D=D,
             average=self._average(state, D, batch.weight / seen if seen > 0 else 1.0),

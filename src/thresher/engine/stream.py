@@ -106,8 +106,8 @@ def advance(
 class Position:
     """Where a fit stands: which pass, which batch of it, and the losses that decide the end.
 
-    ``pass_loss`` and ``pass_weight`` are sums over the current window of passes (see `stream`),
-    ``last_mean`` is the mean loss of the window before it.
+    ``pass_loss``, ``pass_weight`` and ``window_steps`` are sums over the current window of passes
+    (see `stream`), ``last_mean`` is the mean loss of the window before it.
     ``n_rows`` (zero if nobody knows) and ``batch_size`` are those of the array or source that is
     being read; ``origin`` is its `thresher.streams.ArraySource.origin`.
     """
@@ -120,6 +120,7 @@ class Position:
     n_rows: int = 0
     batch_size: int = 0
     origin: dict[str, str] = field(default_factory=dict)
+    window_steps: int = 0
 
     def after(self, summary: Summary, batch: Batch, cost: float = 0.0) -> "Position":
         """One batch further, with a dictionary that costs so much for every sample."""
@@ -128,6 +129,7 @@ class Position:
             batch_index=self.batch_index + 1,
             pass_loss=self.pass_loss + summary.loss + cost * batch.weight,
             pass_weight=self.pass_weight + batch.weight,
+            window_steps=self.window_steps + 1,
         )
 
     def next_pass(self, same_window: bool = False) -> "Position":
@@ -136,7 +138,7 @@ class Position:
         if same_window:
             return there
         mean = self.pass_loss / self.pass_weight if self.pass_weight > 0 else 0.0
-        return replace(there, pass_loss=0.0, pass_weight=0.0, last_mean=mean)
+        return replace(there, pass_loss=0.0, pass_weight=0.0, last_mean=mean, window_steps=0)
 
     def untold(self) -> "Position":
         """The same place, where neither this pass nor the last has a mean to be compared with."""
@@ -183,10 +185,10 @@ def stream(
 ) -> bool:
     """Run passes until the loss has converged, the passes are used up, or a report says stop.
 
-    Losses are compared between windows: the least number of whole passes with 500 samples or 50
-    steps. A single pass over few samples says little, as its loss fluctuates and few steps change
-    it little. A fit has converged when the mean loss of a window is below that of the one before by
-    ``tol`` of it at most; without ``n_passes``, after ten windows, by 1 % of it at most.
+    Losses are compared between windows: the least number of whole passes with 500 samples, by
+    weight, or 50 steps. A single pass over few samples says little: its loss fluctuates, and few
+    steps change it little. A fit has converged when the mean loss of a window is below that of the
+    one before by ``tol`` of it at most; without ``n_passes``, after ten windows, by 1 % at most.
 
     ``restart`` makes method and state from the first batch with observed entries, if batches
     without any came before. Returns whether the fit has converged.
@@ -206,17 +208,19 @@ def stream(
                     method, state, position = answer
                 elif answer:
                     return False
-        last_mean, done = position.last_mean, position.pass_index + 1
-        window = passes_per_window(source.n_samples, position.batch_index)
-        position = position.next_pass(same_window=done % window > 0)
-        if done % window:
+        weight, steps = position.pass_weight, position.window_steps
+        last_mean, per_pass = position.last_mean, max(position.batch_index, 1)
+        unfinished = 0 < weight < _WINDOW_SAMPLES and steps < _WINDOW_STEPS
+        position = position.next_pass(same_window=unfinished)
+        if unfinished:
             continue
+        windows = position.pass_index // max(steps // per_pass, 1)
         # A tolerance of 0 never ends a fit with a number of passes, as in scikit-learn.
-        many = n_passes is None and done // window >= WINDOWS
+        many = n_passes is None and windows >= WINDOWS
         least = max(tol, _LEAST_PROGRESS) if many else tol
         if least > 0 and last_mean - position.last_mean <= least * last_mean < float("inf"):
             return True
-        if many and done // window >= _MAX_WINDOWS:
+        if many and windows >= _MAX_WINDOWS:
             return False
     return False
 
