@@ -271,7 +271,7 @@ def test_sparse_rows_say_what_expanded_ones_do(loss):
     np.testing.assert_allclose(
         np.broadcast_to(thin.dictionary_gradient(C), (K, F)), dense.dictionary_gradient(C), **close
     )
-    np.testing.assert_array_equal(thin.nonzeros(), dense.nonzeros())
+    np.testing.assert_array_equal(thin.feature_counts(None), dense.feature_counts(None))
     np.testing.assert_array_equal(thin.samples(slice(1, 3)), rows[1:3])
     np.testing.assert_array_equal(thin.filled_samples(slice(1, 3)), rows[1:3])
     assert thin.energies() is None
@@ -319,7 +319,7 @@ def test_rows_by_what_is_stored_say_what_gaps_do(loss, weighted):
         np.testing.assert_allclose(found, wanted, **close)
     np.testing.assert_array_equal(thin.samples(slice(1, 4)), rows[1:4])
     np.testing.assert_allclose(thin.filled_samples(slice(1, 4)), dense.filled_samples(slice(1, 4)))
-    np.testing.assert_array_equal(thin.nonzeros(), dense.nonzeros())
+    np.testing.assert_array_equal(thin.feature_counts(None), dense.feature_counts(None))
     for found, wanted in zip(thin.energies(), dense.energies(), strict=True):
         np.testing.assert_allclose(found, wanted, **close)
     found, wanted = thin.residuals(10_000), dense.residuals(10_000)
@@ -339,7 +339,7 @@ def test_dense_fits_against_their_formulas(weighted):
         fit.energies(), ((X * X * w), (X * Y * w), (Y * Y * w), X * w, Y * w), strict=True
     ):
         np.testing.assert_allclose(found, wanted.sum(axis=1))
-    np.testing.assert_array_equal(fit.nonzeros(), ((X != 0) & (w > 0)).sum(axis=1))
+    np.testing.assert_array_equal(fit.feature_counts(None), ((X != 0) & (w > 0)).sum(axis=0))
     np.testing.assert_allclose(fit.filled_samples(slice(None)), np.where(w > 0, X, Y))
     sizes, rows, weights = fit.residuals(10**6)
     left = 1 - (C > 0).sum(axis=1) / (w > 0).sum(axis=1)

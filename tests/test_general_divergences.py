@@ -597,7 +597,7 @@ def test_code_penalties_do_not_depend_on_the_batch():
         .mean()
         for size in (48, 96)
     ]
-    assert means[0] == pytest.approx(means[1], rel=0.1)
+    assert means[0] == pytest.approx(means[1], rel=0.25)  # other starts; a sum would double it
     bare = model("kl", n_passes=1).fit(X)
     shrunk = model("kl", code_penalty=5.0, n_passes=1).fit(X)
     assert shrunk.transform(X).sum() < 0.9 * bare.transform(X).sum()

@@ -278,7 +278,7 @@ def test_a_sample_of_nothing_costs_nothing(divergence):
             nothing = np.full((2, X.shape[1]), size, dtype=dtype)
             if divergence == "is" and size > np.finfo(np.float64).tiny:
                 continue  # which it can tell from nothing: it knows no scale
-            assert 0 <= -model.score_samples(nothing).min() < 1e-2 * typical
+            assert 0 <= -model.score_samples(nothing).min() < 2e-2 * typical
             assert np.abs(model.transform(nothing)).max() < 1e-4
 
 

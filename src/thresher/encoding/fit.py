@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from thresher.kernels.block_sums import BlockSums, block_sums
 from thresher.kernels.bundles import EntryPenalty, read_only

@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from thresher.encoding.fit import DenseFit, Fit, Pair
 from thresher.linalg import Array, Part, StoredBlock
@@ -62,7 +61,7 @@ class StoredFit(Fit):
             weights = None if sample_weight is None else sample_weight[part.rows]
             return fit.feature_counts(weights)
 
-        return self._features(1, counts)[0]
+        return np.asarray(self._features(1, counts)[0])
 
     def energies(self) -> tuple[Array, ...]:
         """Those of every part."""

@@ -45,7 +45,7 @@ def first_atoms(
     if init is None:
         init = parts.own_start
     if init is None:
-        init = "samples" if loss.order is None else "k-means++"
+        init = "mean" if positive and stays_sparse else "samples"
         if not loss.smooth and loss.stays_sparse and is_mostly_zero(batch):
             init = "medians"
     # Some rows are enough to start from, and a wide sparse matrix stays sparse.

@@ -87,7 +87,7 @@ class MethodParts:
         Whether samples are computed with as they are, as published solvers do; otherwise in a unit
         that is measured on the first of them.
     own_start : str or None
-        What ``init="auto"`` stands for, if the method was published with a start.
+        What ``init="auto"`` stands for, if the method has a start of its own.
     strays : bool
         Whether the dictionary may lie outside of its set, as printed starts and free copies do.
     unit : float

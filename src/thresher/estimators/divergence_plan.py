@@ -80,4 +80,17 @@ def with_ratios(
     needs = NeedsRatios(sum(powers))
     ratios = replace(ratios, as_sparse=True)
     streaming = None if streaming is None else replace(streaming, as_sparse=True)
-    return Plan((Candidate("ratios", ratios, RATIOS, needs, streaming), quadratic))
+    candidates = Candidate("ratios", ratios, RATIOS, needs, streaming), quadratic
+    if ratios.loss(1.0).order is None:
+        return Plan(candidates)
+    return Plan(tuple(map(_seeded, candidates)))
+
+
+def _seeded(candidate: Candidate[OnlineMethod]) -> Candidate[OnlineMethod]:
+    """Start α-divergences by k-means++ on dense and sparse samples alike."""
+    method, streaming = candidate.method, candidate.streaming
+    return replace(
+        candidate,
+        method=replace(method, own_start="k-means++"),
+        streaming=None if streaming is None else replace(streaming, own_start="k-means++"),
+    )

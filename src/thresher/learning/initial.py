@@ -99,30 +99,39 @@ def _seeds(n_components: int, X: Array, sample_weight: Array, rng: np.random.Gen
     probability proportional to its weighted divergence from the nearest profile chosen so far,
     ``min_k Σ_f x_f log(p_f/p_kf)``; of ``2 + log K`` such candidates, the one that leaves the
     smallest sum of divergences is kept (as in scikit-learn's k-means). Duplicates of a sample have
-    divergence zero, so disjoint groups of features get an atom each.
+    divergence zero, so disjoint groups of features get an atom each. Samples are sorted along a
+    random direction first, so that neither their order nor their repetition matters.
     """
-    X = np.maximum(X, 0)
+    order = np.argsort(X @ rng.standard_normal(X.shape[1]), kind="stable")
+    X, sample_weight = X[order], sample_weight[order]
+    np.maximum(X, 0, out=X)
     mass = X.sum(axis=1)
     mean = sample_weight @ X
     if not mean.any():
         return rng.random((n_components, X.shape[1]))
     mean = mean + 1e-3 * mean.mean()
-    profiles = 0.9 * X / np.where(mass > 0, mass, 1)[:, None] + 0.1 * mean / mean.sum()
+    logs = X * (0.9 / np.where(mass > 0, mass, 1))[:, None]  # of profiles
+    logs += 0.1 * mean / mean.sum()
+    np.log(logs, out=logs)
     n_trials = 2 + int(np.log(n_components))
     nearest = np.full(len(X), np.inf)
-    own = sample_weight * np.einsum("nf,nf->n", X, np.log(profiles))
-    chosen = []
-    for _ in range(n_components):
+    own = sample_weight * np.einsum("nf,nf->n", X, logs)
+    rounding = 1e-12 * sample_weight * mass
+    chosen: list[int] = []
+    thinned = np.ones((n_components, X.shape[1]))
+    for k in range(n_components):
         odds = sample_weight * mass if not chosen else nearest
-        cumulated = np.cumsum(odds if odds.any() else sample_weight)
+        if not odds.any():  # every sample is chosen already; equal atoms would stay equal
+            odds, thinned[k] = sample_weight, rng.random(X.shape[1])
+        cumulated = np.cumsum(odds)
         marks = rng.random(n_trials) * cumulated[-1]
         trials = np.searchsorted(cumulated, marks, side="right").clip(max=len(X) - 1)
-        far = own[:, None] - sample_weight[:, None] * (X @ np.log(profiles[trials]).T)
-        far = np.minimum(nearest[:, None], np.maximum(far, 0))
+        far = own[:, None] - sample_weight[:, None] * (X @ logs[trials].T)
+        far = np.minimum(nearest[:, None], np.where(far > rounding[:, None], far, 0))
         best = int(np.argmin(far.sum(axis=0)))
-        chosen.append(trials[best])
+        chosen.append(int(trials[best]))
         nearest = far[:, best]
-    atoms: Array = X[chosen] / np.where(mass > 0, mass, 1)[chosen, None]
+    atoms: Array = thinned * X[chosen] / np.where(mass > 0, mass, 1)[chosen, None]
     empty = ~atoms.any(axis=1)
     atoms[empty] = mean / mean.sum()
     return atoms

@@ -37,6 +37,8 @@ ever smaller numbers would slow float32 down; below this an entry says nothing."
 
 _SLOWER = 0.1
 _LARGEST_LOG = 575.0  # of powers of entries: about that of 1e250
+_LARGEST_ENTRY = 1e75  # its square, over the least curvature, is finite
+_LEAST_BEND = 1e-150
 _FURTHEST = 300.0  # logarithm of an entry, beyond which its powers are not computed
 
 
@@ -284,7 +286,8 @@ class RatioLearner:
         unit = (P * np.ones_like(N)).max(axis=1, keepdims=True) + linear + quadratic + TINY
 
         def atoms(mu: Array) -> Array:
-            return self._entries(N, P, linear + mu * g1, quadratic + mu * g2)
+            entries = self._entries(N, P, linear + mu * g1, quadratic + mu * g2)
+            return np.minimum(entries, _LARGEST_ENTRY)
 
         def size(D: Array) -> Array:
             total: Array = (g1 * D + g2 / 2 * D * D).sum(axis=1, keepdims=True)
@@ -295,7 +298,7 @@ class RatioLearner:
             counts = 1e-40 * D.max(axis=1, keepdims=True) < D  # others are at the end of a search
             d = np.where(counts, D, 1.0)
             bend = self.b * P * _power(d, self.b - 1) + self.a * N * _power(d, -self.a - 1)
-            bend = np.maximum(bend + quadratic + mu * g2, TINY)
+            bend = np.maximum(bend + quadratic + mu * g2, _LEAST_BEND)
             total: Array = np.where(counts, (g1 + g2 * D) ** 2 / bend, 0.0)
             return np.asarray(total.sum(axis=1, keepdims=True))
 
@@ -339,7 +342,8 @@ class RatioLearner:
             total = np.maximum(P + linear, TINY)
             return np.asarray((N / total) ** (1 / self.a))
         if self.a == 0 and not np.any(quadratic):
-            return np.asarray((np.maximum(N - linear, 0) / np.maximum(P, TINY)) ** (1 / self.b))
+            ratio = np.maximum(N - linear, 0) / np.maximum(P, 1e-150 * N.max(initial=TINY))
+            return np.asarray(ratio ** (1 / self.b))
         positive = N > 0
         n = np.where(positive, N, 1.0)
         t = np.log(np.where(P > 0, n / np.where(P > 0, P, 1), 1)) / (self.a + self.b)

@@ -290,7 +290,7 @@ def _updates(times: int, tol: float) -> Encoder:
 
 
 AUTO_ONLINE = DivergenceSolver(
-    "the best method for the divergence", RoughEncoder(), sparse=True, prior=4.0
+    "the best method for the divergence", RoughEncoder(), sparse=True, prior=2.0
 )
 
 ONLINE_DIVERGENCE_SOLVERS: dict[str, DivergenceSolver | Published[DivergenceSolver]] = {
