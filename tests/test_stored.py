@@ -142,7 +142,7 @@ def test_parts_say_of_codes_what_a_dense_block_says(pair, loss):
     ]:
         np.testing.assert_allclose(getattr(fit, name)(given), getattr(dense, name)(given))
     for mine, theirs in zip(
-        (*fit.code_slopes(), *fit.dictionary_slopes(C), *fit.energies(), fit.feature_counts(None)),
+        (*fit.code_slopes(), *fit.dictionary_slopes(C), *fit.energies()),
         (
             *dense.code_slopes(),
             *dense.dictionary_slopes(C),
