@@ -56,10 +56,11 @@ class OnlineNMF(DivergenceModel, GrowingModel, OnlineModel):
         α, β, the matrix of ``mahalanobis``, or the threshold of ``huber``, in the units of the
         data; without one, the threshold is 2.5 standard deviations of the noise, measured on the
         residuals of the stream.
-    init : {"auto", "samples", "mean", "random", "uniform", "half-normal"} or array (K, F)
-        Where atoms start: thinned samples of the first batch, or their mean with some noise, which
-        ``auto`` takes for sparse data under KL and its kin. They are projected onto
-        ``dictionary_set``; divergences that need positive predictions mix in some of the mean.
+    init : {"auto", "samples", "k-means++", "mean", "random", "uniform", "half-normal"} or array
+        Where atoms start: thinned samples of the first batch; samples far from each other under
+        KL, which ``auto`` takes for KL and other α-divergences; or their mean with some noise. An
+        array has shape (K, F). Atoms are projected onto ``dictionary_set``; divergences that need
+        positive predictions mix in a tenth of the mean.
     solver : {"auto", "spsgd", "ol_guan", "ol_lef", "ol_wang"} or a part
         ``auto`` is the best method for the divergence, without a step size: a quadratic surrogate
         with the curvature that residuals show; under an α- or β-divergence, for streams that begin

@@ -109,6 +109,7 @@ INITS = {
     "random": "uniform",
     "uniform": "uniform",
     "half-normal": "half-normal",
+    "k-means++": "k-means++",
 }
 
 # Chosen by measurement, see docs/lab/learner.md. In random order old samples only hold back, as
