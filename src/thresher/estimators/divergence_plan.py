@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from thresher.engine import Candidate, OnlineMethod, Plan
-from thresher.engine.first_batch import spans_decades
+from thresher.engine.first_batch import is_mostly_zero, spans_decades
 from thresher.learning import BlockDescent, QuadraticLearner, RatioLearner
 from thresher.losses import Loss
 from thresher.penalties import Constrained
@@ -66,7 +66,7 @@ class NeedsRatios:
 
     def __call__(self, batch: Batch) -> str | None:
         """From the values of the first batch, however they are stored."""
-        if spans_decades(batch, self.power):
+        if is_mostly_zero(batch) or spans_decades(batch, self.power):
             return None
         return "features that are often zero or span decades"
 

@@ -1,6 +1,9 @@
 """Where the atoms of a dictionary start."""
 
+from typing import Any
+
 import numpy as np
+from scipy import sparse
 
 from thresher.learning.outlier_weight import RangeWeight
 from thresher.linalg import Array, evenly
@@ -95,12 +98,13 @@ def positive_atoms(atoms: Array, mean: Array) -> Array:
 def _seeds(n_components: int, X: Array, sample_weight: Array, rng: np.random.Generator) -> Array:
     """Choose samples far from each other: greedy k-means++ under the KL divergence.
 
-    With profiles ``p = x/Σx``, each mixed with a tenth of the mean profile, a sample is drawn with
-    probability proportional to its weighted divergence from the nearest profile chosen so far,
-    ``min_k Σ_f x_f log(p_f/p_kf)``; of ``2 + log K`` such candidates, the one that leaves the
-    smallest sum of divergences is kept (as in scikit-learn's k-means). Duplicates of a sample have
-    divergence zero, so disjoint groups of features get an atom each. Samples are sorted along a
-    random direction first, so that neither their order nor their repetition matters.
+    With profiles ``p = .9 x/Σx + .1 m``, m the mean profile, a sample is drawn with probability
+    proportional to its weighted divergence from the nearest profile chosen so far,
+    ``min_k Σ_f x_f log(p_f/p_kf)``. Only ``L = log(p/(.1 m))`` matters, which is zero where x is.
+    Of ``2 + log K`` such candidates, the one that leaves the smallest sum of divergences is kept
+    (as in scikit-learn's k-means). Duplicates of a sample have divergence zero, so disjoint groups
+    of features get an atom each. Samples are sorted along a random direction first, so that neither
+    their order nor their repetition matters.
     """
     order = np.argsort(X @ rng.standard_normal(X.shape[1]), kind="stable")
     X, sample_weight = X[order], sample_weight[order]
@@ -110,12 +114,20 @@ def _seeds(n_components: int, X: Array, sample_weight: Array, rng: np.random.Gen
     if not mean.any():
         return rng.random((n_components, X.shape[1]))
     mean = mean + 1e-3 * mean.mean()
-    logs = X * (0.9 / np.where(mass > 0, mass, 1))[:, None]  # of profiles
-    logs += 0.1 * mean / mean.sum()
-    np.log(logs, out=logs)
+    by_row, by_feature = 9 / np.where(mass > 0, mass, 1), mean.sum() / mean
+    rows: Any = X
+    if np.count_nonzero(X) < X.size / 4:
+        rows = sparse.csr_array(X)
+        L: Any = rows.copy()
+        L.data *= np.repeat(by_row, np.diff(rows.indptr)) * by_feature[rows.indices]
+        np.log1p(L.data, out=L.data)
+    else:
+        L = X * by_row[:, None]
+        L *= by_feature
+        np.log1p(L, out=L)
     n_trials = 2 + int(np.log(n_components))
     nearest = np.full(len(X), np.inf)
-    own = sample_weight * np.einsum("nf,nf->n", X, logs)
+    own: Array = np.asarray((rows * L).sum(axis=1))
     rounding = 1e-12 * sample_weight * mass
     chosen: list[int] = []
     thinned = np.ones((n_components, X.shape[1]))
@@ -126,7 +138,8 @@ def _seeds(n_components: int, X: Array, sample_weight: Array, rng: np.random.Gen
         cumulated = np.cumsum(odds)
         marks = rng.random(n_trials) * cumulated[-1]
         trials = np.searchsorted(cumulated, marks, side="right").clip(max=len(X) - 1)
-        far = own[:, None] - sample_weight[:, None] * (X @ logs[trials].T)
+        logs = L[trials] if rows is X else L[trials].toarray()
+        far = sample_weight[:, None] * (own[:, None] - rows @ logs.T)
         far = np.minimum(nearest[:, None], np.where(far > rounding[:, None], far, 0))
         best = int(np.argmin(far.sum(axis=0)))
         chosen.append(int(trials[best]))
