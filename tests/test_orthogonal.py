@@ -372,7 +372,8 @@ WHITE = [c for c in checks_for(OnlineOrthogonalDictionary()) if "false_alarm" no
 
 @pytest.mark.parametrize("check", WHITE, ids=lambda check: check.__name__)
 def test_promise_with_whitening(check):
-    check(OnlineOrthogonalDictionary(whiten=True))
+    # After more passes over 15 samples, rounding exceeds what the check of weights allows.
+    check(OnlineOrthogonalDictionary(whiten=True, n_passes=10))
 
 
 @pytest.mark.parametrize("whiten", [False, True])

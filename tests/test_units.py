@@ -121,7 +121,7 @@ MODELS = [
     L1Dictionary(code_penalty=0.01, max_iter=5),
     ManhattanNMF(max_iter=20),
     OnlineOrthogonalDictionary(),
-    OnlineOrthogonalDictionary(whiten=True, n_passes=10),  # rounding grows from step to step
+    OnlineOrthogonalDictionary(whiten=True),
     OnlineRobustPCA(),
     RobustPCA(),
     GoDec(),

@@ -64,7 +64,7 @@ class OrthogonalMethod:
         N = X.shape[1]
         if self.whiten:
             M = shrunk_moments((Y * weight[:, None]).T @ Y, float(weight.sum()))
-            Y = Y @ _roots(M)[1]
+            Y = Y @ _whitening(M)[1]
         rng = np.random.default_rng([seed, 0])
         if not isinstance(init, str):
             D = self.learner.nearest(np.asarray(init, dtype=np.float64))
@@ -177,8 +177,7 @@ class OrthogonalMethod:
         M = moments(state.statistics) if self.whiten else None
         if M is None:
             return D, None
-        trace = float(np.trace(M))  # codes have the unit of the data
-        root, whitener = _roots(M * (len(M) / trace) if trace > 0 else np.eye(len(M)))
+        root, whitener = _whitening(M)
         return D @ root, whitener
 
     def coder(self, state: StreamState, batch: Batch) -> Callable[[slice], tuple[Array, Array]]:
@@ -221,10 +220,12 @@ def shrunk_moments(S: Array, weight: float) -> Array:
     return M
 
 
-def _roots(M: Array) -> tuple[Array, Array]:
+def _whitening(M: Array) -> tuple[Array, Array]:
+    """``M^(1/2)`` and ``M^(−1/2)`` of M at trace N: whitened samples keep the unit of the data."""
     if not np.isfinite(M).all():
         raise ValueError(OVERFLOW)
-    values, V = eigh(M)
+    trace = float(np.trace(M))
+    values, V = eigh(M * (len(M) / trace) if trace > 0 else np.eye(len(M)))
     top = float(values[-1])
     roots = np.sqrt(np.maximum(values, 1e-12 * top if top > 0 else 1.0))
     return (V * roots) @ V.T, (V / roots) @ V.T

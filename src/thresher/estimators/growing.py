@@ -132,13 +132,22 @@ class GrowingModel(LearnedModel):
 
 
 def _feasible(method: OnlineMethod, state: StreamState) -> StreamState:
-    """Project the atoms onto their set: with more or fewer features they may lie outside of it."""
+    """Bring atoms into their set: with more or fewer features they may lie outside of it.
+
+    Where the sum or length of an atom is fixed, the atom is rescaled: a projection would add to all
+    of its entries.
+    """
     if method.strays:
         return state
     region, frozen = method.dictionary_regulariser.region, method.frozen
+    budget = method.dictionary_regulariser.form.budget
 
     def projected(D: Array) -> Array:
-        atoms = region.project(D)
+        atoms = D
+        if budget is not None and budget.tight:
+            sizes = budget.spent(np.abs(D).sum(axis=1), np.square(D).sum(axis=1))
+            atoms = D / np.where(sizes > 0, sizes, 1).astype(D.dtype)[:, None]
+        atoms = region.project(atoms)
         if frozen is not None:
             stay = np.flatnonzero(frozen)  # atoms that were added after them are free
             atoms[stay] = D[stay]

@@ -375,7 +375,7 @@ class OnlineModel(ChangingModel):
         if stopped:
             self._tell_end("a callback said stop")
         elif converged:
-            self._tell_end("the mean loss has settled")
+            self._tell_end("the mean loss has converged")
         else:
             self._tell_end("there is no more to read")
         if not stopped:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 # Chosen on ORL and CBCL faces (docs/photographs.md): few parts cannot imitate damage, and a small
 # outlier weight takes it for what it is.
 _PARTS = 8
-_PASSES = 10  # as estimators make at most over an array
+_PASSES = 10  # at most, over arrays and folders alike; heuristic
 _SHARE = 0.15  # of the usual outlier weight, range/√F
 # By judgement: photographs, and numbers in them, that tell how far places usually are from a model.
 _LOOKED_AT = 100
@@ -135,13 +135,13 @@ class ImageDenoiser(KeepsParameters, BaseEstimator):
         if not comes_in_parts(given):
             pictures = Pictures.of(given, mask)
             _warn_if_alone(len(pictures.rows))
-            model = self._new_estimator(pictures.rows).fit(pictures.rows)
+            model = self._new_estimator(pictures.rows, _PASSES).fit(pictures.rows)
             return self._adopt(model, pictures.shape)._with_usual(pictures)
         _refuse_mask(mask)
         source = source_of(given)
         shape = _shape_of(source)
         _warn_if_alone(source.n_samples)
-        # What can be read again is read as often as an array would be: photographs are few.
+        # What can be read again is read as often as an array: photographs are few.
         passes = None if source.reader.once else _PASSES
         model = self._new_estimator(next(iter(source.sized(_PARTS))), passes)
         whole = source if hasattr(model, "partial_fit") else source.load()
