@@ -141,6 +141,17 @@ def test_a_folder_in_and_a_folder_out(tmp_path):
         model.denoise(tmp_path / "in", write={"clean": tmp_path / "out"})
 
 
+def test_a_folder_is_learned_from_as_often_as_an_array(tmp_path):
+    from PIL import Image
+
+    images = np.rint(255 * spoiled(scenes(40), "salt")).astype(np.uint8)
+    for number, image in enumerate(images):
+        Image.fromarray(image).save(tmp_path / f"{number:02d}.png")
+    from_folder, from_array = quiet().fit(tmp_path), quiet().fit(images)
+    steps = [len(model.estimator_.history_) for model in (from_folder, from_array)]
+    assert steps[0] >= steps[1] > 1
+
+
 def test_one_photograph_alone_is_told_so():
     with pytest.warns(UserWarning, match="of no kind"):
         quiet().denoise(scenes(1))

@@ -434,3 +434,10 @@ def test_what_moves_is_not_widened_by_its_strong_pixels():
     assert found[12:24, 14:28].all()
     scores[10:26, 12:30] = 0
     assert not found[scores > 0].any()
+
+
+def test_a_loaded_model_reports_its_background(tmp_path):
+    frames = np.random.default_rng(0).integers(60, 120, (20, 12, 16), dtype=np.uint8)
+    thresher.save(separator().fit(frames), tmp_path / "model")
+    page = thresher.load(tmp_path / "model").report(tmp_path / "page.html")
+    assert "The background, as it was last" in page.read_text(encoding="utf-8")

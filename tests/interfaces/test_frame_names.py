@@ -1,14 +1,17 @@
 """Frames whose columns have no plain names: the cleaner works, others work or say what to do."""
 
 import datetime
+import re
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from typer.testing import CliRunner
 
 from thresher import OnlineNMF, RatingModel, SensorCodec, TableCleaner, TopicModel
+from thresher.cli import app
 
 NAMES = {
     "whole numbers": pd.RangeIndex(3),
@@ -136,3 +139,47 @@ def test_frames_of_counts_are_tables_in_every_library():
     ]
     for other in found[1:]:
         np.testing.assert_array_equal(other, found[0])
+
+
+def sensor_table():
+    """Correlated columns with times, a run of missing values, an outlier and an empty column."""
+    rng = np.random.default_rng(0)
+    wave = np.sin(np.arange(400) / 9)[:, None] * np.arange(1, 6)
+    made = pd.DataFrame(wave + 0.05 * rng.normal(size=wave.shape), columns=list("abcde"))
+    made.insert(0, "when", pd.date_range("2026-03-01", periods=400, freq="h"))
+    made.loc[60:80, "b"], made.loc[200, "d"], made["silent"] = np.nan, 40.0, np.nan
+    return made
+
+
+TABLES = {
+    "pandas": lambda frame: frame,
+    "index": lambda frame: frame.set_index("when"),
+    "polars": pl.from_pandas,
+    "arrow": pa.Table.from_pandas,
+}
+OUTLIER = '<th scope="row">d, 2026-03-09 08:00:00</th><td>40</td>'
+
+
+@pytest.mark.filterwarnings("ignore:Nothing is known")
+@pytest.mark.parametrize("kind", TABLES)
+def test_the_report_names_the_outlier_and_the_empty_column(kind, tmp_path):
+    cleaner = TableCleaner(random_state=0, verbose=0)
+    path = cleaner.report(tmp_path / "page.html", TABLES[kind](sensor_table()))
+    html = path.read_text(encoding="utf-8")
+    assert OUTLIER in html
+    assert "Columns without a single reading: silent." in html
+    errors = re.findall(r'<th scope="row">(TableCleaner|a line)</th><td>([\d.]+)</td>', html)
+    assert [name for name, _ in errors] == ["TableCleaner", "a line"]
+    assert float(errors[0][1]) < float(errors[1][1])  # the columns are correlated
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_the_command_names_columns_without_a_reading(ending, tmp_path):
+    source, page = tmp_path / f"table.{ending}", tmp_path / "page.html"
+    made = sensor_table()
+    made.to_csv(source, index=False) if ending == "csv" else made.to_parquet(source)
+    words = ["clean", source, tmp_path / f"clean.{ending}", "--report", page]
+    done = CliRunner().invoke(app, [str(word) for word in words])
+    assert done.exit_code == 0, done.output
+    assert "columns without a single reading: silent" in done.output
+    assert OUTLIER in page.read_text(encoding="utf-8")
