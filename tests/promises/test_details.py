@@ -189,3 +189,15 @@ REFUSED = {
 def test_settings_without_a_meaning_are_refused(call, keyword):
     with pytest.raises(ValueError, match=keyword):
         call()
+
+
+def test_an_error_in_a_callback_reaches_the_user_and_leaves_a_usable_model():
+    def fail(step):
+        if step.row.samples >= 20:
+            raise RuntimeError("from the callback")
+
+    model = OnlineNMF(2, batch_size=10, callbacks=[fail], random_state=0, verbose=0)
+    with pytest.raises(RuntimeError, match="callback"):
+        model.fit(X)
+    assert model.n_samples_seen_ == 20
+    assert np.isfinite(model.set_params(callbacks=None).transform(X)).all()
