@@ -29,7 +29,7 @@ class BlockNewton(RowSolver):
     """
 
     def requires(self, problem: CodingProblem, rows: Rows) -> str | None:
-        """A smooth sum over entries, a set in numbers, and room for the pairs of atoms."""
+        """A smooth sum over entries, a set in numbers, and few enough atoms for the workspace."""
         K, F = problem.D.shape
         if rows.sparse:
             return "dense samples"

@@ -215,7 +215,7 @@ def coded_batch(before: StreamState, batch: Batch, steps: Steps) -> CodedBatch:
 
 
 def _corrected(batch: Batch, values: Numbers, steps: Steps) -> tuple[bytes, Numbers]:
-    """What columns without error need beside decoded values; squared errors after that."""
+    """Return the corrections of lossless columns, and the squared errors after applying them."""
     exact = np.isinf(steps.weights)
     corrections = written_corrections(batch.Y, values, batch.present & exact, batch.is_single)
     difference = np.where(batch.present & ~exact, values - batch.Y, 0.0)
@@ -223,7 +223,7 @@ def _corrected(batch: Batch, values: Numbers, steps: Steps) -> tuple[bytes, Numb
 
 
 def _after_corrections(state: StreamState, corrections: bytes) -> StreamState:
-    """A state whose digest tells of corrections too, and is that of before if there are none."""
+    """Include corrections in the digest of a state; without any, the state is unchanged."""
     if not corrections:
         return state
     return replace(state, plain=zlib.crc32(corrections, state.plain))
