@@ -216,7 +216,7 @@ def forged_headers_are_refused(rng: Rng) -> str:
     elif kind == 5:
         header["__metadata__"].pop(str(rng.choice(["document", "checksum", "version", "format"])))
     elif kind == 6:
-        header["__metadata__"]["version"] = str(rng.choice(["1", "3", "0", "-1", "x", "", "1e9"]))
+        header["__metadata__"]["version"] = str(rng.choice(["2", "3", "0", "-1", "x", "", "1e9"]))
     elif kind == 7:
         header["more"] = {"dtype": "F64", "shape": [huge], "data_offsets": [0, 8 * huge]}
     text = json.dumps(header, separators=(",", ":")).encode()

@@ -132,9 +132,7 @@ class History:
     @classmethod
     def from_array(cls, values: Array) -> "History":
         """Undo `to_array`; a ValueError if the array cannot come from it."""
-        width = len(HistoryRow._fields)  # older files lack the columns that may be missing
-        shortest = width - len(HistoryRow._field_defaults)
-        good = len(values) <= LONGEST and shortest <= values.shape[1] <= width
+        good = len(values) <= LONGEST and values.shape[1] == len(HistoryRow._fields)
         if not good or not ((values[:, 0] >= 0) & (values[:, 0] < 2**53)).all():
             raise ValueError(f"an array of the shape {values.shape} is no history")
         history = cls()

@@ -68,7 +68,7 @@ def unpacked_state(contents: Contents) -> StreamState:
 
 
 def _seen(contents: Contents, n_features: int) -> SeenRange | None:
-    if "seen.low" not in contents.arrays:  # an older file
+    if "seen.low" not in contents.arrays:
         return None
     low, high = (
         contents.array(f"seen.{name}", (n_features,), finite=False) for name in ("low", "high")
@@ -89,10 +89,7 @@ def _statistics(contents: Contents, shape: tuple[int, int]) -> Statistics:
         )
     lengths = {"K": shape[0], "F": shape[1], "f": shape[1]}
     given: dict[str, Any] = {}
-    optional = {f.name for f in dataclasses.fields(kind) if not _required(f)}
     for field, letters in kind.AXES.items():
-        if field in optional and f"statistics.{field}" not in contents.arrays:
-            continue  # older files know less
         values = contents.array(f"statistics.{field}", (None,) * len(letters))
         for letter, have in zip(letters, values.shape, strict=True):
             want = lengths.setdefault(letter, have)
@@ -104,15 +101,9 @@ def _statistics(contents: Contents, shape: tuple[int, int]) -> Statistics:
         given[field] = values
     sums = Contents({}, contents.record("sums"), contents.name)
     numbers = {f.name: f for f in dataclasses.fields(kind) if f.name not in kind.AXES}
-    for field in {*sums.document, *(n for n, f in numbers.items() if _required(f))}:
-        if field not in numbers:
-            raise contents.error(f"{name} have no {field[:40]!r}")
-        given[field] = sums.number(field)
-    return kind(**given)
-
-
-def _required(field: Any) -> bool:
-    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+    if unknown := sums.document.keys() - numbers.keys():
+        raise contents.error(f"{name} have no {min(unknown)[:40]!r}")
+    return kind(**given, **{field: sums.number(field) for field in numbers})
 
 
 def subclasses_of(kind: type) -> set[type]:

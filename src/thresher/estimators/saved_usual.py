@@ -19,7 +19,7 @@ def pack_usual(model: Any, arrays: dict[str, Any], document: dict[str, Any]) -> 
 
 
 def unpack_usual(model: Any, contents: Contents, n_features: int) -> None:
-    """What `pack_usual` was given; older files know nothing of it."""
+    """What `pack_usual` was given."""
     if "reading_scale" in contents.arrays:
         model._reading_scale = _scales(contents, "reading_scale", n_features)
     if not model._flags_anomalies:

@@ -205,8 +205,6 @@ def unpacked(contents: Contents) -> Any:
     if (model_size := getattr(model, "n_components", None)) and model_size > len(state.D):
         raise contents.error(f"n_components={model_size}, and the dictionary has {len(state.D)}")
     try:
-        if not state.method:  # an older file
-            state = dataclasses.replace(state, method=_method_of(model, state))
         model._planned(len(state.D)).begun_with(state)
         for one in (state, *rivals_of(state)):
             model._check_learned(one)
@@ -218,25 +216,9 @@ def unpacked(contents: Contents) -> Any:
     return model
 
 
-def _method_of(model: Any, state: StreamState) -> str:
-    """The method that a state of an older file began with, which its statistics tell."""
-    for candidate in model._planned(len(state.D)).candidates:
-        method = candidate.streaming or candidate.method
-        if type(state.statistics) in _kinds_of_statistics(method.learner):
-            return str(candidate.name)
-    raise ValueError(f"{type(state.statistics).__name__} belong to another solver")
-
-
-def _kinds_of_statistics(learner: Any) -> list[type]:
-    declared = getattr(learner, "statistics", None)
-    return [type(learner.empty(1, 1)) if declared is None else declared]
-
-
 def _position(record: Contents) -> Position:
     given: dict[str, Any] = {}
     for name, hint in get_type_hints(Position).items():
-        if name not in record.document:
-            continue  # older files know less
         if hint is int:
             given[name] = record.integer(name)
         elif hint is float:

@@ -1,6 +1,6 @@
 """Dictionary by online inexact ADMM, as published in paper B (OIADMM, (2)–(4))."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -43,7 +43,7 @@ class DualStatistics(Statistics):
     AXES: ClassVar[dict[str, str]] = {"Delta": "nF", "slope": "mF"}
 
     Delta: Array
-    slope: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    slope: Array
     step: float = 0.0
     horizon: float = 1.0
     tau: float = 0.0
@@ -53,10 +53,6 @@ class DualStatistics(Statistics):
     cost: float = 0.0
     value: float = 0.0
     regret: float = 0.0
-
-    def __post_init__(self) -> None:
-        if not len(self.slope):  # of older files
-            object.__setattr__(self, "slope", np.zeros((0, self.Delta.shape[1])))
 
     def discounted(self, factor: float) -> "DualStatistics":
         """A dual is not an average; the method forgets by itself."""

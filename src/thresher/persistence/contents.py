@@ -129,8 +129,6 @@ class Contents:
         """What `put_strings` wrote."""
         content = self.array(name, (None,), ("uint8",)).tobytes()
         try:
-            if f"{name}.ends" not in self.arrays:  # version 1
-                return content.decode().split("\0")
             ends = self.array(f"{name}.ends", (None,), ("int64",))
             starts = np.concatenate([[0], ends[:-1]])
             if len(ends) and ((ends < starts).any() or ends[-1] != len(content)):

@@ -1,7 +1,7 @@
 """One file: named arrays (safetensors), a JSON document, a version and a checksum.
 
-The checksum is the SHA-256 of the whole file, with zeros in its own place: damage anywhere is
-noticed. In version 1 it covered the document and the arrays, without the header around them.
+The checksum is the SHA-256 of the whole file, with zeros in its own place, so that damage
+anywhere is noticed.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from safetensors.numpy import load, save
 from thresher.persistence.atomic import write_atomically
 from thresher.persistence.contents import FileError
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 1
 
 STORABLE = ("bool", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)))
 STORABLE += ("float16", "float32", "float64")
@@ -79,13 +79,7 @@ def read_file(path: str | Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]
         arrays = load(content)
     except (SafetensorError, KeyError, ValueError, OverflowError) as error:
         raise _not_ours(path, error) from error
-    checksum = metadata["checksum"]
-    found: str | None
-    if metadata["version"] == "1":
-        found = _old_checksum(arrays, metadata["document"])
-    else:
-        found = _checksum(content, header, checksum)
-    if found != checksum:
+    if _checksum(content, header, metadata["checksum"]) != metadata["checksum"]:
         raise FileError(f"{path} is damaged: its checksum does not match; use another copy.")
     try:
         document = json.loads(metadata["document"])
@@ -112,9 +106,9 @@ def _header(path: str | Path, content: bytes) -> tuple[int, dict[str, str]]:
     if sorted(metadata) != sorted(names) or not all(isinstance(metadata[n], str) for n in names):
         raise FileError(f"{path} is damaged: its header is not whole; use another copy.")
     version = metadata["version"]
-    if version not in [str(known + 1) for known in range(FORMAT_VERSION)]:
+    if version != str(FORMAT_VERSION):
         raise FileError(
-            f"{path} has format version {version[:20]!r}, this Thresher reads up to "
+            f"{path} has format version {version[:20]!r}, this Thresher reads version "
             f"{FORMAT_VERSION}; install a newer Thresher to read it."
         )
     return 8 + length, metadata
@@ -141,13 +135,4 @@ def _checksum(content: bytes, header: int, written: str) -> str | None:
     digest = hashlib.sha256(content[:place])
     digest.update(_NO_CHECKSUM.encode())
     digest.update(memoryview(content)[place + len(_NO_CHECKSUM) :])
-    return digest.hexdigest()
-
-
-def _old_checksum(arrays: dict[str, NDArray[Any]], text: str) -> str:
-    digest = hashlib.sha256(text.encode())
-    for name in sorted(arrays):
-        values = arrays[name]
-        digest.update(f"{name} {values.dtype.str} {values.shape}".encode())
-        digest.update(values.tobytes())
     return digest.hexdigest()

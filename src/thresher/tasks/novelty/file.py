@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from thresher.estimators.base import DictionaryModel
@@ -76,8 +75,6 @@ def unpack_detector(contents: Contents) -> NovelDocumentDetector:
         detector._new_alarm()
     except ValueError as error:
         raise contents.error(error) from error
-    if "model_given" in contents.document and contents.flag("model_given"):  # version 1
-        detector.model = clone(unpack(contents.inner("model")))
     memory = _memory(contents, detector, n_words)
     known = GrowingWords(None, detector.max_words, words, frequency, n_documents)
     usual = unpacked_usual(contents, detector._new_usual(), n_words)

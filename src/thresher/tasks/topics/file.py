@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from thresher.estimators.base import DictionaryModel
@@ -57,8 +56,7 @@ def unpack_topics(contents: Contents) -> TopicModel:
     words = np.array(contents.strings("words"), dtype=object)
     if not isinstance(factoriser, DictionaryModel):
         raise contents.error("what it holds inside is no dictionary of words")
-    old = "words_given" in contents.document  # version 1
-    model = _of_version_1(contents, words, factoriser) if old else unpacked_model(contents)
+    model = unpacked_model(contents)
     if model._grows:
         return _growing(contents, model, words, factoriser)
     vectorizer = None
@@ -109,17 +107,3 @@ def _adopted(
         life = unpacked_life(contents, len(counter.words), len(factoriser.components_))
     adopted: TopicModel = model._adopt(counter, tfidf, factoriser, life)
     return adopted
-
-
-def _of_version_1(contents: Contents, words: Any, factoriser: Any) -> TopicModel:
-    """Version 1 told whether words and a model were given, and not which."""
-    parameters = {
-        **contents.record("parameters"),
-        "random_state": contents.value("random_state"),
-    }
-    document = {"class": contents.text("class"), "parameters": parameters}
-    model: TopicModel = unpacked_model(Contents({}, document, contents.name))
-    return model.set_params(
-        vocabulary=list(words) if contents.flag("words_given") else None,
-        model=clone(factoriser) if contents.flag("model_given") else None,
-    )
