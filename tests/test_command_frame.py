@@ -38,14 +38,14 @@ PANELS = {
     "Begin here": ["demo", "sample", "warm-up"],
     "Tasks": [
         "topics", "novelty", "clean", "compress", "decompress", "separate", "denoise", "segment",
-        "unmix", "ratings", "sound",
+        "unmix", "sound",
     ],
     "Any estimator": ["fit", "live", "choose", "transform", "inspect"],
 }  # fmt: skip
 CLASSES = {
     "topics": "TopicModel", "novelty": "NovelDocumentDetector", "clean": "TableCleaner",
     "compress": "SensorCodec", "separate": "VideoSeparator", "denoise": "ImageDenoiser",
-    "segment": "ImageSegmenter", "unmix": "SpectralUnmixer", "ratings": "RatingModel",
+    "segment": "ImageSegmenter", "unmix": "SpectralUnmixer",
     "sound": "SoundSeparator", "fit": "OnlineRobustNMF", "live": "OnlineRobustNMF",
 }  # fmt: skip
 COMMANDS = {each.name: each for each in app.registered_commands}

@@ -99,13 +99,6 @@ def test_spectra_and_shares_that_sum_to_one():
     assert factor_match_score(made["scene"].endmembers, made["unmixer"].endmembers_) > 0.999
 
 
-def test_ratings_are_told_and_spammers_found():
-    made = run_page("docs/tasks/ratings.md")
-    truth = made["made"].ratings[: made["last"]]
-    assert np.sqrt(np.mean((made["told"] - truth) ** 2)) < 0.85 * truth.std()
-    assert np.isin(made["model"].suspicious_users_, made["made"].spammers).mean() > 0.6
-
-
 def test_grid_search_in_a_pipeline_finds_the_planted_parts():
     made = run_page("docs/choose.md")
     assert made["search"].best_params_ == {"onlinerobustnmf__n_components": 4}

@@ -10,7 +10,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 import thresher
-from thresher.datasets import make_ratings, make_spectral_scene
+from thresher.datasets import make_spectral_scene
 from thresher.tasks.novelty import explained_steps
 from thresher.tasks.text.records import records_of
 from thresher.tasks.text.steps import DocumentStep
@@ -92,17 +92,6 @@ def choice_case(path):
     assert choice.best_params_["n_components"] == 2
     choice.report(path)
     return {}, ["n_components = 2", "OnlineRobustNMF"]
-
-
-def ratings_case(path):
-    users, items, ratings, *_ = make_ratings(100, 40, 2500, 1, spam=0.1, random_state=2)
-    n, n_users = len(ratings), len(set(users))
-    items = np.array([f"{MARKUP}{item}" for item in items], dtype=object)
-    model = thresher.RatingModel(2, **QUIET).fit((users, items, ratings))
-    model.report(path)
-    suspicious = f"{len(model.suspicious_users_)}"
-    best = model.items_[np.argmax(model.item_bias_)]
-    return {"suspicious users": suspicious}, [f"{n:,} ratings", f"by {n_users} users", str(best)]
 
 
 def recognition_case(path):
@@ -199,7 +188,6 @@ TASKS = {
     "ImageDenoiser": images_case,
     "ImageSegmenter": segmentation_case,
     "NovelDocumentDetector": novelty_case,
-    "RatingModel": ratings_case,
     "SensorCodec": codec_case,
     "SoundSeparator": sound_case,
     "SpectralUnmixer": spectra_case,
