@@ -10,7 +10,6 @@ import pytest
 import thresher
 from pages import run_page
 from thresher.datasets.samples import sample_files
-from thresher.engine import Event, History, HistoryRow
 from thresher.plotting import convergence_curve, profile_panels
 from thresher.report import Report, tell_run
 from thresher.tasks.novelty.choosing import chosen_stepping
@@ -101,22 +100,6 @@ def test_noise_that_a_pursuit_sets_aside_is_told_from_what_is_far_off(tmp_path):
     assert few == pytest.approx(90 * hit.mean(), abs=0.3)
 
 
-def test_a_plain_factorisation_stands_beside_the_model(tmp_path):
-    """Outliers ruin squares: the robust model is nearer in the mean, and the page says both."""
-    X = planted(80)
-    X[np.random.default_rng(0).random(X.shape) < 0.05] += 5 * X.max()
-    model = thresher.OnlineRobustNMF(3, random_state=0, verbose=0).fit(X)
-    page = model.report(tmp_path / "page.html", X).read_text(encoding="utf-8")
-    rows = re.findall(r">(OnlineRobustNMF|scikit-learn&#x27;s NMF)</th><td>([\d.]+)%", page)
-    (ours, left), (_, theirs) = rows
-    assert ours == "OnlineRobustNMF"
-    off = np.abs(X - model.separate(X).low_rank).mean() / X.mean()
-    assert float(left) == pytest.approx(100 * off, abs=0.06)
-    assert float(left) < float(theirs)
-    signed = thresher.OnlineRobustPCA(3, random_state=0, verbose=0).fit(X - X.mean())
-    assert "TruncatedSVD" in signed.report(tmp_path / "b.html", X - X.mean()).read_text()
-
-
 def test_the_page_of_the_documentation_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     made = run_page("docs/commands.md")
@@ -128,19 +111,6 @@ def test_a_model_that_learned_nothing_has_no_page(tmp_path):
     with pytest.raises(ValueError, match="not fitted"):
         thresher.OnlineNMF().report(tmp_path / "page.html")
     assert not list(tmp_path.iterdir())
-
-
-def test_history_tells_its_ends_and_its_events_in_notebooks():
-    history = History()
-    for step in range(30):
-        history.append(HistoryRow(10 * step, 0.1, 100.0 - step, 0.0, 0.0))
-    history.note([Event(200, "shift", 1e-4)])
-    page = history._repr_html_()
-    losses = [float(v) for v in re.findall(r"<td>(\d+)</td><td>0</td><td>0</td></tr>", page)]
-    assert losses == [100.0 - s for s in [*range(5), *range(25, 30)]]
-    assert "shift after 200 samples" in page
-    assert "violation" not in page  # which no step has
-    assert "0 steps" in History()._repr_html_()
 
 
 def test_marks_are_on_whole_words_in_any_case():

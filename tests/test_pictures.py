@@ -18,7 +18,6 @@ from thresher.plotting import (
     profile_panels,
     series_panels,
     share_bars,
-    share_curve,
     share_rows,
     to_png,
 )
@@ -59,10 +58,6 @@ def profiles():
     return profile_panels(np.ones((4, 30)), titles, along="frequency in Hz", ends=(0, 22050))
 
 
-def moves():
-    return share_curve(np.arange(600), np.full(600, 0.2), "frame", "share that moves", [100])
-
-
 def sensors():
     X = np.linspace(900, 1100, 120).reshape(60, 2)
     X[20:30, 1] = np.nan
@@ -84,7 +79,7 @@ def choices():
     return choice_curve(table, 2)
 
 
-PICTURES = [curve, frames, atoms, bars, shares, profiles, moves, sensors, timeline, choices]
+PICTURES = [curve, frames, atoms, bars, shares, profiles, sensors, timeline, choices]
 every_picture = pytest.mark.parametrize("draw", PICTURES, ids=lambda draw: draw.__name__)
 
 

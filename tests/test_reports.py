@@ -147,8 +147,6 @@ def test_a_report_of_topics_says_what_the_model_says(topics, tmp_path):
         for k in order
     ]
     assert sum(int(row[1]) for row in page.rows[1:3]) == 11
-    beside = {row[0]: row[1] for row in page.rows[3:]}
-    assert beside["TopicModel"] == f"{coherence.mean:.2f}".replace("-", "−")
     (sizes, bars), (words, wordbars) = page.pictures
     assert bars == to_png(share_bars(names, shares.mean(axis=0).tolist()))
     for name, share in zip(names, shares.mean(axis=0), strict=True):

@@ -103,9 +103,7 @@ def recognition_case(path):
     right = model.score(X[20:], y[20:])
     assert right < 1  # mistakes are listed by name
     facts = {"of 40 pictures got their right name": f"{right:.1%}", "known pictures": "20"}
-    known = model.codes_ @ model.model_.components_  # the baseline compares pixels with these
-    nearest = ((X[20:, None] - known) ** 2).sum(axis=2).argmin(axis=1)
-    return facts, [MARKUP, f"{np.mean(y[:20][nearest] == y[20:]):.1%}"]
+    return facts, [MARKUP]
 
 
 def segmentation_case(path):
@@ -133,10 +131,9 @@ def video_case(path):
     for t in range(60):
         frames[t, 8:14, t % 32 : t % 32 + 6] = 255
     separator = thresher.VideoSeparator(**QUIET)
-    moving = separator.separate(frames.astype(np.uint8)).mask.mean()
+    separator.separate(frames.astype(np.uint8))
     separator.report(path)
-    facts = {"frames of 32 × 24 pixels": "60", "times the scene became another": "1"}
-    return facts | {"of a frame moves, on average": f"{moving:.1%}"}, []
+    return {"frames of 32 × 24 pixels": "60", "scene changes": "1"}, []
 
 
 def sound_case(path):
