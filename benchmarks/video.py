@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 from common import RESULTS, Row, command_line, interleaved, machine, read_json, spread, write_json
 from planted_video import CLIPS, EFFECTS, HELD_BACK, planted
+from scipy.ndimage import median_filter
 
 from thresher import GoDec, OnlineRobustPCA, VideoSeparator
 from thresher.datasets.files import find_data_file
 from thresher.low_rank import default_weight, pursue
-from thresher.tasks.video.windows import median_of_flags
 
 THRESHOLDS = (3, 5, 8, 10, 12, 15, 20, 25, 30, 35, 40, 50, 60)
 DEVIATIONS = 3  # of the residual: a threshold that can be told beforehand
@@ -53,7 +53,7 @@ def best_scores(truth: Any, sizes: Any, known: Any = None) -> Row:
 
 
 def scores_at(threshold: float, truth: Any, sizes: Any, known: Any = None) -> Row:
-    mask = np.stack([median_of_flags(one > threshold, 5) for one in sizes])
+    mask = np.stack([median_filter(one > threshold, 5, mode="nearest") for one in sizes])
     return scores(truth, mask, known) | {"threshold": round(threshold, 2)}
 
 
@@ -124,7 +124,7 @@ def rows_of(
     for name, _, result, spent in interleaved(work, [video]):
         if name in masks:
             row = {"own": scores(truth, result, known)}
-            filtered = np.stack([median_of_flags(one, 5) for one in result])
+            filtered = np.stack([median_filter(one, 5, mode="nearest") for one in result])
             row["with median"] = scores(truth, filtered, known)
         else:
             row = {"best threshold": best_scores(truth, result, known)}

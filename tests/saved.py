@@ -21,7 +21,6 @@ from thresher import (
     OnlineOrthogonalDictionary,
     OnlineRobustNMF,
     OnlineRobustPCA,
-    RatingModel,
     RobustNMF,
     RobustPCA,
     SoundSeparator,
@@ -69,12 +68,6 @@ def _sound():
     return np.sin(np.arange(3000) ** 1.3)
 
 
-def _rated(n_users, seed=0):
-    """Every third entry."""
-    X = np.rint(5 * samples(n_users, seed=seed))
-    return sparse.csr_array(np.where(np.arange(X.size).reshape(X.shape) % 3, 0, X + 1))
-
-
 def _similarities():
     X = samples()
     return X @ X.T
@@ -102,7 +95,6 @@ MAKERS = {
     "ImageDenoiser": lambda: ImageDenoiser(**QUIET).fit(samples().reshape(-1, 2, 3)),
     "ImageSegmenter": lambda: ImageSegmenter(2, **QUIET).fit(image()),
     "VideoSeparator": lambda: VideoSeparator(**QUIET).fit(_frames(20)),
-    "RatingModel": lambda: RatingModel(2, **QUIET).fit(_rated(48)),
     "SoundSeparator": lambda: SoundSeparator(2, window=64, **QUIET).fit(_sound(), rate=8000),
     "SpectralUnmixer": lambda: SpectralUnmixer(3, **QUIET).fit(samples()),
 }
@@ -125,8 +117,6 @@ def answers(model):
         return model.step([*TEXTS[:5], "a parliament votes on budgets"]).scores
     if isinstance(model, TopicModel):
         return model.transform(TEXTS[:6])
-    if isinstance(model, RatingModel):
-        return model.transform(_rated(20, 1))
     if isinstance(model, SoundSeparator):
         return model.separate(_sound()[:1000], rate=8000).parts
     if isinstance(model, VideoSeparator):

@@ -18,7 +18,7 @@ GAPS = np.where(rng.random(X.shape) < 0.1, np.nan, X)
 NAMES = [f"c{j}" for j in range(F)]
 FRAME = pd.DataFrame(GAPS, columns=NAMES, index=np.arange(N) / 2)
 MODEL = OnlineRobustNMF(3, random_state=0, verbose=0).fit(X).calibrate(X)
-VERBS = ("transform", "score_samples", "is_anomaly", "impute", "predict", "decision_function")
+VERBS = ("transform", "score_samples", "impute", "predict", "decision_function")
 VERBS += ("reading_scores",)
 
 
@@ -64,7 +64,7 @@ def test_frames_keep_index_and_names():
         (codes.compute(), model.transform(FRAME)),
         (model.impute(lazy).compute(), model.impute(FRAME)),
         (model.score_samples(lazy).compute(), model.score_samples(FRAME)),
-        (model.is_anomaly(lazy).compute(), model.is_anomaly(FRAME)),
+        (model.predict(lazy).compute(), model.predict(FRAME)),
         (low_rank, here.low_rank),
         (outliers, here.outliers),
     ):

@@ -32,20 +32,19 @@ from thresher.cli.parameters import (
 from thresher.cli.progress import stages
 from thresher.cli.summary import _words, show_summary, summary
 from thresher.cli.talk import Talk, _plain
-from thresher.report import Report
 
 PANELS = {
     "Begin here": ["demo", "sample", "warm-up"],
     "Tasks": [
         "topics", "novelty", "clean", "compress", "decompress", "separate", "denoise", "segment",
-        "unmix", "ratings", "sound",
+        "unmix", "sound",
     ],
     "Any estimator": ["fit", "live", "choose", "transform", "inspect"],
 }  # fmt: skip
 CLASSES = {
     "topics": "TopicModel", "novelty": "NovelDocumentDetector", "clean": "TableCleaner",
     "compress": "SensorCodec", "separate": "VideoSeparator", "denoise": "ImageDenoiser",
-    "segment": "ImageSegmenter", "unmix": "SpectralUnmixer", "ratings": "RatingModel",
+    "segment": "ImageSegmenter", "unmix": "SpectralUnmixer",
     "sound": "SoundSeparator", "fit": "OnlineRobustNMF", "live": "OnlineRobustNMF",
 }  # fmt: skip
 COMMANDS = {each.name: each for each in app.registered_commands}
@@ -394,27 +393,6 @@ def test_lines_are_printed_at_once_instead_of_an_object_at_the_end(capsys):
     plain.line(a=1)
     plain.finish()
     assert capsys.readouterr().out == ""
-
-
-def test_a_page_ends_with_the_run(tmp_path, capsys):
-    from blocks import blocks_of
-
-    one = talk(True)
-    one.choose("k", 3, "so it is")
-    one.write_report(Report("t").paragraph("p"), tmp_path / "p.html")
-    text = (tmp_path / "p.html").read_text(encoding="utf-8")
-    page = type("Page", (), {"html": staticmethod(lambda: text)})
-    assert blocks_of(page)[:-1] == [
-        ("p", "p"), ("h2", "What was chosen, and why"), ("reasons", [("k = 3", "so it is")]),
-        ("h2", "Make it again"), ("code", "again {'k': 3}"),
-    ]  # fmt: skip
-    assert re.match(r"\d\.\d s in all, with", blocks_of(page)[-1][1])
-    one.finish()
-    out, err = capsys.readouterr()
-    assert json.loads(out)["report"] == str(tmp_path / "p.html")
-    assert err.splitlines()[-1] == f"The report is in {tmp_path / 'p.html'}."
-    one.write_report(Report("t"), None)
-    assert len(list(tmp_path.iterdir())) == 1
 
 
 def test_bars_are_for_those_who_watch(monkeypatch):

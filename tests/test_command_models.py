@@ -1,4 +1,4 @@
-"""What commands do with scenes, ratings, sounds and models: classes are stand-ins."""
+"""What commands do with scenes, sounds and models: classes are stand-ins."""
 
 import json
 from functools import partial
@@ -13,7 +13,6 @@ from heard import Heard, Model, cells, stand_in_for
 from thresher.cli.choose import choose
 from thresher.cli.frame import WrongUseError
 from thresher.cli.inspect_model import inspect_model
-from thresher.cli.ratings import ratings
 from thresher.cli.sound import sound
 from thresher.cli.transform import transform
 from thresher.cli.unmix import unmix
@@ -35,7 +34,7 @@ def stand_in(monkeypatch):
     return partial(stand_in_for, monkeypatch)
 
 
-# ------------------------------------------------------------------- spectra, ratings, sound
+# --------------------------------------------------------------------------- spectra, sound
 
 
 @pytest.fixture
@@ -85,58 +84,6 @@ def test_a_scene_without_bad_bands_and_with_a_known_number(talk, scene):
     for targets in ((Path("no/o.npy"),), (Path("o.npy"), Path("no/e.csv"))):
         with pytest.raises(FileNotFoundError, match="no such folder"):
             unmix(talk, Path("s.npy"), *targets)
-
-
-@pytest.fixture
-def raters(monkeypatch, stand_in):
-    best = (["u", "v"], [["a", "b"], ["c", None]], [[4.666, 3.0], [2.0, np.nan]])
-    asked = []
-    kind = stand_in(
-        "RatingModel", suspicious_users_=[], n_ratings_seen_=12345, users_=list("uv"),
-        items_=list("abc") * 500, recommend=lambda n: asked.append(n) or best,
-    )  # fmt: skip
-    monkeypatch.setattr(
-        "thresher.tasks.ratings.reading.read_ratings", lambda path: ("triples", ["U", "I", "R"])
-    )
-    monkeypatch.setattr("thresher.tasks.ratings.report.ratings_report", lambda *what: what)
-    saved = []
-    monkeypatch.setattr(thresher, "save", lambda *what: saved.append(what))
-    Path("r.csv").write_text("")
-    return SimpleNamespace(kind=kind, asked=asked, saved=saved)
-
-
-def test_recommendations_are_written_as_a_table(talk, raters):
-    ratings(talk, Path("r.csv"), Path("o.csv"), n_components=4)
-    assert raters.kind.last.parameters == {"n_components": 4}
-    assert raters.kind.last.calls == [("fit", "triples")]
-    assert raters.asked == [10]
-    assert Path("o.csv").read_text() == "U,I,R\nu,a,4.67\nu,b,3.00\nv,c,2.00\n"
-    assert talk.answers == {
-        "ratings": 12345, "users": 2, "items": 1500, "suspicious_users": [],
-        "recommendations": Path("o.csv"),
-    }  # fmt: skip
-    assert talk.shown == ["12,345 ratings of 1,500 items by 2 users: o.csv"]
-    assert talk.reports == raters.saved == []
-
-
-def test_suspects_models_and_pages_of_ratings(talk, raters):
-    raters.kind.about = raters.kind.about | {"suspicious_users_": list(range(13))}
-    ratings(talk, Path("r.csv"), Path("o.csv"), 3, Path("m.thr"), Path("p.html"))
-    learner = raters.kind.last
-    assert raters.asked == [3]
-    assert talk.answers["suspicious_users"] == [str(k) for k in range(13)]
-    assert talk.shown[1:] == [
-        "Suspicious users, who do not count for others: " + ", ".join(map(str, range(12))),
-        "model: m.thr",
-    ]
-    assert raters.saved == [(learner, Path("m.thr"))]
-    assert talk.answers["model"] == Path("m.thr")
-    assert talk.reports == [((learner,), Path("p.html"))]
-    with pytest.raises(WrongUseError, match=r"o\.txt must end in \.csv"):
-        ratings(talk, Path("r.csv"), Path("o.txt"))
-    for out, model in ((Path("no/o.csv"), None), (Path("o.csv"), Path("no/m.thr"))):
-        with pytest.raises(FileNotFoundError, match="no such folder"):
-            ratings(talk, Path("r.csv"), out, model=model)
 
 
 def test_parts_of_a_recording_are_told_with_their_onsets(talk, stand_in, monkeypatch):

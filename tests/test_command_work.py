@@ -88,7 +88,7 @@ def test_changes_and_the_page_of_a_table_are_written_if_asked(talk, cleaning):
     assert not {"unread", "time_columns", "station_column"} & talk.answers.keys()
     assert talk.shown[0].startswith("2 rows of 1 sensor: ")
     assert talk.shown[1:] == ["changes: c.csv"]
-    assert talk.reports == [((cleaning.kind.last, cleaning.done, "t.csv"), Path("p.html"))]
+    assert talk.reports == [((cleaning.done, "t.csv"), Path("p.html"))]
     assert talk.chosen == {}
     cleaning.given.clear()
     with pytest.raises(FileNotFoundError, match="no such folder"):

@@ -25,7 +25,6 @@ COMMANDS += [
     "denoise",
     "unmix",
     "sound",
-    "ratings",
     "choose",
     "fit",
     "live",

@@ -106,7 +106,7 @@ def test_features_and_atoms_come_and_go_within_their_bounds():
         (lambda: model.keep_features([-1]), "at least one of 0 to 5"),
         (lambda: model.keep_features([]), "at least one of 0 to 5"),
         (lambda: model.keep_features([0.0]), "at least one of 0 to 5"),
-        (lambda: model.join_atoms([[0], [3]]), "each of 0 to 2"),
+        (lambda: model._join_atoms([[0], [3]]), "each of 0 to 2"),
     ):
         with pytest.raises(ValueError, match=words):
             call()
@@ -117,7 +117,7 @@ def test_features_and_atoms_come_and_go_within_their_bounds():
     assert model.n_features_in_ == 2
     frozen = made(OnlineNMF, n_components=3, frozen_atoms=[0]).partial_fit(X)
     with pytest.raises(ValueError, match="frozen_atoms= names atoms by their numbers"):
-        frozen.join_atoms([[0, 1], [2]])
+        frozen._join_atoms([[0, 1], [2]])
 
 
 def test_names_of_features_follow_those_that_are_kept():

@@ -195,8 +195,8 @@ def test_threshold_is_the_order_statistic_that_was_promised():
     fitted = model().fit(planted(200))
     X = planted(39, seed=1)
     losses = np.sort(-fitted.score_samples(X))
-    assert fitted.calibrate(X, 0.05).threshold_ == losses[37]  # ⌈40·0.95⌉ = 38th smallest
-    assert fitted.is_anomaly(X).sum() == 1
+    assert fitted.calibrate(X, 0.05).offset_ == -losses[37]  # ⌈40·0.95⌉ = 38th smallest
+    assert (fitted.predict(X) == -1).sum() == 1
 
 
 @pytest.mark.parametrize(
@@ -348,8 +348,10 @@ def test_a_first_batch_without_weight_is_no_obstacle():
 
 def test_a_new_fit_forgets_the_threshold():
     X = planted(200)
-    fitted = model().fit(X).calibrate(X, 0.05).fit(X)
-    assert not hasattr(fitted, "threshold_")
+    fitted = model().fit(X)
+    before = fitted.offset_
+    assert fitted.calibrate(X, 0.5).offset_ != before
+    assert fitted.fit(X).offset_ == before
 
 
 def test_numpy_numbers_are_numbers(tmp_path):

@@ -49,9 +49,6 @@ OTHERWISE = {
     ("OnlineL1Dictionary", "code_penalty"): 0.1,
     ("OnlineL1Dictionary", "dictionary_set"): "l1_ball",
     ("OnlineOrthogonalDictionary", "init"): "samples",
-    ("RatingModel", "max_iter"): 50,  # sweeps over all ratings
-    ("RatingModel", "n_components"): 10,
-    ("RatingModel", "tol"): 5e-3,
     ("SensorCodec", "batch_size"): None,  # whole files, or rows as they come
     ("SoundSeparator", "divergence"): "kl",
     ("SoundSeparator", "init"): None,

@@ -530,15 +530,15 @@ def test_atoms_are_joined_or_refused():
     X = np.random.default_rng(0).random((50, 6))
     inner = OnlineNMF(3, **QUIET).fit(X)
     A = inner.statistics_.A
-    inner.join_atoms([[2], [0, 1]])
+    inner._join_atoms([[2], [0, 1]])
     np.testing.assert_allclose(inner.statistics_.A[1, 1], A[:2, :2].sum())
     np.testing.assert_allclose(inner.statistics_.A[0, 1], A[2, :2].sum())
     inner.partial_fit(X)
     for wrong in ([], [[0, 5]], [[0], [0]], [[0.5]], 7):
         with pytest.raises(ValueError, match="groups must be"):
-            inner.join_atoms(wrong)
+            inner._join_atoms(wrong)
     with pytest.raises(ValueError, match="frozen_atoms"):
-        OnlineNMF(3, frozen_atoms=[0], **QUIET).fit(X).join_atoms([[0], [1]])
+        OnlineNMF(3, frozen_atoms=[0], **QUIET).fit(X)._join_atoms([[0], [1]])
 
 
 # ------------------------------------------------------------------ from scikit-learn

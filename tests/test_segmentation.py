@@ -1,17 +1,14 @@
 """Segments of images: the similarity of the paper, planted regions, and what is refused."""
 
 import doctest
-import io
 import sys
 
 import numpy as np
 import pytest
-from matplotlib.image import imread
 from sklearn.metrics import adjusted_rand_score
 
 import thresher
 import thresher.tasks.segmentation.segmenter
-from test_reports import Page
 from thresher import ImageSegmenter, SymmetricManhattanNMF
 from thresher.plotting import frame_grid, paint_boundaries
 from thresher.tasks.segmentation.segmenter import cluster_rows, image_similarity, normalised
@@ -186,14 +183,6 @@ def test_boundaries_lie_between_segments():
     assert len(frame_grid([painted[None], colour[None]], ["a", "b"], ["1"]).axes) == 2
     with pytest.raises(ValueError, match="each pixel"):
         paint_boundaries(np.ones((6, 8)), labels[:, 1:])
-
-
-def test_a_large_picture_keeps_its_proportions_on_the_page(tmp_path):
-    image = np.kron(_three_regions(12, 130, 0.0)[0], np.ones((10, 10)))
-    model = ImageSegmenter(3, n_superpixels=40, random_state=0).fit(image)
-    page = Page(model.report(tmp_path / "page.html", image).read_text(encoding="utf-8"))
-    sizes = [imread(io.BytesIO(png)).shape[:2] for _, png in page.pictures[:2]]
-    assert sizes == [(60, 650), (60, 650)]
 
 
 def test_docstring():

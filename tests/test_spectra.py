@@ -1,7 +1,5 @@
 """Spectral unmixing: planted spectra and shares are found, and damage does not move them."""
 
-import re
-
 import numpy as np
 import pytest
 from scipy.optimize import nnls
@@ -13,7 +11,6 @@ from thresher.datasets import make_spectral_scene
 from thresher.metrics import spectral_angles
 from thresher.tasks.spectra import kept as keeping
 from thresher.tasks.spectra.bands import bad_bands, without_gaps, without_spikes
-from thresher.tasks.spectra.beside import angles
 from thresher.tasks.spectra.subspace import sound_pixels
 from thresher.tasks.spectra.vertices import cone_codes
 from thresher.tasks.spectra.volume import smallest_simplex, volume
@@ -298,21 +295,3 @@ def test_bad_pixels_leave_an_unmixer_as_it_was():
     two = np.random.default_rng(0).dirichlet([1, 1], 500) @ np.linspace([1, 2], [2, 1], 40, axis=1)
     with pytest.raises(ValueError, match="mixtures of 2 spectra"):
         unmixer(3).fit(two)
-
-
-def test_the_page_compares_with_plain_nmf(tmp_path):
-    made = scene(3)
-    cube = made.cube.copy()
-    cube[0, 0] = np.nan  # no pixel that plain NMF could take
-    page = unmixer().fit(cube).report(tmp_path / "page.html", cube).read_text(encoding="utf-8")
-    cells = r"<td>([\d.]+)</td><td>(\d+)%</td>"
-    told = re.findall(rf'<th scope="row">(SpectralUnmixer|NMF)</th>{cells}', page)
-    assert [name for name, *_ in told] == ["SpectralUnmixer", "NMF"]
-    assert all(0 < float(angle) < 0.3 and 33 < int(share) <= 100 for _, angle, share in told)
-    assert "899 pixels" in page
-
-
-def test_angles_are_those_of_pairs():
-    X = np.array([[1.0, 0, 0], [1, 1, 0], [0, 0, 0]])
-    Y = np.array([[3.0, 0, 0], [1, 0, 0], [1, 1, 1]])
-    np.testing.assert_allclose(angles(X, Y), [0, np.pi / 4, np.pi / 2])

@@ -5,7 +5,6 @@ import pickle
 
 import numpy as np
 import pytest
-from scipy.ndimage import median_filter
 from scipy.ndimage import shift as moved
 
 import thresher
@@ -19,7 +18,7 @@ from thresher.tasks.video.decision import moving_pixels
 from thresher.tasks.video.light import cell_means, lit
 from thresher.tasks.video.memory import remembered_sizes
 from thresher.tasks.video.shadows import shadows
-from thresher.tasks.video.windows import median_of_flags, median_of_pictures
+from thresher.tasks.video.windows import median_of_pictures
 
 HEIGHT, WIDTH = 48, 64
 LEARNING = 60  # frames before anything is scored
@@ -290,12 +289,6 @@ def test_shifting_is_linear_interpolation():
     np.testing.assert_allclose(shifted(scene, (1.25, -2.5)), expected, atol=1e-5)
 
 
-def test_a_threshold_and_a_median_change_places():
-    picture = np.random.default_rng(0).random((20, 30))
-    expected = median_filter(picture, 5, mode="nearest") > 0.6
-    np.testing.assert_array_equal(median_of_flags(picture > 0.6, 5), expected)
-
-
 @pytest.mark.parametrize("n", [1, 2, 5, 9])
 def test_the_median_of_pictures_is_that_of_numpy(n):
     pictures = np.random.default_rng(n).random((n, 40, 7, 3))
@@ -434,10 +427,3 @@ def test_what_moves_is_not_widened_by_its_strong_pixels():
     assert found[12:24, 14:28].all()
     scores[10:26, 12:30] = 0
     assert not found[scores > 0].any()
-
-
-def test_a_loaded_model_reports_its_background(tmp_path):
-    frames = np.random.default_rng(0).integers(60, 120, (20, 12, 16), dtype=np.uint8)
-    thresher.save(separator().fit(frames), tmp_path / "model")
-    page = thresher.load(tmp_path / "model").report(tmp_path / "page.html")
-    assert "The background, as it was last" in page.read_text(encoding="utf-8")

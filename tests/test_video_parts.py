@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 import thresher
 from thresher import OnlineRobustNMF, RobustNMF, VideoSeparator
-from thresher.tasks.video import album, alignment, decision, frames, light, noise, scene, windows
+from thresher.tasks.video import alignment, decision, frames, light, noise, scene, windows
 from thresher.tasks.video.results import VideoSeparation, boxes
 from thresher.tasks.video.scene import Judged, Rules
 from thresher.tasks.video.shadows import shadows
@@ -410,39 +410,6 @@ def test_the_smallest_frames():
     assert flat.shape == (3, 8, 10)
     with pytest.raises(ValueError, match="Frames come as"):
         frames.checked_frames(np.zeros((3, 80)), (8, 11))
-
-
-# ------------------------------------------------------------------------ the album
-
-
-def test_an_album_keeps_moments_at_equal_distances():
-    found = album.Album(start=100)
-    frame, none = np.zeros((40, 8, 8)), Judged(np.zeros((8, 8, 1)), np.zeros((8, 8), bool))
-    found = found.with_frames(frame, [none] * 40, 100, 1.0)
-    assert found.step == 4
-    assert [one.number for one in found.moments] == [3, 7, 11, 15, 19, 23, 27, 31, 35, 39]
-    assert [number for number, _ in found.shares] == list(range(40))
-
-
-def test_shares_of_a_long_video_are_thinned_out(monkeypatch):
-    monkeypatch.setattr(album, "_POINTS", 8)
-    found, mask = album.Album(), np.zeros((8, 8), bool)
-    mask[0, :2] = True
-    some = [Judged(np.zeros((8, 8, 1)), mask)] * 20
-    found = found.with_frames(np.zeros((20, 8, 8)), some, 0, 1.0)
-    assert found.spacing == 4
-    assert found.shares == tuple((number, 2 / 64) for number in (3, 7, 11, 15, 19))
-
-
-def test_a_moment_is_bytes_of_at_most_480_pixels():
-    frame = np.full((961, 20), 51.0)
-    found = Judged(np.full((961, 20, 1), 300.0), np.ones((961, 20), bool))
-    one = album._moment(7, frame, found, 0.5)
-    assert one.frame.shape == (321, 7)
-    assert (one.number, one.frame.max(), one.background.max()) == (7, 102, 255)
-    assert one.mask.shape == (321, 7)
-    short = Judged(found.background[:480], found.mask[:480])
-    assert album._moment(0, frame[:480], short, 1.0).frame.shape == (480, 20)
 
 
 # ------------------------------------------------------------------------ the separator

@@ -11,7 +11,7 @@ def learn(samples: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> float:
     model.fit(samples).calibrate(samples, 0.1)
     parts = model.separate(samples)
     assert isinstance(parts, Separation)
-    flagged: int = int(model.is_anomaly(samples).sum())
+    flagged: int = int((model.predict(samples) == -1).sum())
     last: float = model.history_[-1].loss
     save(model, "model.thresher")
     load("model.thresher")

@@ -34,8 +34,6 @@ WITHOUT_JOB = (
     ("paper_a.md", "the variants “before, with other readings”"),
     ("paper_d.md", "turning every second batch, one QR iteration instead of eigenvalues, and the "
      "start by power iterations"),
-    ("segmentation.md", "similarities with δ_F = 0.1 without a radius, on ten images"),
-    ("topics.md", "20 Newsgroups five times over"),
     ("errata.md", "how much a reading changes, where the tests of tests/reference do not show it"),
     ("../guide/choices.md", "RMSE of hidden entries, with an early end and without"),
 )  # fmt: skip

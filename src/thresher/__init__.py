@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from thresher.tasks.compression import SensorCodec
     from thresher.tasks.images import ImageDenoiser
     from thresher.tasks.novelty import NovelDocumentDetector
-    from thresher.tasks.ratings import RatingModel
     from thresher.tasks.recognition import FaceRecognizer
     from thresher.tasks.segmentation import ImageSegmenter
     from thresher.tasks.sound import SoundSeparator
@@ -64,7 +63,6 @@ _HOMES = {
     "OnlineOrthogonalDictionary": "thresher.estimators",
     "OnlineRobustNMF": "thresher.estimators",
     "OnlineRobustPCA": "thresher.estimators",
-    "RatingModel": "thresher.tasks.ratings",
     "RobustNMF": "thresher.estimators",
     "RobustPCA": "thresher.estimators",
     "SensorCodec": "thresher.tasks.compression",
@@ -101,7 +99,6 @@ __all__ = [
     "OnlineOrthogonalDictionary",
     "OnlineRobustNMF",
     "OnlineRobustPCA",
-    "RatingModel",
     "RobustNMF",
     "RobustPCA",
     "SensorCodec",

@@ -167,7 +167,6 @@ def unfitted_models_say_so(rng: Rng) -> str:
         "impute": (X,),
         "separate": (X,),
         "inverse_transform": (np.ones((2, 2)),),
-        "is_anomaly": (X,),
         "calibrate": (X,),
         "resume": (X,),
         "grow": (),

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
-from thresher import OnlineNMF, RatingModel, SensorCodec, TableCleaner, TopicModel
+from thresher import OnlineNMF, SensorCodec, TableCleaner, TopicModel
 from thresher.cli import app
 
 NAMES = {
@@ -104,15 +104,6 @@ def test_columns_of_words_are_named_as_the_frame_names_them(kind):
         with pytest.raises(ValueError, match="convert") as raised:
             OnlineNMF(2).fit(frame)
         assert repr(list(frame.columns)[2]) in str(raised.value)
-
-
-@KINDS
-def test_ratings_are_the_first_three_columns(kind):
-    X = np.column_stack([np.repeat(np.arange(6), 4), np.tile(np.arange(4), 6), np.arange(24) % 5])
-    model, plain = (RatingModel(n_components=2, random_state=0) for _ in range(2))
-    model.fit(framed(kind, X))
-    plain.fit(tuple(X.T))
-    np.testing.assert_array_equal(model.predict(framed(kind, X)), plain.predict(tuple(X.T)[:2]))
 
 
 @KINDS

@@ -24,7 +24,6 @@ from thresher.cli.frame import framed
 from thresher.cli.inspect_model import inspect_model
 from thresher.cli.live import command as watching
 from thresher.cli.novelty import novelty
-from thresher.cli.ratings import ratings
 from thresher.cli.sample import sample
 from thresher.cli.segment import segment
 from thresher.cli.separate import separate
@@ -142,13 +141,6 @@ _add(
     "thresher sample scene",
     "thresher unmix scene.npy shares.npy --report scene.html",
     of="SpectralUnmixer",
-)
-_add(
-    ratings,
-    _TASKS,
-    "thresher sample ratings",
-    "thresher ratings ratings.csv best.csv --count 5 --report ratings.html",
-    of="RatingModel",
 )
 _add(
     sound,

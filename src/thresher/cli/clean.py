@@ -63,4 +63,4 @@ def clean(
     if report is not None:
         from thresher.tasks.tables.report import table_report
 
-        talk.write_report(table_report(cleaner, done, table.name), report)
+        talk.write_report(table_report(done, table.name), report)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
@@ -67,7 +66,7 @@ def novelty(
     endless = docs == "-" or follow
     rate = detector.false_alarm_rate
     steps = steps_of(talk, docs, text, size, date_field, every, rate, follow, fields)
-    found, started = [], time.perf_counter()
+    found = []
     shown = _shown(talk, docs, save, address, stay) if live else nullcontext(explained_steps)
     with shown as followed, _until_interrupted(talk, endless):
         for each in followed(detector, steps):
@@ -89,9 +88,7 @@ def novelty(
     if report is not None:
         from thresher.tasks.novelty.report import novelty_report
 
-        # Of what has no end, the time that passed says nothing.
-        seconds = None if endless else time.perf_counter() - started
-        talk.write_report(novelty_report(detector, found, seconds), report)
+        talk.write_report(novelty_report(detector, found), report)
 
 
 @contextmanager

@@ -23,7 +23,6 @@ TASKS = {
     "ImageDenoiser": "tasks/images/denoiser.py",
     "ImageSegmenter": "tasks/segmentation/segmenter.py",
     "NovelDocumentDetector": "tasks/novelty/detector.py",
-    "RatingModel": "tasks/ratings/model.py",
     "SensorCodec": "tasks/compression/codec.py",
     "SoundSeparator": "tasks/sound/separator.py",
     "SpectralUnmixer": "tasks/spectra/unmixer.py",

@@ -22,7 +22,7 @@ def sample(
     kind: Annotated[
         str,
         typer.Argument(
-            help="table, docs, photo, photographs, ratings, scene, sensors, tune or video; all for "
+            help="table, docs, photo, photographs, scene, sensors, tune or video; all for "
             "one of each.",
             autocompletion=_kinds,
         ),

@@ -12,7 +12,6 @@ from .image_noise import (
 )
 from .orthogonal_stream import OrthogonalStream, make_orthogonal_stream
 from .outlier_stream import OutlierStream, make_outlier_stream
-from .ratings import MadeRatings, make_ratings
 from .spectral_scene import SpectralScene, make_spectral_scene
 from .surveillance import SurveillanceScene, make_surveillance_scene
 from .text import TextCounts, load_text_counts
@@ -20,7 +19,6 @@ from .text import TextCounts, load_text_counts
 __all__ = [
     "DivergenceStream",
     "Faces",
-    "MadeRatings",
     "OrthogonalStream",
     "OutlierStream",
     "SpectralScene",
@@ -34,7 +32,6 @@ __all__ = [
     "make_divergence_stream",
     "make_orthogonal_stream",
     "make_outlier_stream",
-    "make_ratings",
     "make_spectral_scene",
     "make_surveillance_scene",
     "occlude",

@@ -15,12 +15,12 @@ from thresher.kernels.region import Region
 from thresher.linalg import Array
 
 # Where there are this many features for each atom, codes of a subsample of the features are an
-# excellent start, and cost nearly nothing (measured: docs/lab/encoders.md).
+# excellent start, and cost nearly nothing (heuristic).
 _FEATURES_PER_ATOM = 512
 _KEPT_FEATURES_PER_ATOM = 64
 _START = Encoder(BlockADMM(), Never(), 5, certify=False)
 # Where a set holds codes back, residuals are large and five rounds may be far: twenty cost a fifth
-# more where that is not so, and save half where it is (docs/lab/encoders.md).
+# more where that is not so, and save half where it is (heuristic).
 _START_IN_BOUNDS = Encoder(BlockADMM(), Never(), 20, certify=False)
 
 

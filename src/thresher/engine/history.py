@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 
 from thresher.linalg import Array
-from thresher.report.notebook import curve_svg
 
 LONGEST = 10_000  # rows; by judgement
 
@@ -50,7 +49,6 @@ class Event(NamedTuple):
 
 KINDS = ("shift", "replaced", "kept", "outlier_weight", "forgetting")
 _MOST_EVENTS = 1000  # the last ones; by judgement
-_SHOWN = 5  # of the first and of the last steps, in a notebook
 
 
 class History:
@@ -89,25 +87,6 @@ class History:
 
     def __iter__(self) -> Iterator[HistoryRow]:
         return iter(self._rows)
-
-    def _repr_html_(self) -> str:
-        """A table for notebooks: the first and the last steps, and what was noticed."""
-        values = self.to_array()
-        told = np.flatnonzero(~np.isnan(values).all(axis=0))
-        steps = np.arange(len(self))
-        shown = steps[(steps < _SHOWN) | (steps >= len(self) - _SHOWN)]
-        head = "".join(f'<th scope="col">{HistoryRow._fields[j]}</th>' for j in told)
-        body = "".join(
-            f"<tr><td>{i + 1}</td>{''.join(f'<td>{values[i, j]:.5g}</td>' for j in told)}</tr>"
-            for i in shown
-        )
-        noticed = "; ".join(f"{kind} after {samples:,} samples" for samples, kind, _ in self.events)
-        curve = curve_svg(self.column("loss").tolist(), "loss")
-        caption = f"<caption>{len(self):,} steps; the first and the last</caption>"
-        return (
-            f'{curve}<table>{caption}<thead><tr><th scope="col">step</th>{head}</tr></thead>'
-            f"<tbody>{body}</tbody></table><p>{noticed}</p>"
-        )
 
     def column(self, name: str) -> Array:
         """One column as an array, such as ``history.column("loss")``."""

@@ -17,8 +17,8 @@ def best_start(
     """Learn for some passes from each start; the one with the least loss in the last of them.
 
     With few samples it is chance whether two topics end in one atom while another is split, and no
-    number of further passes parts them. After three passes the loss tells most such runs
-    (docs/lab/topics.md). The start itself is returned, not what it became, so that the run from it
+    number of further passes parts them. After three passes the loss tells most such runs.
+    The start itself is returned, not what it became, so that the run from it
     is the same as if there had been no other.
     """
     losses = []

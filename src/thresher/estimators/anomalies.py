@@ -1,26 +1,34 @@
 """scikit-learn's words for anomalies, of samples and of single readings, for the robust models."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import OutlierMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from thresher.cluster import is_collection
-from thresher.estimators.by_batch import comes_in_parts
+from thresher.estimators.by_batch import all_of, comes_in_parts
 from thresher.estimators.coded_block import CodedBlock
 from thresher.estimators.containers import samples_like
 from thresher.estimators.inputs import computing_dtype
-from thresher.estimators.thresholds import HasThreshold
-from thresher.estimators.usual import RecentSamples, Usual, column_scales, thinned
+from thresher.estimators.parameters import RULES, check_parameter
+from thresher.estimators.usual import (
+    FALSE_ALARM_RATE,
+    RecentSamples,
+    Usual,
+    column_scales,
+    thinned,
+    threshold_at,
+)
 from thresher.linalg import Array
 from thresher.streams import Batch
 
 
-class FlagsAnomalies(OutlierMixin, HasThreshold):
-    """`predict`, `decision_function` and `reading_scores` of a model that sets outliers aside.
+class FlagsAnomalies(OutlierMixin):
+    """`calibrate`, `predict`, `decision_function` and `reading_scores` of a robust model.
 
     Of a model that was not calibrated they go by the last samples that it learned from, so that
     ``fit(X).predict(X)`` works; `calibrate` sets a threshold that holds for new samples.
@@ -28,6 +36,8 @@ class FlagsAnomalies(OutlierMixin, HasThreshold):
 
     components_: Array
     _recent: RecentSamples | None
+    _calibrated_threshold: float
+    _reading_scale: Array
     _flags_anomalies = True
 
     def __sklearn_tags__(self) -> Any:
@@ -35,6 +45,20 @@ class FlagsAnomalies(OutlierMixin, HasThreshold):
         if tags.input_tags.positive_only:  # scikit-learn gives negative numbers to all detectors
             tags.estimator_type = None
         return tags
+
+    def calibrate(self, X: Any, false_alarm_rate: float = FALSE_ALARM_RATE) -> Self:
+        """Set `offset_` so that normal samples are flagged at no more than the given rate.
+
+        The threshold is the ``⌈(n + 1)(1 − rate)⌉``-th smallest loss of the n samples given: if
+        these are normal and a new sample is exchangeable with them, it is flagged with at most
+        that probability, whatever the data's distribution. Use samples that `fit` has not seen.
+        """
+        check_parameter("false_alarm_rate", false_alarm_rate, RULES["false_alarm_rate"])
+        losses, scales = self._measured_on(X)
+        self._calibrated_threshold = threshold_at(losses, None, false_alarm_rate, strict=True)
+        if scales is not None:
+            self._reading_scale = scales
+        return self
 
     def decision_function(self, X: Any, *, write: Any = None) -> Any:
         """How far the loss of every sample is below the threshold; negative for anomalies.
@@ -104,7 +128,7 @@ class FlagsAnomalies(OutlierMixin, HasThreshold):
 
     @property
     def offset_(self) -> float:
-        """What the score of a sample is compared with, in scikit-learn's word: ``-threshold_``.
+        """The score below which a sample is an anomaly, as in scikit-learn's outlier detectors.
 
         Without `calibrate`, of the last samples that the model learned from one in a hundred has a
         lower score.
@@ -138,10 +162,12 @@ class FlagsAnomalies(OutlierMixin, HasThreshold):
 
     def _threshold(self) -> float:
         check_is_fitted(self, "components_")
-        if hasattr(self, "threshold_"):
-            return self.threshold_
+        if hasattr(self, "_calibrated_threshold"):
+            return self._calibrated_threshold
         usual = self._usual_now()
-        return super()._threshold() if usual is None else usual.threshold
+        if usual is None:
+            raise NotFittedError("Call calibrate with normal samples first: no threshold is set.")
+        return usual.threshold
 
     def _usual_now(self) -> Usual | None:
         """What the last samples are to the model as it is."""
@@ -152,8 +178,9 @@ class FlagsAnomalies(OutlierMixin, HasThreshold):
         return recent.usual(model._state, lambda batch: self._losses_and_distances(batch, True))
 
     def _measured_on(self, X: Any) -> tuple[Array, Array | None]:
+        """Losses of normal samples, and the scales of their readings where these are scored."""
         if is_collection(X):
-            return super()._measured_on(X)
+            return -all_of(self._model.score_samples(X)), None
         check_is_fitted(self, "components_")
         in_parts = comes_in_parts(X)
         parts = self._model._by_batch("_measured", X, None) if in_parts else [self._measured(X)]

@@ -34,7 +34,6 @@ from thresher.estimators.inputs import (
 from thresher.estimators.parameters import KeepsParameters
 from thresher.estimators.planned import PlannedModel
 from thresher.estimators.scoring import ScoresEntries
-from thresher.estimators.thresholds import HasThreshold
 from thresher.linalg import Array, stored_rows
 from thresher.penalties import Constrained
 from thresher.streams import Batch
@@ -47,7 +46,6 @@ class DictionaryModel(
     PlannedModel,
     ReadsSources,
     ScoresEntries,
-    HasThreshold,
     KeepsParameters,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,

@@ -18,7 +18,6 @@ OF_A_SAMPLE = {
     "score_samples": np.dtype(np.float64),
     "decision_function": np.dtype(np.float64),
     "predict": np.dtype(np.int64),
-    "is_anomaly": np.dtype(bool),
 }
 """Verbs that give one value for each sample, and its type."""
 

@@ -60,8 +60,8 @@ class ChangingModel(LearnedModel):
             other._adopt(
                 other._under_another_weight(self._weight_in_use()), self._position.untold()
             )
-            self.__dict__.pop("threshold_", None)
-            other.__dict__.pop("threshold_", None)
+            self.__dict__.pop("_calibrated_threshold", None)
+            other.__dict__.pop("_calibrated_threshold", None)
         else:  # so that a fit in progress notices
             other._adopt(replace(self._state), self._position)
         self.__dict__.update(other.__dict__)

@@ -16,7 +16,7 @@ _NEW_FEATURE = 1e-3  # of an atom's mean entry, where predictions must be positi
 
 
 class GrowingModel(LearnedModel):
-    """A model with `grow`, `keep_features` and `join_atoms`."""
+    """A model with `grow` and `keep_features`."""
 
     def grow(self, n_features: int | None = None, atoms: int | Array = 0) -> Self:
         """Make room for new features, new atoms, or both.
@@ -94,7 +94,7 @@ class GrowingModel(LearnedModel):
         K = len(usage)
         return usage / total if total > 0 else np.full(K, 1 / K)
 
-    def join_atoms(self, groups: Any) -> Self:
+    def _join_atoms(self, groups: Any) -> Self:
         """Let atoms be one from now on, or forget them; dictionary and statistics follow.
 
         A group becomes the mean of its atoms, weighted by how much they were used, and its

@@ -145,7 +145,7 @@ class LearnedModel(WritesReport, DictionaryModel):
         self.history_ = History()
         self._seconds = 0.0
         self._recent = RecentSamples() if self._flags_anomalies else None
-        for name in ("threshold_", "_reading_scale"):
+        for name in ("_calibrated_threshold", "_reading_scale"):
             if hasattr(self, name):
                 delattr(self, name)
 

@@ -10,8 +10,6 @@ import numpy as np
 
 from thresher.engine import History
 from thresher.estimators.agreed_names import names_agree
-from thresher.estimators.beside import tell_plain
-from thresher.estimators.notebook import samples_and_rounds
 from thresher.estimators.parameters import defaults_of
 from thresher.linalg import Array
 from thresher.plotting import atom_grid, bar_panels, convergence_curve, for_page, profile_panels
@@ -45,7 +43,7 @@ def model_page(model: Any, X: Any = None, shape: Sequence[int] | None = None) ->
         f"Thresher {version('thresher')} · {type(model).__name__}",
     )
     facts = [(f"{history[-1].seconds:.2g} s", "of learning")] if len(history) else []
-    seen = samples_and_rounds(model)
+    seen = _samples_seen(model)
     if seen is not None:
         facts.insert(0, seen)
     if hasattr(model, "outlier_weight_"):
@@ -55,8 +53,6 @@ def model_page(model: Any, X: Any = None, shape: Sequence[int] | None = None) ->
     report.facts(facts if fit is None else facts + _fit_facts(fit))
     report.heading("The parts")
     tell_atoms(report, model, shape)
-    if fit is not None:
-        tell_plain(report, model, fit.samples, fit.predicted)
     in_rounds = not hasattr(model, "partial_fit")
     tell_learning(report, history, getattr(model, "tol", None), in_rounds)
     report.heading("What was asked, and what runs")
@@ -125,6 +121,16 @@ def tell_learning(
             caption="Drift: losses rose (shift), and a new dictionary then replaced the old one or "
             "the old one was kept. Changes by hand: a new outlier weight or half-life.",
         )
+
+
+def _samples_seen(model: Any) -> tuple[str, str] | None:
+    """Number of samples seen and its label; None if unknown."""
+    history = getattr(model, "history_", None)
+    if hasattr(model, "partial_fit") and hasattr(model, "n_samples_seen_"):
+        return f"{model.n_samples_seen_:,}", "samples seen, all passes together"
+    if not history:
+        return None
+    return f"{history[0].samples:,}", f"samples, in {model.n_iter_:,} rounds"
 
 
 def _purpose(model: Any) -> str:

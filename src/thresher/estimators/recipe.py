@@ -14,7 +14,7 @@ _LEARNED = (
     "_seconds",
     "history_",
     "components_",
-    "threshold_",
+    "_calibrated_threshold",
     "_reading_scale",
     "_recent",
 )

@@ -112,7 +112,7 @@ INITS = {
     "k-means++": "k-means++",
 }
 
-# Chosen by measurement, see docs/lab/learner.md. In random order old samples only hold back, as
+# Heuristic, explained in docs/lab/learner.md. In random order old samples only hold back, as
 # they were coded with poorer dictionaries; in the order of time they are what the model must
 # remember.
 FORGETTING_SHUFFLED = PowerForgetting(60.0)

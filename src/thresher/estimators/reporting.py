@@ -52,15 +52,6 @@ class WritesReport:
         """
         return write_page(self, self._page(X, shape), path)
 
-    def _html_repr(self) -> str:
-        """For notebooks: scikit-learn's diagram, and below it what a fitted model has learned."""
-        diagram: str = super()._html_repr()  # type: ignore[misc]
-        if not hasattr(self, "components_"):
-            return diagram
-        from thresher.estimators.notebook import model_card
-
-        return diagram + model_card(self)
-
     def _page(self, X: Any = None, shape: Sequence[int] | None = None) -> "Report":
         """The same, without an end."""
         check_is_fitted(self, "components_")

@@ -14,7 +14,6 @@ from thresher.estimators.by_batch import comes_in_parts
 from thresher.estimators.coded_block import CodedBlock
 from thresher.estimators.containers import codes_like, samples_like
 from thresher.estimators.inputs import computing_dtype
-from thresher.estimators.notebook import separation_card
 from thresher.estimators.registry import (
     frozen_mask,
     named_atoms,
@@ -37,10 +36,6 @@ class Separation(NamedTuple):
     """What was set aside; zero in most places."""
     codes: Any
     """Codes of the samples."""
-
-    def _repr_html_(self) -> str:
-        """For notebooks: how much was set aside, and the largest of it."""
-        return separation_card(self)
 
 
 _QUADRATIC = (

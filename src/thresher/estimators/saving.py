@@ -181,7 +181,7 @@ def packed(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         "parameters": packed_parameters(model, arrays),
         "position": dataclasses.asdict(model._position),
         "seconds": model._seconds,
-        "threshold": getattr(model, "threshold_", None),
+        "threshold": getattr(model, "_calibrated_threshold", None),
     }
     pack_usual(model, arrays, document)
     return arrays, document
@@ -199,7 +199,7 @@ def unpacked(contents: Contents) -> Any:
     model._began_as = model._identity()
     unpack_features(model, contents, state.D.shape[1])
     if contents.value("threshold") is not None:
-        model.threshold_ = contents.number("threshold", finite=False)
+        model._calibrated_threshold = contents.number("threshold", finite=False)
     unpack_usual(model, contents, state.D.shape[1])
     position = _position(Contents({}, contents.record("position"), contents.name))
     if (model_size := getattr(model, "n_components", None)) and model_size > len(state.D):

@@ -3,7 +3,7 @@
 from .bars import bar_panels, share_bars
 from .boundaries import paint_boundaries
 from .choices import choice_curve
-from .curves import convergence_curve, share_curve
+from .curves import convergence_curve
 from .frames import atom_grid, frame_grid
 from .profiles import profile_panels
 from .series import series_panels
@@ -21,7 +21,6 @@ __all__ = [
     "profile_panels",
     "series_panels",
     "share_bars",
-    "share_curve",
     "share_rows",
     "to_png",
 ]

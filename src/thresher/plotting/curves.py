@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator, PercentFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 from numpy.typing import ArrayLike, NDArray
 
 from .style import ACCENT, INK, TEXT_SIZE, empty_figure, page_width
@@ -82,43 +80,6 @@ def convergence_curve(
         borderpad=0.1,
         borderaxespad=0.2,
     )
-    _make_room(figure, axes)
-    return figure
-
-
-def share_curve(
-    places: ArrayLike, shares: ArrayLike, name: str, title: str, marks: Sequence[float] = ()
-) -> Figure:
-    """Draw how a share of something changes from place to place.
-
-    Parameters
-    ----------
-    places, shares : arrays of shape (n,)
-        Shares are between 0 and 1.
-    name, title : str
-        What the axis of places says, and what shares are of.
-    marks : sequence of float
-        Places to mark by an upright line.
-
-    Returns
-    -------
-    Figure
-        With one axes, from zero on.
-    """
-    x, y = np.asarray(places, dtype=np.float64), np.asarray(shares, dtype=np.float64)
-    if x.ndim != 1 or x.shape != y.shape or x.size == 0:
-        raise ValueError(f"Each place needs one share, not shapes {x.shape} and {y.shape}.")
-    figure, axes = _plot()
-    for place in marks:
-        axes.axvline(place, color=INK, linewidth=1.4, linestyle=(0, (3, 2)))
-    axes.fill_between(x, y, color=ACCENT, alpha=0.35, linewidth=0)
-    axes.plot(x, y, color=ACCENT, linewidth=1.4)
-    axes.set_ylim(0, 1.05 * float(y.max()) or 1.0)
-    axes.xaxis.set_major_locator(MaxNLocator(6 if page_width() > _WIDTH else 3, integer=True))
-    axes.yaxis.set_major_locator(MaxNLocator(4))
-    axes.xaxis.set_major_formatter(FuncFormatter(_plain_number))
-    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
-    _dress(axes, name, title)
     _make_room(figure, axes)
     return figure
 

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from .documents import documents_file
 from .photo import photo_file
 from .photographs import photograph_files
-from .ratings import ratings_file
 from .scene import scene_file
 from .sensors import sensors_file
 from .table import table_file
@@ -44,11 +43,6 @@ KINDS = {
     ),
     "photographs": Sample(
         "photographs", "a lake on sixty days, through a window with dirt on it", photograph_files
-    ),
-    "ratings": Sample(
-        "ratings.csv",
-        "how 120 readers of a library liked its books, spammers among them",
-        ratings_file,
     ),
     "scene": Sample(
         "scene.npy", "four kinds of ground in sixty bands, two of them bad", scene_file

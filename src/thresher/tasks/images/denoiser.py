@@ -50,14 +50,6 @@ class Denoised(NamedTuple):
     mask: Any
     """Which pixels were replaced, (n, height, width) of bool; gaps are among them."""
 
-    def _repr_html_(self) -> str:
-        """For notebooks: some of the photographs."""
-        from thresher.tasks.stack_card import stack_card
-
-        return stack_card(
-            "Photographs taken apart", self, {"replaced": f"{np.mean(self.mask):.1%} of the pixels"}
-        )
-
 
 class ImageDenoiser(KeepsParameters, BaseEstimator):
     """Remove what does not belong to photographs of one kind: spots, occlusions, shadows, gaps.

@@ -6,26 +6,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage
 
 from thresher import __version__
 from thresher.estimators.by_batch import comes_in_parts, source_of
 from thresher.estimators.page import tell_learning
 from thresher.linalg import Array
 from thresher.plotting import atom_grid, for_page, frame_grid
-from thresher.report import Report, tell_beside, timed
+from thresher.report import Report
 
 if TYPE_CHECKING:
     from thresher.tasks.images.denoiser import Denoised, ImageDenoiser
 
-# By judgement: photographs on the page, pixels on their longer side, learned parts, the share of
-# the shorter side that a planted spot has, spots in a photograph, windows of the median filter.
-_SHOWN = 6
-_LONGEST = 480
+_SHOWN = 6  # photographs on the page
+_LONGEST = 480  # pixels on their longer side
 _PARTS = 12
-_SPOT = 1 / 8
-_SPOTS = 3
-_WINDOWS = (3, 5, 9, 15)
 
 
 class Some(NamedTuple):
@@ -91,7 +85,6 @@ def photograph_report(denoiser: ImageDenoiser, some: Some | None) -> Report:
     report.facts(facts)
     if some is not None:
         _tell_photographs(report, some, found)
-        _tell_beside(report, denoiser, some, found)
     _tell_parts(report, denoiser)
     model = denoiser.estimator_
     if hasattr(model, "history_"):
@@ -150,74 +143,6 @@ def _tell_parts(report: Report, denoiser: ImageDenoiser) -> None:
         "A photograph without damage is a sum of these parts, in amounts of its own"
         + (", and a part may also be taken away." if (atoms < 0).any() else "."),
     )
-
-
-# ------------------------------------------------------------------- a simple alternative
-
-
-def _tell_beside(report: Report, denoiser: ImageDenoiser, some: Some, found: Denoised) -> None:
-    """Plant spots on sound pixels, where the truth is known, and see who brings it back."""
-    truth = np.asarray(found.clean, dtype=np.float64)
-    planted, places = _planted(truth, found.mask, _white(some.images))
-    if not places.any():
-        return
-    kind = np.asarray(some.images).dtype
-    spoiled = planted.astype(kind if kind.kind == "f" else np.float32)
-    ours, seconds = timed(lambda: np.asarray(denoiser.denoise(spoiled).clean, dtype=np.float64))
-    by_window = []
-    for size in _WINDOWS:
-        window = (1, size, size, 1)[: truth.ndim]
-        by_window.append(
-            (size, *timed(lambda: ndimage.median_filter(planted, window, mode="nearest")))  # noqa: B023
-        )
-    size, theirs, their_seconds = min(by_window, key=lambda one: _error(one[1], truth, places))
-    sound = ~(places | found.mask)
-    n, level = len(truth), _white(some.images) / 255
-    rows = [
-        [
-            name,
-            *(f"{_error(pictures, truth, where) / level:.1f}" for where in (places, sound)),
-            took,
-        ]
-        for name, pictures, took in (
-            ("ImageDenoiser", ours, f"{1000 * seconds / n:,.1f}"),
-            (f"median filter, {size} × {size}", theirs, f"{1000 * their_seconds / n:,.1f}"),
-            ("nothing", planted, "0"),
-        )
-    ]
-    tell_beside(
-        report,
-        ["error in the spots", "error elsewhere", "milliseconds a photograph"],
-        rows,
-        f"{_SPOTS} square spots were put on sound pixels of each of these {n} photographs, where "
-        "what was there before is known: errors are root mean squares, in levels of 255. The "
-        f"filter has the window that is best for it, out of {', '.join(map(str, _WINDOWS))} "
-        "pixels; it changes all pixels, damaged or not.",
-    )
-
-
-def _planted(
-    truth: Array, mask: NDArray[np.bool_], white: float
-) -> tuple[Array, NDArray[np.bool_]]:
-    """Photographs with spots on sound pixels, and where these are; the same ones each time."""
-    rng = np.random.default_rng(0)
-    n, height, width = mask.shape
-    side = max(2, round(_SPOT * min(height, width)))
-    spoiled, places = truth.copy(), np.zeros(mask.shape, dtype=bool)
-    for number in range(n):
-        for _ in range(_SPOTS):
-            top, left = rng.integers(max(height - side, 1)), rng.integers(max(width - side, 1))
-            where = np.zeros((height, width), dtype=bool)
-            where[top : top + side, left : left + side] = True
-            where &= ~mask[number]
-            spoiled[number][where] = white * rng.integers(2)  # black or white, as dirt and glare
-            places[number] |= where
-    return spoiled, places
-
-
-def _error(pictures: Array, truth: Array, where: NDArray[np.bool_]) -> float:
-    off = (pictures - truth)[where]
-    return float(np.sqrt(np.mean(np.square(off)))) if off.size else 0.0
 
 
 # --------------------------------------------------------------------------------- pictures

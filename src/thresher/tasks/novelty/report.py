@@ -10,7 +10,6 @@ import numpy as np
 from thresher import __version__
 from thresher.plotting import for_page, share_bars
 from thresher.report import Report
-from thresher.tasks.novelty.beside import tell_nearest
 from thresher.tasks.novelty.found import FoundInStep, NovelDocument
 
 if TYPE_CHECKING:
@@ -21,11 +20,7 @@ _LONGEST = 1200  # letters of a document
 _WORDS = 8
 
 
-def novelty_report(
-    detector: NovelDocumentDetector,
-    found: Sequence[FoundInStep],
-    seconds: float | None = None,
-) -> Report:
+def novelty_report(detector: NovelDocumentDetector, found: Sequence[FoundInStep]) -> Report:
     """Tell which documents were novel, with the words that nothing before explains marked.
 
     Parameters
@@ -34,8 +29,6 @@ def novelty_report(
         After the steps.
     found : sequence of FoundInStep
         The steps, from `explained_steps`.
-    seconds : float, optional
-        That all steps took; then a simple method stands beside.
     """
     judged = [each for each in found if not each.step.start]
     novel = sum(len(each.documents) for each in judged)
@@ -59,8 +52,6 @@ def novelty_report(
         _tell_documents(report, judged)
     if found:
         _tell_steps(report, found)
-        if seconds is not None and found[0].step.start:
-            tell_nearest(report, found, seconds)
     return report
 
 

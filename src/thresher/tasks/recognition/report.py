@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.neighbors import KNeighborsClassifier
 
 from thresher import __version__
 from thresher.estimators.page import tell_atoms, tell_learning
-from thresher.report import Report, tell_beside, timed
+from thresher.report import Report
 
 if TYPE_CHECKING:
     from thresher.tasks.recognition.recognizer import FaceRecognizer
@@ -45,7 +44,7 @@ def recognition_report(
     ]
     given = X is not None and y is not None
     if given:
-        found, seconds = timed(lambda: recognizer.predict(X))
+        found = recognizer.predict(X)
         right = float(np.mean(found == np.asarray(y)))
         facts.insert(0, (f"{right:.1%}", f"of {len(found):,} pictures got their right name"))
     report.facts(facts)
@@ -53,7 +52,6 @@ def recognition_report(
     tell_atoms(report, recognizer.model_, shape)
     if given:
         _tell_mistakes(report, np.asarray(y), found)
-        _tell_beside(report, recognizer, X, np.asarray(y), right, seconds)
     if hasattr(recognizer.model_, "history_"):
         in_rounds = not hasattr(recognizer.model_, "partial_fit")
         tell_learning(report, recognizer.model_.history_, recognizer.model_.tol, in_rounds)
@@ -75,24 +73,4 @@ def _tell_mistakes(report: Report, y: Any, found: Any) -> None:
         ["is", "was called", "times"],
         [[str(names[i]), str(names[j]), f"{count:,}"] for count, i, j in pairs if count],
         caption=f"The pairs that are mistaken most often, {_MOST_CONFUSED} at most.",
-    )
-
-
-def _tell_beside(
-    report: Report, recognizer: FaceRecognizer, X: Any, y: Any, right: float, seconds: float
-) -> None:
-    """The nearest known picture by its pixels, as the model draws it."""
-    drawn = recognizer.codes_ @ np.asarray(recognizer.model_.components_)
-    simple = KNeighborsClassifier(recognizer.n_neighbors).fit(drawn, recognizer._labels)
-    pictures = np.nan_to_num(np.asarray(X, dtype=np.float64))
-    found, took = timed(lambda: recognizer.classes_[simple.predict(pictures)])
-    tell_beside(
-        report,
-        ["right names", "milliseconds a picture"],
-        [
-            ["FaceRecognizer", f"{right:.1%}", f"{1000 * seconds / len(y):.2f}"],
-            ["nearest by pixels", f"{np.mean(found == y):.1%}", f"{1000 * took / len(y):.2f}"],
-        ],
-        "The alternative compares pixels with those of the known pictures, as the parts draw them, "
-        "and takes missing pixels for black.",
     )

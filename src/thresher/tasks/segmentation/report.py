@@ -11,7 +11,6 @@ from thresher import __version__
 from thresher.estimators.page import tell_learning
 from thresher.plotting import paint_boundaries
 from thresher.report import Report
-from thresher.tasks.segmentation.beside import tell_clusters
 from thresher.tasks.segmentation.superpixels import checked_image
 
 if TYPE_CHECKING:
@@ -66,8 +65,6 @@ def segment_report(model: ImageSegmenter, image: Any = None) -> Report:
         + ".",
     )
     history = getattr(model.model_, "history_", None)
-    if image is not None:
-        tell_clusters(report, pixels, labels, history[-1].seconds if history else float("nan"))
     if history:
         tell_learning(report, history, in_rounds=True)
     return report

@@ -9,7 +9,6 @@ import numpy as np
 from thresher import __version__
 from thresher.plotting import for_page, frame_grid, profile_panels
 from thresher.report import Report
-from thresher.tasks.spectra.beside import tell_plain_spectra
 
 if TYPE_CHECKING:
     from thresher.tasks.spectra.unmixer import SpectralUnmixer
@@ -67,6 +66,4 @@ def unmixing_report(unmixer: SpectralUnmixer, X: Any = None) -> Report:
             f"{K} maps of the shares of the end members",
             "Shares from none, black, to all, white.",
         )
-    if X is not None:
-        tell_plain_spectra(report, unmixer, X)
     return report

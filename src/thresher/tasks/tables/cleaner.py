@@ -181,7 +181,7 @@ class TableCleaner(KeepsParameters, BaseEstimator):
 
         columns = self._columns(table)
         done = CleanedFile.of_table(columns, self.clean_columns(columns), self.time)
-        return write_page(self, table_report(self, done, "A table"), path, "clean(table)")
+        return write_page(self, table_report(done, "A table"), path, "clean(table)")
 
     # ------------------------------------------------------------------- details
 

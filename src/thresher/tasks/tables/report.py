@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from thresher import __version__
 from thresher.plotting import for_page, series_panels
 from thresher.report import Report
-from thresher.tasks.tables.beside import tell_line
 from thresher.tasks.tables.file import CleanedFile
-
-if TYPE_CHECKING:
-    from thresher.tasks.tables.cleaner import TableCleaner
 
 _DRAWN = 6  # sensors
 _STRETCH = 300  # rows of a picture
 _MOST_SENSORS, _MOST_GLITCHES = 200, 30  # rows of the tables; by judgement
 
 
-def table_report(cleaner: TableCleaner, done: CleanedFile, name: str) -> Report:
+def table_report(done: CleanedFile, name: str) -> Report:
     """Tell what was filled and replaced in a table, and why.
 
     Parameters
     ----------
-    cleaner : TableCleaner
-        That did it.
     done : CleanedFile
         The table before and after.
     name : str
@@ -52,7 +44,6 @@ def table_report(cleaner: TableCleaner, done: CleanedFile, name: str) -> Report:
     _sensors(report, done)
     if done.unread:
         report.paragraph(f"Columns without a single reading: {', '.join(done.unread)}.")
-    tell_line(report, cleaner, done)
     return report
 
 

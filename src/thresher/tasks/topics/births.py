@@ -25,7 +25,7 @@ Mask = NDArray[np.bool_]
 BATCH = 64
 """Documents of a step that are learned from at a time, as in short lists."""
 
-_UNLIKE = 0.1  # of the earlier documents; chosen as docs/lab/topics.md tells
+_UNLIKE = 0.1  # of the earlier documents; heuristic
 
 
 class Candidate(NamedTuple):

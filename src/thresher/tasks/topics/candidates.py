@@ -76,7 +76,7 @@ def _divided(model: Any, topic: int, X: Any, belongs: Array) -> Any:
     weight, kappa = belongs @ X, float(X.data.mean())
     atoms = model.components_[topic] * (weight + kappa / 2) / (weight.sum(axis=0) + kappa)
     divided = copy.deepcopy(model).grow(atoms=atoms.astype(np.float64))
-    return divided.join_atoms([[k] for k in range(len(model.components_) + 2) if k != topic])
+    return divided._join_atoms([[k] for k in range(len(model.components_) + 2) if k != topic])
 
 
 def _start(X: Any, some: Any) -> Array:

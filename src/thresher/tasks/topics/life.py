@@ -337,7 +337,7 @@ class Step:
         self._fresh.remove(new + 1)
 
     def _join(self, groups: list[list[int]]) -> None:
-        self.model.join_atoms(groups)
+        self.model._join_atoms(groups)
         self.life = self.life.joined(groups)
 
     def _tell(self, kind: str, topics: tuple[int, ...], p_value: float) -> None:

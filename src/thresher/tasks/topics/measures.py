@@ -136,7 +136,7 @@ class MeasuresTopics:
             )
         groups = groups_of(self.hierarchy(), K, n_topics)
         other, model = copy.copy(self), copy.deepcopy(self.model_)
-        model.join_atoms(groups)
+        model._join_atoms(groups)
         life = None if self._life is None else self._life.joined(groups)
         adopted: Self = other._adopt(self._counter, self.tfidf_, model, life)
         return adopted

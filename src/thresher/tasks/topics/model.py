@@ -37,7 +37,7 @@ from thresher.tasks.topics.shown import ShowsTopics
 from thresher.tasks.topics.watching import WatchesTopics
 from thresher.tasks.topics.weights import atoms_of, explained_weights, first_weights, weighted
 
-# Starts are measured in docs/lab/topics.md, batches are by judgement.
+# Heuristic.
 _LEAST_BATCHES, _SMALLEST_BATCH = 16, 64
 _STARTS_FOR_SHORT_LISTS = 4
 
@@ -85,8 +85,7 @@ class TopicModel(
     batch_size : int
         Documents that are learned from at a time. If a list or table is shorter than 16 batches,
         the default model takes a sixteenth of it, but at least 64, and the best of four starts:
-        in few documents small steps find better topics, and a single start sometimes merges two
-        (docs/lab/topics.md).
+        in few documents small steps find better topics, and a single start sometimes merges two.
     warm_up : int
         Documents of a stream that are held back to find the vocabulary; then they are learned from.
         In `watch`, a stream is young up to so many, and starts anew when they have doubled.

@@ -14,7 +14,6 @@ from thresher.plotting import bar_panels, for_page, share_bars
 from thresher.report import Report
 from thresher.streams import is_stream
 from thresher.tasks.text.documents import as_texts, is_table
-from thresher.tasks.topics.beside import tell_plain_topics
 
 if TYPE_CHECKING:
     from thresher.tasks.topics.model import TopicModel
@@ -76,8 +75,6 @@ def topic_report(
     )
     if shares is not None and not is_table(documents):
         _tell_examples(report, documents, shares, names, order)
-    if shares is not None:
-        tell_plain_topics(report, model, model._counts(documents))
     if hasattr(model.model_, "history_"):
         tell_learning(report, model.model_.history_, model.model_.tol)
     report.paragraph(

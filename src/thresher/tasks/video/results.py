@@ -47,14 +47,6 @@ class VideoSeparation(NamedTuple):
         """For each frame, a box around everything that moves, the largest first."""
         return [boxes(mask) for mask in self.mask]
 
-    def _repr_html_(self) -> str:
-        """For notebooks: some of the frames."""
-        from thresher.tasks.stack_card import stack_card
-
-        return stack_card(
-            "Video taken apart", self, {"moving": f"{np.mean(self.mask):.1%} of the pixels"}
-        )
-
 
 class WatchedFrames(NamedTuple):
     """What a callback is told after each batch of a source."""

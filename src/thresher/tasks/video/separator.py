@@ -22,7 +22,6 @@ from thresher.persistence import Contents
 from thresher.streams import Source
 from thresher.streams.reader import TWICE
 from thresher.streams.writing import About, write_results
-from thresher.tasks.video.album import Album
 from thresher.tasks.video.file import pack_separator, unpack_separator
 from thresher.tasks.video.frames import (
     checked_frames,
@@ -186,7 +185,6 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
         if not self.causal:
             _check_comes_again(frames)
             self._learned(frames, self._scene_so_far())
-            self._album = Album(self.n_frames_seen_)  # of the second look, which judges
         if write is not None:
             return self._written(frames, write, start)
         if comes_by_itself(frames):
@@ -234,9 +232,7 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
         return write_results(batches, write, about, source.reader.paths if source else ())
 
     def report(self, path: str | Path) -> Path:
-        """Write a page about what was seen, and return its path.
-
-        It shows moments that are kept while frames go by; of a loaded model the background alone.
+        """Write a page with the background and the scene changes, and return its path.
 
         Parameters
         ----------
@@ -278,11 +274,7 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
             self.shadows,
             self.causal,
         )
-        seen = 0 if scene is None else scene.n_frames
-        album = Album() if scene is None else getattr(self, "_album", Album(seen))
-        scene, judged = watched(begun(frames[0]) if scene is None else scene, frames, rules)
-        self._album = album.with_frames(frames, judged, seen, scene.unit)
-        return scene, judged
+        return watched(begun(frames[0]) if scene is None else scene, frames, rules)
 
     def _estimator(self) -> Any:
         if self.estimator is not None:

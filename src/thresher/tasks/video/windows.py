@@ -24,15 +24,6 @@ def square_sums(picture: NDArray[Any], size: int) -> NDArray[Any]:
     return total
 
 
-def median_of_flags(flags: NDArray[np.bool_], size: int) -> NDArray[np.bool_]:
-    """Median filter of a mask: whether most pixels of the square around a pixel are set.
-
-    A threshold and a median change places, so that the median of what is thresholded here is the
-    threshold of a median.
-    """
-    return np.asarray(square_sums(flags.view(np.uint8), size) > size * size // 2)
-
-
 def median_of_pictures(pictures: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """For each pixel, the median of some pictures (of an even number, the lower one).
 
