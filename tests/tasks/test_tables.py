@@ -235,35 +235,14 @@ def test_planted_anomalies_are_found_and_replaced(share, causal):
     assert errors[0] < 0.15 * errors[1]
 
 
-@pytest.mark.parametrize("kind", ["smooth", "skewed"])
+@pytest.mark.parametrize("kind", ["smooth", "skewed", "bursts"])
 def test_anomalies_are_found_better_than_by_a_rolling_median_with_its_best_threshold(kind):
-    truth = planted_sensors(600, 8)
+    truth = bursts() if kind == "bursts" else planted_sensors(600, 8)
     truth = np.exp(truth) if kind == "skewed" else truth
     table, anomalous = with_anomalies(truth, 0.2)
-    away = np.abs(table - median_filter(table, (7, 1))) / truth.std(0)
-    assert f1(cleaner().clean(table).flags, anomalous) > best_f1(away, anomalous)
-
-
-@may_stay_empty
-@pytest.mark.parametrize("share", [0.01, 0.05, 0.2])
-def test_online_anomalies_are_found_as_by_the_best_threshold_of_a_past_median(share):
-    table, anomalous = with_anomalies(pressures(), share)
-    flags = cleaner(causal=True).clean(table).flags[100:]
-    past = np.median([np.roll(table, k, axis=0) for k in range(1, 8)], axis=0)
-    away, anomalous = np.abs(table - past)[100:], anomalous[100:]
-    assert f1(flags, anomalous) > best_f1(away, anomalous) - 0.02
-
-
-@pytest.mark.parametrize(("share", "least"), [(0.05, 0.75), (0.2, 0.85)])
-def test_anomalies_are_found_among_true_bursts(share, least):
-    table, anomalous = with_anomalies(bursts(), share)
-    assert f1(cleaner().clean(table).flags, anomalous) > least
-
-
-def test_scores_rank_readings_and_flags_follow_the_scores():
-    table, anomalous = with_anomalies(planted_sensors(600, 8), 0.02)
     found = cleaner().clean(table)
-    assert best_f1(found.scores, anomalous) > 0.95
+    away = np.abs(table - median_filter(table, (7, 1))) / truth.std(0)
+    assert f1(found.flags, anomalous) > best_f1(away, anomalous)
     assert found.scores[found.flags].min() >= found.scores[~found.flags].max()
 
 
@@ -789,16 +768,3 @@ def test_the_command_cleans_stations_and_adds_no_rows(without, tmp_path):
     cleaned, expected = pd.read_csv(target), cleaner().clean(long).table
     assert list(cleaned.columns) == list(long.columns)
     np.testing.assert_allclose(cleaned[["a", "b", "c"]], expected[["a", "b", "c"]], rtol=1e-9)
-
-
-@pytest.mark.parametrize("column", ["when", "seconds"])
-def test_the_command_takes_times_from_the_column_that_is_named(column, tmp_path):
-    table = pd.DataFrame(planted_sensors(120, 3), columns=list("abc"))
-    table.loc[30:33, "a"] = np.nan
-    table["seconds"] = np.random.default_rng(0).permutation(120) + 0.5
-    table["when"] = pd.to_datetime("2026-01-01") + pd.to_timedelta(table["seconds"], unit="h")
-    table["when"] = table["when"].dt.strftime("%Y-%m-%d %H:%M")
-    table.to_csv(tmp_path / "in.csv", index=False)
-    run(tmp_path / "in.csv", tmp_path / "out.csv", "--time", column)
-    found, expected = pd.read_csv(tmp_path / "out.csv"), cleaner(time=column).clean(table).table
-    np.testing.assert_allclose(found[["a", "b", "c"]], expected[["a", "b", "c"]], rtol=1e-9)

@@ -5,6 +5,7 @@ import pytest
 from scipy.ndimage import shift as shifted
 
 import thresher
+from pages import run_page
 from thresher import OnlineRobustNMF, RobustNMF, VideoSeparator
 from thresher.datasets import make_surveillance_scene
 from thresher.metrics import support_scores
@@ -358,3 +359,8 @@ def test_sources_without_frames_are_refused():
         next(separator().separate(thresher.open(np.ones((20, 30)))))
     with pytest.raises(ValueError, match="shuffled"):
         list(separator().separate(thresher.open(planted(20)[0]).shuffled(window=8)))
+
+
+def test_the_page_of_the_documentation_runs(capsys):
+    run_page("docs/video.md")
+    assert capsys.readouterr().out
