@@ -60,7 +60,8 @@ def told(filled: Array, model: Array, sound: NDArray[np.bool_]) -> Array:
     target = (filled - beside).reshape(len(filled), -1)
     gram = np.einsum("inp,jnp->nij", known, known)
     # A picture without any detail has no weights; zero are as good as others.
-    ridge = 1e-6 * np.trace(gram, axis1=1, axis2=2) + np.finfo(np.float32).tiny
+    trace = np.trace(gram, axis1=1, axis2=2)
+    ridge = np.where(trace > 0, 1e-6 * trace, 1.0)
     gram += ridge[:, None, None] * np.eye(3)
     weights = np.linalg.solve(gram, np.einsum("inp,np->ni", known, target)[..., None])[..., 0]
     return np.asarray(beside + np.einsum("ni,in...->n...", weights.astype(terms.dtype), terms))

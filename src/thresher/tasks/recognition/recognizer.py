@@ -159,7 +159,8 @@ class FaceRecognizer(KeepsParameters, ClassifierMixin, BaseEstimator):
         self._check_goes_on()
         pictures = as_matrix(X, self, ensure_all_finite=self._finite())
         validate_data(self, X, reset=False, skip_check_array=True)
-        return self.classes_[self._neighbours.predict(self._codes(self.model_, pictures))]
+        codes = self._compared(self._codes(self.model_, pictures))
+        return self.classes_[self._neighbours.predict(codes)]
 
     def report(
         self, path: str | Path, X: Any = None, y: Any = None, *, shape: Sequence[int] | None = None
@@ -201,7 +202,7 @@ class FaceRecognizer(KeepsParameters, ClassifierMixin, BaseEstimator):
     ) -> Self:
         """Make a dictionary, known codes and their names the recogniser's own."""
         neighbours = KNeighborsClassifier(self.n_neighbors, metric=_METRICS[self.method])
-        self._neighbours = neighbours.fit(codes, labels)
+        self._neighbours = neighbours.fit(self._compared(codes), labels)
         self.model_, self.codes_, self.classes_, self._labels = model, codes, classes, labels
         self._began_as = self._identity()
         return self
@@ -241,6 +242,13 @@ class FaceRecognizer(KeepsParameters, ClassifierMixin, BaseEstimator):
             return clone(self.model)
         K = min(50, *X.shape)
         return ManhattanNMF(K, random_state=self.random_state, verbose=self.verbose)
+
+    def _compared(self, codes: Array) -> Array:
+        """Scale each row to a maximum of one: scikit-learn's cosines take short rows for zero."""
+        if self.method != "codes":
+            return codes
+        largest = np.abs(codes).max(axis=1, keepdims=True)
+        return np.asarray(codes / np.where(largest > 0, largest, 1))
 
     def _codes(self, model: Any, X: Array) -> Array:
         if self.method == "codes":
