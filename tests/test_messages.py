@@ -171,7 +171,7 @@ def test_a_generator_of_callbacks_is_looked_at_too(kind):
 
 
 def test_numbers_given_to_verbs_are_named():
-    model = quiet(OnlineNMF).fit(X)
+    model = quiet(OnlineRobustNMF).fit(X)
     for wrong in (0, 1, NAN, "x", True, None):
         with pytest.raises(ValueError, match="false_alarm_rate="):
             model.calibrate(X, wrong)

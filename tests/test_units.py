@@ -361,7 +361,9 @@ def test_a_refused_fit_changes_nothing(estimator, begun):
     X = planted(200)
     model = ready(estimator)
     if begun:
-        model.fit(X).calibrate(X, 0.1)
+        model.fit(X)
+        if hasattr(model, "calibrate"):
+            model.calibrate(X, 0.1)
     before = _state(model)
     glitch = X[:, :20].copy()
     glitch[150, 3] = 1e300
