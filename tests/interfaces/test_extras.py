@@ -1,50 +1,50 @@
-"""What is missing is named with the extra that has it: every place that asks for one is read."""
+"""What needs a library that is not installed says so, and names the extra that has it."""
 
-import ast
 import re
+import sys
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
+from typer.testing import CliRunner
 
-from thresher.streams.extras import needed
+import thresher
+from thresher.cli import app
 
-ROOT = Path(__file__).parents[1]
-PACKAGES = {"PIL": "pillow"}
-
-
-def requests():
-    """Module, extra and place of every call of `needed` that names them."""
-    for path in sorted((ROOT / "src" / "thresher").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "needed":
-                module, extra, what = node.args
-                place = f"{path.relative_to(ROOT / 'src')}:{node.lineno}"
-                yield pytest.param(ast.unparse(module), extra.value, ast.unparse(what), id=place)
+CASES = {
+    "files": ("pyarrow", "fit a.csv m.thr"),
+    "video": ("av", "fit a.avi m.thr"),
+    "sound": ("soundfile", "sound a.wav parts"),
+    "live": ("starlette", "fit a.npy m.thr --live"),
+}
+"""Of each extra: a library that it has, and a command that needs it."""
 
 
-def extras():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return {
-        name: {re.match(r"[\w-]+", package)[0] for package in packages}
-        for name, packages in project["optional-dependencies"].items()
-    }
+def packages(extra):
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))
+    found = project["project"]["optional-dependencies"][extra]
+    return {re.match(r"[\w-]+", package)[0] for package in found}
 
 
-@pytest.mark.parametrize(("module", "extra", "what"), list(requests()))
-def test_the_extra_has_the_package(module, extra, what):
-    if module == "module":  # of the live page, which looks for both
-        assert extras()[extra] == {"starlette", "uvicorn"}
-        return
-    package = re.match(r"f?'(\w+)", module)[1]
-    assert PACKAGES.get(package, package) in extras()[extra]
-    assert what not in (repr(name) for name in extras())
+@pytest.mark.parametrize("extra", CASES)
+def test_a_missing_library_is_named_with_its_extra(extra, tmp_path, monkeypatch):
+    library, command = CASES[extra]
+    assert library in packages(extra)
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.csv", "a.avi", "a.wav"):
+        Path(name).write_text("a,b\n1,2\n3,4\n")
+    np.save("a.npy", np.ones((4, 3)))
+    for name in [name for name in sys.modules if name.split(".")[0] == library]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, library, None)
+    done = CliRunner().invoke(app, command.split())
+    assert done.exit_code == 1
+    assert library in done.stderr
+    assert f"thresher[{extra}]" in done.stderr
 
 
-def test_the_sentence_says_what_needs_what_and_how_to_install_it():
-    with pytest.raises(ImportError) as caught:
-        needed("no_such_package.part", "files", "Parquet")
-    assert str(caught.value) == (
-        'Parquet needs no_such_package, which is not installed; pip install "thresher[files]".'
-    )
-    assert needed("ast", "files", "Parquet") is ast
+def test_other_files_need_no_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    np.save(tmp_path / "a.npy", np.ones((4, 3)))
+    assert sum(len(batch) for batch in thresher.open(tmp_path / "a.npy")) == 4

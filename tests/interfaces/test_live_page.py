@@ -92,12 +92,14 @@ def note_on(url, wish):
 class Run:
     """A command that runs in a process of its own with a live page."""
 
-    def __init__(self, folder, *words):
+    def __init__(self, folder, *words, given=""):
         line = [sys.executable, "-c", "from thresher.cli import main; main()", *words]
         self.process = subprocess.Popen(
             line, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
+        self.process.stdin.write(given)
+        self.process.stdin.flush()
         self.said = ""
         while not (found := re.search(r"http://\S+/", self.said)):
             line = self.process.stderr.readline()
@@ -131,8 +133,8 @@ def start(folder):
     """Starts commands, which end with the tests."""
     with ExitStack() as ends:
 
-        def started(*words):
-            running = Run(folder, *words)
+        def started(*words, given=""):
+            running = Run(folder, *words, given=given)
             ends.callback(running.process.communicate)
             ends.callback(running.process.kill)
             return running
@@ -143,14 +145,15 @@ def start(folder):
 @pytest.fixture(scope="module")
 def url(start):
     """The page of a run that goes on and on."""
-    words = ["--n-components", "3", "--rate", "300", "--n-passes", "99999"]
+    words = ["--n-components", "3", "--rate", "300", "--n-passes", "99999", "--tol", "0"]
     return start("live", "table.csv", *words).url
 
 
 @pytest.fixture(scope="module")
-def waiting(start):
-    """A run that waits for standard input, and connections that say nothing of use to it."""
-    running = start("live", "-", "--n-components", "2", "--no-stay")
+def waiting(start, folder):
+    """A run that waits for more of standard input, and connections without the token to it."""
+    rows = (folder / "table.csv").read_text().splitlines(keepends=True)[:100]
+    running = start("live", "-", "--n-components", "2", "--no-stay", given="".join(rows))
     running.strangers = [one for said in SAID.values() for one in strangers(running.url, 2, said)]
     yield running
     for one in running.strangers:
@@ -386,9 +389,10 @@ def test_a_hundred_reloads_leave_nothing_behind():
 
 def test_too_many_readers_are_refused():
     with served() as (_, url), ExitStack() as closes:
-        for _ in range(32):
-            next(closes.enter_context(reader(url)))
-        assert httpx.get(f"{url}events").status_code == 503
+        readers = [closes.enter_context(reader(url)) for _ in range(32)]
+        assert {next(events)[0] for events in readers} == {"picture"}
+        with httpx.stream("GET", f"{url}events") as answer:
+            assert answer.status_code == 503
 
 
 def test_the_end_is_told_to_all_readers():
@@ -539,8 +543,8 @@ def test_a_rate_is_kept(here):
 
 
 def test_ctrl_c_ends_the_run_and_keeps_the_model(start, folder):
-    words = ["--n-components", "3", "--rate", "300", "--n-passes", "999", "--save", "kept.thr"]
-    running = start("live", "table.csv", *words)
+    words = ["--n-components", "3", "--rate", "300", "--tol", "0", "--n-passes", "999"]
+    running = start("live", "table.csv", *words, "--save", "kept.thr")
     wait_for(lambda: samples_seen(running.url) > 0)
     last = []
     with reader(running.url) as events:
