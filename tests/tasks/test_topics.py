@@ -645,7 +645,7 @@ def test_what_is_refused_changes_nothing(verb, vocabulary, texts):
 
 
 def test_other_wrong_calls_are_refused(fitted, texts, tmp_path):
-    of_counts = model(vocabulary=list("abc")).fit(np.eye(3, dtype=int))
+    of_counts = model(vocabulary=WORDS).fit(count_words(texts, WORDS))
     odd = model(2, vectorizer=OddVectorizer(later=4), weighting=None).fit(texts[:20])
     for call in (
         lambda: fitted.coherence([None]),
@@ -654,7 +654,7 @@ def test_other_wrong_calls_are_refused(fitted, texts, tmp_path):
         lambda: fitted.top_words(-1),
         lambda: fitted.document_topics(texts, -1),
         lambda: fitted.fit_transform(iter(texts)),
-        lambda: of_counts.transform(["a b"]),
+        lambda: of_counts.transform(texts),
         lambda: odd.transform(texts),
     ):
         with pytest.raises(ValueError):
