@@ -120,7 +120,7 @@ def test_callbacks_of_a_generator_are_checked(kind):
 
 
 CALLS = [
-    ("OnlineNMF", "calibrate", "false_alarm_rate", [0, 1, NAN, "x", True, None]),
+    ("OnlineRobustNMF", "calibrate", "false_alarm_rate", [0, 1, NAN, "x", True, None]),
     ("OnlineNMF", "grow", "n_features", ["x", 2.5, True]),
     ("OnlineNMF", "grow", "atoms", ["x", 2.5, True, -1, None]),
     ("OnlineNMF", "keep_features", "columns",
