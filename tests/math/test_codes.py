@@ -26,8 +26,10 @@ from thresher.encoding import (
 )
 from thresher.encoding.block_admm import _away_from_zero
 from thresher.encoding.sparse_power import SparsePower
+from thresher.estimators import ManhattanNMF, OnlineNMF
 from thresher.losses import (
     AlphaDivergence,
+    ElasticDistance,
     Envelope,
     Huber,
     ItakuraSaito,
@@ -37,6 +39,7 @@ from thresher.losses import (
 )
 from thresher.penalties import L1, Constrained, ElasticNet, GroupLasso, SparseGroupLasso, Tikhonov
 from thresher.sets import Box, NonnegativeL1Ball, NonnegativeL2Ball, Simplex
+from thresher.testing.data import planted
 
 K, F = 6, 40
 LAMBDA = 0.15
@@ -390,3 +393,47 @@ def test_rounds_begin_away_from_zero_by_what_was_seen_of_a_row():
     found = _away_from_zero(block, np.zeros_like(X))
     np.testing.assert_allclose(found, np.where(seen, np.array(means)[:, None] / 10, 0))
     np.testing.assert_array_equal(_away_from_zero(block, found + 1), found + 1)
+
+
+CASES = {
+    "elastic": (ElasticDistance(2.0), {}, lambda c, e: (cp.sum_squares(e), [])),
+    "elastic, box": (
+        ElasticDistance(2.0),
+        {"code_set": Box(0.0, 0.4)},
+        lambda c, e: (cp.sum_squares(e), [c <= 0.4]),
+    ),
+    "ridge": (
+        L1Distance(),
+        {"code_penalty": ElasticNet(0.01, 0.1)},
+        lambda c, e: (0.01 * cp.sum(c) + 0.05 * cp.sum_squares(c), []),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_codes_are_optimal(name):
+    """Warnings are errors here: every code says that it is there."""
+    loss, given, statement = CASES[name]
+    X = planted(120)
+    model = OnlineNMF(4, divergence=loss, random_state=0, verbose=0, n_passes=3, **given).fit(X)
+    model.set_params(max_iter=5000)
+    rows = np.ascontiguousarray(X[:8])
+    got = model.objective_samples(rows)
+    np.testing.assert_allclose(model.objective_samples(sparse.csr_array(rows)), got, rtol=1e-3)
+    for x, value in zip(rows, got, strict=True):
+        c = cp.Variable(4, nonneg=True)
+        e = x - c @ model.components_
+        extra, constraints = statement(c, e)
+        best = solve(cp.norm1(e) + extra, constraints)
+        assert best * (1 - 1e-6) - 1e-8 <= value <= best * (1 + 2e-3) + 1e-6
+    assert np.isnan(model.certificates(rows, model.transform(rows))).all()  # not known, and said
+
+
+def test_sparse_rows_under_kinks_and_a_curved_price_are_coded_exactly():
+    """No method codes them on their nonzeros: they are expanded, and not left where they start."""
+    rng = np.random.default_rng(1)
+    X = rng.poisson(rng.gamma(0.5, size=(60, 3)) @ rng.gamma(0.4, size=(3, 12)) * 4.0) * 1.0
+    model = ManhattanNMF(3, code_penalty=ElasticNet(0.05, 0.1), random_state=0, verbose=0)
+    model.fit(sparse.csr_array(X))
+    of_sparse, of_dense = (model.objective_samples(rows) for rows in (sparse.csr_array(X), X))
+    np.testing.assert_allclose(of_sparse, of_dense, rtol=1e-6)

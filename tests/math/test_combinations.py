@@ -46,9 +46,3 @@ def test_outliers_of_a_sample_never_depend_on_the_samples_beside_it(model):
 @pytest.mark.parametrize("parts", [{"code_set": Reals()}, {"dictionary_set": Box(-0.5, 1.0)}])
 def test_divergences_of_positive_predictions_refuse_negative_ones(model, divergence, parts):
     _refused(model, "predictions that are not negative", divergence=divergence, **parts)
-
-
-@pytest.mark.parametrize("region", [L1Ball(), L2Ball(), NuclearBall()])
-def test_signed_balls_are_refused_for_what_they_are(region):
-    with pytest.raises(ValueError, match=r"has negative members.*use Box"):
-        Constrained(region=region)

@@ -1,5 +1,16 @@
 """Paper E: codes against convex programs, majorisers, published solvers, every divergence."""
 
+import cvxpy as cp
+import numpy as np
+import pytest
+from scipy import sparse
+from parts import solve
+from thresher.estimators import BatchNMF, ManhattanNMF, OnlineNMF
+from thresher.losses import ElasticDistance, L1Distance
+from thresher.penalties import ElasticNet
+from thresher.sets import Box
+from thresher.testing.data import planted
+
 import tracemalloc
 from dataclasses import dataclass
 
@@ -683,3 +694,16 @@ def test_features_that_are_zero_in_places_span_decades():
     counts = np.random.default_rng(0).poisson(0.3, (200, 20))
     fitted = OnlineNMF(2, divergence="kl", random_state=0, verbose=0, n_passes=1).fit(counts)
     assert type(fitted.statistics_).__name__ == "RatioStatistics"
+
+
+def test_a_square_beside_the_kink_is_learned_as_well_as_the_kink_alone():
+    X = planted(80)
+
+    def beside_the_best(kind, loss, square):
+        best = ManhattanNMF(4, square_weight=square, random_state=0, verbose=0).fit(X)
+        model = kind(4, divergence=loss, random_state=0, verbose=0).fit(X)
+        return model.score(X) / best.score(X)
+
+    for kind in (OnlineNMF, BatchNMF):
+        kink = beside_the_best(kind, L1Distance(), 0.0)
+        assert beside_the_best(kind, ElasticDistance(2.0), 2.0) < 1.05 * kink
