@@ -6,11 +6,10 @@ from scipy import sparse
 
 from thresher.encoding.fit import DenseFit
 from thresher.learning import FixedWeight, HalfLife, NoiseWeight, PowerForgetting, RangeWeight
-from thresher.learning.coded_samples import CodedSamples, linearised_step
+from thresher.learning.coded_samples import CodedSamples
 from thresher.learning.diagonal import DiagonalStatistics, _minimiser
 from thresher.learning.dictionary_admm import DictionaryADMM
 from thresher.learning.initial import initial_atoms, mean_sample, sample_length
-from thresher.learning.l1_admm import L1DictionaryADMM, NoStatistics
 from thresher.learning.medians import median_atoms, weighted_median
 from thresher.learning.outlier_weight import weighted_quantile
 from thresher.learning.projected_gradient import DictionaryGradient
@@ -378,37 +377,3 @@ def test_sums_of_coded_samples_against_their_formulas():
     assert one.subgradient_norm() == pytest.approx(np.sqrt((sample[:, None] * weight**2).sum()))
     plain = CodedSamples.of(coded(L1Distance()), None)
     assert plain.subgradient_norm() == pytest.approx(np.sqrt(N * F))
-
-
-def test_a_linearised_step_is_that_of_the_paper():
-    samples, D = CodedSamples.of(coded(L1Distance()), None), coded().D
-    dual = np.random.default_rng(9).uniform(-0.5, 0.5, (N, F))
-    beta, tau, gamma = 2.0, 0.1, 1.5
-    free = np.array([True, True, False])
-    region = Constrained(region=NonnegativeL2Ball(0.7))
-    R = samples.residual(D)
-    moved, residual, after, gap = linearised_step(
-        samples, D, R, dual, beta, tau, gamma, region, free
-    )
-    E = R + dual / beta
-    Gamma = np.sign(E) * np.maximum(np.abs(E) - 1 / beta, 0)
-    G = -samples.C.T @ (dual / beta + R - Gamma)
-    wanted = np.where(free[:, None], region.prox(D - tau * G), D)
-    np.testing.assert_allclose(moved, wanted)
-    np.testing.assert_allclose(residual, samples.P - samples.C @ wanted)
-    np.testing.assert_allclose(gap, samples.P - samples.C @ wanted - Gamma)
-    np.testing.assert_allclose(after, dual + gamma * beta * gap)
-
-
-def test_l1_dictionary_admm_converges_to_a_local_optimum():
-    learner, D = L1DictionaryADMM(tol=1e-6, max_iter=2000), coded().D
-    samples = learner.summarise(coded(L1Distance()), None)
-    region = Constrained(region=NonnegativeL1Ball(2.0))
-    moved, *_ = learner.learn(NoStatistics(), samples, D, region, ALL)
-    assert region.region.contains(moved, 1e-9)
-    best = samples.loss(samples.residual(moved))
-    rng = np.random.default_rng(10)
-    for size in (1e-3, 1e-2, 0.1):
-        for _ in range(20):
-            other = region.region.project(moved + size * rng.standard_normal(D.shape))
-            assert samples.loss(samples.residual(other)) >= best - 1e-4
