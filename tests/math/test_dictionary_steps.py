@@ -41,7 +41,6 @@ from thresher.sets import (
     NonnegativeOrthant,
     Simplex,
 )
-from thresher.testing.data import planted
 
 K, F = 4, 6
 STEPS = {

@@ -1,4 +1,4 @@
-"""Paper E: codes against convex programs, majorisers, published solvers, every divergence."""
+"""General divergences: critical codes, units, solvers, starts, sparse data and refusals."""
 
 import tracemalloc
 from dataclasses import dataclass
@@ -7,18 +7,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from thresher import BatchNMF, OnlineNMF, load, save
-from thresher.encoding import (
-    AutoEncoder,
-    CodingProblem,
-    Encoder,
-    MultiplicativeUpdates,
-    Never,
-)
-from thresher.engine import OnlineMethod, Pool, best_start
+from thresher import BatchNMF, ManhattanNMF, OnlineNMF, load, save
 from thresher.estimators import BatchNMF, ManhattanNMF, OnlineNMF
-from thresher.estimators.registry import named_divergence
-from thresher.learning import BlockDescent, QuadraticLearner
 from thresher.losses import (
     AlphaDivergence,
     BetaDivergence,
@@ -33,8 +23,6 @@ from thresher.sets import (
     CoveredBox,
 )
 from thresher.solvers import spsgd
-from thresher.streams import ArraySource, Batch
-from thresher.testing.data import planted
 
 K, F = 4, 24
 _M = np.eye(F) + 0.4 * np.eye(F, k=1) + 0.4 * np.eye(F, k=-1)
@@ -67,9 +55,6 @@ def model(divergence, parameter=None, **options):
     return OnlineNMF(K, divergence=divergence, divergence_parameter=parameter, **options)
 
 
-# ----------------------------------------------------------------------------- codes
-
-
 @every_divergence
 def test_codes_are_critical_in_both_precisions_with_gaps_and_weights(divergence, parameter):
     X = planted(40)
@@ -87,28 +72,7 @@ def test_codes_are_critical_in_both_precisions_with_gaps_and_weights(divergence,
 
 
 @every_divergence
-def test_multiplicative_codes_never_rise_and_approach_the_optimum(divergence, parameter):
-    X = planted(20)
-    D = np.random.default_rng(1).random((K, F)) + 0.05
-    loss = named_divergence(divergence, parameter).loss(0.3)
-    problem = CodingProblem(D, loss)
-    solver = MultiplicativeUpdates()
-    C, last = None, np.inf
-    for _ in range(40):
-        C = Encoder(solver, Never(), 5, certify=False).encode(problem, X, None, C).codes
-        value = problem.objective(X, C).sum()
-        assert value <= last * (1 + 1e-9)
-        last = value
-
-
-# ------------------------------------------------------------------------ dictionaries
-
-
-# ------------------------------------------------------------------------- estimators
-
-
-@every_divergence
-def test_scale_of_data_changes_nothing(divergence, parameter):
+def test_dictionaries_do_not_depend_on_the_unit(divergence, parameter):
     """Times 1024, the dictionary stays (a user's own generator may have a scale of its own)."""
     if isinstance(divergence, Bregman):
         pytest.skip("its generator is homogeneous, but its differences are not to the last bit")
@@ -119,7 +83,7 @@ def test_scale_of_data_changes_nothing(divergence, parameter):
 
 
 @pytest.mark.parametrize("divergence", ["kl", "squared_l2", "is", "l1", "l2", "huber"])
-def test_published_steps_are_free_of_scale_too(divergence):
+def test_published_steps_do_not_depend_on_the_unit(divergence):
     X = planted()
     small, large = (
         model(divergence, solver="spsgd", n_passes=1).fit(X * s).components_ for s in (1, 1024)
@@ -138,16 +102,6 @@ def test_published_steps_without_scaling_have_a_unit():
 
 
 @every_divergence
-def test_learning_beats_the_start(divergence, parameter):
-    X = planted(600)
-    first = model(divergence, parameter).partial_fit(X[:48])
-    last = model(divergence, parameter, n_passes=6).fit(X)
-    assert last.score(X) > 0.7 * first.score(X)
-    assert np.all(last.components_ >= 0)
-    assert np.linalg.norm(last.components_, axis=1).max() <= 1 + 1e-6
-
-
-@every_divergence
 @pytest.mark.parametrize("solver", ["mu", "auto"])
 def test_batch_objective_never_rises(divergence, parameter, solver):
     batch = BatchNMF(
@@ -163,7 +117,7 @@ def test_batch_objective_never_rises(divergence, parameter, solver):
 @pytest.mark.parametrize(
     ("solver", "divergence"), [("ol_guan", "squared_l2"), ("ol_lef", "is"), ("ol_wang", "huber")]
 )
-def test_peers_of_the_paper_learn_and_refuse_other_losses(solver, divergence, tmp_path):
+def test_published_baselines_learn_and_refuse_other_losses(solver, divergence, tmp_path):
     X = planted(600)
     first = model(divergence, solver=solver).partial_fit(X[:48])
     fitted = model(divergence, solver=solver, n_passes=5).fit(X)
@@ -171,7 +125,7 @@ def test_peers_of_the_paper_learn_and_refuse_other_losses(solver, divergence, tm
     save(fitted, tmp_path / "model")
     again = load(tmp_path / "model").partial_fit(X[:48])
     np.testing.assert_array_equal(again.components_, fitted.partial_fit(X[:48]).components_)
-    with pytest.raises(ValueError, match=r"not AlphaDivergence.*use solver=.auto."):
+    with pytest.raises(ValueError, match="AlphaDivergence"):
         model("kl", solver=solver).fit(X)
 
 
@@ -202,11 +156,8 @@ def test_a_loss_of_the_users_own():
     assert np.isfinite(fitted.impute(X)).all()
     codes = fitted.transform(np.nan_to_num(X))
     assert fitted.certificates(np.nan_to_num(X), codes).max() < 1e-3
-    with pytest.raises(ValueError, match="cannot be saved"):
+    with pytest.raises(ValueError, match="saved"):
         save(fitted, "nowhere")
-
-
-# ------------------------------------------------------------------- sparse, wide, small
 
 
 @pytest.mark.parametrize("divergence", ["kl", "hellinger", "squared_l2", "l1"])
@@ -251,47 +202,6 @@ def sparse_topics(n=600, n_topics=6, n_words=300):
     return sparse.csr_array(rng.poisson(30 * C @ D).astype(np.float64)), D
 
 
-def mean_divergence(fitted, X):
-    return KullbackLeibler().value(X.toarray(), fitted.transform(X) @ fitted.components_).mean()
-
-
-def test_several_starts_merge_topics_less_often():
-    """Where single starts differ much, the best of four is nearly always a good one."""
-    X, _ = sparse_topics()
-    options = {"divergence": "kl", "batch_size": 64, "verbose": 0}
-    found = {
-        n: [
-            mean_divergence(OnlineNMF(6, n_starts=n, random_state=seed, **options).fit(X), X)
-            for seed in range(8)
-        ]
-        for n in (1, 4)
-    }
-    least = min(found[1] + found[4])
-    assert max(found[1]) > 1.03 * least  # or there would be nothing to win here
-    assert np.count_nonzero(np.array(found[4]) > 1.01 * least) <= 1
-    assert np.mean(found[4]) < np.mean(found[1])
-
-
-def test_the_best_start_is_taken_and_its_run_is_unchanged():
-    """Whatever the order of the starts; and a run knows nothing of the others."""
-    X, D = sparse_topics(200)
-    given = {"divergence": "kl", "batch_size": 64, "verbose": 0, "random_state": 0}
-    kept: list[np.ndarray] = []
-    several = OnlineNMF(6, n_starts=3, callbacks=[lambda step: kept.append(step.dictionary)])
-    several.set_params(**given).fit(X)
-    assert len(kept) == several.n_iter_ == len(several.history_)
-    assert several.n_samples_seen_ == several.n_iter_ // 4 * 200
-
-    learner = QuadraticLearner(BlockDescent())
-    method = OnlineMethod(AutoEncoder(), lambda _: KullbackLeibler(), learner)
-    starts = (D, np.ones_like(D))
-    states = [method.begin(Batch(X), atoms, 6, np.dtype(np.float64), 0) for atoms in starts]
-    source = ArraySource(X, 64, True, 0)
-    with Pool(1) as pool:
-        for starts in (states, states[::-1]):
-            assert best_start(method, starts, source, pool, 2) is states[0]
-
-
 def test_a_fit_of_several_starts_resumes_to_the_same_bits():
     X, _ = sparse_topics(200)
     given = {"divergence": "kl", "batch_size": 64, "verbose": 0, "random_state": 0, "n_starts": 3}
@@ -308,7 +218,7 @@ def test_a_fit_of_several_starts_resumes_to_the_same_bits():
     np.testing.assert_array_equal(again.components_, whole.components_)
 
 
-def test_no_numbers_that_drown_float32():
+def test_no_subnormal_numbers():
     """Ever smaller entries are raised or flushed: no subnormals after many steps."""
     rng = np.random.default_rng(0)
     X = sparse.csr_matrix(rng.poisson(0.3, (400, 80)).astype(np.float32))
@@ -337,35 +247,35 @@ def test_code_penalties_do_not_depend_on_the_batch():
 
 
 @pytest.mark.parametrize(
-    ("parameters", "message"),
+    ("parameters", "keyword"),
     [
-        ({"divergence": "cosine"}, "not known"),
-        ({"divergence": "beta"}, "needs divergence_parameter"),
-        ({"divergence": "kl", "divergence_parameter": 2.0}, "takes no parameter"),
+        ({"divergence": "cosine"}, "divergence"),
+        ({"divergence": "beta"}, "divergence_parameter"),
+        ({"divergence": "kl", "divergence_parameter": 2.0}, "parameter"),
         ({"divergence": "mahalanobis", "divergence_parameter": np.ones((3, 2))}, "square"),
-        ({"solver": "sgd"}, "not known"),
-        ({"divergence": "huber", "divergence_parameter": -1.0}, "must be a positive number"),
-        ({"divergence": "huber", "divergence_parameter": "low"}, "must be a positive number"),
-        ({"divergence": "alpha", "divergence_parameter": np.nan}, "finite number"),
-        ({"divergence": "beta", "divergence_parameter": "x"}, "finite number"),
-        ({"divergence": np.ones(3)}, "not known"),
-        ({"n_starts": 0}, "positive integer"),
-        ({"n_starts": 2, "init": np.ones((3, F))}, "only start"),
+        ({"divergence": "mahalanobis", "divergence_parameter": np.eye(5)}, "features"),
+        ({"solver": "sgd"}, "solver"),
+        ({"divergence": "huber", "divergence_parameter": -1.0}, "divergence_parameter"),
+        ({"divergence": "huber", "divergence_parameter": "low"}, "divergence_parameter"),
+        ({"divergence": "alpha", "divergence_parameter": np.nan}, "finite"),
+        ({"divergence": "beta", "divergence_parameter": "x"}, "finite"),
+        ({"divergence": np.ones(3)}, "divergence"),
+        ({"n_starts": 0}, "n_starts"),
+        ({"n_starts": 2, "init": np.ones((3, F))}, "init"),
     ],
+    ids=str,
 )
-def test_what_cannot_work_is_refused_with_a_sentence(parameters, message):
-    with pytest.raises(ValueError, match=message):
+def test_invalid_parameters_are_refused(parameters, keyword):
+    with pytest.raises(ValueError, match=keyword):
         OnlineNMF(3, verbose=0, **parameters).fit(planted())
 
 
 def test_a_stream_has_one_start():
-    with pytest.raises(ValueError, match="read once"):
+    with pytest.raises(ValueError, match="n_starts"):
         model("kl", n_starts=2).fit(iter([planted()]))
 
 
-def test_matrix_of_another_width_is_refused():
-    with pytest.raises(ValueError, match="features"):
-        model("mahalanobis", np.eye(5)).fit(planted())
+def test_a_matrix_of_a_divergence_fixes_the_number_of_features():
     with pytest.raises(ValueError, match="features"):
         model("mahalanobis", _M).fit(planted()).grow(n_features=F + 2)
 
@@ -375,13 +285,13 @@ def test_refusals_leave_the_model_as_it_was():
     gaps[3, 4] = np.nan
     fitted = model("mahalanobis", _M).fit(planted())
     before = fitted.components_.copy()
-    with pytest.raises(ValueError, match="missing values"):
+    with pytest.raises(ValueError, match="missing"):
         fitted.fit(gaps)
     np.testing.assert_array_equal(fitted.components_, before)
     assert fitted.n_samples_seen_ > 0
 
 
-def test_sparse_data_are_learned_over_sets_without_a_multiplicative_step():
+def test_sparse_data_over_sets_without_a_multiplicative_step():
     """By the quadratic surrogate, which gains less on sparse data, but most of it."""
     rows, region = sparse.csr_matrix(planted() * (planted() > 1)), CoveredBox(1e-8, 1e3)
     other = model("kl", dictionary_set=region).fit(rows)
@@ -393,7 +303,7 @@ def test_sparse_data_are_learned_over_sets_without_a_multiplicative_step():
 
 def test_another_solver_needs_a_new_start():
     fitted = model("squared_l2", n_passes=1).fit(planted())
-    with pytest.raises(ValueError, match="set it back to go on"):
+    with pytest.raises(ValueError, match="solver"):
         fitted.set_params(solver="spsgd").partial_fit(planted())
 
 
@@ -405,30 +315,31 @@ def test_another_divergence_needs_a_new_start(tmp_path):
     for each in (model, load(tmp_path / "model.thresher")):
         each.set_params(divergence="hellinger")
         before = each.components_.copy()
-        with pytest.raises(ValueError, match=r"belongs to divergence='kl'.*'hellinger'.*call fit"):
+        with pytest.raises(ValueError, match="hellinger"):
             each.partial_fit(X)
         np.testing.assert_array_equal(each.components_, before)
         each.fit(X).partial_fit(X)
 
 
-def test_features_that_are_zero_in_places_span_decades():
+def test_counts_with_zeros_are_learned_without_warnings():
     """Counts have zeros; that is no reason for a warning, and ratios suit them."""
     counts = np.random.default_rng(0).poisson(0.3, (200, 20))
     fitted = OnlineNMF(2, divergence="kl", random_state=0, verbose=0, n_passes=1).fit(counts)
-    assert type(fitted.statistics_).__name__ == "RatioStatistics"
+    alone = OnlineNMF(1, divergence="kl", random_state=0, verbose=0, n_passes=1).fit(counts)
+    assert fitted.score(counts) > alone.score(counts)
 
 
-def test_a_square_beside_the_kink_is_learned_as_well_as_the_kink_alone():
+def test_the_elastic_distance_is_learned_as_well_as_the_l1_distance():
     X = planted(80)
 
-    def beside_the_best(kind, loss, square):
+    def ratio_to_best(kind, loss, square):
         best = ManhattanNMF(4, square_weight=square, random_state=0, verbose=0).fit(X)
         model = kind(4, divergence=loss, random_state=0, verbose=0).fit(X)
         return model.score(X) / best.score(X)
 
     for kind in (OnlineNMF, BatchNMF):
-        kink = beside_the_best(kind, L1Distance(), 0.0)
-        assert beside_the_best(kind, ElasticDistance(2.0), 2.0) < 1.05 * kink
+        l1 = ratio_to_best(kind, L1Distance(), 0.0)
+        assert ratio_to_best(kind, ElasticDistance(2.0), 2.0) < 1.05 * l1
 
 
 CASES = [
@@ -462,3 +373,34 @@ def test_steps_on_bounded_sets_stay_finite(name, parameter, region):
                 random_state=0,
             )
             assert np.isfinite(model.fit(X).components_).all()
+
+
+def mean_divergence(fitted, X):
+    return KullbackLeibler().value(X.toarray(), fitted.transform(X) @ fitted.components_).mean()
+
+
+def test_the_best_of_several_starts_is_kept():
+    """Where single starts differ much, the best of four is nearly always a good one."""
+    X, _ = sparse_topics()
+    options = {"divergence": "kl", "batch_size": 64, "verbose": 0}
+    found = {
+        n: [
+            mean_divergence(OnlineNMF(6, n_starts=n, random_state=seed, **options).fit(X), X)
+            for seed in range(8)
+        ]
+        for n in (1, 4)
+    }
+    least = min(found[1] + found[4])
+    assert max(found[1]) > 1.03 * least  # or there would be nothing to win here
+    assert np.count_nonzero(np.array(found[4]) > 1.01 * least) <= 1
+    assert np.mean(found[4]) < np.mean(found[1])
+
+
+@every_divergence
+def test_learning_beats_the_start(divergence, parameter):
+    X = planted(600)
+    first = model(divergence, parameter).partial_fit(X[:48])
+    last = model(divergence, parameter, n_passes=6).fit(X)
+    assert last.score(X) > 0.7 * first.score(X)
+    assert np.all(last.components_ >= 0)
+    assert np.linalg.norm(last.components_, axis=1).max() <= 1 + 1e-6
