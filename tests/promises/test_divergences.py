@@ -8,7 +8,6 @@ import pytest
 from scipy import sparse
 
 from thresher import BatchNMF, ManhattanNMF, OnlineNMF, load, save
-from thresher.estimators import BatchNMF, ManhattanNMF, OnlineNMF
 from thresher.losses import (
     AlphaDivergence,
     BetaDivergence,
