@@ -25,7 +25,6 @@ from thresher.kernels.block_sums import BlockSums, block_sums
 from thresher.kernels.bundles import EntryPenalty, Samples
 from thresher.kernels.cholesky import drop, factorise, solve
 from thresher.kernels.column_range import column_range
-from thresher.kernels.nearest import lower_to_third_nearest
 from thresher.kernels.products import add, add_gram, combine, copy, dot
 from thresher.kernels.quadratic import Bends, pulled
 from thresher.kernels.ratio import add_batch, measure_atoms, write_atoms
@@ -61,18 +60,6 @@ def _block(dtype, n=7, K=5, F=13):
     X = rng.random((n, F)).astype(dtype)
     X.flags.writeable = D.flags.writeable = False
     return D, X
-
-
-@every_dtype
-@pytest.mark.parametrize("loss", LOSSES)
-def test_value_and_gradient(dtype, loss):
-    _, X = _block(dtype)
-    Y = X[::-1].copy()
-    value, gradient = loss.value_and_gradient(X, Y)
-    slow_value, slow_gradient = Loss.value_and_gradient(loss, X, Y)
-    np.testing.assert_allclose(value, slow_value, rtol=PRECISION[dtype])
-    np.testing.assert_allclose(gradient, slow_gradient, atol=PRECISION[dtype])
-    assert value.dtype == gradient.dtype == dtype
 
 
 class _AnyLoss(Loss):
@@ -422,20 +409,6 @@ def test_ranges_of_columns_skip_missing_values(dtype):
     )
     np.testing.assert_array_equal(low, np.where(np.arange(5) == 3, -9, wanted[0]))
     np.testing.assert_array_equal(high, np.where(np.arange(5) == 3, 9, wanted[1]))
-
-
-@pytest.mark.parametrize("n", [2, 3, 6])
-def test_pixels_are_compared_with_their_third_nearest(n):
-    rng = np.random.default_rng(n)
-    picture, cells = rng.random((4, 6, 3)), rng.uniform(0.5, 2, (2, 3, 3))
-    kept, usual = rng.random((n, 4, 6, 3)), rng.uniform(0, 0.5, (4, 6))
-    sizes = rng.uniform(0, 1, (4, 6))
-    light = cells.repeat(2, axis=0).repeat(2, axis=1)
-    far = np.sort(np.abs(picture - light * kept).max(axis=-1), axis=0)
-    third = np.minimum(sizes, far[2]) if n > 2 else sizes
-    wanted = np.where(sizes > usual, third, sizes)
-    lower_to_third_nearest.py_func(picture, cells, 2, kept, usual, sizes)
-    np.testing.assert_allclose(sizes, wanted)
 
 
 @pytest.mark.parametrize("bounded", [True, False])

@@ -5,10 +5,9 @@ import pytest
 from scipy import sparse
 
 from thresher.encoding.fit import DenseFit
-from thresher.learning import FixedWeight, HalfLife, NoiseWeight, PowerForgetting, RangeWeight
+from thresher.learning import FixedWeight, NoiseWeight, RangeWeight
 from thresher.learning.coded_samples import CodedSamples
 from thresher.learning.diagonal import DiagonalStatistics, _minimiser
-from thresher.learning.dictionary_admm import DictionaryADMM
 from thresher.learning.initial import initial_atoms, mean_sample, sample_length
 from thresher.learning.medians import median_atoms, weighted_median
 from thresher.learning.outlier_weight import weighted_quantile
@@ -49,22 +48,6 @@ def statistics():
 def problem(regulariser=None):
     sums, _ = statistics()
     return DictionaryProblem(sums.A, sums.B, regulariser or Constrained(region=Box(0, np.inf)))
-
-
-@pytest.mark.parametrize(
-    ("schedule", "n", "seen", "factor"),
-    [
-        (PowerForgetting(3.0), 50, 100, 1 / 8),
-        (PowerForgetting(0.0), 50, 100, 1.0),
-        (PowerForgetting(2.0), 100, 100, 0.0),
-        (PowerForgetting(2.0), 110, 100, 0.0),
-        (HalfLife(10), 10, 99, 0.5),
-        (HalfLife(10), 30, 99, 0.125),
-    ],
-    ids=str,
-)
-def test_forgetting_factors_of_a_batch(schedule, n, seen, factor):
-    assert schedule(n, seen) == pytest.approx(factor)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.7, 0.99, 1.0])
@@ -257,34 +240,6 @@ def test_dictionary_problems_of_free_atoms_have_the_same_gradient():
     assert slope == pytest.approx((whole.gradient(D) * way).sum(), rel=1e-6)
     priced = DictionaryProblem(whole.A, whole.B, Constrained(L1(0.3)))
     assert priced.objective(D) - whole.objective(D) == pytest.approx(0.3 * D.sum())
-
-
-@pytest.mark.parametrize(
-    "regulariser",
-    [Constrained(), Constrained(Tikhonov(0.2)), Constrained(region=NonnegativeL2Ball())],
-    ids=str,
-)
-def test_published_steps_converge_to_the_optimum(regulariser):
-    one, D = problem(regulariser), np.random.default_rng(3).random((K, F))
-    gradient = DictionaryGradient(tol=0.0, max_iter=3000).minimise(one, D)
-    admm = DictionaryADMM(tol=0.0, max_iter=3000).minimise(one, D)
-    assert one.residual(gradient) < 1e-3
-    assert one.residual(admm) < 1e-4
-    assert one.objective(gradient) == pytest.approx(one.objective(admm), rel=1e-5)
-    eta = 1 / np.linalg.norm(one.A, 2)
-    tight = DictionaryGradient(1.0, max_iter=1, spectral=True).minimise(one, D)
-    np.testing.assert_allclose(tight, regulariser.prox(D - eta * one.gradient(D), eta))
-    eta = 1 / np.linalg.norm(D, 2) ** 2
-    printed = DictionaryGradient(1.0, max_iter=1, as_printed=True).minimise(one, D)
-    np.testing.assert_allclose(printed, regulariser.prox(D - eta * one.gradient(D), eta))
-    # One step each, by hand.
-    eta = 0.7 / np.linalg.norm(one.A)
-    once = regulariser.prox(D - eta * (one.A @ D - one.B), eta)
-    np.testing.assert_allclose(DictionaryGradient(max_iter=1).minimise(one, D), once)
-    W = np.linalg.solve(one.A + np.eye(K), one.B + D)
-    np.testing.assert_allclose(DictionaryADMM(max_iter=1).minimise(one, D), regulariser.prox(W))
-    printed = DictionaryADMM(max_iter=1, as_printed=True).minimise(one, D)
-    np.testing.assert_allclose(printed, W)
 
 
 def test_ridge_regression_has_zero_gradient():

@@ -218,20 +218,6 @@ def test_regret_and_violation_grow_like_the_root_and_stay_below_their_bounds():
         assert values[2] / values[0] < 6
 
 
-def test_the_bound_is_what_the_proof_adds_up_to():
-    """Errata B.3: ``Φ²T/(2β) + ‖D*‖²β/(2τ)`` at the β of the theorem, which minimises it."""
-    T, tau, phi, size, worst = 50, 0.03, 7.0, 1.7, 11.0
-    beta = phi / size * np.sqrt(tau * T)
-
-    def total(beta):
-        return phi**2 * T / (2 * beta) + size**2 * beta / (2 * tau)
-
-    assert regret_bound(T, tau, phi, size) == pytest.approx(total(beta))
-    assert total(beta) < min(total(0.9 * beta), total(1.1 * beta))
-    expected = 2 * size**2 / tau + 4 * worst * T / beta
-    assert violation_bound(T, tau, phi, size, worst) == pytest.approx(expected)
-
-
 def test_errata_3_epochs_that_double_keep_the_bound_without_knowing_the_horizon():
     """Sums telescope within an epoch of constant τ, β; the bounds of the epochs add up."""
     batches, best, _, phi = stationary(100)
@@ -248,16 +234,6 @@ def test_errata_3_epochs_that_double_keep_the_bound_without_knowing_the_horizon(
             assert (statistics.tau, statistics.beta) == (kept[t - 1].tau, kept[t - 1].beta)
     assert R[-1] <= total
     assert R[-1] / R[5] < 8  # of 17 for linear growth
-
-
-def test_a_larger_batch_begins_a_new_epoch():
-    """β was made for a smaller Φ, so it would no longer be that of the theorem."""
-    large = coded(np.random.default_rng(2), 12)
-    parts = (large.P, large.C, large.bound, large.sample_weight)
-    small, tiny = (CodedSamples(*(part[:n] for part in parts)) for n in (6, 3))
-    _, kept = run(OnlineInexactADMM(horizon="doubling"), [small, small, small, tiny, large, large])
-    assert [s.step for s in kept] == [1, 1, 2, 1, 1, 2]
-    assert kept[4].phi == pytest.approx(np.sqrt(12 * F))
 
 
 def test_weights_count_as_copies_and_gaps_for_nothing():

@@ -48,14 +48,6 @@ ALLOWED = list(_allowed())
 combined = pytest.mark.parametrize(("penalty_name", "set_name"), ALLOWED)
 
 
-def test_enough_combinations_are_allowed():
-    nonnegative = [name for name, (region, _) in SETS.items() if region.nonnegative]
-    for elastic in ["none", "l1", "tikhonov", "elastic net"]:
-        assert all((elastic, name) in ALLOWED for name in nonnegative)
-    for group in ["group", "one group", "sparse group", "group norm", "group maximum"]:
-        assert all((group, name) in ALLOWED for name in ["reals", "orthant", "box", "unit box"])
-
-
 @combined
 @pytest.mark.parametrize("step", [0.4, 2.5])
 def test_prox_against_cvxpy(penalty_name, set_name, step):
@@ -260,20 +252,6 @@ def test_forms_of_regularisers():
     ]  # fmt: skip
     assert form(GroupNorm(1, of_rows=True)).by == "rows"
     assert form(GroupNorm(1)).by == "row"
-
-
-def test_forms_name_what_special_methods_require():
-    def lacks(penalty, region):
-        one = Form.of(penalty, region)
-        return one.lacks_plain_codes is not None, one.lacks_numbers is not None
-
-    assert lacks(L1(1), NonnegativeOrthant()) == (False, False)
-    assert lacks(GroupNorm(1), NonnegativeOrthant()) == (True, True)
-    assert lacks(L1(1), Box(0, 1)) == (True, False)
-    assert lacks(Tikhonov(1), Box(-1, 1)) == (True, False)
-    assert lacks(L1(1), Box(-1, 1)) == (True, True)
-    assert lacks(L1(1), Simplex()) == (True, False)
-    assert lacks(L1(1), GroupBall()) == (True, True)
 
 
 def test_equivalent_sets_have_one_representation():

@@ -3,13 +3,11 @@
 import numpy as np
 import pytest
 
-from pairs import samples, slots
+from pairs import slots
 from pairs.case import Trial, plain
-from pairs.checks import Fitted, check, coded, codes_are_optimal
+from pairs.checks import Fitted, check
 from pairs.covering import Cover, all_pairs, pairs_of
 from pairs.run import Matrix
-from thresher import sets
-from thresher.sets import ConvexSet
 
 PAIRS = 4  # of each estimator: some 30 s in all
 
@@ -28,8 +26,6 @@ def test_a_sample_of_pairs_is_right_or_refused(estimator):
     assert any(each.kind != "refused" for each in matrix.outcomes.values()), "All is refused."
 
 
-# ---------------------------------------------------------------- the covering array
-
 SLOTS = {"a": list("01234"), "b": list("0123"), "c": list("012"), "d": list("01")}
 
 
@@ -45,7 +41,7 @@ def test_every_pair_occurs_in_few_cases():
     assert len(cover.cases) <= 26
 
 
-def test_pairs_that_cannot_meet_are_told_apart_from_those_that_can():
+def test_pairs_that_cannot_meet_are_distinguished():
     """A value that needs another (a=4 needs b=3), and two that cannot meet (c=2, d=1)."""
 
     def accepts(case):
@@ -60,33 +56,6 @@ def test_pairs_that_cannot_meet_are_told_apart_from_those_that_can():
     assert not any(accepts(case) for case in cover.refused.values())
 
 
-def test_the_seed_decides_which_cases_are_made():
-    first, again, other = (
-        Cover(SLOTS, lambda case: True, np.random.default_rng(seed)).make().cases
-        for seed in (0, 0, 1)
-    )
-    assert first == again != other
-
-
-# ------------------------------------------------------------- new parts and wrong results
-
-
-def test_a_part_without_a_sample_is_told(monkeypatch):
-    table = {name: make for name, make in samples.SETS.items() if name != "Simplex"}
-    with pytest.raises(LookupError, match=r"thresher\.sets\.Simplex has no sample"):
-        samples.of(sets, ConvexSet, table, 3, 5)
-    monkeypatch.setitem(slots.registry.PARAMETRIC_DIVERGENCES, "new", (None, "a number"))
-    with pytest.raises(LookupError, match="divergence='new' has no parameter"):
-        slots.values.__wrapped__("OnlineNMF")
-
-
-def test_a_registered_part_enters_by_itself(monkeypatch):
-    monkeypatch.setitem(slots.registry.SETS, "wide_box", lambda: sets.Box(0.0, 9.0))
-    found = slots.values.__wrapped__("BatchNMF")
-    assert "wide_box" in found["code_set"]
-    assert "wide_box" in found["dictionary_set"]
-
-
 def _fitted(**choices):
     trial = Trial("OnlineNMF", plain("OnlineNMF") | choices)
     return Fitted(trial, trial.fitted())
@@ -99,30 +68,20 @@ def _answer_wrongly(model, name, change):
 
 
 @pytest.mark.parametrize(
-    ("name", "change", "told"),
+    ("name", "change", "keyword"),
     [
-        ("components_", lambda D: D + 1, r"outside of"),
-        ("transform", lambda C: C - 0.1, r"outside of"),
-        ("transform", lambda C: C * 1.05, r"codes cost"),
-        ("objective_samples", lambda v: v * 1.001, r"An objective is"),
-        ("score_samples", lambda v: v - 1e-3, r"A score is"),
-        ("certificates", lambda v: v + 1e-3, r"No warning, but a certificate"),
-        ("certificates", lambda v: v * 0, r"1 % off have a small certificate"),
+        ("components_", lambda D: D + 1, "outside"),
+        ("transform", lambda C: C - 0.1, "outside"),
+        ("transform", lambda C: C * 1.05, "cost"),
+        ("transform", lambda C: C * 0.8, "cost|above"),
+        ("objective_samples", lambda v: v * 1.001, "objective"),
+        ("score_samples", lambda v: v - 1e-3, "score"),
+        ("certificates", lambda v: v + 1e-3, "certificate"),
+        ("certificates", lambda v: v * 0, "certificate"),
     ],
 )
-def test_wrong_answers_are_noticed(name, change, told):
+def test_wrong_answers_are_noticed(name, change, keyword):
     fitted = _fitted(divergence="kl")
     _answer_wrongly(fitted.model, name, change)
-    with pytest.raises(AssertionError, match=told):
+    with pytest.raises(AssertionError, match=keyword):
         check(fitted)
-
-
-@pytest.mark.parametrize("divergence", ["kl", "l2", "huber:0.3", "is", "SeparableLoss:Cauchy"])
-def test_codes_that_are_worse_than_the_best_are_noticed(divergence):
-    fitted = _fitted(divergence=divergence)
-    fitted.model.set_params(tol=1e-6, max_iter=20_000)
-    C, unfinished = coded(fitted)
-    codes_are_optimal(fitted, C.astype(np.float64), unfinished)
-    worse = 0.8 * C  # all of them: units of divergences are what next to no prediction costs
-    with pytest.raises(AssertionError, match=r"above the optimum|not critical"):
-        codes_are_optimal(fitted, worse, unfinished)
