@@ -9,22 +9,29 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from thresher.encoding import Block, BlockADMM, CodingProblem
+from thresher.encoding import (
+    Block,
+    BlockADMM,
+    CodingProblem,
+)
 from thresher.kernels import (
-    cholesky,
-    compiling,
     lad_smoothed,
     machine_code,
     power_passes,
-    weighted_median,
 )
 from thresher.kernels.block_admm import Splitting, begin
 from thresher.kernels.block_descent import AtomSet, sweeps
+from thresher.kernels.block_sums import BlockSums, block_sums
 from thresher.kernels.bundles import EntryPenalty, Samples
+from thresher.kernels.cholesky import drop, factorise, solve
+from thresher.kernels.column_range import column_range
+from thresher.kernels.products import add, add_gram, combine, copy, dot
+from thresher.kernels.quadratic import Bends, pulled
 from thresher.kernels.ratio import add_batch, measure_atoms, write_atoms
 from thresher.kernels.region import Region, project
-from thresher.kernels.sparse_rows import add_rows, floor_rows
+from thresher.kernels.sparse_rows import add_rows, floor_rows, products_at
 from thresher.kernels.split_residual import split_residual
+from thresher.kernels.weighted_median import weighted_select
 from thresher.losses import Envelope, Huber
 from thresher.losses.base import Loss
 from thresher.penalties import Constrained, ElasticNet
@@ -55,18 +62,6 @@ def _block(dtype, n=7, K=5, F=13):
     return D, X
 
 
-@every_dtype
-@pytest.mark.parametrize("loss", LOSSES)
-def test_value_and_gradient(dtype, loss):
-    _, X = _block(dtype)
-    Y = X[::-1].copy()
-    value, gradient = loss.value_and_gradient(X, Y)
-    slow_value, slow_gradient = Loss.value_and_gradient(loss, X, Y)
-    np.testing.assert_allclose(value, slow_value, rtol=PRECISION[dtype])
-    np.testing.assert_allclose(gradient, slow_gradient, atol=PRECISION[dtype])
-    assert value.dtype == gradient.dtype == dtype
-
-
 class _AnyLoss(Loss):
     """The same loss without its type, so that the block encoder takes its NumPy way."""
 
@@ -92,7 +87,7 @@ class _AnyLoss(Loss):
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("penalty", [ElasticNet(), ElasticNet(0.05, 0.1)])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_rounds_of_the_block_encoder(dtype, loss, penalty, weighted):
+def test_iterations_of_block_admm(dtype, loss, penalty, weighted):
     D, X = _block(dtype)
     weight = np.random.default_rng(1).uniform(0, 2, X.shape).astype(dtype) if weighted else None
     if weighted:
@@ -201,28 +196,6 @@ def test_sweep(K, radius, F):
     np.testing.assert_allclose(D, expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("n", [1, 3, 4, 5, 9, 16])
-@every_dtype
-def test_cholesky_solve_and_drop(n, dtype):
-    rng = np.random.default_rng(n)
-    M = rng.random((n, 2 * n))
-    H = (M @ M.T + np.eye(n)).astype(dtype)
-    R = np.zeros((n + 2, n + 2), dtype=dtype)
-    R[:n, :n] = H
-    cholesky.factorise(R, n, dtype(1e-12))
-    z = rng.random(n).astype(dtype)
-    solution = z.copy()
-    cholesky.solve(R, n, solution)
-    np.testing.assert_allclose(H @ solution, z, atol=50 * PRECISION[dtype])
-    if n > 1:
-        gone = n // 2
-        cholesky.drop(R, n, gone)
-        rest = np.delete(np.delete(H, gone, 0), gone, 1)
-        solution = z[:-1].copy()
-        cholesky.solve(R, n - 1, solution)
-        np.testing.assert_allclose(rest @ solution, z[:-1], atol=50 * PRECISION[dtype])
-
-
 @every_dtype
 @pytest.mark.parametrize("kind", ["normal", "ties", "one"])
 def test_weighted_select(kind, dtype):
@@ -242,11 +215,11 @@ def test_weighted_select(kind, dtype):
         order = np.argsort(values, kind="stable")
         expected = values[order][np.searchsorted(np.cumsum(weights[order]), target)]
         room = values.copy(), weights.copy(), np.arange(n)
-        value, mark = weighted_median.weighted_select(*room, n, target, total)
+        value, mark = weighted_select(*room, n, target, total)
         assert value == expected == values[mark]
         assert weights[mark] > 0
         room = values.copy(), weights.copy(), np.arange(n)
-        median, _ = weighted_median.weighted_select(*room, n, total / 2, total)
+        median, _ = weighted_select(*room, n, total / 2, total)
         costs = np.abs(values[:, None] - values) @ weights
         assert np.abs(values - median) @ weights <= costs.min() * (1 + 1e-5)
 
@@ -295,7 +268,7 @@ def test_sums_over_sparse_rows(dtype):
     np.testing.assert_allclose(floored, np.maximum(y, 0) + largest / 2, rtol=1e-6)
 
 
-def test_rounded_kinks_pull_as_huber_does_and_those_inside_are_listed():
+def test_smoothed_residuals_have_the_huber_gradient():
     rng = np.random.default_rng(0)
     e, w, radius = rng.laplace(size=50), rng.random(50), 0.7
     pull, near, curvature = np.empty(50), np.full(50, -1), np.full(50, np.nan)
@@ -306,7 +279,7 @@ def test_rounded_kinks_pull_as_huber_does_and_those_inside_are_listed():
 
 
 @pytest.mark.parametrize("alpha", [1.0, 0.5, 2.0])
-def test_steps_that_go_further_keep_the_mass(alpha):
+def test_overrelaxed_steps_keep_the_mass(alpha):
     """From z ρ^(1/α) on they go half as far again, and give the sum back."""
     rng = np.random.default_rng(0)
     z, rho, ridge = rng.random(9), rng.uniform(0.5, 2.0, 9), np.zeros(9)
@@ -318,35 +291,6 @@ def test_steps_that_go_further_keep_the_mass(alpha):
     np.testing.assert_allclose(further, far * plain.sum() / far.sum())
 
 
-@pytest.mark.parametrize("alpha", [1.0, 0.5, 2.0])
-def test_slopes_along_a_step(alpha):
-    """``Σ q w`` is the slope of the loss without its mass, ``Σ q² w/y`` over α its curvature."""
-    rng = np.random.default_rng(0)
-    x, y, q = rng.random(9), rng.uniform(1, 2, 9), rng.normal(0, 0.1, 9)
-
-    def loss(t):  # what falls with the prediction; its slope is −Σ q (x/y)^α
-        y_t = y + t * q
-        return (
-            -(x * np.log(y_t)).sum()
-            if alpha == 1
-            else (x**alpha * y_t ** (1 - alpha) / (alpha - 1)).sum()
-        )
-
-    first, second = power_passes._slope(x, y, q, 0.3, 1e-30, alpha, 9)
-    h = 1e-5
-    assert first == pytest.approx(-(loss(0.3 + h) - loss(0.3 - h)) / (2 * h), rel=1e-6)
-    h = 1e-3
-    bend = (loss(0.3 + h) - 2 * loss(0.3) + loss(0.3 - h)) / h**2
-    assert alpha * second == pytest.approx(bend, rel=1e-3)
-
-
-def test_what_was_compiled_is_kept():
-    """On disk: otherwise every process would compile for half a minute."""
-    for kernel in (compiling.kernel, compiling.strict_kernel):
-        cached = kernel(lambda x: x)
-        assert type(cached._cache).__name__ != "NullCache"
-
-
 BUNDLE = """
 from typing import Any, NamedTuple
 
@@ -356,6 +300,8 @@ class {name}(NamedTuple):
 
 pair = {name}(whole=1.0, part=10.0)
 """
+
+
 KERNEL = """
 from thresher.kernels.compiling import kernel
 
@@ -381,3 +327,154 @@ def test_kernels_on_disk_follow_the_fields_of_their_bundles(tmp_path, monkeypatc
         found.append(sum(compiled.rest.stats.cache_hits.values()))
         del sys.modules["bundle_on_disk"], sys.modules["kernel_on_disk"]
     assert found == [0, 1, 0, 0]
+
+
+SIZES = [1, 2, 3, 4, 5, 7, 8, 9]
+
+
+@pytest.mark.parametrize("n", [0, *SIZES])
+def test_products_of_gathered_vectors(n):
+    rng = np.random.default_rng(n)
+    D, a = rng.random((12, 9)), rng.random(12)
+    atoms = rng.permutation(12).astype(np.int64)
+    for m in (9, 6):
+        out = np.full(m, np.nan)
+        combine.py_func(a, atoms, n, D, out)
+        np.testing.assert_allclose(out, a[:n] @ D[atoms[:n], :m], atol=1e-12)
+    left, right = rng.random((2, 9))
+    assert dot.py_func(left, right) == pytest.approx(left @ right)
+    kept, other = left.copy(), np.empty(9)
+    add.py_func(left, 0.5, right)
+    np.testing.assert_allclose(left, kept + 0.5 * right)
+    copy.py_func(right, other)
+    np.testing.assert_array_equal(other, right)
+
+
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("m", [1, 4])
+def test_gram_matrices_of_some_features(n, m):
+    rng = np.random.default_rng(n)
+    D, weights = rng.random((12, 9)), rng.random(9)
+    atoms, features = rng.permutation(12), rng.permutation(9)
+    start = rng.random((n, n))
+    start = start + start.T
+    H = np.triu(start)
+    room = np.empty((2, n, 9))
+    add_gram.py_func(D, atoms, n, features, weights, m, *room, H)
+    d = D[atoms[:n]][:, features[:m]]
+    np.testing.assert_allclose(H, start + (d * weights[:m]) @ d.T)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_triangular_factors(n):
+    rng = np.random.default_rng(n)
+    A = rng.standard_normal((n, n + 3))
+    H = A @ A.T
+    R = np.full((n + 2, n + 2), np.nan)
+    R[:n, :n] = H
+    factorise.py_func(R, n, 1e-12)
+    upper = np.triu(R[:n, :n])
+    np.testing.assert_allclose(upper.T @ upper, H, atol=1e-10)
+    z = rng.random(n)
+    found = z.copy()
+    solve.py_func(R, n, found)
+    np.testing.assert_allclose(H @ found, z, atol=1e-8)
+    for p in range(n):
+        less = np.vstack([np.triu(R[:n, :n]), np.zeros((1, n))])
+        drop.py_func(less, n, p)
+        kept = np.triu(less[: n - 1, : n - 1])
+        rest = np.delete(np.delete(H, p, 0), p, 1)
+        np.testing.assert_allclose(kept.T @ kept, rest, atol=1e-9)
+
+
+def test_pivots_have_a_floor():
+    R = np.array([[0.0, 0.0], [0.0, 4.0]])
+    factorise.py_func(R, 2, 1e-4)
+    assert np.isfinite(R).all()
+    assert R[1, 1] == pytest.approx(2)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_ranges_of_columns_skip_missing_values(dtype):
+    X = np.random.default_rng(0).standard_normal((7, 5)).astype(dtype)
+    X[2, 1] = X[0, 0] = np.nan
+    X[:, 4] = np.nan
+    low, high = np.full(5, np.inf, dtype), np.full(5, -np.inf, dtype)
+    low[3], high[3] = -9, 9  # what was known stays
+    X.flags.writeable = False
+    column_range(X, low, high)
+    wanted = (
+        np.where(np.isnan(X), np.inf, X).min(axis=0),
+        np.where(np.isnan(X), -np.inf, X).max(axis=0),
+    )
+    np.testing.assert_array_equal(low, np.where(np.arange(5) == 3, -9, wanted[0]))
+    np.testing.assert_array_equal(high, np.where(np.arange(5) == 3, 9, wanted[1]))
+
+
+@pytest.mark.parametrize("bounded", [True, False])
+def test_the_surrogate_of_a_batch_has_the_curvature_of_each_feature(bounded):
+    rng = np.random.default_rng(1)
+    AD, gradient = rng.random((2, 3, 5))
+    curvature = np.array([0.0, 0.004, 0.3, 2.0, 0.9])
+    usual = np.array([0.0, 1.0, 1.0, 1.0, 1.0])
+    found = np.empty_like(AD)
+    pulled(AD, gradient, Bends(curvature, usual, 1.5, bounded, 0.02), found)
+    shares = np.maximum(curvature, 0.02 * usual) / 1.5
+    shares = np.where(shares > 0, shares, 1)
+    shares = np.minimum(shares, 1) if bounded else shares
+    np.testing.assert_allclose(found, AD - gradient / shares)
+
+
+@pytest.mark.parametrize("K", [1, 3, 4])
+@pytest.mark.parametrize("F", [1, 6])
+def test_products_at_the_nonzeros(K, F):
+    rng = np.random.default_rng(K)
+    C, D = rng.random((5, K)), rng.random((K, F))
+    there = rng.random((5, F)) < 0.5
+    rows, columns = np.nonzero(there)
+    indptr = np.concatenate([[0], np.cumsum(there.sum(axis=1))]).astype(np.int32)
+    out = np.empty(len(rows))
+    products_at.py_func(indptr, columns.astype(np.int32), C, np.ascontiguousarray(D.T), out)
+    np.testing.assert_allclose(out, (C @ D)[there])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sums_of_a_block_in_one_call(dtype):
+    rng = np.random.default_rng(2)
+    X, C, D = (rng.standard_normal(shape).astype(dtype) for shape in ((7, 5), (7, 3), (3, 5)))
+    weights = rng.uniform(0.5, 2, 7).astype(dtype)
+    X[0] = C[0] @ D  # met exactly, but for rounding
+    loss = Envelope(ElasticNet(0.4, 0.5), Box(-0.6, 0.9))
+    sums = BlockSums.like(X, 3)
+    for part in (X, C, D, weights):
+        part.flags.writeable = False
+    block_sums(X, C, D, weights, EntryPenalty.of(np.dtype(dtype), loss.entry_constants), sums)
+    Y = C @ D
+    close = {"rtol": 1e-9} if dtype is np.float64 else {"rtol": 2e-4, "atol": 1e-5}
+    G = loss.gradient(X, Y)
+    np.testing.assert_allclose(sums.values[1:], loss.value(X, Y)[1:], **close)
+    np.testing.assert_allclose(sums.gradient[1:], G[1:], **close)
+    np.testing.assert_allclose(sums.squares, (C * C).sum(axis=1), **close)
+    np.testing.assert_allclose(sums.A, (C * weights[:, None]).T @ C, **close)
+    np.testing.assert_allclose(sums.B, (C * weights[:, None]).T @ G, atol=1e-5)
+    E = np.abs(X - Y)[1:]
+    share = np.abs(G[1:]) / E
+    energy = weights * (C * C).sum(axis=1)
+    wanted = energy[1:] @ share + energy[0]  # a residual of nothing bends as an inlier does
+    np.testing.assert_allclose(sums.curvature, wanted, rtol=1e-4)
+
+
+def test_sweeps_over_the_l1_ball_project_each_atom():
+    rng = np.random.default_rng(0)
+    C = rng.random((50, 6)) * (rng.random((50, 6)) < 0.5)
+    A, B = C.T @ C, 3 * rng.standard_normal((6, 40))
+    A[2], A[:, 2], B[2] = 0, 0, 0
+    D = NonnegativeL1Ball().project(rng.random((6, 40)))
+    expected = D.copy()
+    for k in (0, 1, 3, 4, 5):
+        target = expected[k] + (B[k] - A[k] @ expected - 0.1) / (A[k, k] + 0.2)
+        target -= 0.2 * expected[k] / (A[k, k] + 0.2)
+        expected[k] = NonnegativeL1Ball().project(target[None])[0]
+    moved = sweeps(A, B, D, AtomSet(0.1, 0.2, 1.0, True), 0.0, 1)
+    np.testing.assert_allclose(D, expected, atol=1e-12)
+    assert moved > 0

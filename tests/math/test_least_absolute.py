@@ -17,19 +17,15 @@ from thresher.encoding import (
     CodingProblem,
     Encoder,
     LeastAbsolute,
-    RoughEncoder,
     Status,
     duality_gap,
 )
-from thresher.kernels.lad_dense import lad_rows
-from thresher.kernels.lad_sparse import lad_sparse_rows
 from thresher.losses import L1Distance
-from thresher.penalties import L1, Constrained, ElasticNet
+from thresher.penalties import L1, Constrained
 from thresher.sets import (
     Box,
     NonnegativeElasticNetBall,
     NonnegativeL1Ball,
-    NonnegativeL2Ball,
     Reals,
     Simplex,
 )
@@ -176,16 +172,6 @@ def test_rounds_lead_near_the_optimum_of_every_row(noise, weighted):
         assert (found < 1.001 * best).all()
 
 
-def test_very_many_features():
-    rng = np.random.default_rng(3)
-    X, D = samples(rng, 2, 3000, 8)
-    cold = check(X, D)
-    assert cold.n_iter.max() < 200
-    check(np.round(X), np.round(3 * D), 0.5)
-    check(X, D, 0.1, rng.random(X.shape) * (rng.random(X.shape) < 0.5))
-    check(X, D, start=cold.codes * 1.1)
-
-
 def test_the_bound_on_steps_is_kept_and_the_certificate_a_bound():
     rng = np.random.default_rng(5)
     X, D = samples(rng, 6, 100, 12)
@@ -288,23 +274,6 @@ def test_float32(kind):
     np.testing.assert_allclose(*codes, rtol=2e-7, atol=1e-9)
 
 
-def test_auto_and_rough_take_it():
-    """Exact codes from auto, dense and sparse; rough ones of sparse rows are exact, too."""
-    rng = np.random.default_rng(12)
-    X, D = documents(rng)
-    problem = CodingProblem(D, L1Distance())
-    AutoEncoder().prepare(problem)
-    RoughEncoder().prepare(problem)
-    exact = check(X, D).codes
-    for encoder in (AutoEncoder(), RoughEncoder()):
-        np.testing.assert_allclose(
-            encoder.encode(problem, sparse.csr_matrix(X)).codes, exact, atol=1e-9
-        )
-    np.testing.assert_allclose(AutoEncoder().encode(problem, X).codes, exact, atol=1e-9)
-    for regulariser in (Constrained(ElasticNet(0, 0.1)), Constrained(region=NonnegativeL2Ball())):
-        assert LeastAbsolute().requires(CodingProblem(D, L1Distance(), regulariser), DENSE)
-
-
 def test_what_rounding_left_in_a_dictionary_is_no_pivot():
     """Learned atoms have entries such as 1e-20: a basis with one of them is singular."""
     rng = np.random.default_rng(1)
@@ -385,16 +354,3 @@ def test_subnormal_atoms_are_zeros():
     D[1, 3], D[:, 5] = 1e-323, 1e-310
     problem = CodingProblem(D, L1Distance())
     assert (LeastAbsolute(TOL).encode(problem, X).status == Status.CONVERGED).all()
-
-
-def test_whole_numbers_compile_nothing_anew():
-    """A price of 1 is one of 1.0: each further signature would take half a minute."""
-    rng = np.random.default_rng(0)
-    D, X = rng.random((3, 12)), rng.random((4, 12))
-    known = []
-    for one in (1.0, 1):
-        problem = CodingProblem(D, L1Distance(one), Constrained(L1(one)))
-        for rows in (X, sparse.csr_array(X)):
-            LeastAbsolute().encode(problem, rows)
-        known.append((set(lad_rows.signatures), set(lad_sparse_rows.signatures)))
-    assert known[0] == known[1]

@@ -10,7 +10,7 @@ from scipy import sparse
 from thresher import OnlineNMF, OnlineRobustNMF, load, save
 from thresher.encoding import CodingProblem, narrowed
 from thresher.linalg import load_stored_block, stored_rows
-from thresher.losses import Huber, KullbackLeibler
+from thresher.losses import Huber
 
 N, F, K = 60, 90, 3
 
@@ -122,41 +122,6 @@ def test_files_and_streams_go_on_with_the_same_bits(pair, tmp_path):
     np.testing.assert_allclose(streamed.components_, whole.components_, atol=1e-12)
     parts = list(streamed.separate(iter(pieces)))
     np.testing.assert_array_equal(parts[1].codes, streamed.transform(pieces[1]))
-
-
-@pytest.mark.parametrize("loss", [Huber(0.3), KullbackLeibler()])
-def test_parts_say_of_codes_what_a_dense_block_says(pair, loss):
-    rng = np.random.default_rng(2)
-    D, C = rng.random((K, F)), rng.random((N, K))
-    problem, every = CodingProblem(D, loss), slice(0, N)
-    block = load_stored_block(stored_rows(pair[0]), every, np.dtype(float), None, 1.0)
-    X, weight = block.dense()
-    fit, dense = problem.fit(block, C), problem.fit(X, C, weight)
-    np.testing.assert_allclose(fit.values(), dense.values())
-    energy = rng.random(N)
-    for name, given in [
-        ("dictionary_gradient", C),
-        ("dictionary_curvature", C),
-        ("curvatures", energy),
-        ("inlier_energies", energy),
-    ]:
-        np.testing.assert_allclose(getattr(fit, name)(given), getattr(dense, name)(given))
-    for mine, theirs in zip(
-        (*fit.code_slopes(), *fit.dictionary_slopes(C), *fit.energies()),
-        (*dense.code_slopes(), *dense.dictionary_slopes(C), *dense.energies()),
-        strict=True,
-    ):
-        np.testing.assert_allclose(mine, theirs)
-    np.testing.assert_array_equal(fit.feature_counts(None), dense.feature_counts(None))
-    rows = slice(3, 9)
-    np.testing.assert_allclose(fit.filled_samples(rows), dense.filled_samples(rows))
-    np.testing.assert_allclose(problem.certificate(block, C), problem.certificate(X, C, weight))
-    sizes, of_rows, weights = fit.residuals(10**6)
-    expected = dense.residuals(10**6)
-    order, theirs = np.argsort(sizes), np.argsort(expected[0])
-    np.testing.assert_allclose(sizes[order], expected[0][theirs])
-    np.testing.assert_allclose(weights[order], expected[2][theirs])
-    np.testing.assert_array_equal(np.bincount(of_rows), np.bincount(expected[1]))
 
 
 def test_features_that_nobody_saw_stand_for_all_others():

@@ -9,7 +9,7 @@ from thresher import BatchNMF, ManhattanNMF, OnlineNMF, OnlineRobustNMF, RobustN
 from thresher.encoding import DenseFit
 from thresher.engine import Energies, UnexplainedWarning
 from thresher.losses import SquaredL2
-from thresher.sets import Box, CoveredBox, NonnegativeL1Ball, NonnegativeL2Ball, Simplex
+from thresher.sets import Box, CoveredBox, NonnegativeL2Ball
 
 MODELS = {
     "OnlineRobustNMF": lambda **p: OnlineRobustNMF(3, **p),
@@ -40,14 +40,6 @@ def test_shares_explain_spectra_of_any_size(name, scale):
     model = MODELS[name](code_set="simplex", random_state=0, verbose=0).fit(X)
     assert relative_error(model, X[:50]) < 0.12
     np.testing.assert_allclose(model.transform(X[:50]).sum(axis=1), 1, rtol=1e-5)
-
-
-@pytest.mark.parametrize("codes", [NonnegativeL1Ball(), NonnegativeL2Ball(0.5), Box(0, 0.1)])
-def test_bounded_codes_explain_data_of_any_size(codes):
-    X = spectra(1e3)
-    model = OnlineRobustNMF(3, code_set=codes, random_state=0, verbose=0).fit(X)
-    assert relative_error(model, X[:50]) < 0.2
-    assert codes.contains(model.transform(X[:50]))
 
 
 def dictionary_set(**parameters):
@@ -119,22 +111,3 @@ def test_energies_know_gaps_and_weights():
     assert found.explained == pytest.approx(1 - (w * (X - Y) ** 2).sum() / (w * X * X).sum())
     best = min((w * (X - s * Y) ** 2).sum() for s in np.linspace(0, 3, 3001))
     assert found.explained_at_best_size == pytest.approx(1 - best / (w * X * X).sum(), abs=1e-5)
-
-
-def test_sets_know_whether_they_have_a_size():
-    assert not any(region.cone for region in (Simplex(), Box(), Box(0.1, np.inf), CoveredBox()))
-    assert all(Box(*bounds).cone for bounds in ((0, np.inf), (-np.inf, np.inf), (-np.inf, 0)))
-    assert not any(region.has_zero for region in (Simplex(), CoveredBox(), Box(0.1, 1)))
-
-
-@pytest.mark.parametrize("own", [False, True])
-def test_what_is_kept_for_later_holds_no_batch(own):
-    rng = np.random.default_rng(0)
-    batch, C, D = rng.random((50, 6)), rng.random((8, 3)), rng.random((3, 6))
-    X = batch[8:16].copy() if own else batch[8:16]
-    fit = DenseFit(SquaredL2(), X, C, D)
-    later = Energies.later(fit, None)
-    (kept, _) = later.args
-    assert kept.X.base is None
-    assert (kept.X is X) == own
-    assert later() == Energies.of(fit, None)
