@@ -24,9 +24,10 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import numpy as np
 
-from thresher.datasets.files import VARIABLE
 from thresher.linalg import Array
 
+VARIABLE = "THRESHER_DATA"
+"""The environment variable that names the folder of data files, for the library as well."""
 RESULTS = Path(__file__).parent / "results"
 GREY = "#8a8f98"
 Row = dict[str, Any]
@@ -62,6 +63,17 @@ def data_folder() -> Path | None:
     """What ``--data`` or THRESHER_DATA names, if anything."""
     place = os.environ.get(VARIABLE)
     return Path(place) if place else None
+
+
+def find_data_file(name: str) -> Path:
+    """Path of a file in the folder that ``--data`` or THRESHER_DATA names."""
+    folder = data_folder()
+    if folder is None:
+        raise FileNotFoundError(f"{name} is needed: give --data or set {VARIABLE}.")
+    found = folder.expanduser() / name
+    if not found.is_file():
+        raise FileNotFoundError(f"There is no {found}.")
+    return found
 
 
 # ----------------------------------------------------------------------------------- clock

@@ -18,11 +18,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import RESULTS, Row, command_line, interleaved, machine, read_json, spread, write_json
+from common import (
+    RESULTS,
+    Row,
+    command_line,
+    find_data_file,
+    interleaved,
+    machine,
+    read_json,
+    spread,
+    write_json,
+)
 from planted_video import CLIPS, EFFECTS, HELD_BACK, planted
 
 from thresher import GoDec, OnlineRobustPCA, VideoSeparator
-from thresher.datasets.files import find_data_file
 from thresher.low_rank import default_weight, pursue
 from thresher.tasks.video.windows import median_of_flags
 

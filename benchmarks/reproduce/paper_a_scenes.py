@@ -17,12 +17,11 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from benchmarks.common import Row
+from benchmarks.common import Row, find_data_file
 from benchmarks.reproduce.jobs import Job, Scale, keep_picture
 from benchmarks.reproduce.paper_a_methods import METHODS, Learned, learned
 
 from thresher.datasets.faces import FILES
-from thresher.datasets.files import find_data_file
 from thresher.linalg import Array
 
 VIDEOS = {"hall": "i2r_hall_144x176.npz", "escalator": "i2r_escalator_130x160.npz"}

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from benchmarks.common import Row, clock
+from benchmarks.common import Row, clock, find_data_file
 from benchmarks.reproduce.jobs import Job, Scale, keep_picture
 from rich.console import Console
 from rich.table import Table
@@ -25,7 +25,6 @@ from threadpoolctl import threadpool_limits
 
 from thresher import GoDec, ManhattanNMF, RobustNMF, RobustPCA
 from thresher.datasets.faces import FILES
-from thresher.datasets.files import find_data_file
 from thresher.linalg import Array
 from thresher.tasks.demo.foreground import best_f1, grey_levels
 

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from benchmarks.common import Row, by_setting, clock
+from benchmarks.common import Row, by_setting, clock, find_data_file
 from benchmarks.reproduce.jobs import Job, Scale, keep_picture
 from numpy.typing import NDArray
 from rich.console import Console
@@ -22,7 +22,6 @@ from rich.table import Table
 from sklearn.cluster import SpectralClustering
 
 from thresher import ImageSegmenter
-from thresher.datasets.files import find_data_file
 from thresher.metrics import probabilistic_rand_index
 from thresher.plotting import paint_boundaries
 from thresher.tasks.segmentation.segmenter import cluster_rows

@@ -14,10 +14,9 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
-from benchmarks.common import Row, clock, interleaved
+from benchmarks.common import Row, clock, find_data_file, interleaved
 
 from thresher import OnlineOrthogonalDictionary, SensorCodec, solvers
-from thresher.datasets.files import find_data_file
 from thresher.learning import Progress, principal_directions, random_orthogonal
 from thresher.learning.sparsity import keep_largest, left_out
 from thresher.linalg import Array, polar
