@@ -30,6 +30,18 @@ VARIABLE = "THRESHER_DATA"
 """The environment variable that names the folder of data files, for the library as well."""
 RESULTS = Path(__file__).parent / "results"
 GREY = "#8a8f98"
+INK = "#737983"
+"""Text and axes: legible on white and on dark pages."""
+DATA_FILES = {
+    "yale_b": "yaleb_32x32.npz",
+    "yale_b_48x42": "yaleb_48x42.npz",
+    "yale_b_192x168": "yaleb_192x168_3subj.npz",
+    "pie": "pie_pose27_32x32.npz",
+    "orl": "orl_32x32.npz",
+    "bbc_news": "bbc_news.npz",
+    "20newsgroups": "20newsgroups_counts.npz",
+}
+"""Files of `load_faces` and `load_text_counts`, by name."""
 Row = dict[str, Any]
 """What one run gave: its setting and its measures, by name."""
 Name = TypeVar("Name", bound=Hashable)

@@ -30,6 +30,8 @@ from threadpoolctl import threadpool_limits
 
 import thresher
 from thresher import SoundSeparator
+
+# The sounds of `thresher sample`, and the transform of the separator for its peers: not public.
 from thresher.datasets.samples.drums import RATE, drum_samples
 from thresher.linalg import Array
 from thresher.metrics import signal_to_distortion

@@ -16,7 +16,7 @@ from sklearn.metrics import roc_auc_score
 
 from thresher import NovelDocumentDetector
 from thresher.linalg import Array
-from thresher.tasks.text.growing_words import GrowingWords
+from thresher.tasks.text.growing_words import GrowingWords  # the detector's weights: not public
 
 DATA = "tdt2_top30_dated.npz"
 REPORTED = (1, 2, 5, 6, 8)

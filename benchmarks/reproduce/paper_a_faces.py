@@ -21,6 +21,7 @@ from benchmarks.common import Row, find_data_file
 from benchmarks.reproduce.jobs import Job, Scale, keep_picture
 from benchmarks.reproduce.paper_a_methods import METHODS, TAU, Learned, learned
 
+# The outliers of `make_outlier_stream`, for faces: not public alone.
 from thresher.datasets.outlier_stream import draw_outliers, floor_share
 from thresher.linalg import Array
 

@@ -42,7 +42,7 @@ from thresher.linalg import Array
 from thresher.metrics import hoyer_sparseness
 from thresher.penalties import GroupNorm, Tikhonov
 from thresher.sets import GroupBall
-from thresher.sets.groups import largest_after
+from thresher.sets.groups import largest_after  # for a peer: not public
 
 SETS = {
     "digits": ("mfeat_6view.npz", ("pix", "fou", "fac", "zer", "mor")),

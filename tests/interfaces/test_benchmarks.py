@@ -1,0 +1,70 @@
+"""Each benchmark script can be imported: its names exist, and peers are imported inside functions.
+
+One process imports all scripts, each as if it were run from its folder. Nothing is measured.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPTS = [
+    str(path.relative_to(ROOT))
+    for folder in ("benchmarks", "benchmarks/reproduce")
+    for path in sorted((ROOT / folder).glob("*.py"))
+]
+PEERS = {"cv2", "fpzip", "gensim", "librosa", "spams", "tomotopy", "zfpy", "zstandard"}
+"""Modules of the extra ``bench``, which the tests do not install."""
+
+PROGRAM = """
+import importlib, json, runpy, sys
+from pathlib import Path
+
+root = Path(sys.argv[1])
+own = (str(root / "benchmarks"), str(root / "tests"))
+failures = {}
+for script in sys.argv[2:]:
+    path, before = list(sys.path), set(sys.modules)
+    try:
+        if "reproduce" in script:  # `python -m benchmarks.reproduce`
+            sys.path.insert(0, str(root))
+            importlib.import_module(script.removesuffix(".py").replace("/", "."))
+        else:
+            sys.path.insert(0, str(root / "benchmarks"))
+            runpy.run_path(script, run_name="imported")
+    except ImportError as error:
+        failures[script] = [error.name, f"{type(error).__name__}: {error}"]
+    except Exception as error:
+        failures[script] = [None, f"{type(error).__name__}: {error}"]
+    sys.path[:] = path
+    for name in set(sys.modules) - before:  # scripts and tests have names in common
+        file = str(getattr(sys.modules[name], "__file__", ""))
+        if file.startswith(own) and not name.startswith("benchmarks"):
+            del sys.modules[name]
+print(json.dumps(failures))
+"""
+
+
+@pytest.fixture(scope="module")
+def failures() -> dict[str, tuple[str | None, str]]:
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", PROGRAM, str(ROOT), *SCRIPTS],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, tuple[str | None, str]] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_script_is_imported(script, failures):
+    if script in failures:
+        module, message = failures[script]
+        if module in PEERS:
+            pytest.skip(f"{script} needs {module}")
+        pytest.fail(message)
