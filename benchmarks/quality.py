@@ -141,7 +141,7 @@ def is_better(change: Change, better: str | float) -> bool:
 
 
 def compare(old: Row, new: Row) -> list[str]:
-    """A line for each figure that changed, and for those that only one file has."""
+    """A line for each figure that changed, times last, and for those that only one file has."""
     lines = []
     for name, row in new.items():
         if name not in old:
@@ -151,7 +151,7 @@ def compare(old: Row, new: Row) -> list[str]:
             mark = "better" if is_better(change, row["better"]) else "WORSE "
             shown = f"{change.before:9.4g} -> {change.after:9.4g}  (± {change.error:.2g})"
             lines.append(f"{mark}  {name:70} {shown} {row['unit']}")
-    lines.sort()
+    lines.sort(key=lambda line: ("processor time" in line, line))
     lines += [f"only before  {name}" for name in old if name not in new]
     lines += [f"only after   {name}" for name in new if name not in old]
     return lines
@@ -165,7 +165,9 @@ def main() -> None:
     parser.add_argument("--against", type=Path, help="an earlier file to compare with")
     parser.add_argument("--no-run", action="store_true", help="compare --out as it is")
     given = parser.parse_args()
-    old = read_json(given.against) if given.against else {}  # it may be the same file
+    if given.against and not given.against.exists():
+        parser.error(f"There is no file {given.against}.")
+    old = read_json(given.against) if given.against else {}  # before --out is written
     if not given.no_run:
         warnings.simplefilter("ignore")
         with threadpool_limits(1):

@@ -68,3 +68,28 @@ def test_script_is_imported(script, failures):
         if module in PEERS:
             pytest.skip(f"{script} needs {module}")
         pytest.fail(message)
+
+
+def test_quality_reports_changes_beyond_both_limits(tmp_path):
+    """More than 2 % and two standard errors of the differences, in the direction of the figure."""
+    cases = [
+        ("gained", "higher", 1, 1),  # seeds differ, but both gain
+        ("lost", "lower", 1, 1),
+        ("small", "higher", 1, 1),
+        ("reached", 0.9, 1, 0.5),
+    ]
+
+    def write(name, factors):
+        figures = {
+            figure: {"values": {"0": a * f, "1": 2 * b * f}, "better": better, "unit": "x"}
+            for (figure, better, a, b), f in zip(cases, factors, strict=True)
+        }
+        path = tmp_path / name
+        path.write_text(json.dumps({"figures": figures}))
+        return str(path)
+
+    old, new = write("old.json", [1, 1, 1, 1]), write("new.json", [2, 2, 1.01, 0.9])
+    command = [sys.executable, "benchmarks/quality.py", "--out", new, "--against", old, "--no-run"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    found = {line.split()[1]: line.split()[0] for line in done.stdout.splitlines()}
+    assert found == {"gained": "better", "lost": "WORSE", "reached": "better"}
