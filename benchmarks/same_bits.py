@@ -5,9 +5,10 @@ everything, in a second one that finds what the first has kept, and there with o
 threads, three times each: what a chance arrangement of memory could change shows on repetition.
 
 With ``--against`` a commit, the cases of `tests/contract` run instead, on the sources of that
-commit and on those of this tree. Each tree has a process and a copy of the package of its own and
-compiles everything itself. The cases are those of the tree; those of a commit that has none are
-taken from this tree. Results whose bits differ are printed, and the exit code is 1.
+commit and on those of this tree. Each tree has a process and a copy of the package of its own. Both
+start from the machine code of this tree, whose files are named by a digest of their sources, so
+only kernels that differ are compiled. The cases are those of the tree; those of a commit that has
+none are taken from this tree. Results whose bits differ are printed, and the exit code is 1.
 
     python benchmarks/same_bits.py [--only OnlineNMF] [--against HEAD~1]
 """
@@ -25,6 +26,7 @@ from cold import FIRST_CALLS
 from common import RESULTS, command_line, machine, write_json
 
 ROOT = Path(__file__).resolve().parents[1]
+MACHINE_CODE = ROOT / "src" / "thresher" / "machine_code"
 
 PROGRAM = """
 import hashlib, json, sys, warnings
@@ -146,6 +148,9 @@ def compare(revision: str, only: str) -> int:
         shutil.copytree(contract, new / "tests" / "contract")
         if not (old / "tests" / "contract" / "cases.py").exists():
             shutil.copytree(contract, old / "tests" / "contract", dirs_exist_ok=True)
+        for tree in (old, new):
+            if MACHINE_CODE.is_dir():
+                shutil.copytree(MACHINE_CODE, tree / "src" / "thresher" / "machine_code")
         processes = start_cases(old, only), start_cases(new, only)
         before, after = map(digests_of, processes, (revision, "this tree"))
     differences = {

@@ -17,7 +17,7 @@ SCRIPTS = [
     for path in sorted((ROOT / folder).glob("*.py"))
 ]
 PEERS = {"cv2", "fpzip", "gensim", "librosa", "spams", "tomotopy", "zfpy", "zstandard"}
-"""Modules of the extra ``bench``, which the tests do not install."""
+"""Modules that only benchmarks need; the tests do not install them."""
 
 PROGRAM = """
 import importlib, json, runpy, sys
