@@ -141,7 +141,7 @@ def is_better(change: Change, better: str | float) -> bool:
 
 
 def compare(old: Row, new: Row) -> list[str]:
-    """A line for each figure that changed, times last, and for those that only one file has."""
+    """A line for each figure that changed, times last, and the measures that only one file has."""
     lines = []
     for name, row in new.items():
         if name not in old:
@@ -152,8 +152,10 @@ def compare(old: Row, new: Row) -> list[str]:
             shown = f"{change.before:9.4g} -> {change.after:9.4g}  (± {change.error:.2g})"
             lines.append(f"{mark}  {name:70} {shown} {row['unit']}")
     lines.sort(key=lambda line: ("processor time" in line, line))
-    lines += [f"only before  {name}" for name in old if name not in new]
-    lines += [f"only after   {name}" for name in new if name not in old]
+    for where, these, others in (("before", old, new), ("after", new, old)):
+        alone = {name.partition(": ")[0] for name in these if name not in others}
+        if alone:
+            lines.append(f"Only {where}: {'; '.join(sorted(alone))}.")
     return lines
 
 
