@@ -18,12 +18,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import RESULTS, Row, command_line, interleaved, machine, read_json, spread, write_json
+from common import (
+    RESULTS,
+    Row,
+    command_line,
+    find_data_file,
+    interleaved,
+    machine,
+    read_json,
+    spread,
+    write_json,
+)
 from planted_video import CLIPS, EFFECTS, HELD_BACK, planted
 from scipy.ndimage import median_filter
 
 from thresher import GoDec, OnlineRobustPCA, VideoSeparator
-from thresher.datasets.files import find_data_file
 from thresher.low_rank import default_weight, pursue
 
 THRESHOLDS = (3, 5, 8, 10, 12, 15, 20, 25, 30, 35, 40, 50, 60)
@@ -44,6 +53,11 @@ def scores(truth: Any, mask: Any, known: Any = None) -> Row:
         "precision": round(hits / max(found, 1), 3),
         "recall": round(hits / max(real, 1), 3),
     }
+
+
+def median_of_flags(mask: Any) -> Any:
+    """The 5 × 5 median filter of the separator."""
+    return median_filter(mask.view(np.uint8), 5, mode="nearest").astype(bool)
 
 
 def best_scores(truth: Any, sizes: Any, known: Any = None) -> Row:
