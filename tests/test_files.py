@@ -9,7 +9,7 @@ import threading
 import numpy as np
 import pytest
 
-from saved import MAKERS
+from promises.fitted_models import MAKERS
 from thresher import Checkpoint, OnlineNMF, load, save
 from thresher.persistence import FileError, file_bytes, read_file, sealed, write_atomically
 

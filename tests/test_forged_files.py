@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from saved import MAKERS, forge
+from promises.fitted_models import MAKERS, forge
 from thresher import load, save
 from thresher.persistence import FileError
 

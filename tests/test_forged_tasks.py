@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from saved import MAKERS, QUIET, TEXTS, forge, samples
+from promises.fitted_models import MAKERS, QUIET, TEXTS, forge, samples
 from thresher import NovelDocumentDetector, OnlineRobustNMF, load, save
 from thresher.persistence import FileError
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from interrupting import Interrupt
-from saved import BATCH, QUIET, STREAM, samples
+from promises.fitted_models import BATCH, QUIET, STREAM, samples
 from thresher import (
     BatchNMF,
     Checkpoint,

@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn.decomposition import NMF
 
-from saved import (
+from promises.fitted_models import (
     BATCH,
     MAKERS,
     QUIET,

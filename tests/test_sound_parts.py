@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import thresher
-from saved import forge
+from promises.fitted_models import forge
 from thresher import SoundSeparator
 from thresher.datasets.samples.drums import RATE, drum_samples
 from thresher.metrics import signal_to_distortion
