@@ -93,7 +93,9 @@ def test_statistics_of_a_batch_are_the_sum_over_its_parts_in_float64(estimator):
     whole, first, second = (statistics(part) for part in (X, X[:50], X[50:]))
     assert whole.weight == first.weight + second.weight
     # Majorisers of other losses than the squared one have a curvature of their batch in B.
-    additive = {"A", "G", "S"} | ({"B"} if str(estimator) == "OnlineNMF(forgetting=None)" else set())
+    additive = {"A", "G", "S"} | (
+        {"B"} if str(estimator) == "OnlineNMF(forgetting=None)" else set()
+    )
     compared = additive & whole.arrays().keys()
     assert compared
     for name in compared:
