@@ -1,5 +1,6 @@
 """Parameters that change after a fit or during a stream: which may, from when on, and which not."""
 
+import warnings
 from functools import partial
 
 import numpy as np

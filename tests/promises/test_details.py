@@ -12,16 +12,12 @@ from scipy import sparse
 import thresher
 from sensors import planted_sensors
 from thresher import (
-    BatchNMF,
-    ManhattanNMF,
     NovelDocumentDetector,
     OnlineNMF,
     OnlineOrthogonalDictionary,
     OnlineRobustNMF,
     TableCleaner,
 )
-from thresher.learning import HalfLife, PowerForgetting
-from thresher.sets import GroupBall, Reals
 
 X = np.random.default_rng(0).random((40, 3)) @ np.random.default_rng(1).random((3, 6))
 
@@ -129,17 +125,6 @@ def test_a_table_can_be_given_as_a_path(tmp_path):
     np.testing.assert_allclose(np.asarray(found.table), cleaner.clean(table).table, rtol=1e-9)
 
 
-def test_noise_of_stored_entries_equals_that_with_missing_values():
-    rng = np.random.default_rng(0)
-    table = rng.random((400, 3)) @ rng.random((3, 12)) + 0.05 * rng.random((400, 12)) + 0.1
-    table[rng.random(table.shape) < 0.4] = np.nan
-    settings = {"outlier_weight": "mad", "random_state": 0, "verbose": 0}
-    dense = OnlineRobustNMF(3, **settings).fit(table)
-    stored = OnlineRobustNMF(3, missing="zeros", **settings)
-    stored.fit(sparse.csr_array(np.nan_to_num(table)))
-    assert stored.outlier_weight_ == pytest.approx(dense.outlier_weight_, rel=0.1)
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.int64])
 def test_an_orthogonal_dictionary_stays_orthogonal_from_any_dtype_of_init(dtype):
     init = np.array([[2, 1, 0, 0], [0, 3, 1, 0], [0, 0, 2, 1], [1, 0, 0, 4]], dtype=dtype)
@@ -169,35 +154,3 @@ def test_choosing_a_half_life_needs_three_batches():
         thresher.choose(model, X, forgetting=[None, 20], verbose=0)
     model.set_params(batch_size=14)
     assert thresher.choose(model, X, forgetting=[None, 20], verbose=0).errors_.shape == (2, 2)
-
-
-REFUSED = {
-    "negative power": (lambda: PowerForgetting(-1e-9), "omega"),
-    "no half-life": (lambda: HalfLife(0), "positive"),
-    "own factor": (lambda: OnlineNMF(2, forgetting=lambda n, seen: 1.5).fit(X), "from 0 to 1"),
-    "signed codes": (lambda: OnlineNMF(2, divergence="kl", code_set=Reals()).fit(X), "code_set"),
-    "signed atoms": (lambda: OnlineNMF(2, divergence="kl", dictionary_set=Reals()).fit(X), "_set"),
-    "no alpha": (lambda: BatchNMF(2, divergence="alpha").fit(X), "divergence_parameter"),
-    "alpha of kl": (lambda: BatchNMF(2, divergence="kl", divergence_parameter=1).fit(X), "kl"),
-    "codes tied": (lambda: OnlineNMF(2, code_set=GroupBall()).fit(X), "GroupBall"),
-    "no neighbour": (lambda: ManhattanNMF(2, graph=0).fit(X), "graph"),
-    "too many neighbours": (lambda: ManhattanNMF(2, graph=40).fit(X), "graph"),
-}
-
-
-@pytest.mark.parametrize(("call", "keyword"), REFUSED.values(), ids=REFUSED)
-def test_settings_without_a_meaning_are_refused(call, keyword):
-    with pytest.raises(ValueError, match=keyword):
-        call()
-
-
-def test_an_error_in_a_callback_reaches_the_user_and_leaves_a_usable_model():
-    def fail(step):
-        if step.row.samples >= 20:
-            raise RuntimeError("from the callback")
-
-    model = OnlineNMF(2, batch_size=10, callbacks=[fail], random_state=0, verbose=0)
-    with pytest.raises(RuntimeError, match="callback"):
-        model.fit(X)
-    assert model.n_samples_seen_ == 20
-    assert np.isfinite(model.set_params(callbacks=None).transform(X)).all()

@@ -338,7 +338,7 @@ CALLS = {
         "forgetting",
     ),
     "no outliers": ("nmf", lambda m: m.change(outlier_weight=1.0), ValueError, "outliers"),
-    "no half-life": ("orthogonal", lambda m: m.change(forgetting=100), ValueError, "forgetting"),
+    "no half-life": ("orthogonal", lambda m: m.change(forgetting=100), ValueError, "half-life"),
 }  # fmt: skip
 
 
@@ -421,7 +421,7 @@ def test_a_refused_batch_ends_a_stream_and_keeps_what_came_before():
 
 
 @pytest.mark.parametrize("solver", ["auto", "opgd", "oadmm"])
-@pytest.mark.parametrize("value", [1e19, 1e22, 1e25, 1e30, 3e38])
+@pytest.mark.parametrize("value", [1e19, 1e25, 3e38])
 def test_an_outlier_beyond_the_precision_never_breaks_a_stream(solver, value):
     """Either it is learned from without harm, or it is refused and nothing changes."""
     samples = planted(100).astype(np.float32)
@@ -459,12 +459,12 @@ SOLVERS = [
     thresher.OnlineL1Dictionary(n_passes=1),
     thresher.L1Dictionary(max_iter=3),
     OnlineNMF(divergence="kl", n_passes=2),
-    OnlineRobustNMF(solver="opgd"),
-    OnlineRobustNMF(solver="oadmm"),
+    OnlineRobustNMF(solver=solvers.opgd(code_max_iter=20), n_passes=1),
+    OnlineRobustNMF(solver=solvers.oadmm(code_max_iter=20), n_passes=1),
     RobustNMF(solver="badmm", max_iter=5),
-    OnlineOrthogonalDictionary(whiten=True),
-    OnlineOrthogonalDictionary(forgetting=20, whiten=True),
-    OnlineOrthogonalDictionary(solver="sfw", init="pca"),
+    OnlineOrthogonalDictionary(whiten=True, n_passes=2),
+    OnlineOrthogonalDictionary(forgetting=20, whiten=True, n_passes=2),
+    OnlineOrthogonalDictionary(solver="sfw", init="pca", n_passes=2),
 ]
 
 
