@@ -133,15 +133,6 @@ def test_missing_frames_and_single_precision():
     assert single.predict(X.astype(np.float32)).dtype.kind == "i"
 
 
-def test_unit_of_the_data_does_not_matter():
-    X, news = table(), np.vstack([table(20, 2), broken(20)])
-    small, large = (OnlineRobustNMF(3, **QUIET).fit(X * unit) for unit in (1, 1024))
-    np.testing.assert_array_equal(small.predict(news), large.predict(1024 * news))
-    np.testing.assert_allclose(
-        small.reading_scores(news), large.reading_scores(1024 * news), rtol=1e-6, atol=1e-6
-    )
-
-
 def test_streams_are_calibrated_on_their_last_samples():
     model = OnlineRobustNMF(3, **QUIET)
     for seed in range(30):

@@ -208,34 +208,6 @@ def test_separations_are_frames_too(estimator):
     np.testing.assert_array_equal(written.low_rank.to_numpy(), target)
 
 
-def test_columns_without_names_stay_what_they_are():
-    """Numbers are no feature names for scikit-learn, but they are the user's columns."""
-    frame = frame_with_missing().set_axis(range(10, 34), axis=1)
-    model = ready(OnlineRobustNMF()).fit(frame).set_output(transform="pandas")
-    assert list(model.impute(frame).columns) == list(range(10, 34))
-    assert list(model.separate(frame).outliers.columns) == list(range(10, 34))
-    generic = [f"x{j}" for j in range(24)]
-    assert list(model.impute(frame.to_numpy()).columns) == generic
-    assert list(model.inverse_transform(model.transform(frame)).columns) == generic
-
-
-def test_polars_frames_come_out_of_polars_frames():
-    frame = frame_with_missing()
-    model = ready(OnlineRobustNMF()).fit(frame)
-    expected, low_rank = model.impute(frame), model.separate(frame).low_rank
-    model.set_output(transform="polars")
-    given = pl.from_pandas(frame.reset_index(drop=True))
-    for got, values in (
-        (model.impute(given), expected),
-        (model.impute(frame), expected),
-        (model.separate(given).low_rank, low_rank),
-        (model.inverse_transform(model.transform(given)), low_rank),
-    ):
-        assert isinstance(got, pl.DataFrame)
-        assert got.columns == NAMES
-        np.testing.assert_allclose(got.to_numpy(), values, rtol=1e-6, atol=1e-9)
-
-
 KINDS = {
     "pandas": lambda columns: pd.DataFrame(columns, index=range(7, 67)),
     "nullable": lambda columns: pd.DataFrame(columns).convert_dtypes(),

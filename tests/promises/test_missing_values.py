@@ -306,10 +306,3 @@ def _csr_with_missing(X):
     stored = sparse.csr_array(np.where(np.isnan(X), -1.0, X))
     stored.data[stored.data == -1.0] = np.nan
     return stored
-
-
-def test_noise_is_measured_where_the_past_never_fades():
-    n, F, K, noise, outliers = SIZES[1]
-    X = noisy(3, n, F, K, noise, outliers, 0.2)
-    model = OnlineNMF(K + 1, divergence="huber", forgetting=None, random_state=0, verbose=0).fit(X)
-    assert model.loss_.penalty.l1 == pytest.approx(2.5 * noise, rel=0.1)
