@@ -10,11 +10,11 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 import thresher
 from interrupting import Interrupt
+from promises.estimators import each_estimator, each_online
 from thresher import (
     BatchNMF,
     Checkpoint,
     FaceRecognizer,
-    GoDec,
     L1Dictionary,
     ManhattanNMF,
     NovelDocumentDetector,
@@ -24,29 +24,11 @@ from thresher import (
     OnlineRobustNMF,
     OnlineRobustPCA,
     RobustNMF,
-    RobustPCA,
     TopicModel,
     load,
     save,
 )
 from thresher.testing.data import planted, ready
-
-MODELS = [
-    OnlineRobustNMF(n_passes=2),
-    RobustNMF(max_iter=5),
-    OnlineNMF(divergence="kl", n_passes=2),
-    BatchNMF(max_iter=5),
-    OnlineL1Dictionary(n_passes=1),
-    L1Dictionary(max_iter=3),
-    ManhattanNMF(max_iter=5),
-    OnlineOrthogonalDictionary(n_passes=2),
-    OnlineRobustPCA(n_passes=2),
-    RobustPCA(max_iter=50),
-    GoDec(max_iter=10),
-]
-ONLINE = [model for model in MODELS if hasattr(model, "partial_fit")]
-each_model = pytest.mark.parametrize("estimator", MODELS, ids=lambda m: type(m).__name__)
-each_online = pytest.mark.parametrize("estimator", ONLINE, ids=lambda m: type(m).__name__)
 
 OTHERWISE = {
     "n_components": 7,
@@ -103,7 +85,7 @@ OTHER_SOLVER = {
 # ---------------------------------------------------------------- set_params after a fit
 
 
-@each_model
+@each_estimator
 def test_what_was_learned_keeps_its_parameters(estimator, tmp_path):
     X = planted(80)
     fitted = ready(estimator).fit(X)
@@ -238,7 +220,7 @@ def test_the_rule_and_the_vectoriser_of_a_detector_may_change(tmp_path):
 # -------------------------------------------------------------------- tolerances of zero
 
 
-@each_model
+@each_estimator
 def test_a_tolerance_of_zero_never_stops(estimator):
     X = np.repeat(planted(20), 3, axis=0)
     rounds = {"max_iter": 40} if "batch_size" not in estimator.get_params() else {"n_passes": 12}

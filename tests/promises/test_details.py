@@ -1,6 +1,7 @@
 """Details that users rely on: input formats, equivalent inputs, refusals with a reason."""
 
 import json
+import sys
 
 import numpy as np
 import pandas as pd
@@ -154,3 +155,36 @@ def test_choosing_a_half_life_needs_three_batches():
         thresher.choose(model, X, forgetting=[None, 20], verbose=0)
     model.set_params(batch_size=14)
     assert thresher.choose(model, X, forgetting=[None, 20], verbose=0).errors_.shape == (2, 2)
+
+
+class CallCounter:
+    """The number of calls of Python functions in a block."""
+
+    def __enter__(self):
+        self.count, self.before = 0, sys.getprofile()
+        sys.setprofile(self)
+        return self
+
+    def __call__(self, frame, event, argument):
+        self.count += event == "call"
+
+    def __exit__(self, *error):
+        sys.setprofile(self.before)
+
+
+@pytest.mark.parametrize(("kind", "n_calls"), [(OnlineRobustNMF, 420), (OnlineNMF, 480)])
+def test_a_small_step_calls_few_functions(kind, n_calls):
+    """On 6 x 56 samples calls of functions take nearly all time, and their number has no noise."""
+    samples = np.random.default_rng(0).random((60, 56))
+    model = kind(8, random_state=0, verbose=0)
+    for first in range(0, 60, 6):
+        model.partial_fit(samples[first : first + 6])
+    model.transform(samples[:1])
+    model.partial_fit(samples[:6])  # not one of those that measure the range of the data
+    with CallCounter() as counter:
+        model.partial_fit(samples[:6])
+    assert counter.count <= n_calls
+    model.transform(samples[:1])  # prepares what single rows share
+    with CallCounter() as counter:
+        model.transform(samples[:1])
+    assert counter.count <= 300

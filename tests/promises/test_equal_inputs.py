@@ -13,44 +13,23 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.decomposition import NMF
 
+from promises.estimators import each_estimator, each_online
 from thresher import (
     BatchNMF,
     FaceRecognizer,
-    GoDec,
     ImageSegmenter,
-    L1Dictionary,
     ManhattanNMF,
     NovelDocumentDetector,
     OnlineL1Dictionary,
     OnlineNMF,
     OnlineOrthogonalDictionary,
     OnlineRobustNMF,
-    OnlineRobustPCA,
     RobustNMF,
-    RobustPCA,
     SensorCodec,
     SymmetricManhattanNMF,
     TopicModel,
 )
 from thresher.testing.data import planted, ready, start
-
-MODELS = [
-    OnlineRobustNMF(n_passes=2),
-    RobustNMF(max_iter=5),
-    OnlineNMF(divergence="kl", n_passes=2),
-    BatchNMF(max_iter=5),
-    OnlineL1Dictionary(n_passes=1),
-    L1Dictionary(max_iter=3),
-    ManhattanNMF(max_iter=5),
-    OnlineOrthogonalDictionary(n_passes=2),
-    OnlineRobustPCA(n_passes=2),
-    RobustPCA(max_iter=50),
-    GoDec(max_iter=10),
-]
-ONLINE = [model for model in MODELS if hasattr(model, "partial_fit")]
-
-each_model = pytest.mark.parametrize("estimator", MODELS, ids=lambda m: type(m).__name__)
-each_online = pytest.mark.parametrize("estimator", ONLINE, ids=lambda m: type(m).__name__)
 
 SENTINEL = 9999.0
 NAMES = [f"sensor {j}" for j in range(24)]
@@ -74,7 +53,7 @@ def frame_with_missing(n=60):
 # ------------------------------------------------------------------------------ masks
 
 
-@each_model
+@each_estimator
 def test_masked_entries_are_missing_and_sentinels_are_never_learned(estimator):
     missing, masked = with_missing()
     plain, model = ready(estimator).fit(missing), ready(estimator).fit(masked)

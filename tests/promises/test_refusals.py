@@ -9,6 +9,7 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 import thresher
+from promises.estimators import ESTIMATORS, each_estimator
 from thresher import (
     BatchNMF,
     FaceRecognizer,
@@ -203,13 +204,9 @@ SHAPES = [
     (X[0], "reshape"),
     ([[1.0, 2.0], [3.0]], "ragged"),
 ]
-EVERY_KIND = [
-    BatchNMF(max_iter=3), GoDec(max_iter=5), ManhattanNMF(max_iter=3), OnlineNMF(n_passes=1),
-    OnlineOrthogonalDictionary(n_passes=1), OnlineRobustNMF(n_passes=1), RobustPCA(max_iter=20),
-]  # fmt: skip
 
 
-@pytest.mark.parametrize("estimator", EVERY_KIND, ids=lambda model: type(model).__name__)
+@each_estimator
 def test_other_shapes_are_refused_with_a_way_to_reshape(estimator):
     model = ready(estimator).fit(X)
     verbs = ["fit", "transform", "score_samples", "impute", "partial_fit", "separate"]
@@ -373,16 +370,7 @@ def test_a_model_without_a_fit_is_refused(name):
         UNFITTED[name]()
 
 
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        OnlineRobustNMF(), RobustNMF(), OnlineNMF(divergence="kl"), BatchNMF(max_iter=10),
-        thresher.OnlineL1Dictionary(n_passes=2), thresher.L1Dictionary(max_iter=5),
-        ManhattanNMF(max_iter=10), OnlineOrthogonalDictionary(), OnlineRobustPCA(),
-        RobustPCA(max_iter=50), GoDec(),
-    ],
-    ids=lambda model: type(model).__name__,
-)  # fmt: skip
+@each_estimator
 def test_one_entry_beyond_the_precision_is_refused_and_changes_nothing(estimator):
     """Of another width, too, and also where the model was calibrated."""
     samples = planted(200)
@@ -453,12 +441,7 @@ DEGENERATE = {
     "one large entry": np.where(np.arange(60).reshape(12, 5) == 7, 1e60, planted(12, 5)),
 }
 SOLVERS = [
-    *EVERY_KIND,
-    OnlineRobustPCA(n_passes=2),
-    RobustNMF(max_iter=5),
-    thresher.OnlineL1Dictionary(n_passes=1),
-    thresher.L1Dictionary(max_iter=3),
-    OnlineNMF(divergence="kl", n_passes=2),
+    *ESTIMATORS,
     OnlineRobustNMF(solver=solvers.opgd(code_max_iter=20), n_passes=1),
     OnlineRobustNMF(solver=solvers.oadmm(code_max_iter=20), n_passes=1),
     RobustNMF(solver="badmm", max_iter=5),
