@@ -1,4 +1,4 @@
-"""Fits of dense and sparse samples, their sums and certificates, against each other and formulas."""
+"""Sums, certificates and steps on dense and sparse samples, against formulas and exact solvers."""
 
 import numpy as np
 import pytest
