@@ -16,7 +16,7 @@ promises, by number, are tested in these files:
    `test_resume_and_callbacks`, `test_kills_and_full_disks`, `test_changed_parameters`
 8. missing values, CSR is never densified: `test_every_estimator`, `test_missing_values`,
    `test_equal_inputs`
-9. optimal codes or a warning: `test_every_estimator`, `test_sizes_of_weights`
+9. optimal codes or a warning: `test_every_estimator`, `test_units`
 10. any unit of the data: `test_every_estimator`, `test_units`
 11. refusals change nothing: `test_every_estimator`, `test_refusals`, `test_changed_parameters`
 12. untrusted files: `test_forged_files`

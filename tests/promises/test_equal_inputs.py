@@ -235,18 +235,6 @@ def test_frames_of_any_library_give_frames_of_that_library(kind):
     np.testing.assert_allclose(as_array(streamed[1].outliers), expected.outliers[25:], rtol=1e-12)
 
 
-def test_codes_in_a_frame_are_decoded_into_one_of_its_kind():
-    frame = frame_with_missing()
-    model = ready(OnlineRobustNMF()).fit(frame)
-    codes = model.transform(frame)
-    names = model.get_feature_names_out()
-    columns = {name: codes[:, k] for k, name in enumerate(names)}
-    for made in (pl.DataFrame, pa.table):
-        decoded = model.inverse_transform(made(columns))
-        assert type(decoded) is type(made(columns))
-        np.testing.assert_allclose(as_array(decoded), codes @ model.components_, rtol=1e-12)
-
-
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
 def test_columns_of_all_kinds_of_numbers_are_numbers(make):
     columns = {
@@ -271,13 +259,6 @@ def test_columns_of_all_kinds_of_numbers_are_numbers(make):
     np.testing.assert_allclose(from_frame.components_, from_array.components_, rtol=1e-6)
     byte = OnlineNMF(1, random_state=0, verbose=0).fit(make({"byte": columns["byte"]}))
     assert byte.components_.dtype == np.float32
-
-
-def test_nullable_columns_are_missing_values():
-    missing, _ = with_missing()
-    frame = pd.DataFrame(missing).astype("Float64")
-    one, two = (ready(OnlineRobustNMF()).fit(X) for X in (missing, frame))
-    np.testing.assert_array_equal(one.components_, two.components_)
 
 
 # --------------------------------------------------------------------- CSR and dense arrays
@@ -371,20 +352,7 @@ def test_the_global_setting_changes_containers_only():
         assert detector.explain("fox hen fish owl") == why
 
 
-def test_topics_do_not_depend_on_the_container():
-    plain = TopicModel(2, random_state=0, verbose=0).fit(TEXTS)
-    framed = clone(plain).set_output(transform="pandas").fit(TEXTS)
-    assert list(framed.transform(TEXTS).columns) == list(plain.get_feature_names_out())
-    assert framed.document_topics(TEXTS) == plain.document_topics(TEXTS)
-    with config_context(transform_output="pandas"):
-        everywhere = TopicModel(2, random_state=0, verbose=0).fit(TEXTS)
-        assert everywhere.document_topics(TEXTS) == plain.document_topics(TEXTS)
-        inner = NMF(2, random_state=0)
-        other = TopicModel(model=inner).fit(TEXTS)
-        assert len(other.document_topics(TEXTS[:3])) == 3
-
-
-def test_detectors_faces_and_segments_do_not_depend_on_the_container():
+def test_tasks_do_not_depend_on_the_container():
     def detector(model):
         return NovelDocumentDetector(model=model, random_state=0, verbose=0).fit(TEXTS)
 

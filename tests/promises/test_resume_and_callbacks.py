@@ -204,15 +204,6 @@ def test_checkpoints_by_samples_are_so_far_apart(size, expected, tmp_path):
         (tmp_path / "model").unlink()
 
 
-def test_a_second_fit_checkpoints_again_by_samples(tmp_path):
-    path = tmp_path / "model"
-    checkpoint = Checkpoint(path, seconds=None, samples=64)
-    first = online(callbacks=[checkpoint], n_passes=1).fit(X)
-    np.testing.assert_array_equal(load(path).components_, first.components_)
-    second = online(callbacks=[checkpoint], n_passes=1, batch_size=64, random_state=9).fit(X)
-    np.testing.assert_array_equal(load(path).components_, second.components_)
-
-
 def test_checkpoints_by_seconds_are_counted_from_the_start_of_each_fit(tmp_path):
     def wait(step):
         time.sleep(0.02)
