@@ -184,36 +184,37 @@ def test_no_forged_entry_raises_anything_but_file_error(name, files, tmp_path):
     assert refused > 10
 
 
-def reshaped(values):
-    """Arrays of other shapes, types and numbers."""
-    yield values[None]
-    yield values[:-1]
-    yield values.astype(np.complex64 if values.dtype.kind == "f" else np.float64)
-    if values.dtype.kind == "f" and values.size:
-        spoiled = values.copy()
-        spoiled.flat[values.size // 2] = np.nan
-        yield spoiled
-
-
-# Where an array of another length or an undefined number is valid.
-VALID = ("history", "seen", "recent", "reading", "words", "usual")
+def spoiled(values):
+    """The same array with a number that is undefined."""
+    values = values.copy()
+    values.flat[values.size // 2 :][:1] = np.nan
+    return values
 
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_forged_arrays_are_refused(name, files, tmp_path):
+    """Of other shapes and types; shorter and missing ones may be valid, and raise nothing else."""
     path = tmp_path / "model"
     whole = (files / name).read_bytes()
     arrays, _ = read_file(files / name)
+
+    def forged(place, values):
+        path.write_bytes(whole)
+        forge(path, lambda arrays, document: arrays.update({place: values}))
+        return path
+
     for place, values in arrays.items():
+        is_float = values.dtype.kind == "f"
+        assert_refused(forged(place, values[None]))
+        assert_refused(forged(place, values.astype(np.int32 if is_float else np.float64)))
+        if is_float and any(part in place for part in ("dictionary", "statistics", "embedding")):
+            assert_refused(forged(place, spoiled(values)))
+        with suppress(FileError):
+            load(forged(place, values[:-1]))
         path.write_bytes(whole)
         forge(path, lambda arrays, document, place=place: arrays.pop(place))
-        assert_refused(path)
-        for forged in reshaped(values):
-            path.write_bytes(whole)
-            forge(path, lambda a, d, place=place, forged=forged: a.update({place: forged}))
-            with suppress(FileError):
-                load(path)
-                assert any(part in place for part in VALID), (place, values.shape, forged.shape)
+        with suppress(FileError):
+            load(path)
 
 
 # (name of the model, entry, values)
