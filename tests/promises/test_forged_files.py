@@ -187,7 +187,7 @@ def test_no_forged_entry_raises_anything_but_file_error(name, files, tmp_path):
 def spoiled(values):
     """The same array with a number that is undefined."""
     values = values.copy()
-    values.flat[values.size // 2 :][:1] = np.nan
+    values.flat[values.size // 2] = np.nan
     return values
 
 
@@ -204,10 +204,11 @@ def test_forged_arrays_are_refused(name, files, tmp_path):
         return path
 
     for place, values in arrays.items():
-        is_float = values.dtype.kind == "f"
+        other = np.complex64 if values.dtype.kind == "f" else np.float64
+        has_numbers = values.dtype.kind == "f" and values.size > 0
         assert_refused(forged(place, values[None]))
-        assert_refused(forged(place, values.astype(np.int32 if is_float else np.float64)))
-        if is_float and any(part in place for part in ("dictionary", "statistics", "embedding")):
+        assert_refused(forged(place, values.astype(other)))
+        if has_numbers and any(part in place for part in ("dictionary", "statistics", "embedding")):
             assert_refused(forged(place, spoiled(values)))
         with suppress(FileError):
             load(forged(place, values[:-1]))
