@@ -150,7 +150,7 @@ def test_factors_of_a_users_own_forgetting_are_validated(wrong):
     X = planted(60)
     model = ready(OnlineNMF()).partial_fit(X)
     atoms = model.components_.copy()
-    with pytest.raises(ValueError, match="from 0 to 1"):
+    with pytest.raises(ValueError, match="0 to 1"):
         model.set_params(forgetting=wrong).partial_fit(X)
     np.testing.assert_array_equal(model.components_, atoms)
 

@@ -253,11 +253,11 @@ def test_columns_of_all_kinds_of_numbers_are_numbers(make):
     ]
     init = np.random.default_rng(0).random((2, 6))
     from_frame, from_array = (
-        OnlineNMF(2, init=init, random_state=0, verbose=0).fit(X)
+        OnlineNMF(2, init=init, n_passes=2, random_state=0, verbose=0).fit(X)
         for X in (make(columns), np.array(array))
     )
     np.testing.assert_allclose(from_frame.components_, from_array.components_, rtol=1e-6)
-    byte = OnlineNMF(1, random_state=0, verbose=0).fit(make({"byte": columns["byte"]}))
+    byte = OnlineNMF(1, n_passes=2, verbose=0).fit(make({"byte": columns["byte"]}))
     assert byte.components_.dtype == np.float32
 
 

@@ -154,7 +154,7 @@ SPARSE = [
 @pytest.mark.filterwarnings("ignore::UserWarning")  # there is next to nothing to explain
 @pytest.mark.parametrize("estimator", SPARSE, ids=str)
 def test_sparse_matrices_are_never_densified_as_a_whole(estimator):
-    X = sparse.random(2000, 1200, density=0.002, format="csr", random_state=0)
+    X = sparse.random(4000, 1200, density=0.002, format="csr", random_state=0)
     dense = X.shape[0] * X.shape[1] * 8
     model = ready(estimator, n_components=2, n_jobs=1)
     for call in (model.fit, model.score_samples):
@@ -162,7 +162,7 @@ def test_sparse_matrices_are_never_densified_as_a_whole(estimator):
         call(X)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        assert peak < 0.8 * dense, f"{call.__name__} takes {peak / dense:.2f} of the dense matrix"
+        assert peak < 0.6 * dense, f"{call.__name__} takes {peak / dense:.2f} of the dense matrix"
 
 
 # ------------------------------------------------ the symmetric model, whose input is square
