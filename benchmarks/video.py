@@ -67,7 +67,7 @@ def best_scores(truth: Any, sizes: Any, known: Any = None) -> Row:
 
 
 def scores_at(threshold: float, truth: Any, sizes: Any, known: Any = None) -> Row:
-    mask = np.stack([median_filter(one > threshold, 5, mode="nearest") for one in sizes])
+    mask = np.stack([median_of_flags(one > threshold) for one in sizes])
     return scores(truth, mask, known) | {"threshold": round(threshold, 2)}
 
 
@@ -138,7 +138,7 @@ def rows_of(
     for name, _, result, spent in interleaved(work, [video]):
         if name in masks:
             row = {"own": scores(truth, result, known)}
-            filtered = np.stack([median_filter(one, 5, mode="nearest") for one in result])
+            filtered = np.stack([median_of_flags(one) for one in result])
             row["with median"] = scores(truth, filtered, known)
         else:
             row = {"best threshold": best_scores(truth, result, known)}

@@ -1,12 +1,16 @@
-"""Codes against samples: the sparse fit is the dense one, and touches only the nonzeros."""
+"""Sums, certificates and steps on dense and sparse samples, against formulas and exact solvers."""
 
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.stats import mannwhitneyu
 
-from thresher.encoding import CodingProblem, DenseFit, RoughEncoder
-from thresher.learning.surrogate import BatchSums
-from thresher.linalg import load_sparse_block, without_traces
+from thresher.encoding import CodingProblem, DenseFit
+from thresher.encoding.certificates import proximal_residual
+from thresher.engine.loss_shift import RECENT, _tail
+from thresher.learning import BlockDescent, DictionaryGradient, RatioLearner, RobustApproximation
+from thresher.learning.ratio import RatioSums
+from thresher.learning.surrogate import BatchSums, DictionaryProblem
 from thresher.losses import (
     AlphaDivergence,
     Hellinger,
@@ -16,6 +20,8 @@ from thresher.losses import (
     SmoothedL1,
     SquaredL2,
 )
+from thresher.penalties import Constrained, ElasticNet
+from thresher.sets import GroupBall, NonnegativeL2Ball
 
 LOSSES = {
     "kl": KullbackLeibler(),
@@ -119,8 +125,8 @@ def test_entries_that_are_met_have_the_curvature_of_an_inlier():
     np.testing.assert_allclose(thin, dense)
     seen = np.ones_like(X)
     seen[:3, 7] = 0
-    gaps = DenseFit(SquaredL2(), X, C, D, seen).curvatures(energy)
-    assert gaps[7] == pytest.approx(energy[3:].sum())
+    missing = DenseFit(SquaredL2(), X, C, D, seen).curvatures(energy)
+    assert missing[7] == pytest.approx(energy[3:].sum())
 
 
 @pytest.mark.parametrize("loss", [Huber(0.3), Huber(0.3, 0.5, True), SquaredL2()], ids=str)
@@ -144,29 +150,111 @@ def test_sums_at_once_are_the_sums(loss, weighted, dtype):
     assert "prediction" not in vars(fit)  # it was one call
 
 
+def test_the_buffer_of_ol_guan_has_weighted_sums():
+    """Steps see ``Σ w cᵀc`` and ``Σ w cᵀx``, with missing values as the model predicts them."""
+    rng = np.random.default_rng(0)
+    X, C, D = rng.random((12, 5)), rng.random((12, 3)), rng.random((3, 5))
+    weight, mask = rng.random(12) * 3, (rng.random((12, 5)) > 0.3).astype(float)
+    sums = RobustApproximation().summarise(DenseFit(SquaredL2(), X, C, D, mask), weight)
+    whole = np.where(mask > 0, X, C @ D)
+    np.testing.assert_allclose(sums.C.T @ sums.C, (C * weight[:, None]).T @ C)
+    np.testing.assert_allclose(sums.C.T @ sums.X, (C * weight[:, None]).T @ whole)
+    assert sums.weight == pytest.approx(weight.sum())
+    plain = RobustApproximation(length=4).summarise(DenseFit(SquaredL2(), X, C, D), None)
+    np.testing.assert_array_equal(plain.X, X[-4:])
+    assert plain.weight == 12
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_the_coder_hands_on_its_predictions(dtype):
-    """Of all rows, empty ones and those of unknown words too."""
-    X, D, _ = _samples(dtype)
-    X[6] = 0
-    X[6, 7] = 1.0  # nothing else than a word that no atom knows
-    rows, problem = sparse.csr_array(X), CodingProblem(D, KullbackLeibler())
-    found = RoughEncoder().encode(problem, rows)
-    wanted = (found.codes @ D)[rows.nonzero()]
-    np.testing.assert_allclose(found.products, wanted, rtol=1e-5, atol=1e-7)
+@pytest.mark.parametrize("loss", [SquaredL2(), Huber(0.2), Huber(0.2, 0.5, nonnegative=True)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_compiled_certificates_are_those_of_the_formula(loss, weighted, dtype):
+    rng = np.random.default_rng(1)
+    D = rng.random((5, 23)).astype(dtype)
+    C = np.maximum(rng.standard_normal((9, 5)), 0).astype(dtype)
+    samples = (C @ D + rng.standard_normal((9, 23))).astype(dtype)
+    weight = None
+    if weighted:
+        weight = np.maximum(rng.standard_normal((9, 23)), 0).astype(dtype)
+        weight[0] = 0
+    samples[-1] = 0
+    problem = CodingProblem(D, loss, Constrained(ElasticNet(0.1, 0.3)))
+
+    def slopes(codes):
+        return loss.gradient(samples, codes @ D, weight) @ D.T
+
+    L = problem.row_lipschitz(weight, len(C))
+    moved = np.maximum(C - slopes(C) / L - 0.1 / L, 0) / (1 + 0.3 / L)
+    length = L[:, 0] * np.linalg.norm(C - moved, axis=1)
+    with np.errstate(over="ignore"):
+        unit = np.linalg.norm(slopes(np.zeros_like(C)), axis=1)
+        wanted = length / np.maximum(unit, np.finfo(dtype).tiny)
+    found = proximal_residual(problem, samples, C, weight)
+    assert found.dtype == dtype
+    np.testing.assert_allclose(found, wanted, rtol=1e3 * np.finfo(dtype).eps)
 
 
-@pytest.mark.parametrize("index", [np.int32, np.int64])
-@pytest.mark.parametrize("rows", [slice(0, 4), slice(1, 3)])
-def test_blocks_are_cleared_of_zeros_and_duplicates_but_not_in_the_users_memory(index, rows):
-    data = np.array([1.0, 2, 0, 3, 4, 1e-300, 5], dtype=np.float32)
-    indices, indptr = np.array([2, 2, 0, 1, 0, 1, 3], index), np.array([0, 3, 3, 6, 7], index)
-    X = sparse.csr_array((data, indices, indptr), shape=(4, 5))
-    before = [values.copy() for values in (data, indices, indptr)]
-    block = without_traces(load_sparse_block(X, rows, np.dtype(np.float32), 2.0))
-    np.testing.assert_array_equal(block.toarray(), X.toarray()[rows] / 2)
-    assert block.has_canonical_format
-    assert block.data.all()
-    assert block.indices.dtype == np.int32
-    for now, then in zip((X.data, X.indices, X.indptr), before, strict=True):
-        np.testing.assert_array_equal(now, then)
+@pytest.mark.parametrize("p", [2, np.inf])
+def test_atoms_that_share_a_budget_move_together(p):
+    """The step reaches the optimum of the quadratic over the whole matrix."""
+    rng = np.random.default_rng(0)
+    C = rng.random((50, 4))
+    A, B = C.T @ C / 50, C.T @ rng.random((50, 12)) / 50
+    region = GroupBall(0.8, tuple(np.arange(12) // 4), p)
+    problem = DictionaryProblem(A, B, Constrained(region=region))
+    start = region.project(rng.random((4, 12)))
+    D = start
+    for _ in range(20):  # as in a stream, from the last dictionary
+        D = BlockDescent().minimise(problem, D)
+    exact = DictionaryGradient(1.0, 0.0, 20_000, spectral=True).minimise(problem, start)
+    assert problem.residual(D) < 1e-3 * problem.residual(start)
+    np.testing.assert_allclose(problem.objective(D), problem.objective(exact), rtol=1e-5)
+
+
+@pytest.mark.parametrize("width", [1, 5])
+@pytest.mark.parametrize("powers", [(1.0, 0.0), (2.0, 0.0)])
+def test_entries_that_vanish_can_come_back(powers, width):
+    """Steps multiply: an entry that became zero would stay zero forever."""
+    learner = RatioLearner(*powers)
+    negative = np.random.default_rng(0).random((3, 5)) + 0.1
+    negative[:, 2] = 0
+    sums = RatioSums(negative, np.ones((3, width)), np.full(5, 3.0), 4.0)
+    D = np.full((3, 5), 0.4)
+    ball = Constrained(region=NonnegativeL2Ball())
+    moved, _, _ = learner.learn(learner.empty(3, 5), sums, D, ball, np.ones(3, dtype=bool))
+    assert (moved > 0).all()
+    assert (moved[:, 2] < moved[:, [0, 1, 3, 4]].min(axis=1)).all()
+
+
+@pytest.mark.parametrize("k", RECENT)
+def test_tails_of_the_drift_detector_are_those_of_the_exact_mann_whitney_test(k):
+    rng = np.random.default_rng(k)
+    for n, shift in ((5, 1.0), (3 * k, 0.5), (8 * k, 0.3), (8 * k, 0.9)):
+        later, earlier = rng.standard_normal(k) + shift, rng.standard_normal(n)
+        exact = mannwhitneyu(later, earlier, alternative="greater", method="exact")
+        if exact.pvalue <= 0.5:
+            ours = _tail(k, n, int(exact.statistic))
+            assert ours == pytest.approx(exact.pvalue, rel=1e-10)
+
+
+class _Counted(AlphaDivergence):
+    """Counts how often its slope is asked for."""
+
+    calls = 0
+
+    def entry_gradient(self, x, y):
+        type(self).calls += 1
+        return super().entry_gradient(x, y)
+
+
+def test_zeros_do_not_slow_the_proximal_map_down():
+    rng = np.random.default_rng(0)
+    X = rng.random((20, 8)) * (rng.random((20, 8)) < 0.5)
+    V = X + 0.3 * rng.standard_normal(X.shape)
+    loss = _Counted(0.7)
+    Y = loss.prox(V, X, 0.5)
+    assert loss.calls < 20  # halving an interval down to nothing took over 50
+    zero = X == 0
+    np.testing.assert_allclose(Y[zero], np.maximum(V[zero] - 0.5 / 0.7, 0), atol=1e-8)
+    slope = Y - V + 0.5 * loss.gradient(X, Y)
+    np.testing.assert_allclose(slope[~zero], 0, atol=1e-6)

@@ -1,4 +1,4 @@
-"""Models that run side by side, in processes or threads, do not multiply threads."""
+"""Promise 4: results do not depend on threads; models side by side do not multiply threads."""
 
 import os
 import threading
@@ -13,8 +13,7 @@ from sklearn.preprocessing import FunctionTransformer
 from threadpoolctl import threadpool_limits
 
 from thresher import OnlineRobustNMF
-from thresher.engine import Pool
-from thresher.testing.data import planted
+from thresher.testing.data import planted, ready, threads_used
 
 X = planted(1200)
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
@@ -55,13 +54,13 @@ def test_a_grid_search_has_no_more_threads_than_cores(n_jobs, tmp_path):
         refit=False,
     )
     search.fit(X)
-    most = count.found()
+    threads = count.found()
     if n_jobs == 1:  # alone, a model takes what there is, as far as it has blocks of rows for it
-        assert list(most) == [str(os.getpid())]
-        assert min(2, CORES) <= most[str(os.getpid())] <= CORES
+        assert list(threads) == [str(os.getpid())]
+        assert min(2, CORES) <= threads[str(os.getpid())] <= CORES
     else:
-        assert str(os.getpid()) not in most
-        assert sum(most.values()) <= max(CORES, n_jobs)
+        assert str(os.getpid()) not in threads
+        assert sum(threads.values()) <= max(CORES, n_jobs)
 
 
 def test_threads_side_by_side_share_the_cores():
@@ -85,21 +84,16 @@ def test_threads_side_by_side_share_the_cores():
     assert max(seen) + 2 <= max(CORES, 2) + CORES - 1
 
 
-def test_pools_take_their_share_and_give_it_back():
-    with Pool() as outer:
-        assert outer.n_jobs == CORES
-        with Pool() as inner:  # in the same thread: one of the two waits
-            assert (outer.n_jobs, inner.n_jobs) == (CORES, CORES)
-        with ThreadPoolExecutor(1) as thread:
-            other = thread.submit(Pool().__enter__).result()
-            assert outer.n_jobs == other.n_jobs == max(1, CORES // 2)
-            assert Pool(3).n_jobs == 3  # who asks for a number gets it
-            other.__exit__(None, None, None)
-        assert outer.n_jobs == CORES
-
-
-def test_limits_of_others_are_heard():
-    """Those of the environment too, by which joblib limits its workers: see the grid search."""
+def test_limits_of_threadpoolctl_apply():
+    """As joblib and others limit their workers; a number that the user asks for is kept."""
     with threadpool_limits(1):
-        assert Pool().n_jobs == Pool(-1).n_jobs == 1
-        assert Pool(2).n_jobs == 2
+        assert threads_used(lambda: ready(OnlineRobustNMF(), batch_size=600).fit(X)) == 0
+        assert threads_used(lambda: ready(OnlineRobustNMF(), batch_size=600, n_jobs=2).fit(X)) > 0
+
+
+def test_scores_come_back_in_the_order_of_the_samples():
+    X = planted(600)
+    fitted = ready(OnlineRobustNMF(), n_jobs=2).fit(X)
+    scores = fitted.score_samples(X)
+    parts = [fitted.score_samples(X[i : i + 50]) for i in range(0, 600, 50)]
+    np.testing.assert_allclose(scores, np.concatenate(parts), rtol=1e-6, atol=1e-9)
