@@ -82,7 +82,7 @@ PARTS = [
 ]
 
 
-@pytest.mark.parametrize("parameters", PARTS, ids=str)
+@pytest.mark.parametrize("parameters", PARTS, ids=lambda given: "-".join(given))
 @pytest.mark.parametrize("kind", [OnlineRobustNMF, RobustNMF])
 def test_every_option_learns_within_its_sets(kind, parameters):
     if kind is RobustNMF and "forgetting" in parameters:

@@ -85,7 +85,7 @@ def refuses(kind, parameters, keyword, samples=X, error=ValueError):
     assert not hasattr(model, "components_")
 
 
-@pytest.mark.parametrize(("name", "value"), ROBUST, ids=lambda value: str(value)[:30])
+@pytest.mark.parametrize(("name", "value"), ROBUST)
 def test_a_parameter_without_a_meaning_is_named(name, value):
     refuses(OnlineRobustNMF, {name: value}, name.rpartition("_")[2])
 
