@@ -5,7 +5,9 @@ data (`quality_measures.py`). The result is one JSON file: for each figure its v
 its direction ("higher", "lower", or the value that it should have) and its unit.
 
 With ``--against`` an earlier file, figures are printed that changed by more than 2 % *and* by more
-than two standard errors, paired over the seeds that both files have.
+than two standard errors, paired over the seeds that both files have. Times of two runs of the same
+tree on a busy machine differ by up to 40 %, most of them beyond both limits, because all seeds of a
+run share its conditions: confirm a change of time with `between_commits.py`.
 
     python benchmarks/quality.py --data FOLDER --out new.json
     python benchmarks/quality.py --out new.json --against benchmarks/results/quality.json --no-run
