@@ -118,7 +118,7 @@ def test_arrays_that_are_not_rows_of_numbers_are_refused(tmp_path):
     np.save(tmp_path / "complex.npy", X * 1j)
     (tmp_path / "text.npy").write_bytes(b"\x93NUMPY nothing")
     for name in ("columns.npz", "complex.npy", "text.npy"):
-        with pytest.raises(ValueError, match="array|columns|numbers"):
+        with pytest.raises(ValueError, match=r"array|columns|numbers"):
             thresher.open(tmp_path / name)
     np.savez(tmp_path / "rows.npz", x=X)
     np.testing.assert_array_equal(thresher.open(tmp_path / "rows.npz").load(), X)
@@ -128,7 +128,7 @@ def test_results_need_a_place_of_their_own(tmp_path):
     model = thresher.OnlineRobustNMF(3, random_state=0, verbose=0).fit(X)
     source, path = thresher.open(X, batch_size=16), tmp_path / "a.npy"
     for write in (path, {"parts": path}, {}):
-        with pytest.raises(ValueError, match="write|results|use"):
+        with pytest.raises(ValueError, match=r"write|results|use"):
             model.separate(source, write=write)
     with pytest.raises(ValueError, match="one result"):
         model.transform(source, write={"codes": path})
