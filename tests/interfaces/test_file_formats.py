@@ -105,3 +105,33 @@ def test_a_stack_of_images_is_a_source_of_rows():
     source = thresher.open(np.arange(24.0).reshape(2, 3, 4), batch_size=1)
     assert source.sample_shape == (3, 4)
     assert [len(batch) for batch in source] == [1, 1]
+
+
+def test_two_columns_of_one_name_are_refused(tmp_path):
+    (tmp_path / "a.csv").write_text("a,b,a\n1,2,3\n4,5,6\n")
+    with pytest.raises(ValueError, match="'a'"):
+        thresher.open(tmp_path / "a.csv")
+
+
+def test_arrays_that_are_not_rows_of_numbers_are_refused(tmp_path):
+    np.savez(tmp_path / "columns.npz", x=np.asfortranarray(X))
+    np.save(tmp_path / "complex.npy", X * 1j)
+    (tmp_path / "text.npy").write_bytes(b"\x93NUMPY nothing")
+    for name in ("columns.npz", "complex.npy", "text.npy"):
+        with pytest.raises(ValueError, match=r"array|columns|numbers"):
+            thresher.open(tmp_path / name)
+    np.savez(tmp_path / "rows.npz", x=X)
+    np.testing.assert_array_equal(thresher.open(tmp_path / "rows.npz").load(), X)
+
+
+def test_results_need_a_place_of_their_own(tmp_path):
+    model = thresher.OnlineRobustNMF(3, random_state=0, verbose=0).fit(X)
+    source, path = thresher.open(X, batch_size=16), tmp_path / "a.npy"
+    for write in (path, {"parts": path}, {}):
+        with pytest.raises(ValueError, match=r"write|results|use"):
+            model.separate(source, write=write)
+    with pytest.raises(ValueError, match="one result"):
+        model.transform(source, write={"codes": path})
+    with pytest.raises(TypeError, match="paths"):
+        model.transform(source, write=3)
+    assert not list(tmp_path.iterdir())

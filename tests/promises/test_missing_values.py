@@ -94,7 +94,8 @@ def test_a_fit_passes_over_rows_without_entries(kind, parameters, samples, nothi
 
 @pytest.mark.parametrize(("kind", "parameters", "samples", "nothing"), cases(ONLINE + OTHERS))
 def test_rows_without_entries_have_codes_and_scores(kind, parameters, samples, nothing):
-    model = kind(**parameters).fit(samples)
+    few = {"n_passes": 2} if "solver" in parameters else {}
+    model = kind(**parameters, **few).fit(samples)
     assert np.isfinite(model.transform(nothing)).all()
     assert np.isfinite(model.score(nothing))
     assert np.isfinite(model.score_samples(nothing)).all()
