@@ -14,7 +14,7 @@ N, F = 12, 9
 rng = np.random.default_rng(0)
 ATOM = rng.random(F) + 0.1
 DATA = rng.gamma(1.0, size=(N, 1)) * ATOM * rng.gamma(3.0, size=(N, F)) + 0.01
-GAPS = np.where(rng.random((N, F)) < 0.3, np.nan, DATA)
+MISSING = np.where(rng.random((N, F)) < 0.3, np.nan, DATA)
 
 
 def least_squares(x, d, penalty):
@@ -79,7 +79,7 @@ def coded(model, X):
     return model.transform(X), model.components_.astype(float)
 
 
-@pytest.mark.parametrize("samples", [DATA, GAPS], ids=["whole", "gaps"])
+@pytest.mark.parametrize("samples", [DATA, MISSING], ids=["whole", "missing"])
 @pytest.mark.parametrize(("name", "optimum", "penalty"), CASES)
 def test_one_atom_has_its_optimum_in_closed_form(name, optimum, penalty, samples):
     model = OnlineNMF(1, divergence=name, code_penalty=penalty or None)
@@ -97,7 +97,7 @@ def test_sparse_rows_have_it_too(name):
     close(model.transform(sparse.csr_array(counts)), expected(optimum, counts, D, 0.0), 1e-6)
 
 
-@pytest.mark.parametrize("samples", [DATA, GAPS], ids=["whole", "gaps"])
+@pytest.mark.parametrize("samples", [DATA, MISSING], ids=["whole", "missing"])
 def test_one_atom_under_the_manhattan_distance_is_a_weighted_median(samples):
     C, D = coded(ManhattanNMF(1, dictionary_set="l2_ball"), samples)
     close(C, expected(weighted_median, samples, D, 0.0), 1e-9)
@@ -109,8 +109,8 @@ def test_one_atom_under_the_manhattan_distance_is_a_weighted_median(samples):
 def test_one_atom_with_outliers_is_the_root_of_its_slope(weight, penalty, size):
     weight, penalty = weight * size, penalty * size * min(weight, 1.0)
     model = OnlineRobustNMF(1, outlier_weight=weight, code_penalty=penalty or None)
-    C, D = coded(model, size * GAPS)
-    close(C, expected(huber, size * GAPS, D, penalty, weight), 1e-6)
+    C, D = coded(model, size * MISSING)
+    close(C, expected(huber, size * MISSING, D, penalty, weight), 1e-6)
 
 
 @pytest.mark.parametrize("region", ["nonnegative", "simplex", "box", "l1_ball", "l2_ball"])

@@ -10,9 +10,7 @@ from thresher.engine.first_batch import entries, sparse_mean, spread_rows
 from thresher.engine.merging import merged
 from thresher.engine.seen import SeenRange
 from thresher.engine.units import typical_size, unit_of
-from thresher.estimators.scoring import hidden_entries, without_entries
-from thresher.estimators.usual import column_scales, threshold_at
-from thresher.linalg import load_stored_block, stored_rows, with_gaps
+from thresher.linalg import load_stored_block, stored_rows
 from thresher.streams import Batch
 
 
@@ -159,71 +157,3 @@ def test_explained_shares_of_the_energy():
     assert Energies().explained == 1.0
     assert Energies().explained_at_best_size == 0.0
     assert one + one == Energies(*(2 * part for part in (25.0, 17.0, 13.0, 7.0, 5.0)))
-
-
-def test_thresholds_are_order_statistics():
-    losses = np.random.default_rng(0).permutation(np.arange(1.0, 100))
-    assert threshold_at(losses, None, 0.01) == 99
-    assert threshold_at(losses, None, 0.05) == 95
-    assert threshold_at(losses, None, 0.5) == 50
-    assert threshold_at(losses, None, 0.001) == 99  # too few: the largest
-    assert threshold_at(losses, None, 0.01, strict=True) == 99
-    twice = np.concatenate([losses, losses])
-    assert threshold_at(losses, np.full(99, 2.0), 0.3) == threshold_at(twice, None, 0.3)
-    assert threshold_at(losses, np.where(losses == 7, 1e6, 0.0), 0.05) == 7
-
-
-def test_robust_scales_of_columns():
-    rng = np.random.default_rng(1)
-    E = np.abs(rng.standard_normal((4001, 4))) * [1, 3, 0.5, 2]
-    np.testing.assert_allclose(column_scales(E), [1, 3, 0.5, 2], rtol=0.06)
-    E[:, 1] = np.nan  # all missing
-    E[:, 2] = 0  # all zero
-    E[1000:, 3] = 0  # most are zero: the mean
-    found = column_scales(E)
-    assert found[0] == pytest.approx(1.4826 * np.median(E[:, 0]))
-    assert found[3] == pytest.approx(1.2533 * E[:, 3].mean())
-    others = np.median(found[[0, 3]])
-    np.testing.assert_allclose(found[[1, 2]], others)
-    assert column_scales(np.zeros((3, 2))).tolist() == [1, 1]
-    gaps = np.array([[1.0], [np.nan], [3], [2], [np.nan]])
-    assert column_scales(gaps)[0] == pytest.approx(1.4826 * 2)
-    even = np.array([[1.0], [2], [3], [4]])
-    assert column_scales(even)[0] == pytest.approx(1.4826 * 2)
-
-
-@pytest.mark.parametrize("kind", ["dense", "csr", "stored"])
-@pytest.mark.parametrize("share", [0.1, 0.4])
-def test_hidden_entries_are_the_same_for_dense_and_sparse_samples(kind, share):
-    rng = np.random.default_rng(2)
-    X = rng.random((40, 15)) * (rng.random((40, 15)) < 0.4)
-    X[rng.random(X.shape) < 0.1] = np.nan
-    X[0] = np.nan
-    X[0, 3] = 1.0  # something has to stay of every sample
-    given = {"dense": X, "csr": sparse.csr_array(X), "stored": stored_rows(sparse.csr_array(X))}[
-        kind
-    ]
-    places, truth = hidden_entries(given, share, np.random.default_rng(3))
-    flat = X.ravel()
-    assert (np.diff(places) > 0).all()
-    np.testing.assert_array_equal(flat[places], truth)
-    assert not np.isnan(truth).any()
-    assert 3 not in places
-    n_full = np.count_nonzero(np.nan_to_num(X))
-    n_zero = np.count_nonzero(X == 0)
-    hidden_zeros = np.count_nonzero(truth == 0)
-    assert hidden_zeros == (0 if kind == "stored" else hidden_zeros)
-    assert hidden_zeros <= round(share * min(n_full, n_zero))
-    assert len(truth) - hidden_zeros <= round(share * n_full)
-    assert len(truth) >= 0.8 * share * n_full
-    if kind != "stored":
-        other = hidden_entries(X, share, np.random.default_rng(3))
-        np.testing.assert_array_equal(places, other[0])  # dense and CSR alike
-    without = without_entries(given, places)
-    expanded = with_gaps(without, np.dtype(float)) if kind == "stored" else without
-    expanded = expanded.toarray() if sparse.issparse(expanded) else expanded
-    assert np.isnan(expanded.ravel()[places]).all()
-    left = np.delete(np.arange(X.size), places)
-    seen = left[~np.isnan(flat[left])] if kind != "stored" else left[np.nan_to_num(flat[left]) > 0]
-    np.testing.assert_array_equal(expanded.ravel()[seen], flat[seen])
-    assert not np.isnan(X[1:].ravel()[places[places >= 15] - 15]).any()  # the samples stay

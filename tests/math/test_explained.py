@@ -1,4 +1,4 @@
-"""Default sets fit the size of the data, and fits that could not are told."""
+"""Default sets fit the scale of the data; fits that explain nothing because of sets warn."""
 
 import warnings
 
@@ -64,13 +64,13 @@ def test_atoms_lie_in_a_ball_unless_codes_are_bounded():
 
 @pytest.mark.parametrize("scale", [1.0, 1e4])
 @pytest.mark.parametrize("name", MODELS)
-def test_sets_that_are_too_tight_are_told(name, scale):
+def test_sets_that_are_too_tight_cause_a_warning(name, scale):
     model = MODELS[name](code_set="simplex", dictionary_set="l2_ball", random_state=0, verbose=0)
-    with pytest.warns(UnexplainedWarning, match="too tight"):
+    with pytest.warns(UnexplainedWarning, match="tight"):
         model.fit(spectra(scale))
 
 
-def test_streams_are_told_at_their_end_and_steps_are_not():
+def test_streams_warn_at_their_end_and_steps_do_not():
     model = OnlineRobustNMF(3, code_set="simplex", dictionary_set="simplex", verbose=0)
     X = spectra(10.0)
     with pytest.warns(UnexplainedWarning):
@@ -80,26 +80,26 @@ def test_streams_are_told_at_their_end_and_steps_are_not():
         model.partial_fit(X)
 
 
-def test_predictions_that_are_too_large_are_told():
+def test_predictions_that_are_too_large_cause_a_warning():
     model = OnlineNMF(3, code_set=Box(0.5, 1.0), dictionary_set=Box(0.5, 1.0), verbose=0)
-    with pytest.warns(UnexplainedWarning, match="too tight"):
+    with pytest.warns(UnexplainedWarning, match="tight"):
         model.fit(spectra(1e-3))
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_models_that_predict_nothing_are_told(name):
+def test_models_that_predict_nothing_cause_a_warning(name):
     with pytest.warns(UnexplainedWarning, match="code_penalty"):
         MODELS[name](code_penalty=1e4, random_state=0, verbose=0).fit(spectra(1.0))
 
 
-def test_data_that_parts_explain_poorly_are_no_reason_to_warn():
+def test_poorly_explained_data_cause_no_warning():
     rng = np.random.default_rng(0)
     X = rng.poisson(0.03, (500, 80)).astype(float)
     for name in ("OnlineNMF", "OnlineNMF, kl", "BatchNMF"):
         MODELS[name](random_state=0, verbose=0).fit(X)  # warnings are errors here
 
 
-def test_energies_know_gaps_and_weights():
+def test_energies_with_missing_values_and_weights():
     rng = np.random.default_rng(0)
     X, C, D = rng.random((5, 7)), rng.random((5, 2)), rng.random((2, 7))
     weight, sample_weight = rng.random((5, 7)), rng.random(5)

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from parts import solve
-from thresher.datasets import make_orthogonal_stream
 from thresher.learning import (
     PUBLISHED_AVERAGING,
     PUBLISHED_STEP,
@@ -29,28 +28,6 @@ from thresher.sets import (
 
 def orthogonal(N, seed=0):
     return polar(np.random.default_rng(seed).normal(size=(N, N)))
-
-
-def test_the_diameter_of_the_spectral_ball():
-    """Errata D.2: I and −I lie in the ball, ``2√N`` apart and not ``√(2N)``."""
-    N = 7
-    ball = SpectralBall()
-    assert ball.contains(np.eye(N))
-    assert ball.contains(-np.eye(N))
-    far = np.linalg.norm(2 * np.eye(N))
-    assert far == pytest.approx(2 * np.sqrt(N))
-    assert far > np.sqrt(2 * N)
-
-
-def test_the_variance_of_the_gradient_exceeds_its_printed_bound():
-    """Errata D.2: (21) prints 3θN²/M, but loses the 3² of the gradient 3|c|c y."""
-    N, theta = 4, 1.0
-    stream = make_orthogonal_stream(200_000, N, theta, random_state=0)
-    Y = stream.data
-    C = Y @ stream.dictionary.T
-    each = -3 * (np.abs(C) * C)[:, :, None] * Y[:, None, :]
-    variance = np.mean(np.sum((each - each.mean(axis=0)) ** 2, axis=(1, 2)))
-    assert variance > 3 * theta * N**2
 
 
 def test_a_singular_gradient_has_a_defined_answer():

@@ -119,7 +119,7 @@ def test_against_highs(kind, shape):
     check(X, D, rounds=0, start=np.zeros((3, len(D))))
 
 
-def test_weights_and_gaps():
+def test_weights_and_missing_values():
     rng = np.random.default_rng(1)
     X, D = samples(rng, 4, 80, 10)
     weight = rng.random(X.shape) * (rng.random(X.shape) < 0.7)
@@ -134,7 +134,7 @@ def test_weights_and_gaps():
     np.testing.assert_array_equal(LeastAbsolute().encode(problem, X, weight).codes, codes)
 
 
-def test_starts_are_only_starts():
+def test_results_do_not_depend_on_the_start():
     rng = np.random.default_rng(2)
     X, D = samples(rng, 4, 100, 12)
     codes = check(X, D).codes
@@ -144,7 +144,7 @@ def test_starts_are_only_starts():
         check(X, D, start=start, rounds=0)
 
 
-def test_lengths_of_atoms_change_no_step():
+def test_lengths_of_atoms_do_not_change_the_steps():
     """Powers of two are exact: the same steps, and codes that are as much shorter."""
     rng = np.random.default_rng(0)
     X, D = samples(rng, 20, 80, 12)
@@ -156,7 +156,7 @@ def test_lengths_of_atoms_change_no_step():
 
 @pytest.mark.parametrize("noise", [1e-4, 1e-2])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_rounds_lead_near_the_optimum_of_every_row(noise, weighted):
+def test_the_first_stage_ends_near_the_optimum(noise, weighted):
     """Wherever a row stands, and as small as its residuals may be; so few steps are left."""
     rng = np.random.default_rng(0)
     D = rng.random((8, 60))
@@ -172,7 +172,7 @@ def test_rounds_lead_near_the_optimum_of_every_row(noise, weighted):
         assert (found < 1.001 * best).all()
 
 
-def test_the_bound_on_steps_is_kept_and_the_certificate_a_bound():
+def test_max_iter_is_kept_and_the_certificate_is_a_bound():
     rng = np.random.default_rng(5)
     X, D = samples(rng, 6, 100, 12)
     problem = CodingProblem(D, L1Distance())
@@ -184,7 +184,7 @@ def test_the_bound_on_steps_is_kept_and_the_certificate_a_bound():
     assert (above <= encoding.certificate * np.abs(X).sum(axis=1) * (1 + 1e-9)).all()
 
 
-def test_not_finite_is_a_status():
+def test_rows_that_are_not_finite_get_a_status():
     rng = np.random.default_rng(6)
     for shape in ((60, 9), (400, 5)):
         X, D = samples(rng, 4, *shape)
@@ -227,12 +227,12 @@ def test_sparse_rows_need_a_nonnegative_dictionary():
     rng = np.random.default_rng(9)
     X, D = documents(rng)
     D[0, 0] = -1
-    with pytest.raises(ValueError, match="need a nonnegative dictionary"):
+    with pytest.raises(ValueError, match="nonnegative"):
         LeastAbsolute().encode(CodingProblem(D, L1Distance()), sparse.csr_matrix(X))
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_certificate_of_any_codes_is_how_far_they_are_from_optimal(weighted):
+def test_certificates_are_relative_suboptimality(weighted):
     rng = np.random.default_rng(10)
     X, D = samples(rng)
     X[3] = 0
@@ -274,7 +274,7 @@ def test_float32(kind):
     np.testing.assert_allclose(*codes, rtol=2e-7, atol=1e-9)
 
 
-def test_what_rounding_left_in_a_dictionary_is_no_pivot():
+def test_tiny_entries_of_a_dictionary_are_no_pivots():
     """Learned atoms have entries such as 1e-20: a basis with one of them is singular."""
     rng = np.random.default_rng(1)
     D = rng.random((40, 300)) * (rng.random((40, 300)) < 0.4)
@@ -292,7 +292,7 @@ def test_what_rounding_left_in_a_dictionary_is_no_pivot():
 
 
 @pytest.mark.parametrize("zero_weight", [1.0, 0.3])
-def test_what_rounding_left_does_not_matter_for_sparse_rows(zero_weight):
+def test_tiny_entries_do_not_matter_for_sparse_rows(zero_weight):
     """Nearly zero entries everywhere, and two atoms that differ by rounding only."""
     rng = np.random.default_rng(0)
     D = rng.random((12, 60)) * (rng.random((12, 60)) < 0.2)
@@ -308,13 +308,13 @@ POLYHEDRA = {
     "between bounds": Constrained(L1(0.3), Box(0.1, 0.6)),
     "above a bound": Constrained(region=Box(0.2, np.inf)),
     "signed": Constrained(region=Box(-0.3, 0.5)),
-    "signed, at a price": Constrained(L1(0.4), Box(-0.3, 0.5)),
+    "signed, with penalty": Constrained(L1(0.4), Box(-0.3, 0.5)),
     "any": Constrained(region=Reals()),
-    "any, at a price": Constrained(L1(0.4), Reals()),
+    "any, with penalty": Constrained(L1(0.4), Reals()),
     "shares": Constrained(region=Simplex(0.8)),
-    "shares, at a price": Constrained(L1(0.4), Simplex(0.8)),
+    "shares, with penalty": Constrained(L1(0.4), Simplex(0.8)),
     "of limited sum": Constrained(region=NonnegativeL1Ball(0.7)),
-    "of limited sum, at a price": Constrained(L1(0.4), NonnegativeElasticNetBall(0.9, 0.0)),
+    "of limited sum, with penalty": Constrained(L1(0.4), NonnegativeElasticNetBall(0.9, 0.0)),
 }
 
 
@@ -342,12 +342,12 @@ def test_codes_in_a_polyhedron_against_cvxpy(regulariser, weighted):
     gap = problem.certificate(X, found.codes, W if weighted else None)
     assert gap.max() <= 1e-7
     worse = problem.objective(X, rough, W) - problem.objective(X, found.codes, W)
-    told = problem.certificate(X, rough, W if weighted else None)
+    certified = problem.certificate(X, rough, W if weighted else None)
     size = problem.objective(X, np.zeros_like(rough), W)
-    np.testing.assert_allclose(told, worse / size, atol=1e-7)
+    np.testing.assert_allclose(certified, worse / size, atol=1e-7)
 
 
-def test_subnormal_atoms_are_zeros():
+def test_subnormal_entries_are_zeros():
     """Nothing can be divided by them."""
     rng = np.random.default_rng(0)
     X, D = samples(rng)

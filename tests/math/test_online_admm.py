@@ -155,7 +155,7 @@ def run(learner, batches, D=None):
 
 
 @pytest.mark.parametrize("horizon", ["doubling", "growing"])
-def test_horizons_that_nobody_knows(horizon):
+def test_unknown_horizons(horizon):
     """(2)–(4) as printed, with Γ, against the learner that has none."""
     rng = np.random.default_rng(0)
     batches = [coded(rng) for _ in range(20)]
@@ -236,7 +236,7 @@ def test_errata_3_epochs_that_double_keep_the_bound_without_knowing_the_horizon(
     assert R[-1] / R[5] < 8  # of 17 for linear growth
 
 
-def test_weights_count_as_copies_and_gaps_for_nothing():
+def test_weights_are_copies_and_missing_values_have_none():
     samples = coded(np.random.default_rng(4))
     twice = CodedSamples(samples.P, samples.C, samples.bound, np.array([2.0, 1, 1, 1, 1, 0]))
     rows = [0, 0, 1, 2, 3, 4]
@@ -253,7 +253,7 @@ def test_weights_count_as_copies_and_gaps_for_nothing():
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_documents_without_a_word_of_any_group_belong_to_none(seed):
+def test_documents_without_shared_words_do_not_change_the_medians(seed):
     """Three groups, two atoms: the third has no say in the medians, which are shared words."""
     topic, n = np.arange(30) // 10, 3 + np.arange(30)
     P = np.zeros((30, 33))
@@ -263,7 +263,7 @@ def test_documents_without_a_word_of_any_group_belong_to_none(seed):
     assert sorted(D.max(axis=0)[:3]) == [0, 1, 1]
 
 
-def test_the_start_knows_neither_order_nor_repetition_and_survives_odd_documents():
+def test_the_start_is_invariant_to_order_and_repetition():
     P, _, _ = corpus(60)
     rng = np.random.default_rng(1)
     weight, order = rng.integers(0, 3, 60) * 1.0, rng.permutation(60)

@@ -33,7 +33,7 @@ def ready(estimator):
 
 @pytest.mark.parametrize("estimator", MODELS, ids=str)
 @pytest.mark.parametrize("unit", [1e-3, 700.0])
-def test_it_says_what_the_model_says(estimator, unit):
+def test_objectives_and_certificates_agree_with_the_model(estimator, unit):
     """Of its own codes and of others, with gaps too: objectives and certificates, in any unit."""
     X = planted(80) * unit
     model = ready(estimator).fit(X)
@@ -61,7 +61,7 @@ def test_it_says_what_the_model_says(estimator, unit):
     )
 
 
-def test_its_parts_are_in_the_unit_of_the_data():
+def test_losses_and_penalties_are_in_the_unit_of_the_data():
     """The same problem, written out for CVXPY with λ and the price as the user gave them."""
     X = planted(12) * 50
     weight, price = 2.0, 3.0
@@ -79,7 +79,7 @@ def test_its_parts_are_in_the_unit_of_the_data():
     assert model.problem().objective(X, model.transform(X)).sum() == pytest.approx(best, rel=1e-6)
 
 
-def test_its_gradient_is_that_of_the_objective():
+def test_gradients_are_those_of_the_objective():
     X = planted(5) * 20
     model = OnlineNMF(3, divergence="kl", random_state=0, verbose=0).fit(X)
     problem, C = model.problem(), model.transform(X) + 0.5
@@ -90,18 +90,7 @@ def test_its_gradient_is_that_of_the_objective():
         np.testing.assert_allclose(slope[:, k], rise / (2 * step), rtol=1e-5, atol=1e-6)
 
 
-def test_samples_that_are_scaled_are_given_scaled():
-    X = planted(60) * np.linspace(1, 9, 60)[:, None]
-    model = OnlineRobustNMF(4, scale_samples="max", random_state=0, verbose=0).fit(X)
-    largest = X.max(axis=1, keepdims=True)
-    np.testing.assert_allclose(
-        model.problem().objective(X / largest, model.transform(X) / largest),
-        model.objective_samples(X),
-        rtol=1e-6,
-    )
-
-
-def test_what_ties_samples_together_is_no_part_of_it():
+def test_penalties_that_couple_samples_are_left_out():
     X = planted(40)
     groups = GroupNorm(0.001, tuple(np.arange(40) % 5), np.inf, of_rows=True)
     model = ManhattanNMF(3, code_penalty=groups, max_iter=10, random_state=0, verbose=0).fit(X)
@@ -121,8 +110,8 @@ def test_codes_on_an_orthogonal_dictionary_solve_it(whiten):
     np.testing.assert_allclose(problem.gradient(X, codes), 0, atol=1e-9)
 
 
-def test_it_belongs_to_the_parameters_that_were_learned_with():
+def test_changed_parameters_are_refused():
     model = OnlineRobustNMF(3, random_state=0, verbose=0).fit(planted(50))
     model.set_params(outlier_weight=5.0)
-    with pytest.raises(ValueError, match="set it back"):
+    with pytest.raises(ValueError, match="outlier_weight"):
         model.problem()
