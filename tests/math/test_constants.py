@@ -23,23 +23,48 @@ def test_constants_that_are_not_numbers_are_refused(kind, field):
 
 
 @pytest.mark.parametrize(
-    ("kind", "valid", "invalid"),
+    ("kind", "name", "valid", "invalid"),
     [
-        (solvers.opgd, {"kappa": 1e-300}, {"kappa": 0}),
-        (solvers.opgd, {"code_tol": 0}, {"code_tol": -1e-300}),
-        (solvers.opgd, {"code_max_iter": 1}, {"code_max_iter": 0}),
-        (solvers.opgd, {"code_max_iter": 5}, {"code_max_iter": 2.0}),
-        (solvers.oiadmm, {"share": 1e-300}, {"share": 0}),
-        (solvers.oiadmm, {"horizon": "doubling"}, {"horizon": "double"}),
-        (solvers.spsgd, {"gamma": 0.99}, {"gamma": 1}),
-        (solvers.sfw, {"step_scale": 8.0, "step_shift": 8.0}, {"step_scale": 8.1, "step_shift": 8}),
+        (solvers.opgd, "kappa", 1e-300, 0.0),
+        (solvers.opgd, "kappa_dictionary", 1.0, 1.5),
+        (solvers.opgd, "code_tol", 0.0, -1e-300),
+        (solvers.opgd, "code_max_iter", 1, 0),
+        (solvers.opgd, "code_max_iter", 5, 1.5),
+        (solvers.oadmm, "rho_2", 0.1, -1.0),
+        (solvers.oadmm, "dictionary_max_iter", 1, 0),
+        (solvers.admm, "phi", 0.1, 0.0),
+        (solvers.admm, "iterations", 1, 0),
+        (solvers.oiadmm, "share", 1e-300, 0),
+        (solvers.oiadmm, "horizon", "doubling", "forever"),
+        (solvers.oiadmm, "horizon", 1, 0),
+        (solvers.oiadmm, "tau", 0.1, -1.0),
+        (solvers.batch_impl, "eta", 0, -1),
+        (solvers.batch_impl, "code_penalty", 0.0, -0.1),
+        (solvers.l2_batch, "unit", "l1", "l3"),
+        (solvers.l2_batch, "sweeps", 1, 0),
+        (solvers.rri, "epsilon", 0.0, -0.1),
+        (solvers.rri, "max_sweeps", 1, 0),
+        (solvers.ogm, "lambda_0", 0.1, 0.0),
+        (solvers.ogm, "centre", 0.0, -1.0),
+        (solvers.ogm, "max_iter", 2, 2.5),
+        (solvers.noncvx_sfw, "averaging_scale", 0.1, 0.0),
+        (solvers.noncvx_sfw, "step_shift", 0.0, -1.0),
+        (solvers.noncvx_sfw, "step_power", 0.0, -0.5),
+        (solvers.noncvx_sfw, "start_iterations", 0, -1),
+        (solvers.sfw, "step_scale", 8.0, 9.0),
+        (solvers.aodl, "penalty", 0.1, 0.0),
+        (solvers.aodl, "sweeps", 1, 0),
+        (solvers.spsgd, "a", 0.1, 0),
+        (solvers.spsgd, "alpha", 0.99, 1.0),
+        (solvers.spsgd, "q", 1, 1.5),
+        (solvers.spsgd, "gamma", 0.99, 1),
+        (solvers.spsgd, "rule", "armijo", "newton"),
     ],
-    ids=str,
 )
-def test_limits_of_constants(kind, valid, invalid):
-    kind(**valid)
-    with pytest.raises(ValueError, match=next(iter(invalid))):
-        kind(**invalid)
+def test_limits_of_constants(kind, name, valid, invalid):
+    kind(**{name: valid})
+    with pytest.raises(ValueError, match=name):
+        kind(**{name: invalid})
 
 
 @pytest.mark.parametrize("solver", ["nothing", 3, solvers.sfw()], ids=str)

@@ -31,7 +31,7 @@ def ready(estimator):
     return type(estimator)(**{**estimator.get_params(), "random_state": 0, "verbose": 0})
 
 
-@pytest.mark.parametrize("estimator", MODELS, ids=str)
+@pytest.mark.parametrize("estimator", MODELS, ids=lambda model: type(model).__name__)
 @pytest.mark.parametrize("unit", [1e-3, 700.0])
 def test_objectives_and_certificates_agree_with_the_model(estimator, unit):
     """Of its own codes and of others, with gaps too: objectives and certificates, in any unit."""

@@ -365,24 +365,3 @@ def test_the_surrogate_is_unknown_once_features_are_left_out():
     assert type(kept) is QuadraticStatistics
     assert kept.measures(model.components_[:, :-1]) == {}
     assert np.isnan(OnlineRobustNMF(K, verbose=0).fit(X).history_.column("surrogate")).all()
-
-
-@pytest.mark.parametrize(
-    ("solver", "constants"),
-    [
-        ("opgd", {"kappa": 0.0}),
-        ("opgd", {"kappa_dictionary": 1.5}),
-        ("oadmm", {"rho_2": -1.0}),
-        ("badmm", {"rho_3": float("inf")}),
-        ("opgd", {"code_tol": float("nan")}),
-        ("oadmm", {"dictionary_max_iter": 0}),
-        ("opgd", {"code_max_iter": 1.5}),
-        ("bpgd", {"kappa": "small"}),
-        ("bpgd", {"kappa": True}),
-        ("oadmm", {"as_printed": 1}),
-    ],
-)
-def test_constants_that_make_no_sense_are_refused(solver, constants):
-    (name,) = constants
-    with pytest.raises(ValueError, match=rf"^{solver}\({name}=.*\) must be "):
-        solvers.PUBLISHED[solver](**constants)

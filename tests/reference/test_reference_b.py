@@ -298,28 +298,6 @@ def test_constants_of_the_modes_are_kept_in_files(mode, tmp_path):
     np.testing.assert_array_equal(again.components_, detector.components_)
 
 
-@pytest.mark.parametrize(
-    ("kind", "bad"),
-    [
-        (admm, {"phi": 0.0}),
-        (admm, {"iterations": 0}),
-        (oiadmm, {"horizon": "forever"}),
-        (oiadmm, {"horizon": 0}),
-        (oiadmm, {"tau": -1.0}),
-        (online, {"beta": float("inf")}),
-        (batch_impl, {"eta": -1}),
-        (batch_impl, {"code_penalty": -0.1}),
-        (l2_batch, {"unit": "l3"}),
-        (l2_batch, {"sweeps": 0}),
-    ],
-    ids=str,
-)
-def test_bad_constants_are_refused(kind, bad):
-    [name] = bad
-    with pytest.raises(ValueError, match=rf"^{kind.name}\({name}=.*\) must be .*[.]$"):
-        kind(**bad)
-
-
 def test_weights_gaps_sparse_rows_and_single_precision():
     """Weights are copies, also in the stop; a word that is missing everywhere is no word."""
     P = documents(20)

@@ -355,24 +355,6 @@ def test_recognition():
 # ------------------------------------------------------------------------ constants
 
 
-@pytest.mark.parametrize(
-    ("solver", "constants", "says"),
-    [
-        (rri_, {"epsilon": -0.1}, r"rri\(epsilon=-0.1\) must be a finite number, 0 or more"),
-        (rri_, {"xi": np.inf}, r"rri\(xi=inf"),
-        (rri_, {"max_sweeps": 0}, "a whole number, 1 or more"),
-        (ogm, {"lambda_0": 0.0}, r"ogm\(lambda_0=0.0\) must be a positive number"),
-        (ogm, {"epsilon": "small"}, r"ogm\(epsilon='small'"),
-        (ogm, {"centre": -1.0}, r"ogm\(centre=-1.0"),
-        (ogm, {"max_iter": 2.5}, "a whole number, 1 or more"),
-        (symmetric_rri, {"epsilon": np.nan}, r"symmetric_rri\(epsilon=nan"),
-    ],
-)
-def test_constants_without_a_meaning_are_refused(solver, constants, says):
-    with pytest.raises(ValueError, match=says):
-        solver(**constants)
-
-
 def test_constants_of_ogm_reach_algorithm_2():
     """λ₀, ε, the centre and the bound can all be set, as printed and not."""
     X, D, C = data()

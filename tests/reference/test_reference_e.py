@@ -358,24 +358,3 @@ def test_a_csiszar_generator_learns():
     X, _ = stream(30)
     own = Csiszar(lambda u: u * np.log(u), lambda u: np.log(u) + 1)
     assert OnlineNMF(K, divergence=own, random_state=0, verbose=0).fit(X).score(X) > -1.5
-
-
-@pytest.mark.parametrize(
-    ("kind", "constants", "words"),
-    [
-        (spsgd, {"a": 0}, "a positive number"),
-        (spsgd, {"tau": -1}, "a positive number"),
-        (spsgd, {"alpha": 1.0}, "between 0 and 1"),
-        (spsgd, {"q": 1.5}, "a whole number"),
-        (spsgd, {"max_iter": 0}, "1 or more"),
-        (spsgd, {"tol": float("nan")}, "0 or more"),
-        (spsgd, {"rule": "newton"}, "'armijo'"),
-        (ol_guan, {"buffer": None}, "a whole number"),
-        (ol_lef, {"updates": "many"}, "a whole number"),
-        (ol_wang, {"step": 0.0}, "a positive number"),
-        (mu, {"exponent": True}, "a positive number"),
-    ],
-)
-def test_constants_that_are_none_are_refused(kind, constants, words):
-    with pytest.raises(ValueError, match=f"{kind.name}.*{words}"):
-        kind(**constants)
