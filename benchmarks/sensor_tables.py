@@ -37,13 +37,13 @@ import numpy as np
 import zstandard
 from common import RESULTS, clock, command_line, read_json, write_json
 from sensor_codec import coarsest, filled, fpzip_bytes, mask_bytes, relative_error, zfp_bytes
+from thresher.tasks.compression.grid import GRIDS, grid_of
+from thresher.tasks.compression.lossless.packing import packed
 
 from thresher import SensorCodec
 from thresher.datasets.files import find_data_file
 from thresher.linalg import Array
 from thresher.tasks.compression.files import compress_file
-from thresher.tasks.compression.grid import GRIDS, grid_of
-from thresher.tasks.compression.lossless.packing import packed
 from thresher.tasks.compression.plain import _best_order, _differences, _smallest
 
 ERRORS = (0.01, 0.05)

@@ -10,8 +10,6 @@ import pytest
 import thresher
 from heard import Heard, Model, cells, stand_in_for
 from thresher.cli.clean import clean
-from thresher.cli.compress import compress
-from thresher.cli.decompress import decompress
 from thresher.cli.demo import demo
 from thresher.cli.denoise import denoise
 from thresher.cli.frame import WrongUseError
@@ -96,112 +94,6 @@ def test_changes_and_the_page_of_a_table_are_written_if_asked(talk, cleaning):
     assert not cleaning.given  # before the work
     with pytest.raises(WrongUseError, match=r"There is no nowhere\.csv"):
         clean(talk, Path("nowhere.csv"), Path("o.csv"))
-
-
-# ------------------------------------------------------------------------------ compress
-
-
-@pytest.fixture
-def packing(monkeypatch):
-    from thresher.tasks.compression.report import CompressionReport, Errors
-
-    own = np.array([0.01, 0.03])
-    done = CompressionReport(
-        n_bytes=1000, source_bytes=12340, raw_bytes=4560, memory=2**30, paper_ratio=None,
-        errors=Errors(0.02, own, 10 * own, 100 * own), names=["a[b]", "c"], labels=["time"],
-        missing=np.array([0.0, 0.5]), packets={"dictionary": 3}, label_bytes=[1500],
-        value_bytes=800, kind="CSV", values=np.ones((4, 2)),
-    )  # fmt: skip
-    state = SimpleNamespace(done=done, given=[], made=[])
-
-    def compress_file(source, target, codec, tell):
-        state.given.append((source, target, codec))
-        tell("Reading", 3, 4)
-        return state.done
-
-    monkeypatch.setattr("thresher.tasks.compression.files.compress_file", compress_file)
-    monkeypatch.setattr(
-        "thresher.tasks.compression.SensorCodec",
-        lambda **given: state.made.append(given) or "codec",
-    )
-    monkeypatch.setattr("thresher.tasks.compression.page.compression_page", lambda *what: what)
-    Path("s.csv").write_text("")
-    return state
-
-
-def test_a_compressed_table_is_told_column_by_column(talk, packing):
-    compress(talk, Path("s.csv"), Path("s.thr"), ["1%", "a=0.5"], ["2%"], None, n_nonzero=3)
-    assert packing.made == [{"error": {"*": "1%", "a": 0.5}, "max_error": "2%", "n_nonzero": 3}]
-    assert packing.given == [(Path("s.csv"), Path("s.thr"), "codec")]
-    assert (talk.units, talk.bars) == (["rows"], [("Reading", 3, 4)])
-    assert talk.chosen["kept as text, letter by letter"] == (
-        "'time'", "times, ids, words, states, a count of rows, or nothing at all",
-    )  # fmt: skip
-    answer = talk.answers
-    assert {k: v for k, v in answer.items() if k != "sensors"} == {
-        "bytes": 1000, "source_bytes": 12340, "raw_bytes": 4560, "relative_error": 0.02,
-        "memory": 2**30, "packets": {"dictionary": 3}, "kept": {"time": 1500},
-        "target": Path("s.thr"),
-    }  # fmt: skip
-    assert [list(each.values()) for each in answer["sensors"]] == [
-        ["a[b]", 0.0, 0.01, 0.1, 1.0], ["c", 0.5, 0.03, pytest.approx(0.3), 3.0],
-    ]  # fmt: skip
-    assert list(answer["sensors"][0]) == ["name", "missing", "of_its_own_size", "rms", "largest"]
-    table, *said = talk.shown
-    assert table.splitlines()[0].strip() == "Error of each sensor"
-    assert cells(table) == [
-        ["Sensor", "missing", "of its own size", "root mean square", "largest"],
-        ["a[b]", "0.0%", "1.000%", "0.1", "1"], ["c", "50.0%", "3.000%", "0.3", "3"],
-    ]  # fmt: skip
-    assert said == [
-        "1,000 bytes: 12.3 times smaller than the CSV file, 4.6 times smaller than 32-bit numbers.",
-        "Relative error 2.000% of all values. 3 dictionaries sent.",
-        "Kept letter by letter: 'time' (1,500 bytes).",
-    ]
-    assert not talk.reports
-
-
-def test_what_a_file_has_not_is_not_told(talk, packing, monkeypatch):
-    from dataclasses import replace
-
-    packing.done = replace(
-        packing.done, labels=[], label_bytes=[], packets={}, paper_ratio=9, memory=2**30 + 1
-    )
-    compress(talk, Path("s.csv"), Path("s.thr"), report=Path("p.html"))
-    assert packing.made == [{"error": 0.02, "max_error": None}]
-    assert talk.chosen == {}
-    assert talk.shown[2:] == [
-        "By the count of the paper, without positions and dictionaries: 9.",
-        "Relative error 2.000% of all values.",
-        f"To read the file: thresher decompress --max-bytes {2**30 + 1} …",
-    ]
-    (((done, name, values, seconds), path),) = talk.reports
-    assert (done, name, path) == (packing.done, "s.csv", Path("p.html"))
-    assert values is packing.done.values
-    assert 0 <= seconds < 60
-    monkeypatch.setattr("thresher.cli.compress._MOST_SENSORS", 1)
-    compress(few := Heard(), Path("s.csv"), Path("s.thr"))
-    assert "The 1 sensors of 2 with the largest error" in few.shown[0]
-    assert [row[0] for row in cells(few.shown[0])] == ["Sensor", "c"]
-
-
-def test_decompressing_tells_rows_and_has_a_limit(talk, monkeypatch):
-    given = []
-
-    def decompress_file(source, target, tell, max_bytes):
-        given.append((source, target, max_bytes))
-        tell("Writing", 1, 2)
-        return 1234, 5
-
-    monkeypatch.setattr("thresher.tasks.compression.files.decompress_file", decompress_file)
-    Path("s.thr").write_text("")
-    decompress(talk, Path("s.thr"), Path("s.csv"))
-    decompress(talk, Path("s.thr"), Path("s.csv"), 77)
-    assert given == [(Path("s.thr"), Path("s.csv"), 2**30), (Path("s.thr"), Path("s.csv"), 77)]
-    assert talk.shown == ["1,234 rows of 5 sensors."] * 2
-    assert talk.answers == {"rows": 1234, "sensors": 5, "target": Path("s.csv")}
-    assert talk.units == ["rows"] * 2
-    assert talk.bars[0] == ("Writing", 1, 2)
 
 
 # ------------------------------------------------------------------------ demo, sample, warm-up

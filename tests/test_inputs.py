@@ -138,10 +138,10 @@ def test_masks_count_in_packets():
         np.ma.MaskedArray(np.where(hidden, -99.0, Y), hidden),
     )
     codec = SensorCodec(error=0)
-    np.testing.assert_array_equal(codec.decompress(codec.compress(masked)[0])[0], gaps)
-    sent = codec.edge(3).send(masked)
-    cloud = codec.cloud()
-    values = [cloud.receive(packet).values for packet in sent]
+    np.testing.assert_array_equal(codec.decompress(codec.compress(masked))[0], gaps)
+    sent = codec.encoder(3).encode(masked)
+    decoder = codec.decoder()
+    values = [decoder.decode(packet).rows for packet in sent]
     np.testing.assert_array_equal(np.vstack([v for v in values if v is not None]), gaps)
 
 

@@ -21,7 +21,6 @@ from thresher import (
     OnlineNMF,
     OnlineRobustNMF,
     RobustNMF,
-    SensorCodec,
     SpectralUnmixer,
 )
 from thresher.cli.app import app
@@ -250,23 +249,3 @@ def test_how_rows_lie_in_memory_compiles_nothing_anew(model, dtype):
         np.testing.assert_array_equal(clone(model).fit(same).transform(same), codes)
     new = [str(s) for k, found in _signatures().items() for s in found - before.get(k, set())]
     assert not [signature for signature in new if re.search(r"[AF]\)|'[AF]'", signature)]
-
-
-def test_how_a_table_lies_in_memory_compiles_no_second_way_of_packing():
-    pytest.importorskip("constriction")
-    from thresher.tasks.compression.kernels.lattice import lattice_encode
-    from thresher.tasks.compression.kernels.mask import mask_learn
-
-    t = np.arange(240.0)[:, None]
-    Y = (10 + np.sin(t / 9) * np.arange(1, 5)).round(1)
-    Y[::40, 1] = np.nan
-    packed, seen = None, []
-    for same in (Y, np.asfortranarray(Y), Y.repeat(2, axis=1)[:, ::2]):
-        for writeable in (True, False):
-            same = same.view()
-            same.flags.writeable = writeable
-            data, _ = SensorCodec(error=0.3).compress(same)  # below a bit: all ways are tried
-            packed = packed or data
-            assert data == packed
-            seen.append((set(lattice_encode.signatures), set(mask_learn.signatures)))
-    assert seen[0] == seen[-1]

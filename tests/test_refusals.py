@@ -21,9 +21,6 @@ from thresher.metrics import factors, orthogonal, outliers, reconstruction, topi
 from thresher.penalties import L1, Constrained, ElasticNet, GroupLasso
 from thresher.sets import Box, CoveredBox, Simplex
 from thresher.streams import as_source
-from thresher.tasks.compression.container import Container, read_container, written_container
-from thresher.tasks.compression.limits import check_memory
-from thresher.tasks.compression.packet import Kind, Packet, PacketError, packed, unpacked
 from thresher.tasks.novelty.alarm import Alarm
 from thresher.tasks.text.documents import as_texts
 from thresher.tasks.video.frames import checked_frames
@@ -173,9 +170,6 @@ CASES = {
     "penalty on the simplex": (
         lambda: Constrained(GroupLasso(0.1), Simplex()), ValueError, "no exact proximal map",
     ),
-    "memory": (lambda: check_memory(1001, 1000), PacketError, "takes some 1,001 bytes"),
-    "text as packet": (lambda: unpacked("abc"), TypeError, "A packet is bytes"),
-    "short packet": (lambda: unpacked(b"abc"), PacketError, "bytes at least; these are 3"),
     "chunks": (
         lambda: (
             Look(1, 3, np.dtype("f8"), False, False, None)
@@ -203,7 +197,6 @@ def test_what_lies_on_the_right_side_is_taken():
     Envelope(L1(0.1), Box(-2, 0))
     Constrained(ElasticNet(0.1), Box(1, 2))
     Constrained(ElasticNet(0.1), Simplex())
-    check_memory(1000, 1000)
     assert similarities(np.zeros((2, 2))).nnz == 0
     for shape in ((1, 16, 16), (2, 16, 16, 3)):
         assert checked_frames(frames(*shape), None).shape == shape
@@ -270,37 +263,6 @@ def test_where_results_go(model, tmp_path):
     with pytest.raises(TypeError, match="takes paths and arrays, not int"):
         model.transform(source, write=3)
     assert not list(tmp_path.iterdir())
-
-
-def test_sensors_of_a_table_are_finite(tmp_path):
-    from thresher.tasks.compression.table import read_table
-
-    (tmp_path / "a.csv").write_text("a,b\n1.5,2\n3.5,inf\n0.5,1\n")
-    with pytest.raises(ValueError, match=r"has infinite values|no column of numbers"):
-        read_table(tmp_path / "a.csv")
-
-
-# ------------------------------------------------------------------------------ packets
-
-
-def test_packets_of_unknown_kinds():
-    whole = packed(Packet(Kind.KEYFRAME, 1, 2, 3, b"x"))
-    assert unpacked(whole) == Packet(Kind.KEYFRAME, 1, 2, 3, b"x")
-    assert unpacked(bytearray(whole)) == unpacked(memoryview(whole)) == unpacked(whole)
-    other = packed(Packet(Kind.KEYFRAME, 1, 2, 3, b"x")._replace(kind=max(Kind) + 1))
-    with pytest.raises(PacketError, match="unknown kind"):
-        unpacked(other)
-
-
-def test_containers_of_other_versions():
-    whole = written_container(Container(2, 3, {}, b"abc", []))
-    assert read_container(whole, 1 << 30).values == b"abc"
-    with pytest.raises(PacketError, match="not a file of `thresher compress`"):
-        read_container(b"abc" + whole[3:], 1 << 30)
-    with pytest.raises(PacketError, match=f"version {whole[3] + 1} of the format"):
-        read_container(whole[:3] + bytes([whole[3] + 1]) + whole[4:], 1 << 30)
-    with pytest.raises(PacketError, match=r"version \? of the format"):
-        read_container(whole[:3], 1 << 30)
 
 
 # ------------------------------------------------------------------------------ clusters

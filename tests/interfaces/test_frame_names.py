@@ -120,7 +120,7 @@ def test_the_codec_knows_columns_by_their_own_names(kind, tmp_path):
     X = np.round(np.random.default_rng(0).normal(size=(40, 3)), 1)
     frame = framed(kind, X)
     codec = SensorCodec(error={frame.columns[2]: 0, "*": 0.3})
-    values, _ = SensorCodec.decompress(codec.compress(frame)[0])
+    values, _ = SensorCodec.decompress(codec.compress(frame))
     np.testing.assert_array_equal(values[:, 2], X[:, 2])
     assert (values[:, :2] != X[:, :2]).any()
     assert codec.report(tmp_path / "a.html", frame).stat().st_size > 1000
