@@ -52,6 +52,7 @@ OTHERWISE = {
     ("RatingModel", "max_iter"): 50,  # sweeps over all ratings
     ("RatingModel", "n_components"): 10,
     ("RatingModel", "tol"): 5e-3,
+    ("SensorCodec", "forgetting"): None,  # as in paper D
     ("SensorCodec", "batch_size"): None,  # whole files, or rows as they come
     ("SoundSeparator", "divergence"): "kl",
     ("SoundSeparator", "init"): None,

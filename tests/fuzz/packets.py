@@ -131,6 +131,7 @@ def crafted_packets(rng: np.random.Generator) -> str:
         known = decoder._streams.get(stream & 0xFFFF)
         sequence = known.sequence if known and rng.random() < 0.8 else min(claim(rng), 2**32 - 1)
         to = int(rng.choice([stream, stream, stream, ANY_STREAM, 9]))
+        sequence = min(sequence, 2**32 - 1)
         payload = crafted_payload(rng, kind, to, sequence)
         digest = zlib.crc32(payload) if rng.random() < 0.9 else 7
         found = decoder.decode(pack(Kind(kind), to, sequence, digest, payload))

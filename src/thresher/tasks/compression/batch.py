@@ -100,6 +100,10 @@ class StreamState:
     def components(self) -> None:
         """No dictionary."""
 
+    def with_dictionary(self, payload: bytes) -> StreamState:
+        """Refuse a dictionary."""
+        raise PacketError("The packet does not decode: this stream has no dictionaries.")
+
     def copy(self) -> StreamState:
         """Return a copy whose models may be changed."""
         return replace(self, rows=_copied(self.rows), steps=self.steps.copy())

@@ -247,7 +247,9 @@ class Decoder:
                     asked = Request(name, 0, restart=True, rename=True)
                     return self._refused("Another stream has the same tag.", asked, None)
             assert known is not None
-            self._make_room(packet_bytes(known.n_rows_in(found), known.n_sensors), known)
+            is_next = found.sequence(known.sequence) == known.sequence
+            n_rows = known.n_rows_in(found) if is_next else 0
+            self._make_room(packet_bytes(n_rows, known.n_sensors), known)
             decoded = known.use(found)
             self._streams[found.tag] = self._streams.pop(found.tag)  # heard last
             return decoded

@@ -102,7 +102,7 @@ class RateControl:
                 found, search = coded, trial
         assert found is not None
         over = search.over
-        self._slopes = np.where(exact, np.inf, search.slopes)
+        self._slopes, self._used = np.where(exact, np.inf, search.slopes), None
         if len(exact) == 1 and over is not None:
             n_over = _rows_over(found, over, batch, float(budget.left[0]))
             if n_over:
