@@ -24,9 +24,10 @@ _TOLERANCE = {1: 0.75, 2: 0.95, 3: 0.97}  # share of the bound that ends the sea
 _OCTAVES = 16.0  # slopes are searched within 2^±16 of that of uniform rounding, and finer if needed
 _FINEST = 64.0
 _FINE = 1 / 16  # octaves: slopes that close are not distinguished
-_STARTS = {1: (0.75,), 2: (0.0, 0.5), 3: (0.0, 0.25, 0.5, 1.0)}
+_STARTS = {1: (0.75,), 2: (0.0, 0.5), 3: (0.0, 0.5, 1.0)}
+_NEARBY = {1: (), 2: (0.25, 0.5), 3: (-0.75, -0.5, -0.25, 0.25, 0.5, 0.75, 1.0, 1.5)}
 # Octaves above uniform rounding where searches start, by effort: moving towards zero costs about
-# half an octave, and on coarse grids bytes do not fall steadily.
+# half an octave. On coarse grids bytes do not fall steadily, so that slopes nearby are tried too.
 _SPEND = 0.98  # of the bound, batch by batch
 _SLACK = 2.0  # how far a slope that is not sent yet may be below the one that is
 _TINY = 1e-250  # a squared error that is as good as none: 2^64 / _TINY is still a double
@@ -97,7 +98,8 @@ class RateControl:
         for start in _STARTS[self._effort]:
             trial = self._search(at, budget.left, exact, self._uniform(batch, budget.left))
             trial.run(np.full(len(exact), start))
-            coded = trial.within()
+            trial.within()
+            coded = trial.improved()
             if found is None or len(coded.data) < len(found.data):
                 found, search = coded, trial
         assert found is not None
@@ -107,7 +109,10 @@ class RateControl:
             n_over = _rows_over(found, over, batch, float(budget.left[0]))
             if n_over:
                 leading = batch.part(slice(n_over))
-                return leading, code_batch(state, leading, over.steps)
+                first = code_batch(state, leading, over.steps)
+                rest = code_batch(first.after(None), batch.part(slice(n_over, None)), found.steps)
+                if len(first.data) + len(rest.data) < len(found.data):
+                    return leading, first
         return batch, found
 
     def _next(self, at: At, state: StreamState, budget: Budget, exact: Array) -> CodedBatch:
@@ -206,12 +211,13 @@ class _Search:
         self._effort = effort
         self._low, self._high = np.full(len(unit), -_OCTAVES), np.full(len(unit), np.inf)
         self._best: CodedBatch | None = None
+        self._octaves = np.zeros(len(unit))
         self.over: CodedBatch | None = None
 
     @property
     def slopes(self) -> Array:
-        """The smallest slopes known to keep each group within its bound."""
-        return self._unit * 2.0 ** np.where(np.isinf(self._high), _OCTAVES, self._high)
+        """Those of the smallest result within all bounds."""
+        return self._unit * 2.0**self._octaves
 
     def note(self, octaves: Array, coded: CodedBatch) -> Array:
         """Record what came of some slopes; return the errors."""
@@ -221,8 +227,8 @@ class _Search:
         self._high = np.where(within, np.minimum(self._high, octaves), self._high)
         if within.all():
             if self._best is None or len(coded.data) < len(self._best.data):
-                self._best = coded
-        elif len(within) == 1:
+                self._best, self._octaves = coded, octaves
+        elif len(within) == 1 and (self.over is None or errors < self._errors(self.over)):
             self.over = coded
         return errors
 
@@ -238,23 +244,31 @@ class _Search:
                 break
             guess = octaves + np.log2(np.maximum(share, 2.0**-_OCTAVES)) + _FINE / 2
             high = np.where(np.isinf(self._high), _OCTAVES * 2, self._high)
-            margin = 0.15 * (high - self._low)
+            margin = np.minimum(0.15 * (high - self._low), 4 * _FINE)
             octaves = np.where(done, high, np.clip(guess, self._low + margin, high - margin))
             octaves = np.minimum(octaves, _FINEST)
 
+    def improved(self) -> CodedBatch:
+        """Return the smallest result of the slopes found and of some nearby."""
+        octaves = self._octaves
+        for near in _NEARBY[self._effort]:
+            self.note(octaves + near, self._at(self._unit * 2.0 ** (octaves + near)))
+        assert self._best is not None
+        return self._best
+
     def within(self) -> CodedBatch:
         """Return the rows within all bounds; groups that are not yet get finer steps."""
-        octaves = np.where(np.isinf(self._high), _OCTAVES, self._high)
-        octaves = np.where(self._exact, 0.0, octaves)
+        octaves = np.where(np.isinf(self._high), self._low + _FINE, self._high)
+        octaves, growth = np.where(self._exact, 0.0, octaves), 4 * _FINE
         while self._best is None or len(octaves) > 1:  # several were not tried together yet
             coded = self._at(self._unit * 2.0**octaves)
             within = (self._errors(coded) <= self._left) | self._exact
             if within.all():
-                self._best = coded
+                self._best, self._octaves = coded, octaves
                 break
             if self._best is not None or octaves.max() > _FINEST:
                 break
-            octaves = np.where(within, octaves, octaves + 4)
+            octaves, growth = np.where(within, octaves, octaves + growth), 2 * growth
         if self._best is None:
             raise ValueError("error is finer than doubles can represent; set a larger one.")
         return self._best
