@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from common import clock, command_line, data_folder
 from rich.console import Console
 from rich.table import Table
@@ -95,8 +96,6 @@ def tables(out: Path) -> list[Made]:
 
 def texts(out: Path) -> list[Made]:
     """JSON lines, plain and packed, and counts of words as CSR."""
-    import zstandard
-
     made: list[Made] = []
     for name, file in TEXTS.items():
         content = gzip.decompress(find_data_file(file).read_bytes())
@@ -104,7 +103,7 @@ def texts(out: Path) -> list[Made]:
         packed = {
             ".jsonl": content,
             ".jsonl.gz": gzip.compress(content, 1),
-            ".jsonl.zst": zstandard.compress(content),
+            ".jsonl.zst": pa.Codec("zstd").compress(content, asbytes=True),
         }
         for suffix, data in packed.items():
             path = out / f"{name}{suffix}"

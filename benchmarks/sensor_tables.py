@@ -1,53 +1,38 @@
-"""Tables through the sensor codec, files and streams, beside plain ways: bytes at a given error.
-
-Every table has a time column, which is counted for all: the codec's own file of the CSV table, and
-for the others the smallest of lzma, zstd and bz2 of the times as they are written, of their ticks,
-of differences and of differences of these.
+"""Tables through the sensor codec and its peers: bytes at a given error, and processor time.
 
 - Kraków: temperature, humidity, pressure, PM2.5, twelve stations each, hourly, whole numbers;
   the same temperatures averaged over four stations, in tenths; Los Angeles: speeds; Abilene:
   traffic; series of the Numenta benchmark. ``--half 0`` has the stations and series on which the
-  codec was made, ``--half 1`` those that were kept back.
-- **file**: `thresher compress` of the CSV file, all bytes. **stream**: packets of 256 rows with
-  their times, all bytes, frames and all.
-- *quantised deltas*: the coarsest even rounding that keeps the error (whole steps where data lie on
-  a grid), each column by its best predictor (the value, differences, second differences, each also
-  beside the column to the left), missing values held, the mask apart; rows or columns first, bytes
-  of a number together or apart, of which the three that deflate best are tried; the smallest of
-  lzma (raw, three settings), bz2, and zstd 22.
-- In a stream these get packets of 256 rows: each packed by itself, or zstd over the whole stream,
-  flushed at each packet; no frame, no number, no checksum, and times and mask packed as a whole
-  file. **framed** is what a stream of them needs at least: 4 bytes of length and number and 4 of
-  CRC-32 for each packet, and mask and times packet by packet. What lzma makes of the whole file
-  stands beside, though it is no stream.
-- Streams again with ``edge(reference=…)``, the root mean square of all values, which the packers
-  know; and with ``edge(patience=4096)``.
-- zstd and lzma: the CSV file. zfp and fpzip: as in ``sensor_codec.py``, with mask and times.
+  codec was made, ``--half 1`` those that were held out. ``generated`` is a random walk of twelve
+  columns in tenths, of 8,760 rows.
+- `SensorCodec` of effort 1, 2 and 3: `compress`, all bytes.
+- *lzma*, *zstd*: rounded as coarsely as the error allows (whole steps where data lie on a grid),
+  differences from row to row, column by column, missing values held, the mask packed apart; lzma of
+  preset 9 extreme, zstd of level 19.
+- *pcodec*: the same rounded integers, column by column, level 12, with its own differences.
+- *SZ3*: values of float64 with missing ones held, in two dimensions, at the largest absolute error
+  that keeps the root mean square error; without an error, there is none.
+- ``--before FILE``: bytes and seconds of another version of the codec, as JSON by table, half and
+  error, are compared.
 
-    THRESHER_DATA=folder python benchmarks/sensor_tables.py [--half 0|1] [--only name]
+    THRESHER_DATA=folder python benchmarks/sensor_tables.py [--half 0 1] [--only name]
 """
 
-import tempfile
-import zlib
-from collections.abc import Iterator
+import json
+import lzma
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import zstandard
+import pyarrow as pa
 from common import RESULTS, clock, command_line, read_json, write_json
-from sensor_codec import coarsest, filled, fpzip_bytes, mask_bytes, relative_error, zfp_bytes
 
 from thresher import SensorCodec
 from thresher.datasets.files import find_data_file
 from thresher.linalg import Array
-from thresher.tasks.compression.files import compress_file
-from thresher.tasks.compression.grid import GRIDS, grid_of
-from thresher.tasks.compression.lossless.packing import packed
-from thresher.tasks.compression.plain import _best_order, _differences, _smallest
 
-ERRORS = (0.01, 0.05)
-ROWS, FRAME, PATIENCE = 256, 8, 4096
+ERRORS = (0.0, 0.01, 0.05)
 
 
 def tables(half: int) -> Iterator[tuple[str, Array, Array, int]]:
@@ -80,178 +65,166 @@ def tables(half: int) -> Iterator[tuple[str, Array, Array, int]]:
             part = slice(z["offsets"][i], z["offsets"][i + 1])
             name = "nab " + str(z["series_name"][i]).rpartition("/")[2].removesuffix(".csv")
             yield name, z["value"][part, None], z["time"][part].astype(np.int64), 4
+    if half == 1:
+        rng = np.random.default_rng(0)
+        common = rng.normal(size=(8760, 3)).cumsum(axis=0) @ rng.normal(size=(3, 12))
+        own = rng.normal(size=(8760, 12)).cumsum(axis=0)
+        yield "generated", 100 + common + 0.3 * own, 3600 * np.arange(8760), 1
 
 
-def csv(Y: Array, times: Array, digits: int) -> bytes:
-    texts = np.datetime_as_string(times.astype("M8[s]"))
-    lines = ["time," + ",".join(f"s{j}" for j in range(Y.shape[1]))]
-    for time, row in zip(texts, Y, strict=True):
-        lines.append(",".join([time, *("" if np.isnan(v) else f"{v:.{digits}f}" for v in row)]))
-    return ("\n".join(lines) + "\n").encode()
+def relative_error(decoded: Array, Y: Array) -> float:
+    return float(np.sqrt(np.nansum((decoded - Y) ** 2) / max(np.nansum(Y**2), 1e-300)))
 
 
-def zstd(data: bytes) -> int:
-    return len(zstandard.ZstdCompressor(level=22, write_content_size=False).compress(data))
+def filled(Y: Array) -> Array:
+    """Missing values take the column's last one, or its first."""
+    known = ~np.isnan(Y)
+    rows = np.maximum.accumulate(np.where(known, np.arange(len(Y))[:, None], 0), axis=0)
+    rows = np.where(np.cumsum(known, axis=0) > 0, rows, known.argmax(axis=0))
+    return np.nan_to_num(np.take_along_axis(Y, rows, axis=0))
 
 
-def smallest(data: bytes) -> int:
-    return min(zstd(data), len(packed(data)) - 1)
+def coarsest(keeps: Callable[[float], bool], low: float, high: float) -> float:
+    """The largest value that keeps the error, to 0.5 %."""
+    while high > 1.005 * low:
+        middle = float(np.sqrt(low * high))
+        low, high = (middle, high) if keeps(middle) else (low, middle)
+    return low
 
 
-def time_bytes(times: Array) -> int:
-    text = "\n".join(np.datetime_as_string(times.astype("M8[s]"))).encode()
-    kinds = [text, times.tobytes(), np.diff(times, prepend=0).tobytes()]
-    return min(map(smallest, [*kinds, np.diff(times, 2, prepend=[0, 0]).tobytes()]))
-
-
-def steps(Y: Array, error: float) -> list[float]:
-    """The coarsest step that keeps the error, and the coarsest multiple of the grid."""
+def best_step(Y: Array, error: float, spacing: float) -> float:
+    """The coarsest multiple of the spacing that keeps the error."""
+    if not error:
+        return spacing
+    size = float(np.sqrt(np.nanmean(Y**2)))
 
     def keeps(step: float) -> bool:
         return relative_error(np.rint(Y / step) * step, Y) <= error
 
-    size = float(np.sqrt(np.nanmean(Y**2)))
     step = coarsest(keeps, 1e-3 * error * size, 10 * size)
-    spacing = GRIDS[grid_of(Y[~np.isnan(Y)])].spacing
-    if not spacing:
-        return [step]
-    most = min(int(1.5 * step / spacing) + 2, 400)
-    whole = next((k for k in range(most, 0, -1) if keeps(k * spacing)), None)
-    return [step] if whole is None else [step, whole * spacing]
+    return max(spacing * np.floor(step / spacing), spacing) if step > spacing else step
 
 
-def layouts(Q: Array) -> Iterator[Array]:
-    best = np.array([_best_order(Q, j) for j in range(Q.shape[1])], np.uint8)
-    for orders in (best, np.ones_like(best), np.zeros_like(best)):
-        R = _differences(Q, orders)
-        for A in (R, R.T):
-            small = _smallest(A)
-            yield small
-            if small.itemsize > 1:
-                yield small.reshape(-1).view(np.uint8).reshape(-1, small.itemsize).T.copy()
+def zstd(data: bytes) -> bytes:
+    packed: bytes = pa.Codec("zstd", compression_level=19).compress(data, asbytes=True)
+    return packed
 
 
-def packet_extra(Y: Array, times: Array) -> int:
-    """Frames, and mask and times packet by packet; those that go on as before take nothing."""
-    present = np.diff(~np.isnan(Y), axis=0, prepend=True)
-    changes, size = np.diff(times, 2, prepend=[0, 0]), 0
-    for i in range(0, len(Y), ROWS):
-        block, ticks = present[i : i + ROWS], changes[i : i + ROWS]
-        masks = [np.packbits(A).tobytes() for A in (block, block.T)]
-        size += FRAME + (min(map(smallest, masks)) if block.any() else 0)
-        size += smallest(ticks.tobytes()) if ticks.any() else 0
-    return size
+def mask_bytes(Y: Array) -> int:
+    """The changes of the mask, by zstd; part of what each peer takes."""
+    M = np.isnan(Y)
+    return len(zstd(np.packbits(np.diff(M, axis=0, prepend=False).T).tobytes())) if M.any() else 0
 
 
-def quantised(Y: Array, error: float) -> dict[str, int]:
-    """Bytes of the file, and of a stream, by the best of all layouts."""
-    F, found = filled(Y), dict[str, list[int]]()
-    for step in steps(Y, error):
-        Q = np.rint(F / step).astype(np.int64)
-        likely = sorted(layouts(Q), key=lambda A: len(zlib.compress(A.tobytes(), 1)))[:3]
-        for A in likely:
-            found.setdefault("file, lzma", []).append(len(packed(A.tobytes())) - 1)
-            found.setdefault("file, zstd", []).append(zstd(A.tobytes()))
-        best = np.array([_best_order(Q, j) for j in range(Q.shape[1])], np.uint8)
-        R = _differences(Q, best)
-        blocks = [_smallest(R[i : i + ROWS]) for i in range(0, len(R), ROWS)]
-        for each in (blocks, [np.ascontiguousarray(b.T) for b in blocks]):
-            found.setdefault("stream, packets", []).append(sum(smallest(b.tobytes()) for b in each))
-            flushed = zstandard.ZstdCompressor(level=22).compressobj()
-            size = 0
-            for block in each:
-                size += len(flushed.compress(block.tobytes()))
-                size += len(flushed.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK))
-            found.setdefault("stream, zstd flushed", []).append(size)
-    return {name: min(sizes) for name, sizes in found.items()}
+def differences(Q: Array) -> bytes:
+    D = np.diff(Q, axis=0, prepend=0).T
+    size = next(s for s in (1, 2, 4, 8) if np.abs(D).max() < 2 ** (8 * s - 1))
+    return np.ascontiguousarray(D.astype(f"<i{size}")).tobytes()
 
 
-def ours(Y: Array, times: Array, digits: int, error: float) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory() as folder:
-        source, target = Path(folder) / "a.csv", Path(folder) / "a.thr"
-        source.write_bytes(csv(Y, times, digits))
-        with clock() as taken:
-            report = compress_file(source, target, SensorCodec(error=error))
-    return {
-        "thresher, file": report.n_bytes,
-        "its times": sum(report.label_bytes),
-        "error of the file": report.errors.relative,
-        "seconds": taken.processor,
-        **our_streams(Y, times, error),
+Packed = tuple[int, float, float]
+"""Bytes, and seconds of the processor to pack and to unpack."""
+
+
+def timed(pack: Callable[[], Any], unpack: Callable[[Any], Any]) -> Packed:
+    with clock() as packing:
+        packed = pack()
+    with clock() as unpacking:
+        unpack(packed)
+    size = len(packed) if isinstance(packed, bytes) else sum(map(len, packed))
+    return size, packing.processor, unpacking.processor
+
+
+def peers(Y: Array, error: float, spacing: float) -> dict[str, Packed]:
+    """All peers on the same values."""
+    from pcodec import ChunkConfig, standalone
+    from pysz import sz, szConfig, szErrorBoundMode
+
+    F, step = filled(Y), best_step(Y, error, spacing)
+    Q, mask = np.rint(F / step).astype(np.int64), mask_bytes(Y)
+    level = 9 | lzma.PRESET_EXTREME
+    config, columns = ChunkConfig(compression_level=12), [np.ascontiguousarray(q) for q in Q.T]
+    found = {
+        "lzma": timed(lambda: lzma.compress(differences(Q), preset=level), lzma.decompress),
+        "zstd": timed(
+            lambda: zstd(differences(Q)),
+            lambda data: pa.Codec("zstd").decompress(data, len(differences(Q))),
+        ),
+        "pcodec": timed(
+            lambda: [standalone.simple_compress(q, config) for q in columns],
+            lambda parts: [standalone.simple_decompress(part) for part in parts],
+        ),
     }
+    if error:
+
+        def packed(bound: float) -> Any:
+            how = szConfig()
+            how.errorBoundMode = szErrorBoundMode.ABS
+            how.absErrorBound = bound
+            return sz.compress(np.ascontiguousarray(F), how)[0]
+
+        def unpacked(data: Any) -> Any:
+            return sz.decompress(data, np.float64, F.shape)[0]
+
+        size = float(np.sqrt(np.nanmean(Y**2)))
+        keeps = lambda bound: relative_error(unpacked(packed(bound)), Y) <= error  # noqa: E731
+        bound = coarsest(keeps, 1e-3 * error * size, 10 * size)
+        found["SZ3"] = timed(lambda: bytes(packed(bound)), lambda _: unpacked(packed(bound)))
+    return {name: (n + mask, a, b) for name, (n, a, b) in found.items()}
 
 
-def our_streams(Y: Array, times: Array, error: float) -> dict[str, Any]:
-    size = float(np.sqrt(np.nanmean(Y**2)))
-    stream, off = streamed(Y, times, error)
-    return {
-        "thresher, stream": stream,
-        "error of the stream": off,
-        "thresher, stream, reference": streamed(Y, times, error, reference=size)[0],
-        "thresher, stream, patience": streamed(Y, times, error, patience=PATIENCE)[0],
-        "thresher, stream, both": streamed(Y, times, error, reference=size, patience=PATIENCE)[0],
-    }
-
-
-def streamed(Y: Array, times: Array, error: float, **how: Any) -> tuple[int, float]:
-    """Bytes of all packets, and the error of what comes of them."""
-    edge, cloud = SensorCodec(error=error).edge(Y.shape[1], **how), SensorCodec().cloud()
-    packets = list[bytes]()
-    for i in range(0, len(Y), ROWS):
-        packets += edge.send(Y[i : i + ROWS], times=times[i : i + ROWS])
-    packets += edge.flush()
-    received = [cloud.receive(packet) for packet in packets]
-    assert all(r.problem is None for r in received)
-    values = np.vstack([r.values for r in received if r.values is not None])
-    return sum(map(len, packets)), relative_error(values, Y)
+def ours(Y: Array, error: float, effort: int) -> Packed:
+    codec = SensorCodec(error=error, effort=effort)
+    codec.compress(Y[:300])  # so that kernels are loaded
+    result = timed(lambda: codec.compress(Y), SensorCodec.decompress)
+    decoded = SensorCodec.decompress(codec.compress(Y))[0]
+    assert relative_error(decoded, Y) <= error * (1 + 1e-9)
+    return result
 
 
 def main() -> None:
     parser = command_line(__doc__)
-    parser.add_argument("--half", type=int, choices=(0, 1), default=1)
+    parser.add_argument("--half", type=int, nargs="+", choices=(0, 1), default=[1])
     parser.add_argument("--only", default="")
-    parser.add_argument("--streams", action="store_true", help="all but our streams stay")
-    parser.add_argument("--plain-only", action="store_true", help="leave out zfp and fpzip")
+    parser.add_argument("--before", type=Path)
     options = parser.parse_args()
+    before = json.loads(options.before.read_text()) if options.before else {}
     file = RESULTS / "sensor_tables.json"
     results = read_json(file)
-    for name, values, times, digits in tables(options.half):
-        if options.only not in name:
-            continue
-        Y = np.round(values, digits)
-        whole = csv(Y, times, digits)
-        extra = {"mask": mask_bytes(Y) if np.isnan(Y).any() else 0, "times": time_bytes(times)}
-        for error in ERRORS:
-            row: dict[str, Any] = {"table": name, "half": options.half, "error": error, **extra}
-            known = [r for r in results.get("tables", []) if _key(r) == _key(row)]
-            if options.streams and known:
-                row = known[0] | our_streams(Y, times, error)
-                streams = [row[f"quantised, stream, {k}"] for k in ("packets", "zstd flushed")]
-                framed = min(streams) - row["mask"] - row["times"] + packet_extra(Y, times)
-                row["quantised, stream, framed"] = framed
-                _kept(file, results, row)
+    for half in options.half:
+        for name, values, _, digits in tables(half):
+            if options.only not in name:
                 continue
-            row |= ours(Y, times, digits, error)
-            more = sum(extra.values())
-            peers = quantised(Y, error)
-            row |= {f"quantised, {k}": v + more for k, v in peers.items()}
-            streams = [v for k, v in peers.items() if k.startswith("stream")]
-            row["quantised, stream, framed"] = min(streams) + packet_extra(Y, times)
-            if not options.plain_only:
-                row |= {"zfp": zfp_bytes(Y, error) + more, "fpzip": fpzip_bytes(Y, error) + more}
-            row |= {"CSV, zstd": zstd(whole), "CSV, lzma": len(packed(whole)) - 1}
-            _kept(file, results, row)
-
-
-def _kept(file: Path, results: dict[str, Any], row: dict[str, Any]) -> None:
-    print(row, flush=True)
-    others = [r for r in results.get("tables", []) if _key(r) != _key(row)]
-    results["tables"] = [*others, row]
-    write_json(file, results)
+            Y = np.round(values, digits)
+            for error in ERRORS:
+                row: dict[str, Any] = {"table": name, "half": half, "error": error}
+                row |= {f"effort {e}": ours(Y, error, e) for e in (1, 2, 3)}
+                row |= peers(Y, error, 10.0**-digits)
+                then = before.get(f"{name}|{half}|{error:g}")
+                if then is not None:
+                    row["before"] = then["array"], then["encode"], then["decode"]
+                print(row, flush=True)
+                others = [r for r in results.get("tables", []) if _key(r) != _key(row)]
+                results["tables"] = [*others, row]
+                write_json(file, results)
+    _summary(results["tables"])
 
 
 def _key(row: dict[str, Any]) -> tuple[Any, ...]:
     return row["table"], row["half"], row["error"]
+
+
+def _summary(rows: list[dict[str, Any]]) -> None:
+    """Print total bytes and seconds relative to those before, or to effort 2."""
+    names = ("before", "effort 1", "effort 2", "effort 3", "lzma", "zstd", "pcodec", "SZ3")
+    base = "before" if any("before" in row for row in rows) else "effort 2"
+    for name in names:
+        pairs = [(row[name], row[base]) for row in rows if name in row and base in row]
+        if pairs:
+            sums = [sum(p[0][i] for p in pairs) / sum(p[1][i] for p in pairs) for i in range(3)]
+            worst = max(a[0] / b[0] for a, b in pairs)
+            print(f"{name}: bytes {sums[0]:.3f} (worst row {worst:.2f}), encode {sums[1]:.3f}, "
+                  f"decode {sums[2]:.3f} of {base}; {len(pairs)} rows")  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from thresher.tasks.compression import Cloud
+from thresher import SensorCodec
 
 
 @cache
@@ -25,15 +25,16 @@ def relative_error(decoded, Y):
 
 
 def sent(codec, Y, size=100):
-    edge = codec.edge(Y.shape[1])
-    return [packet for i in range(0, len(Y), size) for packet in edge.send(Y[i : i + size])], edge
+    encoder = codec.encoder(Y.shape[1])
+    rows = (Y[i : i + size] for i in range(0, len(Y), size))
+    return [packet for part in rows for packet in encoder.encode(part)], encoder
 
 
-def decoded(packets, cloud=None):
-    cloud = Cloud() if cloud is None else cloud
-    results = [cloud.receive(packet) for packet in packets]
-    assert all(result.problem is None for result in results)
-    return np.vstack([result.values for result in results if result.values is not None])
+def decoded(packets, decoder=None):
+    decoder = SensorCodec().decoder() if decoder is None else decoder
+    found = [decoder.decode(packet) for packet in packets]
+    assert all(one.problem is None for one in found)
+    return np.vstack([one.rows for one in found if one.rows is not None])
 
 
 def write_csv(path: Path, Y):

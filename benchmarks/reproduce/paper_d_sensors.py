@@ -166,19 +166,19 @@ def three_sparse(n: int, N: int = 12) -> Array:
 
 def sent(codec: SensorCodec, Y: Array) -> Row:
     """Bytes of all packets, and the error of what the cloud has."""
-    edge, cloud, rows = codec.edge(Y.shape[1]), codec.cloud(), []
-    size = codec.rows_per_packet
+    encoder, decoder, rows = codec.encoder(Y.shape[1]), codec.decoder(), []
+    size = 6 if codec.mode == "paper" else 256
     with clock() as spent:
         for at in range(0, len(Y), size):
-            for packet in edge.send(Y[at : at + size]):
-                received = cloud.receive(packet)
-                assert received.problem is None
-                rows += [] if received.values is None else [received.values]
+            for packet in encoder.encode(Y[at : at + size]):
+                result = decoder.decode(packet)
+                assert result.problem is None
+                rows += [] if result.rows is None else [result.rows]
     error = np.sqrt(np.nansum((np.vstack(rows) - Y) ** 2) / np.nansum(Y**2))
     return {
-        "bytes": sum(edge.n_bytes_.values()),
-        "dictionary bytes": edge.n_bytes_["dictionary"],
-        "dictionaries": edge.n_packets_["dictionary"],
+        "bytes": sum(encoder.n_bytes_.values()),
+        "dictionary bytes": encoder.n_bytes_["dictionary"],
+        "dictionaries": encoder.n_packets_["dictionary"],
         "error": float(error),
         "seconds": spent.wall,
     }
@@ -189,9 +189,7 @@ def compressed(Y: Array, eta: int, threshold: float) -> Row:
     paper = partial(SensorCodec, error=threshold, n_nonzero=eta, mode="paper")
     found = {
         "the cloud's dictionary codes": sent(paper(), Y),
-        "as printed": sent(paper(as_printed=True), Y),
-        "single precision": sent(paper(number_bytes=4), Y),
-        "n_nonzero, differences": sent(SensorCodec(error=threshold, n_nonzero=eta), Y),
+        "angles of 12 bits": sent(paper(angle_bits=12), Y),
     }
     error = found["the cloud's dictionary codes"]["error"]
     found["ours at that error"] = sent(SensorCodec(error=max(error, 1e-9)), Y)

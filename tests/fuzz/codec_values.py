@@ -34,14 +34,14 @@ def hostile_rows(rng: np.random.Generator, kinds: list[str], n: int) -> np.ndarr
 
 def decoded_stream(codec: SensorCodec, Y: np.ndarray, size: int) -> np.ndarray:
     """Rows through packets, so many given to the edge at a time."""
-    edge, cloud = codec.edge(Y.shape[1]), codec.cloud()
+    encoder, decoder = codec.encoder(Y.shape[1]), codec.decoder()
     found = []
     for start in range(0, len(Y), size):
-        for packet in edge.send(Y[start : start + size]):
-            received = cloud.receive(packet)
-            assert received.problem is None, received.problem
-            if received.values is not None:
-                found.append(received.values)
+        for packet in encoder.encode(Y[start : start + size]):
+            result = decoder.decode(packet)
+            assert result.problem is None, result.problem
+            if result.rows is not None:
+                found.append(result.rows)
     return np.vstack(found)
 
 
@@ -62,9 +62,10 @@ def lossless(rng: np.random.Generator) -> str:
     if rng.random() < 0.3:
         Y[rng.random(Y.shape) < 0.3] = np.nan
     asked: dict[str, Any] = {"error": 0.0} if rng.random() < 0.7 else {"max_error": 0}
-    codec = SensorCodec(batch_size=int(rng.integers(1, 50)), **asked)
+    effort = int(rng.integers(1, 4))
+    codec = SensorCodec(batch_size=int(rng.integers(1, 50)), effort=effort, **asked)
     try:
-        whole, _ = SensorCodec.decompress(codec.compress(Y)[0])
+        whole, _ = SensorCodec.decompress(codec.compress(Y))
         stream = decoded_stream(codec, Y, int(rng.integers(1, 40)))
     except ValueError as error:
         return refused(error)

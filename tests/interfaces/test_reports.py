@@ -118,9 +118,9 @@ def codec_case(path):
     Y = np.round(20 + np.cumsum(steps, axis=0), 1)
     codec, names = thresher.SensorCodec(error=0.01), [MARKUP, "b", "c"]
     codec.report(path, Y, names)
-    data, _ = codec.compress(Y, names=names)
+    data = codec.compress(Y, names=names)
     error = np.abs(codec.decompress(data)[0] - Y)[:, 1].max()
-    return {"bytes": f"{len(data):,}"}, ["300 rows", MARKUP, f"{error:.3g}"]
+    return {"bytes": f"{len(data):,}"}, [MARKUP, f"{error:.3g}"]
 
 
 def choice_case(path):

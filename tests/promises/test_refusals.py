@@ -264,8 +264,6 @@ CALLS = {
         f"keep {kept}": ("nmf", lambda m, kept=kept: m.keep_features(kept), ValueError, "one of 0")
         for kept in ([F], [-1], [], [0.0])
     },
-    "join unknown": ("nmf", lambda m: m.join_atoms([[0], [9]]), ValueError, "each of"),
-    "join frozen": ("frozen", lambda m: m.join_atoms([[0, 1], [2, 3]]), ValueError, "frozen_atoms"),
     "wide codes": ("robust", lambda m: m.inverse_transform(np.ones((2, 9))), ValueError, "atom"),
     "masked codes": (
         "nmf", lambda m: m.inverse_transform(np.ma.MaskedArray(X[:, :4], X[:, :4] < 0.1)),

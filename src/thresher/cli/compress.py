@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +15,7 @@ from thresher.cli.talk import Talk
 if TYPE_CHECKING:
     from thresher.tasks.compression.report import CompressionReport
 
-_MOST_SENSORS = 60  # rows of the table: about a screen; by judgement
+_MOST_SENSORS = 60  # rows of the table: about a screen
 
 
 def compress(
@@ -29,7 +28,7 @@ def compress(
             help="Root mean square error of all values together, relative to their own root mean "
             "square: with values of about 20, 0.02 leaves an error of about 0.4. 1% is that of "
             "each column by itself. For a single column, and as often as need be: temp=0.5 in its "
-            "own unit, temp=1% of its own size. With 0 all values come back as they are."
+            "own unit, temp=1% of its own size. 0 is lossless."
         ),
     ] = ["0.02"],  # noqa: B006, typer copies it
     max_error: Annotated[
@@ -44,55 +43,44 @@ def compress(
 ) -> None:
     """Compress a table of sensor values: a name for each column, a time in each row.
 
-    Cells of CSV files are separated by commas, semicolons or tabs. Text, times and ids are kept
-    letter by letter, and so are a first column that only rises and whole numbers of which there
-    are few; all other columns are measurements. In Parquet files, numbers with a fraction are.
+    Cells of CSV files are separated by commas, semicolons or tabs. Text, times and ids are kept as
+    they are, and so are a first column that only rises and integers of which there are few; all
+    other columns are measurements. In Parquet files, numbers with a fraction are.
     """
     from thresher.tasks.compression import SensorCodec
     from thresher.tasks.compression.files import compress_file
-    from thresher.tasks.compression.limits import MOST_BYTES
+    from thresher.tasks.compression.wire import MAX_BYTES
 
     bounds = {"error": _bounds(error), "max_error": _bounds(max_error or [])}
     codec = made(SensorCodec, {**bounds, **parameters})
-    started = time.perf_counter()
     with talk.stages("rows") as tell:
         done = compress_file(existing(source), target, codec, tell)
-    seconds = time.perf_counter() - started
-    if done.labels:
-        kept = ", ".join(map(repr, done.labels))
-        talk.choose(
-            "kept as text, letter by letter",
-            kept,
-            "times, ids, words, states, a count of rows, or nothing at all",
-        )
+    if done.kept:
+        kept = ", ".join(map(repr, done.kept))
+        talk.choose("kept as they are", kept, "times, ids, text, states, a count of rows, or empty")
+    rows = zip(done.names, done.errors.own, done.errors.rms, done.errors.largest, strict=True)
     talk.answer(
         bytes=done.n_bytes,
         source_bytes=done.source_bytes,
         raw_bytes=done.raw_bytes,
         relative_error=done.errors.relative,
         sensors=[
-            {"name": name, "missing": missing, "of_its_own_size": own, "rms": rms, "largest": most}
-            for name, missing, own, rms, most in zip(
-                done.names, done.missing, done.errors.own, done.errors.rms, done.errors.largest,
-                strict=True,
-            )
+            {"name": name, "relative_error": own, "rms": rms, "largest": most}
+            for name, own, rms, most in rows
         ],
         memory=done.memory,
-        packets=done.packets,
-        kept=dict(zip(done.labels, done.label_bytes, strict=True)),
+        kept=done.kept,
         target=target,
-    )  # fmt: skip
+    )
     _show(talk, done)
-    if done.memory > MOST_BYTES:
+    if done.memory > MAX_BYTES:
         talk.show(f"To read the file: thresher decompress --max-bytes {done.memory} …")
     if report is not None:
-        from thresher.tasks.compression.page import compression_page
-
-        talk.write_report(compression_page(done, source.name, done.values, seconds), report)
+        talk.write_report(done.page(), report)
 
 
 def _bounds(given: list[str]) -> Any:
-    """What the words on the command line ask: one bound, or a dict of columns."""
+    """Return what the command line asks: one bound, or a dict of columns."""
     columns: dict[str, Any] = {}
     for text in given:
         name, equals, bound = text.rpartition("=")
@@ -110,38 +98,21 @@ def _number(text: str) -> Any:
 
 
 def _show(talk: Talk, done: CompressionReport) -> None:
-    talk.show(
-        _sensors(done),
-        f"{done.n_bytes:,} bytes: {done.source_bytes / done.n_bytes:.1f} times smaller than the "
-        f"{done.kind} file, {done.raw_bytes / done.n_bytes:.1f} times smaller than 32-bit numbers.",
-    )
-    if done.paper_ratio is not None:
-        talk.show(
-            f"By the count of the paper, without positions and dictionaries: {done.paper_ratio}."
-        )
-    sent = done.packets.get("dictionary", 0)
-    talk.show(
-        f"Relative error {done.errors.relative:.3%} of all values."
-        + (f" {sent} dictionaries sent." if sent else "")
-    )
-    if done.labels:
-        kept = ", ".join(
-            f"{name!r} ({size:,} bytes)"
-            for name, size in zip(done.labels, done.label_bytes, strict=True)
-        )
-        talk.show(f"Kept letter by letter: {kept}.")
-
-
-def _sensors(done: CompressionReport) -> Table:
-    """A row for each sensor; of very many, those with the largest relative error."""
-    shown = done.worst(_MOST_SENSORS)
+    rows = done.rows(_MOST_SENSORS)
     title = "Error of each sensor"
-    if len(shown) < len(done.names):
-        title = f"The {len(shown)} sensors of {len(done.names)} with the largest error"
-    table = Table("Sensor", title=title, title_justify="left")
+    if len(rows) < len(done.names):
+        title = f"The {len(rows)} sensors of {len(done.names)} with the largest error"
+    table = Table(done.columns[0], title=title, title_justify="left")
     for column in done.columns[1:]:
         table.add_column(column, justify="right")
-    for sensor in shown:
-        name, *cells = done.row(sensor)
+    for name, *cells in rows:
         table.add_row(escape(name), *cells)
-    return table
+    talk.show(
+        table,
+        f"{done.n_bytes:,} bytes: {done.source_bytes / done.n_bytes:.1f} times smaller than the "
+        f"source, {done.raw_bytes / done.n_bytes:.1f} times smaller than 32-bit numbers.",
+    )
+    talk.show(f"Relative error {done.errors.relative:.3%} of all values.")
+    if done.kept:
+        kept = ", ".join(f"{name!r} ({size:,} bytes)" for name, size in done.kept.items())
+        talk.show(f"Kept as they are: {kept}.")

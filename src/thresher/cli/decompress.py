@@ -19,7 +19,7 @@ def decompress(
         int, typer.Option(help="Memory for what the file claims to hold.", min=1)
     ] = 2**30,
 ) -> None:
-    """Write the table of a file that was compressed."""
+    """Write the table of a compressed file."""
     from thresher.tasks.compression.files import decompress_file
 
     with talk.stages("rows") as tell:

@@ -49,3 +49,11 @@ strict_kernel = _kept(_STRICT)
 
 strict_helper = njit(forceinline=True, **_STRICT)
 """`helper`, every sum in the order that is written."""
+
+# Counting the references to arrays takes more time than small steps of work do. Kernels that
+# allocate nothing, and call none that does, need no counts: their arrays belong to the caller.
+uncounted_kernel = _kept(_STRICT | {"_nrt": False})
+"""`strict_kernel`, without reference counts."""
+
+uncounted_helper = njit(forceinline=True, **_STRICT, _nrt=False)
+"""`strict_helper`, without reference counts."""

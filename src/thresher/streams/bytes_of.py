@@ -5,7 +5,7 @@ import io
 from pathlib import Path
 from typing import Any
 
-from thresher.streams.extras import needed
+import pyarrow as pa
 
 
 def open_bytes(path: Path) -> Any:
@@ -13,7 +13,6 @@ def open_bytes(path: Path) -> Any:
     if path.suffix == ".gz":
         return gzip.open(path, "rb")
     if path.suffix == ".zst":
-        unpacker = needed("zstandard", "files", "A .zst file").ZstdDecompressor()
-        packed = unpacker.stream_reader(path.open("rb"), read_across_frames=True)
+        packed = pa.CompressedInputStream(pa.OSFile(str(path)), "zstd")
         return io.BufferedReader(packed)
     return path.open("rb")

@@ -1,9 +1,8 @@
-"""Compression of sensor streams: an edge and a cloud that talk through bytes."""
+"""Compression of sensor tables and streams within an error bound."""
 
-from thresher.tasks.compression.cloud import Cloud, Received
 from thresher.tasks.compression.codec import SensorCodec
-from thresher.tasks.compression.edge import Edge
-from thresher.tasks.compression.packet import PacketError, VersionError
-from thresher.tasks.compression.paper_edge import PaperEdge
+from thresher.tasks.compression.decoder import Decoded, Decoder
+from thresher.tasks.compression.encoder import Encoder
+from thresher.tasks.compression.wire import PacketError
 
-__all__ = ["Cloud", "Edge", "PacketError", "PaperEdge", "Received", "SensorCodec", "VersionError"]
+__all__ = ["Decoded", "Decoder", "Encoder", "PacketError", "SensorCodec"]

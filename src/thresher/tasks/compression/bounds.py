@@ -1,29 +1,26 @@
-"""How exact each column has to come back: what may be asked, and what it means for squared errors.
+"""The error that each column may have, and what that means for squared errors.
 
-A number alone is the relative error of all columns together; ``"1%"`` alone is that of each column
-by itself. For a single column, a number is a root mean square error in the column's own unit, and
-``"1%"`` relative to the column's own root mean square. Columns that share a bound are a group.
+A number alone is the relative error of all columns together, ``"1%"`` alone that of each column by
+itself. For a single column, a number is a root mean square error in the column's own unit, and
+``"1%"`` is relative to the column's own root mean square. Columns that share a bound are a group.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from thresher.estimators.parameters import is_number
-from thresher.tasks.compression.arrays import Numbers
+from thresher.tasks.compression.quantise import Array
 
 REST = "*"
 """In a dict of bounds, all columns that it does not name."""
-
-FINEST = 1e-9
-"""Relative errors below are not promised: dictionaries are orthogonal to some nine digits."""
-
-USUAL = 0.02
-"""Of the columns that a dict does not name."""
+DEFAULT = 0.02
+"""The relative error of columns that a dict does not name."""
+_FINEST = 1e-9  # of relative errors: squares of smaller ones are lost in sums of doubles
 
 
 class Bound(NamedTuple):
@@ -32,15 +29,10 @@ class Bound(NamedTuple):
     size: float
     relative: bool
 
-    @property
-    def is_exact(self) -> bool:
-        """Whether no error is allowed."""
-        return self.size == 0
-
 
 @dataclass(frozen=True)
 class Bounds:
-    """For N columns in G groups: what squared error a group may have, and what a value may.
+    """The squared error that groups of columns may have, and the largest error of a value.
 
     Attributes
     ----------
@@ -49,154 +41,132 @@ class Bounds:
     errors : list of Bound
         For each group.
     limits : list of Bound or None
-        For each column, the largest error of a value.
+        For each column.
     """
 
-    groups: Numbers
+    groups: Array
     errors: list[Bound]
     limits: list[Bound | None]
 
     @property
-    def exact(self) -> Numbers:
-        """Which groups come back as they are."""
-        return np.array([bound.is_exact for bound in self.errors])
+    def exact(self) -> Array:
+        """Which groups are lossless."""
+        return np.array([bound.size == 0 for bound in self.errors])
 
-    def summed(self, columns: Numbers) -> Numbers:
-        """Sums over groups of numbers of columns."""
+    def summed(self, columns: Array) -> Array:
+        """Return sums over groups of numbers of columns."""
         return np.bincount(self.groups, columns, len(self.errors)).astype(np.float64)
 
-    def allowed(self, counts: Numbers, squares: Numbers) -> Numbers:
-        """The squared error of each group, with so many values of such squares in each column."""
-        n, total = self.summed(counts), self.summed(squares)
-        return np.array(
-            [
-                e.size**2 * (s if e.relative else k)
-                for e, s, k in zip(self.errors, total, n, strict=True)
-            ]
-        )
+    def allowed(self, counts: Array, squares: Array) -> Array:
+        """Return the squared error of each group, given counts and squares of the columns."""
+        size = np.array([bound.size for bound in self.errors])
+        relative = np.array([bound.relative for bound in self.errors])
+        return size**2 * np.where(relative, self.summed(squares), self.summed(counts))
 
-    def excess(self, written: Numbers, Y: Numbers) -> float:
-        """By how much values pass what is asked: 1 where they are just within it."""
-        E, known = np.nan_to_num(written - Y), np.nan_to_num(Y)
-        counts, squares = np.count_nonzero(~np.isnan(Y), axis=0), np.square(known).sum(axis=0)
-        errors = self.summed(np.square(E).sum(axis=0))
-        worst = 0.0
-        pairs = [(np.sqrt(errors), np.sqrt(self.allowed(counts, squares)))]
-        pairs.append((np.abs(E).max(axis=0, initial=0.0), self.largest(counts, squares)))
-        for found, allowed in pairs:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                ratio = np.where(found > 0, found / allowed, 0.0)
-            worst = max(worst, float(ratio.max(initial=0.0)))
-        return worst
-
-    def largest(self, counts: Numbers, squares: Numbers) -> Numbers:
-        """The largest error of a value in each column; infinite where nothing was asked."""
+    def largest(self, counts: Array, squares: Array) -> Array:
+        """Return the largest error of a value in each column; infinite where unbounded."""
         own = np.sqrt(squares / np.maximum(counts, 1))
+        pairs = zip(self.limits, own, strict=True)
         return np.array(
-            [
-                np.inf if limit is None else limit.size * (size if limit.relative else 1.0)
-                for limit, size in zip(self.limits, own, strict=True)
-            ]
+            [np.inf if b is None else b.size * (s if b.relative else 1.0) for b, s in pairs]
         )
+
+    def excess(self, decoded: Array, Y: Array) -> float:
+        """Return the largest ratio of an error to its bound."""
+        E, known = np.nan_to_num(decoded - Y), np.nan_to_num(Y)
+        counts, squares = np.count_nonzero(~np.isnan(Y), axis=0), np.square(known).sum(axis=0)
+        errors = np.sqrt(self.summed(np.square(E).sum(axis=0)))
+        found = np.concatenate([errors, np.abs(E).max(axis=0, initial=0.0)])
+        bound = [np.sqrt(self.allowed(counts, squares)), self.largest(counts, squares)]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios = np.where(found > 0, found / np.concatenate(bound), 0.0)
+        return float(ratios.max(initial=0.0))
 
 
 def check_errors(error: Any, max_error: Any) -> None:
-    """Refuse what cannot be meant, before the columns are known."""
-    asked = [error, *_entries(error)]
-    for value in asked if _is_single(error) else asked[1:]:
-        checked_bound(value, "error", whole=_is_single(error))
-    for value in [max_error] if _is_single(max_error) else _entries(max_error):
-        if value is not None:
-            checked_bound(value, "max_error", whole=False)
+    """Refuse invalid bounds before the columns are known."""
+    checked_bound(error, "error", shared=True) if _is_single(error) else None
+    for name, value in (("error", error), ("max_error", max_error)):
+        for bound in () if name == "error" and _is_single(error) else _entries(value):
+            checked_bound(bound, name)
 
 
-def checked_bound(value: Any, name: str, *, whole: bool) -> Bound:
-    """A bound; ``whole`` is that of all columns together, for which a number is a share too."""
+def checked_bound(value: Any, name: str, *, shared: bool = False) -> Bound:
+    """Return a bound; a number that is ``shared`` by all columns is a relative error."""
     text = value.strip() if isinstance(value, str) else ""
-    share = _number(text[:-1]) / 100 if text.endswith("%") else None
-    if share is not None:
-        bound = Bound(share, True)
-    else:
-        number = _number(text) if text else value
-        bound = Bound(float(number) if is_number(number) else np.nan, whole)
-    fine = bound.size == 0 or (bound.size >= (FINEST if bound.relative else 0.0))
-    if not (fine and np.isfinite(bound.size)) or (bound.relative and bound.size >= 1):
-        what = "a share of the size of the data, such as 0.02 for 2 %" if whole else (
+    is_share = text.endswith("%")
+    size = _number(text.rstrip("%")) / (100 if is_share else 1) if text else value
+    bound = Bound(float(size) if is_number(size) else np.nan, is_share or shared)
+    is_valid = bound.size == 0 or (bound.size >= (_FINEST if bound.relative else 0.0))
+    if not (is_valid and np.isfinite(bound.size)) or (bound.relative and bound.size >= 1):
+        what = "a relative error, such as 0.02 for 2 %" if shared else (
             "a number in the unit of the column, or a share of its size such as '2%'"
         )  # fmt: skip
         raise ValueError(
-            f"{name}={value!r} must be {what}, and {FINEST:g} at least; or 0 for no loss at all."
+            f"{name} must be {what}, at least {_FINEST:g}, or 0 for lossless, got {value!r}."
         )
     return bound
 
 
 def bounds_of(error: Any, max_error: Any, n_columns: int, names: Sequence[str] | None) -> Bounds:
-    """What was asked, for columns that are known."""
-    limits = _by_column(max_error, "max_error", n_columns, names, None)
-    largest = [None if v is None else checked_bound(v, "max_error", whole=False) for v in limits]
-    if _is_single(error) and not isinstance(error, str):
-        whole = checked_bound(error, "error", whole=True)
-        return _with_exact(np.zeros(n_columns, np.int64), [whole], largest)
+    """Return the bounds of columns that are known."""
+    limits: list[Bound | None] = [
+        None if value is None else checked_bound(value, "max_error")
+        for value in _by_column(max_error, "max_error", n_columns, names)
+    ]
+    rest = error.get(REST, DEFAULT) if isinstance(error, Mapping) else error
+    is_shared = is_number(rest)  # by all columns that have no bound of their own
+    each = [None] * n_columns if _is_single(error) else _by_column(error, "error", n_columns, names)
+    exact = [limit is not None and limit.size == 0 for limit in limits]
     groups, errors = np.zeros(n_columns, np.int64), list[Bound]()
-    rest = error.get(REST, USUAL) if isinstance(error, Mapping) else None
-    shared = None
-    for j, value in enumerate(_by_column(error, "error", n_columns, names, _SHARED)):
-        if value is not _SHARED or isinstance(rest, str):
-            groups[j] = len(errors)
-            errors.append(checked_bound(rest if value is _SHARED else value, "error", whole=False))
+    numbers = dict[Any, int]()
+    for j, value in enumerate(each):
+        if exact[j]:
+            bound, key = Bound(0.0, False), "exact"
+        elif value is None and is_shared:
+            bound, key = checked_bound(rest, "error", shared=True), "shared"
         else:
-            if shared is None:
-                shared = len(errors)
-                errors.append(checked_bound(rest, "error", whole=True))
-            groups[j] = shared
-    return _with_exact(groups, errors, largest)
-
-
-def _with_exact(groups: Numbers, errors: list[Bound], limits: list[Bound | None]) -> Bounds:
-    """Bounds in which columns whose values may have no error are in groups without error."""
-    exact = np.array([limit is not None and limit.is_exact for limit in limits], bool)
-    if exact.any():
-        errors = [*errors, Bound(0.0, False)]
-        used, groups = np.unique(np.where(exact, len(errors) - 1, groups), return_inverse=True)
-        errors = [errors[group] for group in used]
+            bound = checked_bound(rest if value is None else value, "error")
+            key = "exact" if bound.size == 0 else str(j)
+        if key not in numbers:
+            numbers[key] = len(errors)
+            errors.append(bound)
+        groups[j] = numbers[key]
     return Bounds(groups, errors, limits)
 
 
 def asks_exact(error: Any, max_error: Any) -> bool:
-    """Whether some column has to come back as it is."""
-    single = [value for value in (error, max_error) if _is_single(value) and value is not None]
-    asked = [*single, *_entries(error), *_entries(max_error)]
-    return any(checked_bound(v, "error", whole=False).is_exact for v in asked if v is not None)
+    """Return whether some column has to be lossless."""
+    return any(checked_bound(b, "").size == 0 for b in (*_entries(error), *_entries(max_error)))
 
 
-def asked_by_name(value: Any) -> set[str]:
-    """The columns that a dict of bounds names."""
+def named_columns(value: Any) -> set[str]:
+    """Return the columns that a dict of bounds names."""
     return {key for key in value if key != REST} if isinstance(value, Mapping) else set()
 
 
-def scaled(value: Any, by: float) -> Any:
-    """The same bounds, times a number."""
+def scaled(value: Any, factor: float) -> Any:
+    """Return the same bounds times a number."""
     if isinstance(value, Mapping):
-        return {key: scaled(bound, by) for key, bound in value.items()}
+        return {key: scaled(bound, factor) for key, bound in value.items()}
     if isinstance(value, str):
-        number = float(value.strip().rstrip("%")) * by
+        number = float(value.strip().rstrip("%")) * factor
         return f"{number!r}%" if value.strip().endswith("%") else number
-    return [scaled(bound, by) for bound in value] if not _is_single(value) else (
-        None if value is None else value * by
-    )  # fmt: skip
-
-
-_SHARED = object()
+    if _is_single(value):
+        return None if value is None else value * factor
+    return [scaled(bound, factor) for bound in value]
 
 
 def _is_single(value: Any) -> bool:
     return value is None or isinstance(value, str) or not isinstance(value, Mapping | Sequence)
 
 
-def _entries(value: Any) -> list[Any]:
-    if _is_single(value):
-        return []
-    return list(value.values() if isinstance(value, Mapping) else value)
+def _entries(value: Any) -> Iterator[Any]:
+    """Yield all bounds of a single one, a sequence or a dict."""
+    found = [value] if _is_single(value) else (
+        value.values() if isinstance(value, Mapping) else value
+    )  # fmt: skip
+    return (bound for bound in found if bound is not None)
 
 
 def _number(text: str) -> float:
@@ -206,31 +176,27 @@ def _number(text: str) -> float:
         return np.nan
 
 
-def _by_column(
-    value: Any, name: str, n_columns: int, names: Sequence[str] | None, rest: Any
-) -> list[Any]:
-    """What is asked of each column; ``rest`` where nothing is."""
+def _by_column(value: Any, name: str, n_columns: int, names: Sequence[str] | None) -> list[Any]:
+    """Return the bound of each column; for ``error``, None where a dict names nothing."""
     if _is_single(value):
         return [value] * n_columns
     if isinstance(value, Mapping):
-        found = [rest if rest is _SHARED else value.get(REST)] * n_columns
+        found = [value.get(REST) if name == "max_error" else None] * n_columns
         for key, bound in value.items():
             if key != REST:
-                found[_place(key, name, n_columns, names)] = bound
+                found[_index(key, name, n_columns, names)] = bound
         return found
     if len(value) != n_columns:
-        raise ValueError(f"{name} has {len(value)} entries for {n_columns} columns; give each one.")
+        raise ValueError(f"{name} has {len(value)} entries for {n_columns} columns.")
     return list(value)
 
 
-def _place(key: Any, name: str, n_columns: int, names: Sequence[str] | None) -> int:
-    """The number of a column, from its name or its number."""
+def _index(key: Any, name: str, n_columns: int, names: Sequence[str] | None) -> int:
+    """Return the number of a column, from its name or its number."""
     known = [] if names is None else list(names)
     if key in known:
         return known.index(key)
     if isinstance(key, int) and 0 <= key < n_columns:
         return key
-    there = ", ".join(map(repr, known[:8])) if known else f"0 to {n_columns - 1}"
-    raise ValueError(
-        f"{name} names {key!r}, which is no column of measurements; there are {there}."
-    )
+    columns = ", ".join(map(repr, known[:8])) if known else f"0 to {n_columns - 1}"
+    raise ValueError(f"{name} names {key!r}, which is no measured column; there are {columns}.")

@@ -1,114 +1,295 @@
-"""Which columns of a table are measurements, and which are labels, to be kept letter by letter.
+"""Lossless columns: integers, times in a fixed list of formats, and anything else as bytes.
 
-Only measurements may come back with an error. A column is a label if any of its cells is not a
-number; if a number has zeros in front, or more digits than a double; if its name says so (a time, a
-date, an id); if it is the first one and its numbers only rise, or only fall: times and row numbers
-do; or if it has a few different whole numbers only, such as states, or all alike, which cost
-little. To keep a measurement as text costs bytes, to round an id destroys it: in doubt, text. What
-an error names is a measurement, if it is numbers.
+Bytes are packed by zstd, lzma or bz2, whichever is smallest, or stored, and unpacked to no more
+than is expected. Where both sides know the bytes before, deflate may refer to them.
 """
 
-import re
-from itertools import pairwise
+from __future__ import annotations
 
-from thresher.streams.csv_cells import is_missing, plain
-from thresher.streams.csv_records import Records
+import bz2
+import lzma
+import zlib
+from typing import Any
 
-MOST_DIGITS = 15
-"""Digits of a decimal number that every double gives back; a bound of IEEE 754."""
+import numpy as np
+import pyarrow as pa
 
-# In any name, such as "Start time" or "sensor_id".
-_WORDS = {"time", "date", "datetime", "timestamp", "epoch", "id", "uid", "uuid", "guid"}
-_WORDS |= {"datum", "zeit", "uhrzeit", "zeitstempel", "fecha", "heure", "czas"}
-# As a whole name: "station" names stations, "station 7" has what it measured.
-_NAMES = {"", "index", "row", "key", "code", "name", "number", "no", "nr", "serial", "ts", "unix"}
-_NAMES |= {"utc", "year", "month", "day", "hour", "minute", "second", "hora", "stunde", "jahr"}
-_NAMES |= {"station", "sensor", "device", "node", "site", "zip", "postcode", "plz"}
+from thresher.streams.times import format_times, parse_times
+from thresher.tasks.compression.kernels.arithmetic import reader, writer, written
+from thresher.tasks.compression.kernels.rows import code_rows, new_row_state
+from thresher.tasks.compression.quantise import Array
+from thresher.tasks.compression.wire import (
+    PacketError,
+    Reader,
+    check_claim,
+    check_memory,
+    number,
+    padded,
+    part,
+    signed,
+)
 
+# --------------------------------------------------------------------------------- bytes
 
-_FEW = 8  # different whole numbers at most that are states, not sizes; by judgement
-_OFTEN = 4  # rows at least for each of them
-
-
-def label_columns(
-    records: Records, numeric: list[bool], asked: set[str] | None = None
-) -> list[bool]:
-    """Which columns are labels; not those of numbers that are asked for."""
-    columns = list(zip(*records.rows, strict=True))
-    labels = [
-        not number or _is_spelled(column) or _names_a_label(name, column, first=j == 0)
-        for j, (name, column, number) in enumerate(
-            zip(records.header, columns, numeric, strict=True)
-        )
-    ]
-    if not labels[0] and len(columns) > 1:
-        labels[0] = _only_rises_or_falls(columns[0], records.dialect.decimal)
-    wanted = [
-        number and name in (asked or ())
-        for name, number in zip(records.header, numeric, strict=True)
-    ]
-    return [
-        not want and (label or _has_few_states(column))
-        for label, column, want in zip(labels, columns, wanted, strict=True)
-    ]
+_ZSTD_LEVEL = 19
+_WINDOW = 2**15  # of deflate
+_LONG = 2**16  # bytes: sizes of longer data are estimated by deflate
+_QUICK = [{"id": lzma.FILTER_LZMA1, "preset": 1, "lc": 0, "lp": 0, "pb": 0, "dict_size": 2**16}]
 
 
-def _has_few_states(column: tuple[str, ...]) -> bool:
-    """Whether all numbers are alike, or a few whole ones that come again and again."""
-    states = {cell for cell in column if not is_missing(cell)}
-    if len(states) < 2:
-        return True
-    enough = len(states) <= _FEW and _OFTEN * len(states) <= len(column)
-    return enough and all(cell.strip().lstrip("+-").isdigit() for cell in states)
+def _lzma_filters(literal_bits: int, position_bits: int) -> list[dict[str, Any]]:
+    """Return one filter without a frame: the file does not choose how much memory it takes."""
+    preset = {"id": lzma.FILTER_LZMA1, "preset": 9 | lzma.PRESET_EXTREME, "dict_size": 2**23}
+    return [{**preset, "lc": literal_bits, "lp": 0, "pb": position_bits}]
 
 
-def value_of(cell: str, decimal: str) -> float:
-    """The number in a cell, NaN if there is none."""
-    return float("nan") if is_missing(cell) else float(cell.strip().replace(decimal, "."))
+_TEXT, _NUMBERS, _WIDE, _STORED, _ZSTD, _BZIP2, _DEFLATE = range(7)  # part of the format
+_FAST = [{"id": lzma.FILTER_LZMA1, "preset": 4, "lc": 0, "lp": 0, "pb": 0}]
+_FILTERS = {_TEXT: _lzma_filters(3, 0), _NUMBERS: _lzma_filters(0, 0), _WIDE: _lzma_filters(0, 2)}
 
 
-def decimals_of(column: list[str], decimal: str) -> int | None:
-    """The most digits after the mark; None if some number has an exponent, or very many digits."""
-    cells = [plain(cell) for cell in column if not is_missing(cell)]
-    most = max((len(cell.partition(decimal)[2]) for cell in cells), default=0)
-    return None if most > MOST_DIGITS or any("e" in cell for cell in cells) else most
+def pack_bytes(data: bytes, before: bytes = b"", effort: int = 2) -> bytes:
+    """Return bytes in the smallest way, after a byte that names it.
+
+    ``before`` are bytes that whoever unpacks has already. Effort 1 tries fewer ways.
+    """
+    filters = _FILTERS if effort > 1 else {_NUMBERS: _FAST}
+    size = max(2 ** (len(data) - 1).bit_length(), 2**12)  # a larger dictionary only takes time
+    ways = {
+        way: lzma.compress(data, lzma.FORMAT_RAW, filters=[{**f, "dict_size": min(size, 2**23)}])
+        for way, (f,) in filters.items()
+    }
+    ways[_STORED] = data
+    ways[_BZIP2] = bz2.compress(data)
+    if effort > 1:
+        ways[_ZSTD] = pa.Codec("zstd", compression_level=_ZSTD_LEVEL).compress(data, asbytes=True)
+    ways[_DEFLATE] = _deflated(data, before, 9)
+    best = min(ways, key=lambda way: len(ways[way]))
+    return bytes([best]) + ways[best]
 
 
-def cell_of(value: float, decimals: int | None, decimal: str) -> str:
-    """A number as a cell; a missing one is empty."""
-    if value != value:
-        return ""
-    text = repr(value) if decimals is None else f"{value:.{decimals}f}"
-    if text.startswith("-") and not text.strip("-0."):
-        text = text[1:]
-    return text if decimal == "." else text.replace(".", decimal)
+def packed_size(data: bytes, before: bytes = b"") -> int:
+    """Return about how many bytes `pack_bytes` makes of some, in a fraction of its time."""
+    if len(data) > _LONG:
+        return len(_deflated(data, before, 1))
+    ways = [_deflated(data, before, 6)]
+    if len(before) < len(data) / 8:  # lzma does not know them
+        ways.append(lzma.compress(data, lzma.FORMAT_RAW, filters=_QUICK))
+    return min(map(len, ways))
 
 
-def _is_spelled(column: tuple[str, ...]) -> bool:
-    """Zeros in front, or digits that a double does not hold: a spelling, not a size."""
-    for cell in map(plain, column):
-        whole = re.match("[0-9]*", cell.lstrip("+-"))
-        digits = whole[0] if whole else ""
-        if (len(digits) > 1 and digits[0] == "0") or len(digits) > MOST_DIGITS:
-            return True
-    return False
+def unpack_bytes(data: bytes, size: int, before: bytes = b"") -> bytes:
+    """Return so many bytes again; `PacketError` if there are not just as many."""
+    way, content = (data[0], data[1:]) if data else (-1, b"")
+    try:
+        if way in _FILTERS:
+            decoder = lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=_FILTERS[way])
+            found = _limited(decoder, content, size)
+        elif way == _BZIP2:
+            found = _limited(bz2.BZ2Decompressor(), content, size)
+        elif way == _STORED:
+            found = content
+        elif way == _DEFLATE:
+            inflate = zlib.decompressobj(-15, before[-_WINDOW:])
+            found = inflate.decompress(content, size + 1)
+        elif way == _ZSTD:
+            found = pa.Codec("zstd").decompress(content, size, asbytes=True)
+        else:
+            raise PacketError("The data are packed in an unknown way; they are damaged.")
+    except (lzma.LZMAError, zlib.error, EOFError, OSError, ValueError, pa.ArrowException) as error:
+        if isinstance(error, PacketError):
+            raise
+        raise PacketError("The data do not unpack; they are damaged.") from None
+    if len(found) != size:
+        raise PacketError("The data unpack to another length; they are damaged.")
+    return found
 
 
-def is_named(name: str) -> bool:
-    """Whether a name says that a column has times or ids."""
-    words = re.findall(r"[^\W\d_]+", re.sub("(?<=[a-z])(?=[A-Z])", " ", name).lower())
-    return bool(_WORDS & set(words)) or name.strip().lower() in _NAMES
+def _deflated(data: bytes, before: bytes, level: int) -> bytes:
+    deflate = zlib.compressobj(level, zlib.DEFLATED, -15, zdict=before[-_WINDOW:])
+    return deflate.compress(data) + deflate.flush()
 
 
-def _names_a_label(name: str, column: tuple[str, ...], *, first: bool) -> bool:
-    """Times and ids by name; beyond the first column, only if all numbers are whole."""
-    if not is_named(name):
-        return False
-    return first or all(is_missing(cell) or cell.strip().lstrip("+-").isdigit() for cell in column)
+def _limited(decoder: Any, content: bytes, size: int) -> bytes:
+    """Return what a decoder makes of some bytes, and one byte more than expected at most."""
+    found = decoder.decompress(content, size + 1)
+    while len(found) <= size and not decoder.needs_input and not decoder.eof:
+        more = decoder.decompress(b"", size + 1 - len(found))
+        if not more:
+            break
+        found += more
+    return found
 
 
-def _only_rises_or_falls(column: tuple[str, ...], decimal: str) -> bool:
-    if any(map(is_missing, column)):
-        return False
-    values = [value_of(cell, decimal) for cell in column]
-    return all(a < b for a, b in pairwise(values)) or all(a > b for a, b in pairwise(values))
+# ------------------------------------------------------------------------------ integers
+
+_ORDERS = 3  # of differences
+_CONSTANT, _TOGETHER, _APART, _CODED = range(4)
+_EXACT = 2**50  # integers beyond are not coded by the row models, which calculate in doubles
+_WORKSPACE = 64  # bytes that an integer takes at most
+_UNIT = np.ones((1, 2)), np.ones(1), np.full(1, np.inf), np.full(1, np.inf)
+
+
+def smallest_integers(A: Array) -> Array:
+    """Return the same integers in the fewest bytes each."""
+    low, high = A.min(initial=0), A.max(initial=0)
+    for size in (1, 2, 4):
+        if np.iinfo(f"i{size}").min <= low and high <= np.iinfo(f"i{size}").max:
+            return A.astype(f"<i{size}")
+    return A.astype("<i8")
+
+
+def pack_integers(values: Array) -> bytes:
+    """Return integers of 64 bits as bytes, without their count.
+
+    Differences of the order that has fewest different values, without an overflow check; then a
+    constant, packed bytes, or the row models of streams.
+    """
+    x = np.asarray(values).astype(np.int64)
+    if not x.size:
+        return b""
+    orders, D = list[Array](), x
+    for order in range(_ORDERS):
+        orders.append(D)
+        D = np.diff(D, prepend=D[0] if order == 0 else 0)
+    small = [smallest_integers(D).tobytes() for D in orders]
+    order = min(range(_ORDERS), key=lambda i: packed_size(small[i]))
+    head = signed(int(x[0])) if order else b""
+    return min(
+        (bytes([order | how << 4]) + head + data for how, data in _ways(orders[order])), key=len
+    )
+
+
+def unpack_integers(data: bytes, n: int) -> Array:
+    """Return so many integers again; `PacketError` if the bytes are not theirs."""
+    parts = Reader(data)
+    if n == 0:
+        parts.end()
+        return np.empty(0, np.int64)
+    (tag,) = parts.take(1)
+    order, how = tag & 15, tag >> 4
+    if order >= _ORDERS or how > _CODED:
+        raise PacketError("The data have integers in an unknown way; they are damaged.")
+    first = _wrapped(parts.signed()) if order else np.int64(0)
+    if how == _CONSTANT:
+        x = np.full(n, _wrapped(parts.signed()), np.int64)
+        parts.end()
+    elif how == _CODED:
+        x = _decoded(parts.rest(), n)
+    else:
+        (size,) = parts.take(1)
+        if size not in (1, 2, 4, 8):
+            raise PacketError("The data have integers of an unknown size; they are damaged.")
+        content = np.frombuffer(unpack_bytes(parts.rest(), n * size), np.uint8)
+        if how == _APART:
+            content = np.ascontiguousarray(content.reshape(size, n).T)
+        x = content.reshape(-1).view(f"<i{size}").astype(np.int64)
+    for _ in range(order):
+        x = np.cumsum(x)
+    return x + first
+
+
+def _wrapped(value: int) -> np.int64:
+    return np.int64((value + 2**63) % 2**64 - 2**63)
+
+
+def _ways(x: Array) -> list[tuple[int, bytes]]:
+    if (x == x[0]).all():
+        return [(_CONSTANT, signed(int(x[0])))]
+    small = smallest_integers(x)
+    size = small.itemsize
+    layouts = {_TOGETHER: small.tobytes()}
+    if size > 1:
+        layouts[_APART] = small.view(np.uint8).reshape(-1, size).T.tobytes()
+    how = min(layouts, key=lambda key: packed_size(layouts[key]))
+    ways = [(how, bytes([size]) + pack_bytes(layouts[how]))]
+    if x.min() > -_EXACT and x.max() < _EXACT:
+        ways.append((_CODED, _coded(x)))
+    return ways
+
+
+def _coded(x: Array) -> bytes:
+    values, coder = x.astype(np.float64)[:, None], writer(_WORKSPACE * len(x) + 64)
+    code_rows(new_row_state(np.zeros(1)), coder, values, np.ones(values.shape, bool), True, *_UNIT)
+    return padded(written(coder), len(x), 1)
+
+
+def _decoded(data: bytes, n: int) -> Array:
+    check_claim(n, 1, len(data))
+    values = np.zeros((n, 1))
+    present = np.ones(values.shape, bool)
+    code_rows(new_row_state(np.zeros(1)), reader(data), values, present, True, *_UNIT)
+    if not (np.abs(values) <= _EXACT).all():
+        raise PacketError("The data have integers that do not decode; they are damaged.")
+    return values[:, 0].astype(np.int64)
+
+
+# --------------------------------------------------------------------------------- cells
+
+_AS_TEXT, _AS_INTEGERS, _AS_TIMES = range(3)
+_OBJECT = 80  # bytes that a string takes beside its letters, and its place in a list
+_DIGITS = 18  # of an integer of 64 bits
+
+
+def pack_texts(cells: list[str]) -> bytes:
+    """Return cells as bytes, without their count: integers, times, or text."""
+    integers = _integers_of(cells)
+    if integers is not None:
+        return bytes([_AS_INTEGERS]) + pack_integers(integers)
+    times = parse_times(cells)
+    if times is not None and format_times(times) == cells:
+        zones = part(pack_integers(times.zones)) if times.zones.any() else b"\0"
+        head = bytes([_AS_TIMES]) + number(times.format)
+        return head + zones + pack_integers(times.ticks)
+    lines = [cell.replace("\\", "\\\\").replace("\n", "\\n") for cell in cells]
+    data = "\n".join(lines).encode("utf-8", "surrogatepass")
+    return bytes([_AS_TEXT]) + number(len(data)) + pack_bytes(data)
+
+
+def unpack_texts(data: bytes, n: int, max_bytes: int) -> list[str]:
+    """Return so many cells again, within so much memory."""
+    check_memory(n * _OBJECT, max_bytes)
+    parts = Reader(data)
+    (way,) = parts.take(1)
+    if way == _AS_INTEGERS:
+        return list(map(str, unpack_integers(parts.rest(), n).tolist()))
+    if way == _AS_TIMES:
+        return _unpacked_times(parts, n)
+    if way != _AS_TEXT:
+        raise PacketError("The data have a column in an unknown way; they are damaged.")
+    size = parts.number()
+    # Letters take up to four bytes each, twice for the lines, beside the bytes themselves.
+    check_memory(9 * size + n * _OBJECT, max_bytes)
+    try:
+        text = unpack_bytes(parts.rest(), size).decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        raise PacketError("The data have text that is not UTF-8; they are damaged.") from None
+    lines = text.split("\n") if n else []
+    if len(lines) != n or (not n and text):
+        raise PacketError("The data have another number of cells; they are damaged.")
+    return [_unescaped(line) if "\\" in line else line for line in lines]
+
+
+def _integers_of(cells: list[str]) -> Array | None:
+    """Return the integers of cells that are written as Python writes them."""
+    if not cells or not all(len(c) <= _DIGITS and c.lstrip("-").isdecimal() for c in cells):
+        return None
+    found = list(map(int, cells)) if all(c.count("-") <= 1 for c in cells) else []
+    return np.array(found, np.int64) if list(map(str, found)) == cells else None
+
+
+def _unpacked_times(parts: Reader, n: int) -> list[str]:
+    from thresher.streams.times import Times
+
+    which, zones = parts.number(), parts.part()
+    minutes = unpack_integers(zones, n) if zones else np.zeros(n, np.int64)
+    try:
+        return format_times(Times(which, unpack_integers(parts.rest(), n), minutes))
+    except ValueError as error:
+        if isinstance(error, PacketError):
+            raise
+        raise PacketError("The data have times that do not exist; they are damaged.") from None
+
+
+def _unescaped(line: str) -> str:
+    return "\\".join(part.replace("\\n", "\n") for part in line.split("\\\\"))

@@ -1,178 +1,185 @@
-"""Packets: what edge and cloud say to each other, framed so that damage is noticed.
+"""Packets: what encoder and decoder exchange, framed so that damage is noticed.
 
-    version and kind 1 | stream 4 | sequence 4 | mark 2 | payload | CRC-32 of all 4
     version and kind 1 | tag 2 | number 1 | payload | mark 2 | CRC-16 of all 2
 
-The stream is a number that an edge draws when it starts, so that nobody takes one edge for another,
-or for what it was before a restart. Keyframes and requests tell it whole; the others, which are
-short, have its last 16 bits, the tag, and the last 8 of their sequence. The mark joins the rest of
-the stream's number with a digest of the sender's state after the packet, of the rows and the
-packets so far: a receiver that did not come to the same state of the same stream refuses it,
-whatever the reason. Damage that changes values passes both with a chance of 2⁻³².
+An encoder draws a number of 32 bits when it starts, which names its stream, so that no decoder
+takes one encoder for another, or for what it was before a restart. The tag is its last 16 bits, the
+number the last 8 bits of the packet's sequence. The mark joins the other 16 bits with a digest of
+the sender's state after the packet: a receiver that did not come to the same state of the same
+stream refuses it, whatever the reason. Damage that changes values passes both with probability
+2⁻³².
 
-Packets of versions 2 and 3 are read too; they were
+Keyframes and requests begin their payload with stream and sequence, 4 bytes each.
 
-    magic 2 | version 1 | kind 1 | stream 4 | sequence 4 | digest 4 | payload | CRC-32 of all 4
-    magic 1 | version and kind 1 | stream 4 | sequence 4 | digest 2 | payload | CRC-32 of all 4
+    keyframe  flags and sensors 2 | row | value to start from 4, for all sensors or each
+    request   packets 2, 0 for all | flags 1
 """
+
+from __future__ import annotations
 
 import binascii
 import struct
 import zlib
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-VERSION = 4
-_LONG = struct.Struct("<BIIH")
-_SHORT = struct.Struct("<BHB")
-_SUM = struct.Struct("<I")
-_SHORT_SUM = struct.Struct("<H")
-_SECOND = struct.Struct("<2sBBIII")
-_THIRD = struct.Struct("<BBIIH")
-_OLD_MAGIC, _SECOND_MAGIC = ord("T"), b"Ts"
-OVERHEAD = _SHORT.size + 2 * _SHORT_SUM.size
+import numpy as np
+
+from thresher.tasks.compression.quantise import Array
+from thresher.tasks.compression.wire import MAX_SENSORS, PacketError, Reader, number
+
+VERSION = 1
+_HEAD, _TAIL = struct.Struct("<BHB"), struct.Struct("<HH")
+_NAME, _REQUEST, _SENSORS = struct.Struct("<II"), struct.Struct("<HB"), struct.Struct("<H")
+OVERHEAD = _HEAD.size + _TAIL.size
 LAST_SEQUENCE = 2**32 - 1
-_LATE = 64  # of the 256 numbers that are told apart; by judgement: those that came before
-
+_LATE = 64  # of the 256 numbers that are distinguished, those that came before
+_LAST_ROW = 2**63
+_PAPER, _GIVES_UP = 0x4000, 0x8000
 ANY_STREAM = 0
-"""Of a request by a cloud that could not tell whose packet it was; no edge has this number."""
-
-
-class PacketError(ValueError):
-    """A packet, or a file of packets, that cannot be decoded; the message says why."""
-
-
-class VersionError(PacketError):
-    """A whole packet of another version of the format."""
+"""Of a request by a decoder that cannot know whose packet it was; no encoder has this number."""
 
 
 class Kind(IntEnum):
-    """What a packet brings."""
+    """What a packet holds."""
 
     KEYFRAME = 1
-    DATA = 2
+    ROWS = 2
     DICTIONARY = 3
     REQUEST = 4
 
-    @property
-    def is_long(self) -> bool:
-        """Whether the frame tells stream and sequence whole."""
-        return self in (Kind.KEYFRAME, Kind.REQUEST)
+
+class Payload(NamedTuple):
+    """What a packet brings; the sender's state and rows after it, but for keyframes."""
+
+    kind: Kind
+    data: bytes
+    state: Any = None
+    n_rows: int = 0
 
 
 class Packet(NamedTuple):
-    """A packet, without its frame.
-
-    Of a short one that was just read, ``stream`` is its tag and ``sequence`` its number, until
-    `of_stream` tells them whole; ``digest`` is its mark.
-    """
+    """A packet without its frame; ``tag`` and ``number`` are the ends of stream and sequence."""
 
     kind: Kind
+    tag: int
+    number: int
+    mark: int
+    payload: bytes
+
+    def sequence(self, expected: int) -> int:
+        """Return the whole sequence number, near the one that is expected."""
+        return max(expected + (self.number - expected + _LATE) % 256 - _LATE, 0)
+
+    def leads_to(self, digest: int, stream: int) -> bool:
+        """Return whether a state is the one that the sender had."""
+        return self.mark == (digest ^ stream >> 16) & 0xFFFF
+
+
+def pack(kind: Kind, stream: int, sequence: int, digest: int, payload: bytes) -> bytes:
+    """Return the bytes of a packet."""
+    head = _HEAD.pack(VERSION << 4 | kind, stream & 0xFFFF, sequence & 0xFF)
+    content = head + payload + struct.pack("<H", (digest ^ stream >> 16) & 0xFFFF)
+    return content + struct.pack("<H", binascii.crc_hqx(content, 0xFFFF))
+
+
+def unpack(data: bytes) -> Packet | None:
+    """Return the packet in some bytes, None if they are damaged; `PacketError` if not readable."""
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise TypeError(f"A packet must be bytes, got {type(data).__name__}.")
+    data = bytes(data)
+    if len(data) < OVERHEAD or binascii.crc_hqx(data[:-2], 0xFFFF) != _TAIL.unpack(data[-4:])[1]:
+        return None
+    first, tag, counter = _HEAD.unpack_from(data)
+    if first >> 4 != VERSION or first & 15 not in list(Kind):
+        raise PacketError(
+            f"The packet has version {first >> 4} of the format and kind {first & 15}; this "
+            f"library reads version {VERSION}. Use the same release of thresher on both sides."
+        )
+    mark = _TAIL.unpack(data[-4:])[0]
+    return Packet(Kind(first & 15), tag, counter, mark, data[_HEAD.size : -_TAIL.size])
+
+
+class Keyframe(NamedTuple):
+    """Where a stream starts, or restarts.
+
+    ``level`` has one value for all sensors or one each, and none in streams of paper D. A sender
+    that ``gives_up`` the rows before has them no more: a receiver does not wait for them.
+    """
+
     stream: int
     sequence: int
-    digest: int
-    payload: bytes
-    version: int = VERSION
+    n_sensors: int
+    start: int
+    level: Array
+    gives_up: bool = False
 
-    @property
-    def is_short(self) -> bool:
-        """Whether the frame had a tag and a number only."""
-        return self.version == VERSION and not self.kind.is_long
+    def written(self) -> bytes:
+        """Return the payload."""
+        flags = _PAPER * (not self.level.size) | _GIVES_UP * self.gives_up | self.n_sensors
+        name = _NAME.pack(self.stream, self.sequence)
+        return name + _SENSORS.pack(flags) + number(self.start) + self.level.tobytes()
 
-    def of_stream(self, stream: int, expected: int) -> "Packet":
-        """The packet with its whole numbers, as one of a stream whose next packet is expected."""
-        ahead = (self.sequence - expected + _LATE) % 256 - _LATE
-        return self._replace(stream=stream, sequence=max(expected + ahead, 0))
-
-    def leads_to(self, digest: int) -> bool:
-        """Whether a state is the one that the sender had."""
-        if self.version == VERSION:
-            digest = mark(digest, self.stream)
-        return self.digest == (digest if self.version < VERSION - 1 else digest & 0xFFFF)
+    def packed(self) -> bytes:
+        """Return the packet."""
+        payload = self.written()
+        digest = zlib.crc32(payload)
+        return pack(Kind.KEYFRAME, self.stream, self.sequence, digest, payload)
 
 
-def mark(digest: int, stream: int) -> int:
-    """What a short packet tells of a state, and of the part of its stream that the tag leaves."""
-    return (digest ^ stream >> 16) & 0xFFFF
+def read_keyframe(packet: Packet) -> Keyframe:
+    """Return the keyframe in a packet."""
+    parts = Reader(packet.payload)
+    stream, sequence = _NAME.unpack(parts.take(_NAME.size))
+    if not packet.leads_to(zlib.crc32(packet.payload), stream) or stream & 0xFFFF != packet.tag:
+        raise PacketError("The keyframe is damaged.")
+    (flags,), start = _SENSORS.unpack(parts.take(_SENSORS.size)), parts.number()
+    N = flags & ~(_PAPER | _GIVES_UP)
+    values = parts.rest()
+    sizes = (0,) if flags & _PAPER else (4, 4 * N)
+    if not 1 <= N <= MAX_SENSORS or len(values) not in sizes or start >= _LAST_ROW or not stream:
+        raise PacketError("The keyframe makes no sense.")
+    level = np.frombuffer(values, np.float32)
+    if not np.isfinite(level).all():
+        raise PacketError("The keyframe has values that are not finite.")
+    return Keyframe(stream, sequence, N, start, level, bool(flags & _GIVES_UP))
 
 
-def tag(stream: int) -> int:
-    """What a short packet tells of its stream."""
-    return stream & 0xFFFF
+class Request(NamedTuple):
+    """What a decoder asks for: so many packets from a number on, 0 for all; or a restart.
+
+    ``has_tag`` if it knows only the tag of the stream. ``rename`` if the stream must draw another
+    number, since another one has the same tag.
+    """
+
+    stream: int
+    sequence: int
+    n_packets: int = 0
+    restart: bool = False
+    has_tag: bool = False
+    rename: bool = False
+
+    def packed(self) -> bytes:
+        """Return the packet."""
+        flags = self.restart | self.has_tag << 1 | self.rename << 2
+        payload = _NAME.pack(self.stream, min(self.sequence, LAST_SEQUENCE))
+        payload += _REQUEST.pack(min(self.n_packets, 65535), flags)
+        return pack(Kind.REQUEST, self.stream, self.sequence, 0, payload)
+
+    def is_for(self, stream: int) -> bool:
+        """Return whether a stream is meant."""
+        if self.has_tag:
+            return self.stream == stream & 0xFFFF
+        return self.stream in (ANY_STREAM, stream)
 
 
-def packed(packet: Packet) -> bytes:
-    """The bytes of a packet."""
-    kind, stream, sequence, digest, payload, version = packet
-    first = version << 4 | kind
-    if kind not in (Kind.DATA, Kind.DICTIONARY):
-        content = _LONG.pack(first, stream, sequence, digest & 0xFFFF) + payload
-        return content + _SUM.pack(zlib.crc32(content))
-    content = _SHORT.pack(first, tag(stream), sequence & 0xFF) + payload
-    content += _SHORT_SUM.pack(digest & 0xFFFF)
-    return content + _SHORT_SUM.pack(binascii.crc_hqx(content, 0xFFFF))
-
-
-def unpacked(data: bytes) -> Packet:
-    """The packet in some bytes; `PacketError` if they are not one, whole and of this version."""
-    if not isinstance(data, bytes | bytearray | memoryview):
-        raise TypeError(f"A packet is bytes, as Edge.send gives them; not {type(data).__name__}.")
-    data = bytes(data)
-    if len(data) < OVERHEAD:
-        raise PacketError(f"A packet has {OVERHEAD} bytes at least; these are {len(data)}.")
-    if data[0] == _OLD_MAGIC:
-        return _unpacked_old(data)
-    version, kind = data[0] >> 4, data[0] & 15
-    if version == VERSION and kind in (Kind.DATA, Kind.DICTIONARY):
-        digest, checksum = _SHORT_SUM.unpack(data[-4:-2])[0], _SHORT_SUM.unpack(data[-2:])[0]
-        if binascii.crc_hqx(data[:-2], 0xFFFF) != checksum:
-            raise _damaged()
-        _, stream, sequence = _SHORT.unpack_from(data)
-        return Packet(Kind(kind), stream, sequence, digest, data[_SHORT.size : -4])
-    _check_sum(data)
-    if version != VERSION:
-        raise _other_version(version)
-    found = _known(kind)
-    if len(data) < _LONG.size + _SUM.size:
-        raise PacketError("The packet does not decode: its frame is cut.")
-    _, stream, sequence, digest = _LONG.unpack_from(data)
-    return Packet(found, stream, sequence, digest, data[_LONG.size : -4])
-
-
-def _unpacked_old(data: bytes) -> Packet:
-    """A packet of version 2 or 3, as earlier releases wrote them."""
-    _check_sum(data)
-    if data[:2] == _SECOND_MAGIC and len(data) >= _SECOND.size + _SUM.size:
-        _, version, kind, stream, sequence, digest = _SECOND.unpack_from(data)
-        size, known = _SECOND.size, 2
-    elif len(data) >= _THIRD.size + _SUM.size:
-        _, both, stream, sequence, digest = _THIRD.unpack_from(data)
-        version, kind, size, known = both >> 4, both & 15, _THIRD.size, 3
-    else:
-        raise PacketError("These bytes are not a packet of a sensor stream.")
-    if version != known:
-        raise _other_version(version)
-    return Packet(_known(kind), stream, sequence, digest, data[size:-4], version)
-
-
-def _known(kind: int) -> Kind:
-    if kind not in list(Kind):
-        raise PacketError(f"The packet is of an unknown kind, {kind}.")
-    return Kind(kind)
-
-
-def _check_sum(data: bytes) -> None:
-    """Refuse bytes that do not end in their CRC-32."""
-    if zlib.crc32(data[:-4]) != _SUM.unpack(data[-4:])[0]:
-        raise _damaged()
-
-
-def _damaged() -> PacketError:
-    return PacketError("The packet is damaged: its checksum does not fit.")
-
-
-def _other_version(version: int) -> VersionError:
-    return VersionError(
-        f"The packet has version {version} of the format, this library reads versions 2 to "
-        f"{VERSION}: use the same release of thresher on both sides."
-    )
+def read_request(data: bytes) -> Request:
+    """Return the request in some bytes."""
+    packet = unpack(data)
+    if packet is None or packet.kind != Kind.REQUEST:
+        raise PacketError("This is not a request of a decoder; hand it on unchanged.")
+    parts = Reader(packet.payload)
+    stream, sequence = _NAME.unpack(parts.take(_NAME.size))
+    count, flags = _REQUEST.unpack(parts.take(_REQUEST.size))
+    restart, has_tag, rename = (bool(flags >> bit & 1) for bit in range(3))
+    return Request(stream, sequence, count, restart, has_tag, rename)

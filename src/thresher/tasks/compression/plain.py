@@ -1,289 +1,222 @@
-"""A plain way to write a table: rounded evenly, differences, and a packer for bytes.
+"""The plain fallback: rounded values, differences, and a general compressor.
 
-Where values come again exactly, or follow no law that the range coder knows, lzma and its like may
-be smaller; then this way is taken. In a stream, packers know the rows before.
+Where values come again exactly, or follow no law that the row models know, lzma may be smaller;
+then a batch is written like this. Each column is replaced by differences of order 0, 1 or 2,
+possibly after subtracting the column to the left. In a stream, deflate knows the rows before.
+
+    layout 1, zero if as in the last plain batch | orders N | mask, if values are missing | data
+
+The layout is the bytes of an integer, plus 16 if columns come one after the other, plus 32 if the
+bytes of an integer are apart.
 """
 
 from __future__ import annotations
 
-import lzma
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from thresher.tasks.compression.arrays import Numbers
-from thresher.tasks.compression.bounds import Bounds
-from thresher.tasks.compression.corrections import written_corrections
-from thresher.tasks.compression.grid import GRIDS
-from thresher.tasks.compression.lossless import packing
-from thresher.tasks.compression.lossless.parts import Reader, part
-from thresher.tasks.compression.packet import PacketError
-from thresher.tasks.compression.steps import Steps, read_steps
+from thresher.tasks.compression.columns import (
+    pack_bytes,
+    packed_size,
+    smallest_integers,
+    unpack_bytes,
+)
+from thresher.tasks.compression.quantise import Array, Steps, on_grid
+from thresher.tasks.compression.wire import PacketError, Reader, part
 
-if TYPE_CHECKING:
-    from thresher.tasks.compression.row_batch import Batch
-
-_SAME_COLUMN = 3  # orders of differences that a column is tried with: 0, 1, 2
-_LEFT = 3  # added to these, if the column to the left is subtracted
-_OCTAVES, _HALVINGS = 24.0, 12
-# By judgement: steps up to twice as large, whose slopes are two octaves lower, in such a number.
-_OCTAVES_LARGER, _LARGER = 2.0, 24
-_CANDIDATES = 4
-_LARGEST = 2.0**50
-_QUICK = [{"id": lzma.FILTER_LZMA1, "preset": 1, "lc": 0, "lp": 0, "pb": 0}]
-_TRIED = 2  # layouts that are packed in all ways, of those that pack best in a quick one
+_ORDERS = 3  # of differences: 0, 1, 2
+_LEFT = 3  # added to these if the column to the left is subtracted
+_BY_COLUMN, _APART = 16, 32
+_LARGEST = 2.0**50  # steps in a value: integers beyond are not exact in doubles
+_HOPELESS, _FEW = 1.4, 32  # times the rival's bytes, and more, by deflate: lzma saves a third
 
 
-class Plain(NamedTuple):
-    """Rows in the plain way; ``layout`` is how bytes lie, ``data`` what a packer made of them."""
+class PlainRows(NamedTuple):
+    """Rows in the plain way: how the bytes are laid out, and what a compressor made of them."""
 
     steps: Steps
-    layout: bytes
+    values: Array
+    layout: int
+    orders: bytes
     mask: bytes
     data: bytes
 
 
-class Past(NamedTuple):
-    """What whoever reads knows already: the last values, without gaps; steps and layout as told."""
+class _Candidate(NamedTuple):
+    """Differences as bytes in a layout, the bytes before them, and about what they take."""
 
-    values: Numbers
-    told: Numbers
-    layout: bytes
-
-    @classmethod
-    def none(cls, n_columns: int) -> Past:
-        """At the start of a file."""
-        return cls(np.zeros((0, n_columns)), np.full((2, n_columns), -1), b"")
+    steps: Steps
+    layout: int
+    orders: bytes
+    data: bytes
+    before: bytes
+    size: int
 
 
 def plain_rows(
-    batch: Batch, bounds: Bounds, left: Numbers, limits: Numbers, past: Past
-) -> Plain | None:
-    """All rows within the squared errors ``left``; None if no step keeps them."""
-    tried = [
-        (len(steps.written(past.told)[1]), steps, _Laid.best(batch, steps, past))
-        for steps in _coarse(batch, bounds, left, limits, past.told)
-    ]
-    if not tried:
-        return None
-    _, steps, laid = min(tried, key=lambda one: one[0] + one[2][0].quick)
-    best = min((one.packed() for one in laid), key=lambda one: one[0])
-    return Plain(steps, best[1], _packed_mask(batch.present), best[2])
+    Y: Array,
+    present: Array,
+    candidates: list[Steps],
+    past: Array,
+    sent: Array,
+    known: bytes,
+    rival: int,
+    effort: int,
+) -> PlainRows | None:
+    """Return rows in the smallest plain way; None if a quick compressor finds it hopeless.
 
-
-def plain_values(batch: Batch, bounds: Bounds, left: Numbers, limits: Numbers) -> bytes | None:
-    """All rows of a file within the squared errors ``left``; None if no step keeps them."""
-    past = Past.none(batch.Y.shape[1])
-    found = plain_rows(batch, bounds, left, limits, past)
-    if found is None or not _is_exact(found, batch):
-        return None
-    kind, told = found.steps.written(past.told)
-    return bytes([kind]) + told + part(found.mask) + found.layout + found.data
-
-
-def _is_exact(plain: Plain, batch: Batch) -> bool:
-    """Whether columns without error come back to the bit."""
-    values = _values(_rounded(batch, plain.steps), plain.steps)
-    exact = batch.present & np.isinf(plain.steps.weights)
-    return not written_corrections(batch.Y, values, exact, batch.is_single)
-
-
-def read_plain(data: bytes, n: int, N: int, level: Numbers | None = None) -> Numbers:
-    """The values of a file again, NaN where missing; `PacketError` if the bytes are not theirs.
-
-    ``level`` are values from which streams of version 3 counted.
+    Parameters
+    ----------
+    Y, present : arrays of shape (n, N)
+        Values, and which are there.
+    candidates : list of Steps
+        Steps within the bounds.
+    past : array
+        The rows before.
+    sent, known : array, bytes
+        Steps and orders as they were sent before.
+    rival : int
+        Bytes of the same rows in the other way.
+    effort : int
+        1 tries one order of differences for each column, 3 packs more candidates.
     """
-    parts = Reader(data)
-    (kind,) = parts.take(1)
-    if kind not in (1, 2):
-        raise PacketError("The file has steps in a way that is not known here.")
-    steps, size = read_steps(kind, data[1:], np.zeros((2, N), np.int64))
-    parts.take(size)
-    mask, layout = parts.part(), parts.take(3 + N)
-    Q = _unlaid(layout, parts.rest(), n, np.zeros((0, N), np.int64))
-    start = 0 if level is None else _counted(level, steps)
-    return _finite(Q + start, steps, _unpacked_mask(mask, n, N))
+    tried = list[_Candidate]()
+    for steps in candidates:
+        found = list(_laid(Y, present, steps, past, known, effort))
+        if min(one.size for one in found) > _HOPELESS * rival + _FEW:
+            if not tried:
+                return None
+            continue
+        head = len(steps.written(sent)[1])
+        tried += [one._replace(size=one.size + head) for one in found]
+    tried.sort(key=lambda one: one.size)
+    packed = [(one, pack_bytes(one.data, one.before, effort)) for one in tried[:effort]]
+    if not packed:
+        return None
+    best, data = min(packed, key=lambda one: len(one[1]))
+    values = plain_values(_rounded(Y, best.steps), best.steps)
+    return PlainRows(best.steps, values, best.layout, best.orders, _packed_mask(present), data)
 
 
-def read_plain_rows(plain: Plain, n: int, past: Numbers) -> Numbers:
-    """The values of a packet again, NaN where missing, given those before."""
-    Q = _unlaid(plain.layout, plain.data, n, _counted(past, plain.steps))
-    return _finite(Q, plain.steps, _unpacked_mask(plain.mask, n, past.shape[1]))
+def written_plain(plain: PlainRows, known: bytes) -> bytes:
+    """Return the bytes of plain rows after a batch of known orders."""
+    head = bytes([plain.layout]) + plain.orders
+    if known and known == head:
+        head = b"\0"
+    mask = part(plain.mask) if plain.mask else b""
+    return head + mask + plain.data
 
 
-def _finite(Q: Numbers, steps: Steps, present: Numbers) -> Numbers:
-    values = _values(Q, steps)
-    if not np.isfinite(values).all():
-        raise PacketError("The file has values that are not numbers; get it again.")
-    return np.where(present, values, np.nan)
+def read_plain(
+    parts: Reader, n: int, steps: Steps, past: Array, known: bytes, is_whole: int
+) -> tuple[Array, bytes]:
+    """Return values, NaN where missing, and the layout with its orders."""
+    N = len(steps.grids)
+    head = parts.take(1)
+    head = head + parts.take(N) if head[0] else known
+    if len(head) != N + 1:
+        raise PacketError("The packet does not decode: it refers to a layout before the first.")
+    layout, orders = head[0], np.frombuffer(head[1:], np.uint8)
+    size = layout & 15
+    if size not in (1, 2, 4, 8) or layout >> 6:
+        raise PacketError("The packet does not decode: it has an unknown layout.")
+    if orders.max() >= 2 * _LEFT or orders[0] >= _LEFT:
+        raise PacketError("The packet does not decode: it has differences of an unknown order.")
+    present = np.ones((n, N), bool) if is_whole else _unpacked_mask(parts.part(), n, N)
+    before = _differences(_counted(past, steps), orders)
+    content = unpack_bytes(parts.rest(), n * N * size, _as_bytes(before, layout))
+    data = np.frombuffer(content, np.uint8)
+    if layout & _APART:
+        data = np.ascontiguousarray(data.reshape(size, n * N).T).reshape(-1)
+    R = data.view(f"<i{size}").astype(np.int64)
+    R = R.reshape(N, n).T if layout & _BY_COLUMN else R.reshape(n, N)
+    Q = _summed(np.vstack([before, R]), orders)[len(before) :]
+    return np.where(present, plain_values(Q, steps), np.nan), head
 
 
-# ------------------------------------------------------------------ rounding
+def plain_values(Q: Array, steps: Steps) -> Array:
+    """Return multiples of the steps, on the grids of their columns."""
+    values = Q * steps.sizes
+    return np.stack([on_grid(y, g) for y, g in zip(values.T, steps.grids, strict=True)], axis=1)
 
 
-def _coarse(
-    batch: Batch, bounds: Bounds, left: Numbers, limits: Numbers, told: Numbers
-) -> list[Steps]:
-    """Some of the largest steps that keep each group within its squared error, and those told.
-
-    Where values come again, the error falls and rises as steps grow: some that are larger than the
-    first that is too large may do, and which of them packs best nobody knows.
-    """
-    exact = bounds.exact | (bounds.summed(batch.nonzero) == 0)
-    middle = 0.5 * np.maximum(bounds.summed(batch.counts), 1) / np.maximum(left, 1e-300)
-
-    def at(octaves: Numbers) -> Steps:
-        slopes = np.where(exact, np.inf, middle * 2.0**octaves)[bounds.groups]
-        return Steps.at(slopes, batch.grids, limits)
-
-    def within(steps: Steps) -> Numbers | None:
-        if np.abs(batch.Y).max(initial=0.0) / steps.steps.min() > _LARGEST:
-            return None
-        errors = np.where(batch.present, _values(_rounded(batch, steps), steps) - batch.Y, 0.0)
-        return (bounds.summed(np.square(errors).sum(axis=0)) <= left) | exact
-
-    low, high = np.full(len(left), -_OCTAVES), np.full(len(left), _OCTAVES)
-    for _ in range(_HALVINGS):
-        octaves = (low + high) / 2
-        fits = within(at(octaves))
-        if fits is None:
-            return []
-        low, high = np.where(fits, low, octaves), np.where(fits, octaves, high)
-    found, best = [high], high
-    for i in range(1, _LARGER + 1):
-        octaves = high - i * _OCTAVES_LARGER / _LARGER
-        fits = within(at(octaves))
-        if fits is not None and fits.any():
-            best = np.where(fits, octaves, best)
-            found.append(best)
-    tried = list(map(at, found[:1] + found[1:][-_CANDIDATES:]))
-    if np.array_equal(told[0], batch.grids) and told[1].all():
-        tried.append(tried[0]._replace(heads=told[1]))
-    return [steps for steps in tried if _all(within(steps)) and (steps.steps <= 2 * limits).all()]
+def rounding_errors(Y: Array, present: Array, steps: Steps) -> Array | None:
+    """Return the squared error of each column after rounding; None if a step is too fine."""
+    if np.abs(Y).max(initial=0.0) / steps.sizes.min() > _LARGEST:
+        return None
+    errors = np.where(present, plain_values(_rounded(Y, steps), steps) - Y, 0.0)
+    return np.square(errors).sum(axis=0)
 
 
-def _all(fits: Numbers | None) -> bool:
-    return fits is not None and bool(fits.all())
+def _rounded(Y: Array, steps: Steps) -> Array:
+    return np.rint(Y / steps.sizes).astype(np.int64)
 
 
-def _rounded(batch: Batch, steps: Steps) -> Numbers:
-    return np.rint(batch.Y / steps.steps).astype(np.int64)
-
-
-def _counted(values: Numbers, steps: Steps) -> Numbers:
-    """Known values in steps; zero where they are too far to count from."""
-    counts = np.rint(values / steps.steps)
+def _counted(values: Array, steps: Steps) -> Array:
+    """Return known values in steps; zero where they are too far."""
+    counts = np.rint(values / steps.sizes)
     return np.where(np.abs(counts) <= _LARGEST, counts, 0.0).astype(np.int64)
 
 
-def _values(Q: Numbers, steps: Steps) -> Numbers:
-    """Multiples of steps; on a grid, the doubles nearest to the decimal fractions."""
-    values = Q * steps.steps
-    for j, grid in enumerate(steps.grids):
-        if grid:
-            whole = np.rint(values[:, j] / GRIDS[grid].spacing)
-            values[:, j] = whole * GRIDS[grid].numerator / GRIDS[grid].denominator
-    return values
+def _laid(
+    Y: Array,
+    present: Array,
+    steps: Steps,
+    past: Array,
+    known: bytes,
+    effort: int,
+) -> Iterator[_Candidate]:
+    """Yield the rows as bytes in some layouts."""
+    h, N = len(past), Y.shape[1]
+    Q = np.vstack([_counted(past, steps), _rounded(Y, steps)])
+    # Missing values are those before them, which costs least.
+    there = np.vstack([np.ones((h, N), bool), present])
+    kept = np.maximum.accumulate(np.where(there, np.arange(len(Q))[:, None], 0), axis=0)
+    Q = np.take_along_axis(Q, kept, axis=0)
+    best = bytes(_best_order(Q, j, h, effort) for j in range(N))
+    orders = {best} if effort == 1 else {best, bytes(N), bytes([1] * N), known[1:] or best}
+    for each in sorted(orders):
+        R = _differences(Q, np.frombuffer(each, np.uint8))
+        size = smallest_integers(R[h:]).itemsize
+        for by_column in (0, _BY_COLUMN) if N > 1 else (0,):
+            for apart in (0, _APART) if size > 1 else (0,):
+                layout = size | by_column | apart
+                before, data = (_as_bytes(part, layout) for part in (R[:h], R[h:]))
+                told = 1 if known == bytes([layout]) + each else 1 + N
+                yield _Candidate(steps, layout, each, data, before,
+                                 told + packed_size(data, before))  # fmt: skip
 
 
-def _held(Q: Numbers, present: Numbers) -> Numbers:
-    """Missing values take the one before them, which costs least."""
-    rows = np.maximum.accumulate(np.where(present, np.arange(len(Q))[:, None], 0), axis=0)
-    return np.take_along_axis(np.where(present, Q, 0), rows, axis=0)
-
-
-# ------------------------------------------------------------------ differences and layouts
-
-
-class _Laid(NamedTuple):
-    """Differences as bytes, in a layout; the bytes of those before; what they take, about."""
-
-    layout: bytes
-    data: bytes
-    before: bytes
-    told: int
-    quick: int
-
-    @classmethod
-    def best(cls, batch: Batch, steps: Steps, past: Past) -> list[_Laid]:
-        """The layouts that pack best in a quick way."""
-        h = len(past.values)
-        Q = np.vstack([_counted(past.values, steps), _rounded(batch, steps)])
-        present = np.vstack([np.ones((h, Q.shape[1]), bool), batch.present])
-        laid = _layouts(_held(Q, present), h, past.layout)
-        return sorted(laid, key=lambda one: one.quick)[:_TRIED]
-
-    @classmethod
-    def of(cls, R: Numbers, h: int, layout: bytes, known: bytes) -> _Laid:
-        """The rows of differences from ``h`` on, after those before."""
-        before, data = (_bytes(part, layout) for part in (R[:h], R[h:]))
-        told = 0 if layout == known else len(layout)
-        return cls(layout, data, before, told, told + _quick(data, before))
-
-    def packed(self) -> tuple[int, bytes, bytes]:
-        """What it takes in all; the layout, and the bytes."""
-        data = packing.packed(self.data, self.before)
-        return self.told + len(data), self.layout, data
-
-
-def _layouts(Q: Numbers, h: int, known: bytes) -> Iterator[_Laid]:
-    """The best order for each column, one order for all, and those of the rows before."""
-    N = Q.shape[1]
-    best = bytes(_best_order(Q, j, h) for j in range(N))
-    for orders in sorted({best, bytes(N), bytes([1] * N), known[3:] or best}):
-        R = _differences(Q, np.frombuffer(orders, np.uint8))
-        size = _smallest(R[h:]).itemsize
-        for turned in (0, 1) if N > 1 else (0,):
-            for apart in (0, 1) if size > 1 else (0,):
-                yield _Laid.of(R, h, bytes([size, turned, apart]) + orders, known)
-
-
-def _bytes(R: Numbers, layout: bytes) -> bytes:
-    """Differences as bytes; those that are too large for it, which are but known before, wrap."""
-    size, turned, apart = layout[:3]
-    small = np.ascontiguousarray((R.T if turned else R).astype(f"<i{size}"))
-    if apart:
+def _as_bytes(R: Array, layout: int) -> bytes:
+    """Return differences as bytes; those that are too large, which are only history, wrap."""
+    size = layout & 15
+    small = np.ascontiguousarray((R.T if layout & _BY_COLUMN else R).astype(f"<i{size}"))
+    if layout & _APART:
         small = small.reshape(-1).view(np.uint8).reshape(-1, size).T
     return small.tobytes()
 
 
-def _unlaid(layout: bytes, data: bytes, n: int, before: Numbers) -> Numbers:
-    """Whole numbers again, given those before."""
-    (size, turned, apart), N = layout[:3], before.shape[1]
-    orders = np.frombuffer(layout[3:], np.uint8)
-    if size not in (1, 2, 4, 8) or turned > 1 or apart > 1:
-        raise PacketError("The file has values in a layout that is not known here.")
-    if orders.max(initial=0) >= 2 * _LEFT or orders[0] >= _LEFT:
-        raise PacketError("The file has differences of an order that is not known here.")
-    known = _differences(before, orders)
-    content = np.frombuffer(packing.unpacked(data, n * N * size, _bytes(known, layout)), np.uint8)
-    if apart:
-        content = np.ascontiguousarray(content.reshape(size, n * N).T).reshape(-1)
-    R = content.view(f"<i{size}").astype(np.int64)
-    R = R.reshape(N, n).T if turned else R.reshape(n, N)
-    return _summed(np.vstack([known, R]), orders)[len(before) :]
-
-
-def _best_order(Q: Numbers, j: int, h: int = 0) -> int:
-    """Of least entropy, from row ``h`` on."""
-    orders = range(_SAME_COLUMN + (_LEFT if j else 0))
+def _best_order(Q: Array, j: int, h: int, effort: int) -> int:
+    """Return the order of least entropy, from row ``h`` on."""
+    orders = range(2 if effort == 1 else _ORDERS + (_LEFT if j else 0))
     return min(orders, key=lambda order: _entropy(_column(Q, j, order)[h:]))
 
 
-def _column(Q: Numbers, j: int, order: int) -> Numbers:
+def _column(Q: Array, j: int, order: int) -> Array:
     column = Q[:, j] - (Q[:, j - 1] if order >= _LEFT else 0)
     for _ in range(order % _LEFT):
         column = np.diff(column, prepend=0)
     return column
 
 
-def _differences(Q: Numbers, orders: Numbers) -> Numbers:
+def _differences(Q: Array, orders: Array) -> Array:
     return np.stack([_column(Q, j, int(order)) for j, order in enumerate(orders)], axis=1)
 
 
-def _summed(R: Numbers, orders: Numbers) -> Numbers:
-    """The inverse of `_differences`."""
+def _summed(R: Array, orders: Array) -> Array:
+    """Return the inverse of `_differences`."""
     Q = np.empty_like(R)
     for j, order in enumerate(orders.tolist()):
         column = R[:, j]
@@ -293,47 +226,28 @@ def _summed(R: Numbers, orders: Numbers) -> Numbers:
     return Q
 
 
-def _entropy(column: Numbers) -> float:
+def _entropy(column: Array) -> float:
+    """Return the bits of a code for each value by itself, and of the table of the code."""
     _, counts = np.unique(column, return_counts=True)
     return float(-(counts * np.log2(counts / len(column))).sum() + 8 * len(counts))
 
 
-def _smallest(A: Numbers) -> Numbers:
-    for size in (1, 2, 4):
-        info = np.iinfo(f"i{size}")
-        if info.min <= A.min(initial=0) and A.max(initial=0) <= info.max:
-            return np.ascontiguousarray(A.astype(f"<i{size}"))
-    return np.ascontiguousarray(A.astype("<i8"))
-
-
-def _quick(data: bytes, before: bytes) -> int:
-    """About how many bytes packers make of some, after those before."""
-    if not before:
-        return len(lzma.compress(data, lzma.FORMAT_RAW, filters=_QUICK))
-    return len(packing.deflated(data, before, level=6))
-
-
-# ------------------------------------------------------------------ what is missing
-
-
-def _packed_mask(present: Numbers) -> bytes:
-    """Changes from row to row, rows or columns first; nothing if all is there."""
+def _packed_mask(present: Array) -> bytes:
+    """Return changes of presence from row to row, rows or columns first; nothing if all there."""
     if present.all():
         return b""
     changes = np.diff(present, axis=0, prepend=True)
     ways = [
-        bytes([turned]) + packing.packed(np.packbits(layout).tobytes())
+        bytes([turned]) + pack_bytes(np.packbits(layout).tobytes())
         for turned, layout in enumerate((changes, changes.T))
     ]
     return min(ways, key=len)
 
 
-def _unpacked_mask(data: bytes, n: int, N: int) -> Numbers:
-    if not data:
-        return np.ones((n, N), bool)
-    if data[0] > 1:
-        raise PacketError("The file has gaps in a way that is not known here.")
-    content = np.frombuffer(packing.unpacked(data[1:], -(-n * N // 8)), np.uint8)
+def _unpacked_mask(data: bytes, n: int, N: int) -> Array:
+    if not data or data[0] > 1:
+        raise PacketError("The packet does not decode: its mask has an unknown layout.")
+    content = np.frombuffer(unpack_bytes(data[1:], -(-n * N // 8)), np.uint8)
     bits = np.unpackbits(content, count=n * N).astype(bool)
     changes = bits.reshape(N, n).T if data[0] else bits.reshape(n, N)
     return ~np.logical_xor.accumulate(changes, axis=0)

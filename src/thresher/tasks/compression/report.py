@@ -1,19 +1,23 @@
-"""What came of a compressed file: sizes, and the error of every column by itself."""
+"""Sizes and errors of compressed values, and the report about them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
+from thresher import __version__
 from thresher.linalg import Array
+from thresher.report import Report
 
-_FAR = 10.0  # times the error that was asked; by judgement
+_FAR = 10.0  # times the error that was asked: then a column is refused. Heuristic
+_MAX_ROWS = 200  # of the table of columns
 
 
 @dataclass(frozen=True)
 class Errors:
-    """Of decoded values, as they will be written: over all, and for each column by itself.
+    """Errors of decoded values: over all, and for each column by itself.
 
     Attributes
     ----------
@@ -31,9 +35,9 @@ class Errors:
     largest: Array
 
     @classmethod
-    def of(cls, written: Array, Y: Array) -> Errors:
+    def of(cls, decoded: Array, Y: Array) -> Errors:
         """Compare values with those that were compressed; NaN where missing."""
-        E = np.nan_to_num(written - Y)
+        E = np.nan_to_num(decoded - Y)
         observed = np.maximum(np.count_nonzero(~np.isnan(Y), axis=0), 1)
         squares, errors = np.nansum(Y**2, axis=0), np.square(E).sum(axis=0)
         return cls(
@@ -43,91 +47,105 @@ class Errors:
             largest=np.abs(E).max(axis=0, initial=0.0),
         )
 
-    def check_columns(self, names: list[str], asked: float) -> None:
-        """Refuse a column whose own error is ten times what was asked, or as large as itself.
+    def check_columns(self, names: list[str], error: float) -> None:
+        """Refuse a column whose own error is ten times the bound of all, or as large as itself.
 
-        The error bound is for all columns together. Beside far larger ones a column may be lost
-        altogether, and nobody would notice.
+        The bound is for all columns together: far smaller ones than the others could be lost.
         """
-        asked = max(asked, self.relative)
-        if not len(self.own):
-            return
-        worst = int(np.argmax(self.own))
-        own = self.own[worst]
-        if own > min(_FAR * asked, 1.0):
+        asked = max(error, self.relative)
+        worst = int(np.argmax(self.own)) if len(self.own) else -1
+        if worst >= 0 and self.own[worst] > min(_FAR * asked, 1.0):
             raise ValueError(
-                f"Column {names[worst]!r} would come back with an error of {self.rms[worst]:.3g}, "
-                f"which is {own:.1%} of its own size, where {asked:.1%} was asked. The error is "
-                "relative to the size of all columns together, and others are larger. Ask for a "
-                f"share of each column by itself, error='{100 * asked:g}%', or name an error for "
-                "this one."
+                f"Column {names[worst]!r} would have an error of {self.own[worst]:.1%} of its own "
+                f"size, where {asked:.1%} of all columns together was asked: others are larger. "
+                f"Set a share of each column, error='{100 * asked:g}%', or an error for this one."
             )
 
 
 @dataclass(frozen=True)
 class CompressionReport:
-    """Sizes and errors, as measured on the decoded file.
+    """Sizes and errors, as measured on the decoded values.
 
     Attributes
     ----------
-    n_bytes, source_bytes, raw_bytes : int
-        Of the file, of the table that was read, and of the values as 32-bit numbers.
+    n_bytes, source_bytes : int
+        Of the result, and of the file or array that was compressed.
     memory : int
-        Bytes of memory that it takes to read the file.
-    paper_ratio : int or None
-        The paper's ⌊N/η₀⌋, which counts neither positions nor dictionaries.
+        Bytes of memory that it takes to read the result.
     errors : Errors
         Over all measurements, and for each column.
-    names, labels : list of str
-        Columns of measurements, and those that are kept letter by letter.
-    label_bytes : list of int
-        What each of those takes.
+    names : list of str
+        Columns of measurements.
+    kept : dict
+        Bytes of each column that is kept as it is.
     value_bytes : int
         What the measurements take.
-    kind : str
-        Of the table that was read, CSV or Parquet.
     values : array of shape (n, N)
         The measurements that were compressed.
-    missing : array of shape (N)
-        For each column of measurements, the share of missing values.
-    packets : dict
-        How many of each kind.
+    source : str
+        The name of the file, or empty.
     """
 
     n_bytes: int
     source_bytes: int
-    raw_bytes: int
     memory: int
-    paper_ratio: int | None
     errors: Errors
     names: list[str]
-    labels: list[str]
-    missing: Array
-    packets: dict[str, int]
-    label_bytes: list[int]
     value_bytes: int
-    kind: str
     values: Array
+    kept: dict[str, int] = field(default_factory=dict)
+    source: str = ""
 
-    columns = ("Sensor", "missing", "of its own size", "root mean square", "largest")
-    """Of a table of the errors."""
+    columns = ("Sensor", "missing", "relative error", "root mean square error", "largest error")
+    """Of the table of errors."""
 
     @property
-    def rest_bytes(self) -> int:
-        """Of names, and what holds the file together."""
-        return self.n_bytes - self.value_bytes - sum(self.label_bytes)
+    def raw_bytes(self) -> int:
+        """Of the values as 32-bit numbers."""
+        return 4 * self.values.size
 
-    def worst(self, most: int) -> list[int]:
-        """The numbers of so many columns, those with the largest relative error, in order."""
-        return np.sort(np.argsort(-self.errors.own, kind="stable")[:most]).tolist()
-
-    def row(self, number: int) -> list[str]:
-        """The row of a column of measurements in a table of the errors."""
-        errors = self.errors
+    def rows(self, most: int) -> list[list[str]]:
+        """Return the rows of the table of errors, those of largest relative error."""
+        errors, missing = self.errors, np.isnan(self.values).mean(axis=0)
+        worst = np.sort(np.argsort(-errors.own, kind="stable")[:most])
         return [
-            self.names[number],
-            f"{self.missing[number]:.1%}",
-            f"{errors.own[number]:.3%}",
-            f"{errors.rms[number]:.3g}",
-            f"{errors.largest[number]:.3g}",
-        ]
+            [self.names[j], f"{missing[j]:.1%}", f"{errors.own[j]:.3%}", f"{errors.rms[j]:.3g}",
+             f"{errors.largest[j]:.3g}"]
+            for j in worst
+        ]  # fmt: skip
+
+    def page(self) -> Report:
+        """Return the report with sizes, errors of the columns, and what takes the bytes."""
+        error = self.errors.relative
+        ratio = self.source_bytes / self.n_bytes
+        report = Report(
+            f"{self.source or f'{len(self.names):,} sensors'}, {ratio:.1f} times smaller",
+            f"{self.n_bytes:,} bytes instead of {self.source_bytes:,}. The result was decoded "
+            f"again to measure its relative error: {error:.3%}.",
+            f"Thresher {__version__} · compression",
+        )
+        report.facts(
+            [
+                (f"{self.n_bytes:,}", "bytes"),
+                (f"{ratio:.1f} ×", "smaller than the source"),
+                (f"{self.raw_bytes / self.n_bytes:.1f} ×", "smaller than 32-bit numbers"),
+                (f"{error:.2%}", "relative error of all values"),
+            ]
+        )
+        if self.names:
+            rows = self.rows(_MAX_ROWS)
+            caption = "Errors are in the unit of each sensor; missing values stay missing."
+            if len(rows) < len(self.names):
+                caption += f" The {len(rows)} of largest relative error."
+            report.heading("Errors of the sensors")
+            report.table(self.columns, rows, caption=caption)
+        sizes: list[tuple[Any, int]] = [(f"{len(self.names)} sensors", self.value_bytes)]
+        sizes += [*self.kept.items()]
+        sizes.append(("head", self.n_bytes - sum(size for _, size in sizes)))
+        report.heading("Bytes")
+        report.table(
+            ("Column", "bytes", "share"),
+            [(name, f"{size:,}", f"{size / self.n_bytes:.1%}") for name, size in sizes],
+            caption="Columns that are kept as they are, such as times and text, have their names.",
+        )
+        return report

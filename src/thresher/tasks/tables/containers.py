@@ -17,7 +17,7 @@ from thresher.estimators.frames import (
     with_names_of,
     with_plain_names,
 )
-from thresher.tasks.compression.columns import is_named
+from thresher.streams.tables import is_named
 from thresher.tasks.tables.times import (
     Label,
     Times,

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from thresher.estimators.frames import with_plain_names
 from thresher.persistence import checked_target, write_atomically
 from thresher.streams.extras import needed
-from thresher.tasks.compression.table import SensorTable, read_table
+from thresher.streams.tables import CsvTable, read_csv_table
 from thresher.tasks.tables.containers import SensorColumns, shown_times
 from thresher.tasks.tables.times import Label, asked_times, found_times
 
@@ -107,7 +107,7 @@ def clean_file(source: Path, target: Path, cleaner: TableCleaner) -> CleanedFile
 
 
 def _of_csv(source: Path, target: Path, cleaner: TableCleaner) -> CleanedFile:
-    table = read_table(source)
+    table, _ = read_csv_table(source)
     names, time = table.names, cleaner.time
     kept = _with_something(table)
     labels = [
@@ -134,7 +134,7 @@ def _of_csv(source: Path, target: Path, cleaner: TableCleaner) -> CleanedFile:
     return done._replace(unread=[*unread, *done.unread])
 
 
-def _with_something(table: SensorTable) -> NDArray[Any]:
+def _with_something(table: CsvTable) -> NDArray[Any]:
     """Numbers of the rows that have a time, a word or a reading.
 
     Spreadsheets leave rows of empty cells at their end. Where all columns are measured, such a row

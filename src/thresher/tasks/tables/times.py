@@ -19,11 +19,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.tasks.compression.lossless.times import best_pattern, read_times
+from thresher.streams.times import parse_times
 
 _DAY = 86400
 _PARTS = ("year", "month", "day", "hour", "minute", "second")
 _CLOCK = re.compile(r"(\d{1,2})[:.](\d\d)(?:[:.](\d\d))?", re.ASCII)
+_PADDED = re.compile(r"(?<!\d)(\d)(?!\d)")  # digits that stand alone: 1/2/2026 9:05
 _FULL = 0.5  # of all times and groups have a row at least, or they are no table; by judgement
 
 
@@ -128,13 +129,8 @@ def _dates(cells: list[str]) -> tuple[NDArray[Any], bool] | None:
     """Seconds of dates, and whether they have a clock; None if some cell is no date."""
     if not cells:
         return None
-    pattern = best_pattern(cells)
-    if pattern is None or pattern.at("Yy") is None:
-        return None
-    times = read_times(cells, pattern)
-    if not times.fits.all():
-        return None
-    return times.ticks / 10.0**pattern.digits, pattern.at("HI") is not None
+    times = parse_times(cells) or parse_times([_PADDED.sub(r"0\1", cell) for cell in cells])
+    return (times.seconds, times.has_clock) if times is not None and times.has_date else None
 
 
 def _with_a_clock(days: list[Times], labels: Sequence[Label]) -> list[Times]:

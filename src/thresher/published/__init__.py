@@ -1,0 +1,1 @@
+"""Reproductions of published methods that are not the library's own choice."""

@@ -1,0 +1,374 @@
+"""Tables as the columns of a file: CSV, and Parquet as Arrow has it.
+
+In CSV files the columns are those of `streams.tables`. In Parquet files, floats are measurements,
+and integers that a bound names; all other columns come back as they were, and types travel as the
+schema of Arrow's IPC format. Lossless columns whose numbers have more digits than a grid are kept.
+"""
+
+from __future__ import annotations
+
+import io
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet
+
+from thresher.streams.csv_records import DELIMITERS, NEWLINES, Dialect
+from thresher.streams.tables import MAX_DIGITS, Column, CsvTable, read_csv_table
+from thresher.tasks.compression.bounds import bounds_of, named_columns
+from thresher.tasks.compression.columns import (
+    pack_bytes,
+    pack_integers,
+    pack_texts,
+    unpack_bytes,
+    unpack_integers,
+    unpack_texts,
+)
+from thresher.tasks.compression.quantise import Array, grid_of, is_exact_on, on_grid, same_bits
+from thresher.tasks.compression.wire import PacketError, Reader, check_memory, number, part
+
+_KEPT = "kept"  # the kind of a column of a CSV file that is kept cell by cell
+_FARTHEST = 1e15  # values beyond are kept: doubles calculate with those below
+_CELL = 96  # bytes of memory that a cell takes at most while it is read
+_NULL, _NAN = "null", "nan"  # what stands for a missing measurement
+
+
+@dataclass(frozen=True)
+class ArrowTable:
+    """Measurements, NaN where missing; the schema; the other columns, by their number."""
+
+    values: Array
+    schema: Any
+    missing: list[str]
+    """For each column, what stands for a missing measurement; empty if the column is kept."""
+    columns: dict[int, Any]
+
+    @property
+    def names(self) -> list[str]:
+        """Of the columns of ``values``."""
+        return [n for n, m in zip(self.schema.names, self.missing, strict=True) if m]
+
+    @property
+    def kept(self) -> list[str]:
+        """Names of the columns that are kept."""
+        return [self.schema.names[i] for i in self.columns]
+
+    def as_written(self, values: Array) -> Array:
+        """Return other values in place of these, as they are read from the file they make."""
+        types = [f.type for f, m in zip(self.schema, self.missing, strict=True) if m]
+        written = [_as_doubles(y, kind) for y, kind in zip(values.T, types, strict=True)]
+        return np.array(written).reshape(values.T.shape).T
+
+    def table(self) -> Any:
+        """Return the table as pyarrow has it."""
+        values, arrays = iter(self.values.T), list[Any]()
+        for i, (column, missing) in enumerate(zip(self.schema, self.missing, strict=True)):
+            if not missing:
+                arrays.append(self.columns[i])
+                continue
+            y = next(values)
+            mask = np.isnan(y) if missing == _NULL else None
+            numbers = np.rint(np.nan_to_num(y)) if pa.types.is_integer(column.type) else y
+            numbers = numbers.astype(column.type.to_pandas_dtype())
+            arrays.append(pa.array(numbers, column.type, mask=mask))
+        return pa.Table.from_arrays(arrays, schema=self.schema)
+
+
+Table = CsvTable | ArrowTable
+
+
+def read_table(path: Path, error: Any, max_error: Any) -> Table:
+    """Read a CSV or Parquet file; a ValueError says what to change in one that does not fit."""
+    asked = named_columns(error) | named_columns(max_error)
+    if path.suffix.lower() not in (".parquet", ".pq"):
+        table, cells = read_csv_table(path, asked)
+        inexact = _without_a_grid(table, error, max_error)
+        return table.without({j: cells[j] for j in inexact})
+    try:
+        source = pyarrow.parquet.read_table(path).combine_chunks()
+    except (pa.ArrowException, OSError) as error_found:
+        raise ValueError(f"{path} is not a readable Parquet file: {error_found}") from None
+    if not source.num_columns or not source.num_rows:
+        raise ValueError(f"{path} has no rows; there is nothing to read.")
+    values, missing, columns = list[Array](), list[str](), dict[int, Any]()
+    for i, (column, array) in enumerate(zip(source.schema, source.columns, strict=True)):
+        if not _is_kept(column.type):
+            raise ValueError(
+                f"Column {column.name!r} of {path} has type {column.type}, which is not supported; "
+                "drop it, or convert it to text or numbers."
+            )
+        is_float = pa.types.is_floating(column.type)
+        y = _measured(array) if is_float or column.name in asked else None
+        if y is None:
+            columns[i] = array.combine_chunks()
+            missing.append("")
+        else:
+            values.append(y)
+            missing.append(_NULL if array.null_count or not is_float else _NAN)
+    Y = np.array(values, np.float64).reshape(len(values), source.num_rows).T
+    found = ArrowTable(Y, source.schema, missing, columns)
+    return _with_kept(found, source, _inexact_columns(found, source, error, max_error))
+
+
+def write_table(table: Table, path: Path) -> bytes:
+    """Return the bytes of a CSV or Parquet file."""
+    buffer = io.BytesIO()
+    if path.suffix.lower() in (".parquet", ".pq"):
+        pyarrow.parquet.write_table(_as_arrow(table), buffer)
+        return buffer.getvalue()
+    if isinstance(table, CsvTable):
+        return table.csv()
+    if len(table.missing) == 1:  # pyarrow writes a blank line for null, which readers leave out
+        cells = table.table().column(0).cast("string").to_pylist()
+        lines = ([cell or ""] for cell in (*table.schema.names, *cells))
+        return Dialect().file(map(Dialect().line, lines))
+    pyarrow.csv.write_csv(table.table(), buffer)
+    return buffer.getvalue()
+
+
+def pack_table(table: Table) -> tuple[dict[str, Any], list[bytes]]:
+    """Return what a file keeps about a table, and its columns other than measurements."""
+    if isinstance(table, ArrowTable):
+        schema = table.schema.serialize().to_pybytes()
+        columns = [number(len(schema)) + pack_bytes(schema)]
+        columns += [_packed_column(array) for array in table.columns.values()]
+        return {"arrow": {"missing": table.missing}}, columns
+    kinds = [c.decimals if c.cells is None else _KEPT for c in table.columns]
+    about: dict[str, Any] = {"names": [c.name for c in table.columns], "kinds": kinds}
+    default = asdict(Dialect())
+    about |= {k: v for k, v in asdict(table.dialect).items() if v != default[k]}
+    about |= {"blank": table.blank} if table.blank else {}
+    return {"table": about}, [pack_texts(c.cells) for c in table.columns if c.cells is not None]
+
+
+def unpack_table(
+    values: Array, about: dict[str, Any], packed: list[bytes], max_bytes: int
+) -> Table:
+    """Return a table again; `PacketError` if the parts of the file do not make one."""
+    if "arrow" in about:
+        return _unpacked_arrow(values, about["arrow"], packed, max_bytes)
+    n, N = values.shape
+    table = about.get("table")
+    if table is None:
+        return CsvTable(values, [Column(f"sensor {j + 1}") for j in range(N)])
+    if not isinstance(table, dict) or not _is_table(table, n, N, len(packed)):
+        raise PacketError("The head of the file does not say how its table was written.")
+    dialect = Dialect(**{key: table[key] for key in asdict(Dialect()) if key in table})
+    columns, kept = list[Column](), iter(packed)
+    for name, kind in zip(table["names"], table["kinds"], strict=True):
+        cells = unpack_texts(next(kept), n, max_bytes) if kind == _KEPT else None
+        columns.append(Column(name, cells, None if kind == _KEPT else kind))
+    return CsvTable(values, columns, dialect, table.get("blank", []))
+
+
+def _is_table(table: dict[str, Any], n: int, N: int, n_kept: int) -> bool:
+    """Return whether what a file says about its table is of the right kinds and sizes."""
+    told = {"names": None, "kinds": None, "blank": [], **asdict(Dialect()), **table}
+    names, kinds, blank = told["names"], told["kinds"], told["blank"]
+    return (
+        all(isinstance(entry, list) for entry in (names, kinds, blank))
+        and len(names) == len(kinds) == N + n_kept
+        and all(isinstance(name, str) for name in names)
+        and sum(kind == _KEPT for kind in kinds) == n_kept
+        and all(
+            kind in (_KEPT, None) or (type(kind) is int and 0 <= kind <= MAX_DIGITS)
+            for kind in kinds
+        )
+        and told["delimiter"] in tuple(DELIMITERS)
+        and told["newline"] in NEWLINES
+        and told["decimal"] in (".", ",")
+        and type(told["bom"]) is type(told["ended"]) is bool
+        and all(type(i) is int and 0 <= i < 1 + n + len(blank) for i in blank)
+        and len(set(blank)) == len(blank)
+    )
+
+
+def _lossless(table: Table, error: Any, max_error: Any) -> list[int]:
+    """Return the numbers of the measurements that have to be lossless."""
+    bounds = bounds_of(error, max_error, len(table.names), table.names)
+    return np.flatnonzero(bounds.exact[bounds.groups]).tolist() if table.names else []
+
+
+def _without_a_grid(table: Table, error: Any, max_error: Any) -> list[int]:
+    """Return the lossless measurements that are on no grid to the bit."""
+    known = [y[~np.isnan(y)] for y in table.values.T]
+    exact = _lossless(table, error, max_error)
+    return [j for j in exact if not is_exact_on(known[j], grid_of(known[j]))]
+
+
+# -------------------------------------------------------------------------------- Arrow
+
+
+def _is_whole(kind: Any) -> bool:
+    """Return whether a column of a type is integers underneath."""
+    return bool(pa.types.is_integer(kind) or (pa.types.is_temporal(kind)
+                and not pa.types.is_interval(kind)))  # fmt: skip
+
+
+def _is_kept(kind: Any) -> bool:
+    """Return whether columns of a type come back: what text converts to, and words."""
+    types = pa.types
+    if types.is_dictionary(kind):
+        return bool(types.is_string(kind.value_type) or types.is_large_string(kind.value_type))
+    tests = (types.is_boolean, types.is_floating, types.is_string, types.is_large_string,
+             types.is_null, types.is_decimal128)  # fmt: skip
+    return _is_whole(kind) or any(test(kind) for test in tests)
+
+
+def _as_integers(kind: Any) -> Any:
+    """Return the type of the integers underneath."""
+    sign = "u" if str(kind).startswith("u") else ""
+    return getattr(pa, f"{sign}int{kind.bit_width}")()
+
+
+def _measured(column: Any) -> Array | None:
+    """Return measurements, NaN where missing; None if the column has to be kept as it is."""
+    if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
+        return None
+    y = np.asarray(column.to_numpy(), np.float64 if pa.types.is_integer(column.type) else None)
+    known = y[~np.isnan(y)]
+    # Nulls and NaN in one column, infinite and huge numbers are kept as they are.
+    both = column.null_count and np.isnan(y).sum() > column.null_count
+    if both or not known.size or not (np.abs(known) <= _FARTHEST).all():
+        return None
+    return _as_doubles(y, column.type)
+
+
+def _as_doubles(y: Array, kind: Any) -> Array:
+    """Return numbers as doubles: of shorter floats, the decimal fractions they stand for."""
+    if pa.types.is_integer(kind):
+        return np.rint(y)
+    short = np.asarray(y, kind.to_pandas_dtype())
+    grid = 0 if pa.types.is_float64(kind) else grid_of(short[~np.isnan(short)])
+    return on_grid(short.astype(np.float64), grid)
+
+
+def _inexact_columns(table: ArrowTable, source: Any, error: Any, max_error: Any) -> list[int]:
+    """Return the lossless measurements whose doubles do not give back the bits of the column."""
+    found = set(_without_a_grid(table, error, max_error))
+    measured = [column for column, m in zip(source.columns, table.missing, strict=True) if m]
+    for j in _lossless(table, error, max_error):
+        short = np.asarray(measured[j].to_numpy())
+        y = table.values[:, j]
+        there = ~np.isnan(y)
+        if not same_bits(y[there].astype(short.dtype), short[there]).all():
+            found.add(j)
+    return sorted(found)
+
+
+def _with_kept(table: ArrowTable, source: Any, numbers: list[int]) -> ArrowTable:
+    """Return the table with some measurements, by their number, kept as they are."""
+    columns, missing = dict(table.columns), list(table.missing)
+    measured = [i for i, m in enumerate(table.missing) if m]
+    for i in (measured[j] for j in numbers):
+        columns[i], missing[i] = source.columns[i].combine_chunks(), ""
+    left = [j for j in range(len(measured)) if j not in numbers]
+    ordered = {i: columns[i] for i in sorted(columns)}
+    return ArrowTable(table.values[:, left], table.schema, missing, ordered)
+
+
+def _packed_column(array: Any) -> bytes:
+    """Return a column without its type and its length: nulls, then integers or text."""
+    nulls = np.asarray(pc.is_null(array)).astype(np.int64)
+    head = part(pack_integers(nulls))
+    if pa.types.is_null(array.type):
+        return head
+    if _is_whole(array.type):
+        whole = pc.fill_null(array.view(_as_integers(array.type)), 0)
+        return head + pack_integers(np.asarray(whole).astype(np.int64))
+    if pa.types.is_floating(array.type):
+        planes = np.asarray(pc.fill_null(array, 0.0)).view(np.uint8).reshape(len(array), -1).T
+        return head + pack_bytes(planes.tobytes())
+    words = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+    return head + pack_texts(pc.fill_null(words.cast(pa.large_string()), "").to_pylist())
+
+
+def _unpacked_column(data: bytes, kind: Any, n: int, max_bytes: int) -> Any:
+    check_memory(n * _CELL, max_bytes)
+    parts = Reader(data)
+    nulls = unpack_integers(parts.part(), n).astype(bool)
+    try:
+        if pa.types.is_null(kind):
+            parts.end()
+            found = pa.nulls(n)
+        elif _is_whole(kind):
+            whole = _as_integers(kind)
+            numbers = unpack_integers(parts.rest(), n).astype(whole.to_pandas_dtype())
+            found = pa.array(numbers, whole, mask=nulls).view(kind)
+        elif pa.types.is_floating(kind):
+            size = kind.bit_width // 8
+            planes = np.frombuffer(unpack_bytes(parts.rest(), n * size), np.uint8)
+            floats = np.ascontiguousarray(planes.reshape(size, n).T).reshape(-1).view(f"<f{size}")
+            found = pa.array(floats, kind, mask=nulls)
+        else:
+            texts = np.array(unpack_texts(parts.rest(), n, max_bytes), object)
+            found = pa.array(texts, pa.large_string(), mask=nulls).cast(kind)
+        found.validate(full=True)
+    except (pa.ArrowException, UnicodeError) as error:
+        raise PacketError(f"The file has a column that is not of type {kind}: {error}") from None
+    return found
+
+
+def _unpacked_arrow(values: Array, about: Any, packed: list[bytes], max_bytes: int) -> ArrowTable:
+    n, N = values.shape
+    missing = about.get("missing") if isinstance(about, dict) else None
+    if not isinstance(missing, list) or not packed or set(missing) - {"", _NULL, _NAN}:
+        raise PacketError("The head of the file does not say which columns were measured.")
+    parts = Reader(packed[0])
+    size = parts.number()
+    check_memory(4 * size, max_bytes)
+    try:
+        schema = pa.ipc.read_schema(pa.py_buffer(unpack_bytes(parts.rest(), size)))
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise PacketError(f"The file has a schema that Arrow does not read: {error}") from None
+    kinds = [m for m, column in zip(missing, schema, strict=False) if not m or (
+        pa.types.is_floating(column.type) or pa.types.is_integer(column.type))]  # fmt: skip
+    is_whole = len(schema) == len(missing) == len(kinds) == N + len(packed) - 1
+    if not is_whole or missing.count("") != len(packed) - 1:
+        raise PacketError("The file has other columns than its schema.")
+    if not all(_is_kept(column.type) for column in schema):
+        raise PacketError("The file has a column of a type that is not supported.")
+    numbers = [i for i, m in enumerate(missing) if not m]
+    columns = {
+        i: _unpacked_column(data, schema.types[i], n, max_bytes)
+        for i, data in zip(numbers, packed[1:], strict=True)
+    }
+    return ArrowTable(values, schema, missing, columns)
+
+
+def _as_arrow(table: Table) -> Any:
+    """Return a table as pyarrow has it: measurements of a CSV file as numbers, the rest as text."""
+    if isinstance(table, ArrowTable):
+        return table.table()
+    values = iter(table.values.T)
+    arrays = [
+        pa.array(c.cells, pa.string()) if c.cells is not None
+        else pa.array(next(values), from_pandas=True)
+        for c in table.columns
+    ]  # fmt: skip
+    return pa.Table.from_arrays(arrays, names=[column.name for column in table.columns])
+
+
+def is_same_kept(again: Table, table: Table) -> bool:
+    """Return whether all columns that are kept came back as they were, and missing values."""
+    if isinstance(again, CsvTable) and isinstance(table, CsvTable):
+        kept = all(a.cells == b.cells for a, b in zip(again.columns, table.columns, strict=True))
+    else:
+        assert isinstance(again, ArrowTable)
+        assert isinstance(table, ArrowTable)
+        pairs = zip(again.columns.values(), table.columns.values(), strict=True)
+        kept = all(_are_equal(a, b) for a, b in pairs)
+    return kept and np.array_equal(np.isnan(again.values), np.isnan(table.values))
+
+
+def _are_equal(a: Any, b: Any) -> bool:
+    """Return whether two columns have the same values and nulls, bit by bit."""
+    if not pa.types.is_floating(a.type):
+        return bool(a.cast("string").equals(b.cast("string")))
+    same = same_bits(*(np.nan_to_num(np.asarray(pc.fill_null(c, 0.0))) for c in (a, b)))
+    return bool(same.all()) and a.is_null().equals(b.is_null())
