@@ -108,8 +108,8 @@ class OnlineRobustNMF(RobustModel, GrowingModel, OnlineModel):
     n_samples_seen_ : int
     outlier_weight_ : float
         λ in use.
-    solver_ : str
-        What ``auto`` stands for.
+    solver_, encoder_ : str
+        Names of the methods that learned the dictionary and find the codes; `explain` has reasons.
 
     References
     ----------

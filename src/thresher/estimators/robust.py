@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from thresher.encoding import AutoEncoder, BlockEncoder
+from thresher.encoding import AutoEncoder
 from thresher.engine import Candidate, OnlineMethod, Plan
 from thresher.estimators.anomalies import FlagsAnomalies
 from thresher.estimators.base import DictionaryModel
@@ -104,7 +104,7 @@ class RobustModel(FlagsAnomalies, DictionaryModel):
     def _weight_rule(self) -> OutlierWeight:
         return named_outlier_weight(self.outlier_weight)
 
-    def _exact_encoder(self) -> BlockEncoder:
+    def _exact_encoder(self) -> AutoEncoder:
         return AutoEncoder(float(self.tol), self.max_iter)
 
     @property
