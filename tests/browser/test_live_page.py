@@ -14,9 +14,10 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect, sync_playwright
+from typer.testing import CliRunner
 
 import thresher
-from thresher.datasets.samples import sample_files
+from thresher.cli import app
 
 SHOTS = Path(__file__).parents[2] / "build" / "browser"
 CHROMIUM = "/usr/bin/chromium"
@@ -77,8 +78,7 @@ def run(tmp_path):
     """Start a command in a folder that has the samples."""
     running = []
     for kind in ("table", "video", "docs"):
-        for name, content in sample_files(kind).items():
-            (tmp_path / name).write_bytes(content)
+        assert CliRunner().invoke(app, ["sample", kind, "--out", str(tmp_path)]).exit_code == 0
 
     def start(*words):
         running.append(Run(tmp_path, *words))

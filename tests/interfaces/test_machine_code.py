@@ -7,13 +7,12 @@ import shutil
 import subprocess
 import sys
 import types
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numba.extending import is_jitted
 from sklearn.base import clone
-from typer.testing import CliRunner
 
 from thresher import (
     ManhattanNMF,
@@ -21,14 +20,10 @@ from thresher import (
     OnlineNMF,
     OnlineRobustNMF,
     RobustNMF,
-    SensorCodec,
     SpectralUnmixer,
 )
-from thresher.cli.app import app
-from thresher.kernels import machine_code
-from thresher.tasks import warm_up
 
-BUILD = Path(__file__).parents[1] / "hatch_build.py"
+BUILD = Path(__file__).parents[2] / "hatch_build.py"
 KERNEL = """
 from thresher.kernels.compiling import kernel
 {imports}
@@ -95,6 +90,18 @@ def test_without_a_place_to_write_all_works(folder, tmp_path):
     assert run(folder, tmp_path / "cache") == ["6.0", "0"]
 
 
+def test_another_helper_is_another_kernel(folder, tmp_path):
+    """A kernel depends on the kernels that it imports from other modules of the package."""
+    imports = f"import thresher; thresher.__path__.append({str(folder)!r})"
+    imports += "\nfrom thresher.other_kernels import start"
+    (folder / "kernels_here.py").write_text(KERNEL.format(imports=imports, start="start()"))
+    helper = "from thresher.kernels.compiling import kernel\n\n@kernel\ndef start():\n    return "
+    for start, expected in (("0.0", "6.0"), ("1.0", "7.0")):
+        (folder / "other_kernels.py").write_text(f"{helper}{start}\n")
+        assert run(folder, tmp_path / "cache") == [expected, "0"]
+        assert run(folder, tmp_path / "cache") == [expected, "1"]
+
+
 def test_package_that_cannot_be_written_keeps_machine_code_with_the_user(folder, tmp_path):
     (tmp_path / "package").mkdir()
     shipped = tmp_path / "package" / "machine_code"
@@ -113,55 +120,6 @@ from kernels_here import total
     (kept,) = (tmp_path / "caches" / "thresher").iterdir()
     assert kept.name.startswith("kernels_here.total-")
     assert shipped.read_text() == "no folder"
-
-
-def test_helpers_of_other_modules_count():
-    """A kernel is made of what it imports, too."""
-    assert machine_code.imported("thresher.kernels.newton") > {"thresher.kernels.products"}
-    everything = machine_code.imported("thresher.kernels.lad_dense")
-    assert "thresher.kernels.compiling" in everything
-
-
-def test_a_line_says_so_if_compiling_takes_long(monkeypatch, capfd):
-    notice = machine_code._Notice()
-    monkeypatch.setattr(machine_code, "_PATIENCE", 0.01)
-    for _ in range(2):  # once is enough
-        notice.begin()
-        if notice._timer is not None:
-            notice._timer.join()
-        notice.end()
-    assert capfd.readouterr().err.count("compiles") == 1
-
-
-def test_quick_compilations_are_silent(capfd):
-    notice = machine_code._Notice()
-    notice.begin()
-    timer = notice._timer
-    notice.end()
-    assert timer is not None
-    assert timer.finished.is_set()  # it will not speak up later
-    assert capfd.readouterr().err == ""
-
-
-@pytest.mark.parametrize("jobs", [[], ["--jobs", "3"]])
-def test_command_runs_all_pieces_and_says_where_machine_code_is(monkeypatch, jobs):
-    done, asked = [], []
-
-    def threads(count, mp_context):  # processes would not know of what is replaced here
-        asked.append(count)
-        return ThreadPoolExecutor(1)
-
-    pieces = tuple(lambda dtype, name=name: done.append((name, dtype)) for name in "abc")
-    monkeypatch.setattr(warm_up, "_BY_COST", pieces)
-    monkeypatch.setattr(warm_up, "ProcessPoolExecutor", threads)
-    monkeypatch.setattr(machine_code, "notice", machine_code._Notice())
-    result = CliRunner().invoke(app, ["warm-up", *jobs])
-    assert result.exit_code == 0
-    assert sorted(done) == [(name, dtype) for name in "abc" for dtype in warm_up.DTYPES]
-    assert asked == [3 if jobs else os.cpu_count()]
-    assert result.stdout.splitlines()[-1] == str(machine_code.folder())
-    machine_code.notice.begin()
-    assert machine_code.notice._timer is None  # nobody is told of warm-up by warm-up
 
 
 @pytest.fixture
@@ -216,14 +174,10 @@ def test_wheels_do_not_rely_on_what_the_checkout_has_kept(hook, tmp_path, monkey
 
 
 def _signatures():
-    kernels = [
-        value
-        for name, module in list(sys.modules.items())
-        if name.startswith("thresher.") and ".kernels." in name
-        for value in vars(module).values()
-        if isinstance(getattr(value, "_cache", None), machine_code.MachineCode)
-    ]
-    return {kernel: set(kernel.signatures) for kernel in kernels}
+    """The types for which each kernel of the package is compiled."""
+    modules = [module for name, module in list(sys.modules.items()) if "thresher" in name]
+    values = [value for module in modules for value in vars(module).values()]
+    return {kernel: set(kernel.signatures) for kernel in values if is_jitted(kernel)}
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -240,7 +194,7 @@ def _signatures():
     ids=lambda model: type(model).__name__,
 )
 @pytest.mark.filterwarnings("ignore")  # such data have no parts
-def test_how_rows_lie_in_memory_compiles_nothing_anew(model, dtype):
+def test_the_memory_layout_of_rows_compiles_nothing_again(model, dtype):
     X = np.random.default_rng(0).random((300, 40)).astype(dtype)  # unmixing leaves bands out
     wide = np.zeros((300, 90), dtype)
     wide[:, 3:83:2] = X
@@ -250,23 +204,3 @@ def test_how_rows_lie_in_memory_compiles_nothing_anew(model, dtype):
         np.testing.assert_array_equal(clone(model).fit(same).transform(same), codes)
     new = [str(s) for k, found in _signatures().items() for s in found - before.get(k, set())]
     assert not [signature for signature in new if re.search(r"[AF]\)|'[AF]'", signature)]
-
-
-def test_how_a_table_lies_in_memory_compiles_no_second_way_of_packing():
-    pytest.importorskip("constriction")
-    from thresher.tasks.compression.kernels.lattice import lattice_encode
-    from thresher.tasks.compression.kernels.mask import mask_learn
-
-    t = np.arange(240.0)[:, None]
-    Y = (10 + np.sin(t / 9) * np.arange(1, 5)).round(1)
-    Y[::40, 1] = np.nan
-    packed, seen = None, []
-    for same in (Y, np.asfortranarray(Y), Y.repeat(2, axis=1)[:, ::2]):
-        for writeable in (True, False):
-            same = same.view()
-            same.flags.writeable = writeable
-            data, _ = SensorCodec(error=0.3).compress(same)  # below a bit: all ways are tried
-            packed = packed or data
-            assert data == packed
-            seen.append((set(lattice_encode.signatures), set(mask_learn.signatures)))
-    assert seen[0] == seen[-1]

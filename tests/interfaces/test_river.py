@@ -1,4 +1,4 @@
-"""The adapters for river: river's own checks, and the models' own numbers."""
+"""Adapters for river pass river's checks and give the results of the models themselves."""
 
 import itertools
 import pickle
@@ -6,12 +6,20 @@ import pickle
 import numpy as np
 import pytest
 from river import anomaly, checks, datasets, preprocessing
+from sklearn.metrics import roc_auc_score
 
 import thresher
 from pages import run_page
 from thresher import OnlineNMF, OnlineOrthogonalDictionary, OnlineRobustNMF, RobustNMF
 from thresher.river import RiverAnomalyDetector, RiverTransformer
-from thresher.testing.data import planted
+
+
+def planted(n_samples):
+    """Samples of three components with noise."""
+    rng = np.random.default_rng(0)
+    components = rng.random((3, 24)) * (rng.random((3, 24)) < 0.5)
+    return rng.gamma(1.0, size=(n_samples, 3)) @ components + 0.01 * rng.random((n_samples, 24))
+
 
 X = planted(96)
 NAMES = [f"f{j:02}" for j in range(X.shape[1])]
@@ -32,7 +40,7 @@ def learned(adapter, samples):
 
 
 class Frauds:
-    """In the place of river's own data set of anomalies, which it would download."""
+    """Replaces river's data set of anomalies, which it would download."""
 
     def take(self, n):
         rng = np.random.default_rng(1)
@@ -66,8 +74,7 @@ def test_batches_of_dicts_are_batches_of_rows():
     np.testing.assert_allclose(scores, -plain.score_samples(X[:5]), rtol=1e-9)
 
 
-def test_features_come_and_go_as_gaps_and_growth():
-    """A feature that a sample lacks is a gap; one that is new makes the model grow."""
+def test_absent_features_are_missing_values_and_new_ones_grow_the_model():
     few, gaps = X[:32, :20], X[32:64].copy()
     gaps[::2, 3] = np.nan
     plain = ready().partial_fit(few).grow(n_features=24).partial_fit(gaps)
@@ -89,7 +96,7 @@ def test_absent_words_may_be_zeros():
     np.testing.assert_array_equal(adapter.model_.components_, plain.components_)
 
 
-def test_saved_models_go_on_and_pickles_keep_what_waits(tmp_path):
+def test_saved_models_continue_and_pickles_keep_samples_that_wait(tmp_path):
     whole = learned(RiverTransformer(ready()), dicts())
     first = learned(RiverTransformer(ready()), dicts()[:64])
     thresher.save(first.model_, tmp_path / "model")
@@ -101,44 +108,41 @@ def test_saved_models_go_on_and_pickles_keep_what_waits(tmp_path):
     np.testing.assert_array_equal(waiting.model_.components_, whole.model_.components_)
 
 
-def test_what_the_model_cannot_take_is_refused_and_changes_nothing():
+def test_what_is_refused_changes_nothing():
     adapter = learned(RiverAnomalyDetector(ready()), dicts()[:40])
     before = pickle.dumps(adapter)
-    for bad, says in (
-        ({"f01": "red"}, "The feature 'f01' is 'red'.*OneHotEncoder"),
+    for bad, keyword in (
+        ({"f01": "red"}, "OneHotEncoder"),
         ({"f01": -1.0}, "Negative values"),
         ({"f01": float("inf")}, "infinity"),
     ):
         for verb in (adapter.learn_one, adapter.score_one):
-            with pytest.raises(ValueError, match=says):
+            with pytest.raises(ValueError, match=keyword):
                 verb(bad)
         assert pickle.dumps(adapter) == before
-    with pytest.raises(TypeError, match="no online model"):
+    with pytest.raises(TypeError, match="online"):
         RiverTransformer(RobustNMF())
-    with pytest.raises(ValueError, match="samples without names"):
+    with pytest.raises(ValueError, match="names"):
         RiverTransformer(ready().partial_fit(X))
     orthogonal = RiverTransformer(
         OnlineOrthogonalDictionary(batch_size=8, random_state=0, verbose=0)
     )
     learned(orthogonal, dicts()[:8])
     atoms = orthogonal.model_.components_
-    with pytest.raises(ValueError, match=r"'new' was not among .* takes no new ones"):
+    with pytest.raises(ValueError, match="new"):
         learned(orthogonal, [x | {"new": 1.0} for x in dicts()[:8]])
     np.testing.assert_array_equal(orthogonal.model_.components_, atoms)
 
 
 def test_anomalies_score_higher_in_a_pipeline_and_a_filter():
-    stream = list(itertools.islice(Frauds().take(4000), 1000))
+    stream = list(itertools.islice(Frauds().take(2400), 600))
     model = preprocessing.MaxAbsScaler() | RiverAnomalyDetector(ready())
     scores, odd = [], []
     for x, y in stream:
         scores.append(model.score_one(x))
         odd.append(bool(y))
         model.learn_one(x)
-    late = np.array(scores[200:]), np.array(odd[200:])
-    ranks = late[0].argsort().argsort()[late[1]] + 1
-    n, m = late[1].sum(), (~late[1]).sum()
-    assert (ranks.sum() - n * (n + 1) / 2) / (n * m) > 0.95  # the area under its ROC curve
+    assert roc_auc_score(odd[200:], scores[200:]) > 0.95
     keeps = anomaly.QuantileFilter(RiverAnomalyDetector(ready()), q=0.95)
     flagged = []
     for x, y in stream:
