@@ -30,16 +30,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import RESULTS, Row, clock, command_line, machine, read_json, write_json
+from common import RESULTS, Row, clock, command_line, find_data_file, machine, read_json, write_json
 from scipy import sparse
 from scipy.stats import binom
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import normalize
 
 from thresher import NovelDocumentDetector
-from thresher.datasets.files import find_data_file
 from thresher.linalg import Array
-from thresher.tasks.text.growing_words import GrowingWords
 
 RATE = 0.05
 Step = tuple[Any, Array]
@@ -88,9 +87,9 @@ def without_dates(name: str, how: str, size: int, seed: int) -> list[Step]:
 
 
 def archive(path: Path, size: int) -> list[Step]:
-    """Texts as a new user would give them: words cut by default."""
+    """Counts of the words of texts."""
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    X, _ = GrowingWords().counts([line["text"] for line in lines])
+    X = CountVectorizer().fit_transform([line["text"] for line in lines]).astype(np.float64)
     labels = np.unique([line["label"] for line in lines], return_inverse=True)[1]
     return cut(X, labels, np.arange(len(lines)) // size)
 

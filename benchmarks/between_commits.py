@@ -122,12 +122,13 @@ def worker(tree: Path) -> Iterator[Callable[[str], float]]:
 
 
 @contextmanager
-def checkout(revision: str) -> Iterator[Path]:
-    """A commit's files in a folder of their own."""
+def checkout(revision: str, *folders: str) -> Iterator[Path]:
+    """Folders of a commit (by default its sources) in a temporary folder."""
+    command = ["git", "archive", revision, *(folders or ("src",))]
     with tempfile.TemporaryDirectory() as folder:
-        files = subprocess.run(["git", "archive", revision, "src"], cwd=ROOT, capture_output=True)
+        files = subprocess.run(command, cwd=ROOT, capture_output=True)
         if files.returncode:
-            raise SystemExit(f"git knows no commit {revision!r}: {files.stderr.decode().strip()}")
+            raise SystemExit(f"git cannot read {revision!r}: {files.stderr.decode().strip()}")
         subprocess.run(["tar", "x", "-C", folder], input=files.stdout, check=True)
         yield Path(folder)
 

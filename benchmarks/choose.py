@@ -14,11 +14,19 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from common import RESULTS, by_setting, clock, command_line, machine, read_json, write_json
+from common import (
+    RESULTS,
+    by_setting,
+    clock,
+    command_line,
+    find_data_file,
+    machine,
+    read_json,
+    write_json,
+)
 from rich.console import Console
 
 import thresher
-from thresher.datasets.files import find_data_file
 from thresher.linalg import Array
 
 PARTS = range(2, 40)

@@ -19,7 +19,7 @@ import numpy as np
 from common import RESULTS, command_line, interleaved, machine, spread, write_json
 from distributed import Client, LocalCluster, wait
 
-import thresher.cluster.round as on_the_way
+import thresher.cluster.round as on_the_way  # its messages are counted
 from thresher import (
     OnlineL1Dictionary,
     OnlineNMF,

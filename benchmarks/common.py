@@ -24,11 +24,24 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import numpy as np
 
-from thresher.datasets.files import VARIABLE
 from thresher.linalg import Array
 
+VARIABLE = "THRESHER_DATA"
+"""The environment variable that names the folder of data files, for the library as well."""
 RESULTS = Path(__file__).parent / "results"
 GREY = "#8a8f98"
+INK = "#737983"
+"""Text and axes: legible on white and on dark pages."""
+DATA_FILES = {
+    "yale_b": "yaleb_32x32.npz",
+    "yale_b_48x42": "yaleb_48x42.npz",
+    "yale_b_192x168": "yaleb_192x168_3subj.npz",
+    "pie": "pie_pose27_32x32.npz",
+    "orl": "orl_32x32.npz",
+    "bbc_news": "bbc_news.npz",
+    "20newsgroups": "20newsgroups_counts.npz",
+}
+"""Files of `load_faces` and `load_text_counts`, by name."""
 Row = dict[str, Any]
 """What one run gave: its setting and its measures, by name."""
 Name = TypeVar("Name", bound=Hashable)
@@ -62,6 +75,17 @@ def data_folder() -> Path | None:
     """What ``--data`` or THRESHER_DATA names, if anything."""
     place = os.environ.get(VARIABLE)
     return Path(place) if place else None
+
+
+def find_data_file(name: str) -> Path:
+    """Path of a file in the folder that ``--data`` or THRESHER_DATA names."""
+    folder = data_folder()
+    if folder is None:
+        raise FileNotFoundError(f"{name} is needed: give --data or set {VARIABLE}.")
+    found = folder.expanduser() / name
+    if not found.is_file():
+        raise FileNotFoundError(f"There is no {found}.")
+    return found
 
 
 # ----------------------------------------------------------------------------------- clock

@@ -18,16 +18,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import RESULTS, Row, command_line, interleaved, machine, read_json, write_json
+from common import (
+    RESULTS,
+    Row,
+    command_line,
+    find_data_file,
+    interleaved,
+    machine,
+    read_json,
+    write_json,
+)
 from skimage.filters import median
 from skimage.restoration import denoise_tv_chambolle
 from sklearn.decomposition import NMF
 from threadpoolctl import threadpool_limits
 
 from thresher import ImageDenoiser, OnlineRobustPCA
-from thresher.datasets import load_faces
-from thresher.datasets.files import find_data_file
-from thresher.datasets.image_noise import image_noises, occlude
+from thresher.datasets import image_noises, load_faces, occlude
 from thresher.linalg import Array
 from thresher.low_rank import default_weight, pursue
 

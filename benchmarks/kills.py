@@ -17,7 +17,7 @@ import numpy as np
 from common import RESULTS, clock, command_line, machine, write_json
 
 import thresher
-from thresher.testing.data import planted
+from thresher.datasets import make_outlier_stream
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
@@ -35,7 +35,7 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        np.save(folder / "samples.npy", planted(600))
+        np.save(folder / "samples.npy", make_outlier_stream(600, 24, 4, random_state=0).data)
         with clock() as alone:
             run(opened(folder / "samples.npy"), folder / "whole", 1 << 60, given.passes)
         settings = (SAMPLES_BETWEEN, given.passes, given.kills, SECONDS, given.seed)

@@ -43,7 +43,7 @@ from threadpoolctl import threadpool_limits
 from thresher import BatchNMF, OnlineNMF
 from thresher.datasets import load_text_counts
 from thresher.linalg import Array
-from thresher.tasks.text.tfidf import TfIdf
+from thresher.tasks.text.tfidf import TfIdf  # the weights of `TopicModel`: not public
 
 K = 20
 PASSES = (0.25, 0.5, 0.75, 1, 2, 4, 6, 8, 12)

@@ -26,6 +26,8 @@ from threadpoolctl import threadpool_limits
 
 from thresher import OnlineNMF, OnlineRobustNMF
 from thresher.datasets import make_outlier_stream
+
+# The loops whose speed limits all others: not public.
 from thresher.kernels.bundles import read_only
 from thresher.kernels.sparse_rows import add_rows, products_at
 from thresher.linalg import block_slices

@@ -30,6 +30,8 @@ import numpy as np
 from common import RESULTS, Row, command_line, machine, write_json
 
 from thresher import OnlineRobustNMF
+
+# The parts of `thresher fit --live`, whose delays are measured one by one: not public.
 from thresher.cli.live.board import Board
 from thresher.cli.live.server import Server
 from thresher.cli.live.shows.model import ModelShow

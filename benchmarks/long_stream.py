@@ -28,7 +28,7 @@ from common import RESULTS, Row, clock, command_line, machine, read_json, spread
 
 import thresher
 from thresher.linalg import Array
-from thresher.streams.writing import About, write_results
+from thresher.streams.writing import About, write_results  # writes a file of any length
 
 F, K, BATCH = 256, 20, 2048
 FILES = 4

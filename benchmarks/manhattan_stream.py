@@ -22,8 +22,7 @@ import numpy as np
 from common import RESULTS, clock, command_line, median_of, write_json
 
 from thresher import ManhattanNMF, OnlineNMF
-from thresher.datasets import load_faces
-from thresher.datasets.image_noise import salt_and_pepper
+from thresher.datasets import load_faces, salt_and_pepper
 from thresher.learning import PowerForgetting
 from thresher.linalg import Array
 

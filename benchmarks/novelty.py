@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import RESULTS, clock, command_line, machine, read_json, write_json
+from common import RESULTS, clock, command_line, find_data_file, machine, read_json, write_json
 from reproduce.documents import START, STEP, of_frequent_words, tdt2, weighted
 from scipy import sparse
 from scipy.optimize import linprog
@@ -34,7 +34,6 @@ from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import normalize
 
 from thresher import NovelDocumentDetector, OnlineL1Dictionary
-from thresher.datasets.files import find_data_file
 from thresher.linalg import Array
 
 # ------------------------------------------------------------------------------- coding

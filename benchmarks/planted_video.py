@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
+from common import find_data_file
 from scipy.ndimage import gaussian_filter, map_coordinates
-
-from thresher.datasets.files import find_data_file
 
 CLIPS = {
     "mall": "i2r_shoppingmall_128x160",

@@ -22,16 +22,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import librosa
 import numpy as np
 import soundfile
-from common import RESULTS, Row, clock, command_line, machine, write_json
+from common import RESULTS, Row, clock, command_line, find_data_file, machine, write_json
 from sklearn.decomposition import NMF
 from threadpoolctl import threadpool_limits
 
 import thresher
 from thresher import SoundSeparator
-from thresher.datasets.files import find_data_file
+
+# The sounds of `thresher sample`, and the transform of the separator for its peers: not public.
 from thresher.datasets.samples.drums import RATE, drum_samples
 from thresher.linalg import Array
 from thresher.metrics import signal_to_distortion
@@ -78,6 +78,8 @@ def scikit_learn(V: Array, seed: int) -> tuple[Array, Array]:
 
 
 def librosa_way(V: Array, seed: int) -> tuple[Array, Array]:
+    import librosa
+
     parts, codes = librosa.decompose.decompose(V.T, n_components=3, random_state=seed)
     return codes.T, parts.T
 

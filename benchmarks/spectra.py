@@ -15,14 +15,22 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from common import RESULTS, Row, command_line, interleaved, machine, spread, write_json
+from common import (
+    RESULTS,
+    Row,
+    command_line,
+    find_data_file,
+    interleaved,
+    machine,
+    spread,
+    write_json,
+)
 from scipy.optimize import linear_sum_assignment, nnls
 from sklearn.decomposition import NMF
 from threadpoolctl import threadpool_limits
 
 from thresher import SpectralUnmixer
 from thresher.datasets import SpectralScene, make_spectral_scene
-from thresher.datasets.files import find_data_file
 from thresher.linalg import Array
 from thresher.metrics import spectral_angles
 

@@ -22,7 +22,7 @@ from scipy import sparse
 
 from thresher import TopicModel
 from thresher.metrics import purity
-from thresher.tasks.topics.changes import chance_of_fewer
+from thresher.tasks.topics.changes import chance_of_fewer  # the test itself: not public
 
 SIZE, STEPS, FIRST = 150, 9, 400
 PLANTED = {"born": 3, "merged": 5, "died": 7}

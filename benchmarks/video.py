@@ -18,12 +18,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import RESULTS, Row, command_line, interleaved, machine, read_json, spread, write_json
+from common import (
+    RESULTS,
+    Row,
+    command_line,
+    find_data_file,
+    interleaved,
+    machine,
+    read_json,
+    spread,
+    write_json,
+)
 from planted_video import CLIPS, EFFECTS, HELD_BACK, planted
 from scipy.ndimage import median_filter
 
 from thresher import GoDec, OnlineRobustPCA, VideoSeparator
-from thresher.datasets.files import find_data_file
 from thresher.low_rank import default_weight, pursue
 
 THRESHOLDS = (3, 5, 8, 10, 12, 15, 20, 25, 30, 35, 40, 50, 60)
@@ -46,6 +55,11 @@ def scores(truth: Any, mask: Any, known: Any = None) -> Row:
     }
 
 
+def median_of_flags(mask: Any) -> Any:
+    """The 5 × 5 median filter of the separator."""
+    return median_filter(mask.view(np.uint8), 5, mode="nearest").astype(bool)
+
+
 def best_scores(truth: Any, sizes: Any, known: Any = None) -> Row:
     """At the best of all thresholds, after the median filter that the separator has."""
     rows = [scores_at(threshold, truth, sizes, known) for threshold in THRESHOLDS]
@@ -53,7 +67,7 @@ def best_scores(truth: Any, sizes: Any, known: Any = None) -> Row:
 
 
 def scores_at(threshold: float, truth: Any, sizes: Any, known: Any = None) -> Row:
-    mask = np.stack([median_filter(one > threshold, 5, mode="nearest") for one in sizes])
+    mask = np.stack([median_of_flags(one > threshold) for one in sizes])
     return scores(truth, mask, known) | {"threshold": round(threshold, 2)}
 
 
@@ -124,7 +138,7 @@ def rows_of(
     for name, _, result, spent in interleaved(work, [video]):
         if name in masks:
             row = {"own": scores(truth, result, known)}
-            filtered = np.stack([median_filter(one, 5, mode="nearest") for one in result])
+            filtered = np.stack([median_of_flags(one) for one in result])
             row["with median"] = scores(truth, filtered, known)
         else:
             row = {"best threshold": best_scores(truth, result, known)}

@@ -24,7 +24,7 @@ from typing import Any
 
 import matplotlib
 import numpy as np
-from benchmarks.common import GREY, Looks, Row, tidy
+from benchmarks.common import GREY, INK, Looks, Row, tidy
 from benchmarks.reproduce import paper_a_faces as cbcl
 from benchmarks.reproduce.jobs import FOLDER, Job, Scale
 from benchmarks.reproduce.paper_a_methods import made
@@ -41,7 +41,6 @@ from thresher.linalg import Array
 from thresher.losses import Huber, SquaredL2
 from thresher.metrics import mean_regret
 from thresher.penalties import Constrained, Tikhonov
-from thresher.plotting.style import INK
 from thresher.sets import Reals
 
 N_FEATURES, N_PLANTED, N_HELD_OUT = 400, 49, 500

@@ -17,11 +17,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from benchmarks.common import Row
+from benchmarks.common import Row, find_data_file
 from benchmarks.reproduce.jobs import Job, Scale, keep_picture
 from benchmarks.reproduce.paper_a_methods import METHODS, TAU, Learned, learned
 
-from thresher.datasets.files import find_data_file
+# The outliers of `make_outlier_stream`, for faces: not public alone.
 from thresher.datasets.outlier_stream import draw_outliers, floor_share
 from thresher.linalg import Array
 

@@ -17,12 +17,10 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from benchmarks.common import Row
+from benchmarks.common import DATA_FILES, Row, find_data_file
 from benchmarks.reproduce.jobs import Job, Scale, keep_picture
 from benchmarks.reproduce.paper_a_methods import METHODS, Learned, learned
 
-from thresher.datasets.faces import FILES
-from thresher.datasets.files import find_data_file
 from thresher.linalg import Array
 
 VIDEOS = {"hall": "i2r_hall_144x176.npz", "escalator": "i2r_escalator_130x160.npz"}
@@ -58,7 +56,7 @@ class Scene:
 
 
 def scenes(scale: Scale) -> Iterator[Scene]:
-    small, large = FILES["yale_b_48x42"], FILES["yale_b_192x168"]
+    small, large = DATA_FILES["yale_b_48x42"], DATA_FILES["yale_b_192x168"]
     quick = scale == "quick"
     yield Scene("table_2/subject_2", small if quick else large, 5 if quick else 50, 2)
     yield Scene("figure_8/subject_8", small, 5 if quick else 50, 8)

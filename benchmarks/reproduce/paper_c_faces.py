@@ -27,7 +27,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from benchmarks.common import Row, clock, mean_and_std
+from benchmarks.common import DATA_FILES, Row, clock, mean_and_std
 from benchmarks.reproduce.jobs import Job, Scale
 from rich.console import Console
 from rich.table import Table
@@ -38,7 +38,6 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from thresher import ManhattanNMF
 from thresher.datasets import Faces, add_laplace, image_noises, load_faces
-from thresher.datasets.faces import FILES
 from thresher.linalg import Array
 from thresher.metrics import clustering_accuracy, squared_relative_error
 
@@ -190,7 +189,7 @@ def jobs(scale: Scale) -> Iterator[Job]:
     seeds = SEEDS[scale]
     for name in SETS:
         for kind in KINDS[scale]:
-            place, needs = f"{name}/{kind.replace(' ', '_')}", (FILES[name],)
+            place, needs = f"{name}/{kind.replace(' ', '_')}", (DATA_FILES[name],)
             yield Job(f"table_1/{place}", partial(table, name, kind, seeds), needs)
             yield Job(f"figures_10_11/{place}", partial(clusters, name, kind, seeds), needs)
             if scale == "paper":

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from benchmarks.common import Row, clock
+from benchmarks.common import DATA_FILES, Row, clock, find_data_file
 from benchmarks.reproduce.jobs import Job, Scale, keep_picture
 from rich.console import Console
 from rich.table import Table
@@ -24,14 +24,12 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from thresher import GoDec, ManhattanNMF, RobustNMF, RobustPCA
-from thresher.datasets.faces import FILES
-from thresher.datasets.files import find_data_file
 from thresher.linalg import Array
-from thresher.tasks.demo.foreground import best_f1, grey_levels
+from thresher.tasks.demo.foreground import best_f1, grey_levels  # as the demo: not public
 
 VIDEOS = {
     "hall": ("i2r_hall_144x176.npz", 2),
-    "face": (FILES["yale_b_192x168"], 3),
+    "face": (DATA_FILES["yale_b_192x168"], 3),
     "highway": ("cdnet_highway_120x160.npz", 2),
 }
 """File and rank of each set."""

@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmarks.common import Row, interleaved
+from benchmarks.common import DATA_FILES, Row, interleaved
 from benchmarks.reproduce.jobs import Job, Scale
 
 from thresher import ManhattanNMF
 from thresher.datasets import load_faces
-from thresher.datasets.faces import FILES
 from thresher.engine import Pool, Step
 from thresher.linalg import Array
 from thresher.manhattan import Half, RankOneSweeps
@@ -56,7 +55,7 @@ class Problem:
 
     def job(self, what: str, work: Any) -> Job:
         """A job on it; ``what`` has a place for its name."""
-        needs = (FILES[self.faces],) if self.faces else ()
+        needs = (DATA_FILES[self.faces],) if self.faces else ()
         return Job(what.format(f"{self.name}_rank_{self.rank}"), work, needs)
 
 

@@ -10,17 +10,17 @@ from typing import Any
 
 import matplotlib
 import numpy as np
+from benchmarks.common import DATA_FILES, INK
 from benchmarks.reproduce import paper_e_synthetic as synthetic
 from benchmarks.reproduce import paper_e_topics as topics
 from benchmarks.reproduce.jobs import FOLDER, Job, Scale
 from benchmarks.reproduce.paper_e_faces import SUBJECTS, faces
 from benchmarks.reproduce.paper_e_synthetic import CASES
+from matplotlib.figure import Figure
 from rich.console import Console
 from rich.table import Table
 
-from thresher.datasets.faces import FILES
 from thresher.plotting import to_png
-from thresher.plotting.style import INK, empty_figure
 
 SIZES: dict[Scale, dict[str, Any]] = {
     "quick": {
@@ -70,7 +70,7 @@ def jobs(scale: Scale) -> Iterator[Job]:
         for letter in SUBJECTS:
             work = partial(faces, letter, K, fresh, *size["faces"])
             name = f"figure_3/K_{K}_{'new_noise' if fresh else 'copies'}/{letter}"
-            yield Job(name, work, needs=(FILES["yale_b"],))
+            yield Job(name, work, needs=(DATA_FILES["yale_b"],))
     yield from topics.jobs(scale)
 
 
@@ -152,6 +152,13 @@ def tell_faces(name: str, by_letter: dict[str, Any]) -> None:
         seen = cells("seconds", ".1f"), published, cells("samples", ".0f")
         table.add_row(kind, *seen, cells("psnr", ".1f"), cells("lift", ".2f"))
     Console(width=130).print(table)
+
+
+def empty_figure(width: float, height: float) -> Figure:
+    """A transparent figure of a size in inches."""
+    figure = Figure(figsize=(width, height), layout="none")
+    figure.patch.set_alpha(0.0)
+    return figure
 
 
 def draw_curves(curves: dict[str, Any], target: Path) -> None:

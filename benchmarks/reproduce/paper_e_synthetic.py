@@ -25,8 +25,7 @@ import numpy as np
 from benchmarks.common import Looks, Row
 
 from thresher import BatchNMF, OnlineNMF
-from thresher.datasets import make_divergence_stream
-from thresher.datasets.divergence_stream import DivergenceStream
+from thresher.datasets import DivergenceStream, make_divergence_stream
 from thresher.encoding import AutoEncoder, CodingProblem, RoughEncoder
 from thresher.engine import Step
 from thresher.linalg import Array

@@ -40,7 +40,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from benchmarks.common import Row, kl_divergence, timed
+from benchmarks.common import DATA_FILES, Row, kl_divergence, timed
 from benchmarks.reproduce.jobs import Job, Scale
 from rich.console import Console
 from rich.table import Table
@@ -55,10 +55,9 @@ from threadpoolctl import threadpool_limits
 import thresher
 from thresher import TopicModel
 from thresher.datasets import TextCounts, load_text_counts
-from thresher.datasets.text import FILES
 from thresher.linalg import Array
 from thresher.metrics import purity
-from thresher.tasks.text.tfidf import TfIdf
+from thresher.tasks.text.tfidf import TfIdf  # the weights of `TopicModel`: not public
 
 N_TOPICS = {"bbc_news": 5, "20newsgroups": 20}
 N_WORDS, DECIBELS = 1000, 30.0
@@ -264,10 +263,10 @@ def jobs(scale: Scale) -> Iterator[Job]:
                 if method == ONLY_CONTAMINATED and noise == "none":
                     continue
                 work = partial(topics, name, noise, method, 0, patience)
-                yield Job(f"tables_5_7/{name}_{noise}/{method}", work, (FILES[name],))
+                yield Job(f"tables_5_7/{name}_{noise}/{method}", work, (DATA_FILES[name],))
     for method in ("online auto", "batch auto", ONLY_CONTAMINATED) if scale == "paper" else ():
         work = partial(topics, "bbc_news", "poisson", method, 100_000, patience)
-        yield Job(f"tables_5_7/bbc_news_replicated/{method}", work, (FILES["bbc_news"],))
+        yield Job(f"tables_5_7/bbc_news_replicated/{method}", work, (DATA_FILES["bbc_news"],))
 
 
 def tell(results: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ from unittest import mock
 
 import numpy as np
 
-from saved import MAKERS, TEXTS, answers, samples
+from promises.fitted_models import MAKERS, TEXTS, answers, samples
 from thresher import OnlineNMF, OnlineOrthogonalDictionary, OnlineRobustNMF, load, save
 from thresher.persistence import FileError, file_bytes, read_file, sealed
 from thresher.testing.damage import damaged

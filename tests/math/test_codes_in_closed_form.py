@@ -122,7 +122,12 @@ def test_few_iterations_lead_to_codes_in_any_set(name, parameter, region):
     """First-order steps take hundreds of iterations to such a tolerance."""
     data = np.random.default_rng(1).gamma(1.0, size=(80, 3)) + 1e-3
     model = OnlineNMF(
-        3, divergence=name, divergence_parameter=parameter, code_set=region, random_state=0
+        3,
+        divergence=name,
+        divergence_parameter=parameter,
+        code_set=region,
+        n_passes=30,
+        random_state=0,
     )
     model.fit(data).set_params(tol=1e-6, max_iter=60)
     with warnings.catch_warnings():

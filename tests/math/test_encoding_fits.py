@@ -21,7 +21,6 @@ from thresher.losses import (
     L1Distance,
     SquaredL2,
 )
-from thresher.losses.base import Loss
 from thresher.penalties import L1, Constrained, ElasticNet, GroupLasso
 from thresher.sets import (
     Box,
@@ -311,35 +310,3 @@ def test_the_lower_bound_is_below_the_optimum_and_tight_at_its_dual(seed):
             ways.append((dual + share * (goal - dual)) @ x)
         assert bound(dual) == pytest.approx(max(ways), rel=1e-9, abs=1e-12)
         assert bound(dual) <= program.fun + 1e-9
-
-
-class MinimalLoss(Loss):
-    """Half the squared distance, without optional declarations."""
-
-    def value(self, X, Y, weight=None):
-        return 0.5 * ((X - Y) ** 2).sum(axis=1)
-
-    def gradient(self, X, Y, weight=None):
-        return Y - X
-
-    def prox(self, V, X, step, weight=None):
-        return (V + step * X) / (1 + step)
-
-
-def test_default_methods_of_a_loss_follow_from_its_gradient():
-    rng = np.random.default_rng(0)
-    loss, X, Y = MinimalLoss(), rng.random((4, 3)), rng.random((4, 3))
-    Y[0, 0] = X[0, 0]
-    value, gradient = loss.value_and_gradient(X, Y)
-    np.testing.assert_array_equal(value, loss.value(X, Y))
-    up, down = loss.split(X, Y)
-    assert min(up.min(), down.min()) >= 0
-    np.testing.assert_allclose(up - down, gradient)
-    assert not (up * down).any()
-    bend = loss.bend(X, Y)
-    assert bend[0, 0] == 0  # a zero residual has no quotient
-    np.testing.assert_allclose(np.delete(bend.ravel(), 0), 1)
-    assert not loss.outliers(X, Y).any()
-    weight = np.array([[1.0, 2, 3], [0, 0, 0], [4, 1, 1], [0.5, 0, 0]])
-    np.testing.assert_array_equal(loss.row_curvatures(X, Y, weight), [3, 1, 4, 0.5])
-    np.testing.assert_array_equal(loss.row_curvatures(X, Y), [1, 1, 1, 1])

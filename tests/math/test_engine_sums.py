@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from scipy import sparse
-from scipy.stats import hypergeom
 
 from thresher.engine.explained import Energies, mass_of
 from thresher.engine.extrapolation import Extrapolation
@@ -15,9 +14,6 @@ from thresher.estimators.scoring import hidden_entries, without_entries
 from thresher.estimators.usual import column_scales, threshold_at
 from thresher.linalg import load_stored_block, stored_rows, with_gaps
 from thresher.streams import Batch
-from thresher.tasks.choice.choice import standard_errors
-from thresher.tasks.choice.held_out import Tried, better
-from thresher.tasks.novelty.emerging import _chances
 
 
 def test_extrapolation_finds_the_fixed_point_of_a_linear_map():
@@ -231,32 +227,3 @@ def test_hidden_entries_are_the_same_for_dense_and_sparse_samples(kind, share):
     seen = left[~np.isnan(flat[left])] if kind != "stored" else left[np.nan_to_num(flat[left]) > 0]
     np.testing.assert_array_equal(expanded.ravel()[seen], flat[seen])
     assert not np.isnan(X[1:].ravel()[places[places >= 15] - 15]).any()  # the samples stay
-
-
-def test_standard_errors_skip_missing_values():
-    values = np.array(
-        [[1.0, 2.0, 4.0, np.nan], [3.0, np.nan, np.nan, np.nan], [1.0, 1.0, 1.0, 1.0]]
-    )
-    found = standard_errors(values)
-    expected = np.std([1, 2, 4], ddof=1) / np.sqrt(3)
-    np.testing.assert_allclose(found, [expected, 0, 0], atol=1e-12)
-
-
-def test_a_refit_replaces_a_fit_beyond_one_standard_error():
-    rng = np.random.default_rng(0)
-    errors = np.append(1 + rng.random(9), np.nan)
-    old = Tried(errors, "old", 2.0, "old")
-    noise = np.append(rng.normal(size=9), 0)
-    noise[:9] -= noise[:9].mean()
-    edge = noise[:9].std() / np.sqrt(8)
-    for gain, atoms in ((1.1 * edge, "new"), (0.9 * edge, "old"), (-1.0, "old")):
-        new = Tried(errors - gain - noise, "new", 3.0, "new")
-        found = better(old, new)
-        assert (found.atoms, found.seconds) == (atoms, 5.0)
-
-
-def test_probabilities_of_clusters_are_hypergeometric():
-    """Clusters of 4, 2 and 1 documents; the first five documents belong to the new step."""
-    labels = np.array([0, 0, 0, 1, 2, 0, 1])
-    expected = 2 * hypergeom.sf([2, 0, 0], 7, 5, [4, 2, 1])
-    np.testing.assert_allclose(_chances(labels, 5), np.minimum(1, expected))

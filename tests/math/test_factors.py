@@ -1,7 +1,5 @@
 """Factorisations: halves, smoothed losses, graphs, polar factors and rank-one terms."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from scipy import sparse
@@ -18,12 +16,10 @@ from thresher.linalg import (
     with_gaps,
 )
 from thresher.manhattan import Graph, nearest_neighbours, similarities
-from thresher.manhattan.factor_admm import FactorADMM
 from thresher.manhattan.half import Half
 from thresher.manhattan.smoothing import SmoothedLoss, box_gap
 from thresher.penalties import L1, Constrained
-from thresher.sets import Box, Simplex
-from thresher.tasks.choice import warm
+from thresher.sets import Simplex
 
 K, F, N = 3, 5, 8
 DOUBLE = np.dtype(np.float64)
@@ -207,34 +203,3 @@ def test_steps_converge_to_the_polar_factor(size):
         Q = approach(A, Q)
     np.testing.assert_allclose(Q, goal, atol=1e-9)
     np.testing.assert_allclose(approach(A, goal), goal, atol=1e-12)
-
-
-def test_the_dictionary_step_converges_with_frozen_atoms():
-    """With ``B = A D*`` and the frozen atoms at D*, the free ones end there as well."""
-    rng = np.random.default_rng(15)
-    C = rng.random((30, K))
-    A, goal = C.T @ C, rng.random((K, F)) / 4
-    half = SimpleNamespace(regulariser=Constrained(), amount=1.0)
-    state = SimpleNamespace(D=goal.copy(), _free=np.array([0, 2]), dictionary=half)
-    state.D[[0, 2]] += 0.1
-    for _ in range(300):
-        FactorADMM._move_dictionary(state, A, A @ goal, 1.0)
-    np.testing.assert_allclose(state.D, goal, atol=1e-6)
-    state.dictionary.regulariser = Constrained(region=Box(0, 0.1))
-    FactorADMM._move_dictionary(state, A, A @ goal, 1.0)
-    assert state.D[[0, 2]].max() <= 0.1
-    np.testing.assert_array_equal(state.D[1], goal[1])
-
-
-def test_the_rank_one_term_is_that_of_the_svd():
-    rng = np.random.default_rng(0)
-    E = np.outer(rng.random(30), rng.random(8)) + 0.01 * rng.normal(size=(30, 8))
-    truth = np.linalg.svd(E)[2][0]
-    for nonnegative, sign in ((False, 1), (True, 1), (False, -1)):
-        c, d = warm._rank_one(sign * E, nonnegative, np.random.default_rng(1))
-        assert abs(d @ truth) == pytest.approx(1, abs=1e-3)
-        expected = sign * E @ d
-        np.testing.assert_allclose(c, expected.clip(0) if nonnegative else expected, atol=1e-6)
-        assert np.linalg.norm(d) == pytest.approx(1)
-    c, d = warm._rank_one(-np.abs(E), True, np.random.default_rng(1))
-    assert not c.any()  # no nonnegative term reduces the error

@@ -5,12 +5,10 @@ import pytest
 from scipy import sparse
 
 from thresher.encoding.fit import DenseFit
-from thresher.learning import FixedWeight, HalfLife, NoiseWeight, PowerForgetting, RangeWeight
-from thresher.learning.coded_samples import CodedSamples, linearised_step
+from thresher.learning import FixedWeight, NoiseWeight, RangeWeight
+from thresher.learning.coded_samples import CodedSamples
 from thresher.learning.diagonal import DiagonalStatistics, _minimiser
-from thresher.learning.dictionary_admm import DictionaryADMM
 from thresher.learning.initial import initial_atoms, mean_sample, sample_length
-from thresher.learning.l1_admm import L1DictionaryADMM, NoStatistics
 from thresher.learning.medians import median_atoms, weighted_median
 from thresher.learning.outlier_weight import weighted_quantile
 from thresher.learning.projected_gradient import DictionaryGradient
@@ -50,22 +48,6 @@ def statistics():
 def problem(regulariser=None):
     sums, _ = statistics()
     return DictionaryProblem(sums.A, sums.B, regulariser or Constrained(region=Box(0, np.inf)))
-
-
-@pytest.mark.parametrize(
-    ("schedule", "n", "seen", "factor"),
-    [
-        (PowerForgetting(3.0), 50, 100, 1 / 8),
-        (PowerForgetting(0.0), 50, 100, 1.0),
-        (PowerForgetting(2.0), 100, 100, 0.0),
-        (PowerForgetting(2.0), 110, 100, 0.0),
-        (HalfLife(10), 10, 99, 0.5),
-        (HalfLife(10), 30, 99, 0.125),
-    ],
-    ids=str,
-)
-def test_forgetting_factors_of_a_batch(schedule, n, seen, factor):
-    assert schedule(n, seen) == pytest.approx(factor)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.7, 0.99, 1.0])
@@ -260,34 +242,6 @@ def test_dictionary_problems_of_free_atoms_have_the_same_gradient():
     assert priced.objective(D) - whole.objective(D) == pytest.approx(0.3 * D.sum())
 
 
-@pytest.mark.parametrize(
-    "regulariser",
-    [Constrained(), Constrained(Tikhonov(0.2)), Constrained(region=NonnegativeL2Ball())],
-    ids=str,
-)
-def test_published_steps_converge_to_the_optimum(regulariser):
-    one, D = problem(regulariser), np.random.default_rng(3).random((K, F))
-    gradient = DictionaryGradient(tol=0.0, max_iter=3000).minimise(one, D)
-    admm = DictionaryADMM(tol=0.0, max_iter=3000).minimise(one, D)
-    assert one.residual(gradient) < 1e-3
-    assert one.residual(admm) < 1e-4
-    assert one.objective(gradient) == pytest.approx(one.objective(admm), rel=1e-5)
-    eta = 1 / np.linalg.norm(one.A, 2)
-    tight = DictionaryGradient(1.0, max_iter=1, spectral=True).minimise(one, D)
-    np.testing.assert_allclose(tight, regulariser.prox(D - eta * one.gradient(D), eta))
-    eta = 1 / np.linalg.norm(D, 2) ** 2
-    printed = DictionaryGradient(1.0, max_iter=1, as_printed=True).minimise(one, D)
-    np.testing.assert_allclose(printed, regulariser.prox(D - eta * one.gradient(D), eta))
-    # One step each, by hand.
-    eta = 0.7 / np.linalg.norm(one.A)
-    once = regulariser.prox(D - eta * (one.A @ D - one.B), eta)
-    np.testing.assert_allclose(DictionaryGradient(max_iter=1).minimise(one, D), once)
-    W = np.linalg.solve(one.A + np.eye(K), one.B + D)
-    np.testing.assert_allclose(DictionaryADMM(max_iter=1).minimise(one, D), regulariser.prox(W))
-    printed = DictionaryADMM(max_iter=1, as_printed=True).minimise(one, D)
-    np.testing.assert_allclose(printed, W)
-
-
 def test_ridge_regression_has_zero_gradient():
     ridge = problem(Constrained(Tikhonov(0.3), Reals()))
     exact = RidgeRegression().minimise(ridge, np.zeros((K, F)))
@@ -378,37 +332,3 @@ def test_sums_of_coded_samples_against_their_formulas():
     assert one.subgradient_norm() == pytest.approx(np.sqrt((sample[:, None] * weight**2).sum()))
     plain = CodedSamples.of(coded(L1Distance()), None)
     assert plain.subgradient_norm() == pytest.approx(np.sqrt(N * F))
-
-
-def test_a_linearised_step_is_that_of_the_paper():
-    samples, D = CodedSamples.of(coded(L1Distance()), None), coded().D
-    dual = np.random.default_rng(9).uniform(-0.5, 0.5, (N, F))
-    beta, tau, gamma = 2.0, 0.1, 1.5
-    free = np.array([True, True, False])
-    region = Constrained(region=NonnegativeL2Ball(0.7))
-    R = samples.residual(D)
-    moved, residual, after, gap = linearised_step(
-        samples, D, R, dual, beta, tau, gamma, region, free
-    )
-    E = R + dual / beta
-    Gamma = np.sign(E) * np.maximum(np.abs(E) - 1 / beta, 0)
-    G = -samples.C.T @ (dual / beta + R - Gamma)
-    wanted = np.where(free[:, None], region.prox(D - tau * G), D)
-    np.testing.assert_allclose(moved, wanted)
-    np.testing.assert_allclose(residual, samples.P - samples.C @ wanted)
-    np.testing.assert_allclose(gap, samples.P - samples.C @ wanted - Gamma)
-    np.testing.assert_allclose(after, dual + gamma * beta * gap)
-
-
-def test_l1_dictionary_admm_converges_to_a_local_optimum():
-    learner, D = L1DictionaryADMM(tol=1e-6, max_iter=2000), coded().D
-    samples = learner.summarise(coded(L1Distance()), None)
-    region = Constrained(region=NonnegativeL1Ball(2.0))
-    moved, *_ = learner.learn(NoStatistics(), samples, D, region, ALL)
-    assert region.region.contains(moved, 1e-9)
-    best = samples.loss(samples.residual(moved))
-    rng = np.random.default_rng(10)
-    for size in (1e-3, 1e-2, 0.1):
-        for _ in range(20):
-            other = region.region.project(moved + size * rng.standard_normal(D.shape))
-            assert samples.loss(samples.residual(other)) >= best - 1e-4

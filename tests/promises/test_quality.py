@@ -5,13 +5,14 @@ import pytest
 from scipy import sparse
 from scipy.linalg import toeplitz
 
-from thresher.estimators import (
+from thresher import (
     BatchNMF,
     L1Dictionary,
     ManhattanNMF,
     OnlineL1Dictionary,
     OnlineNMF,
     OnlineRobustNMF,
+    OnlineRobustPCA,
     RobustNMF,
 )
 from thresher.sets import NonnegativeElasticNetBall, NonnegativeL1Ball, NonnegativeL2Ball, Simplex
@@ -163,7 +164,7 @@ def test_manhattan_atoms_pay_their_penalty(code_penalty):
 
 @pytest.mark.parametrize("batch_size", [1, 3])
 def test_atoms_stay_in_their_ball_where_most_entries_are_missing(batch_size):
-    for seed in range(40):
+    for seed in range(15):
         rng = np.random.default_rng(seed)
         X = rng.poisson(0.7, (12, 15)).astype(float)
         X[rng.random(X.shape) < 0.8] = np.nan
@@ -182,3 +183,47 @@ def test_atoms_stay_in_their_set_when_features_come_and_go(divergence, region):
     model = OnlineNMF(3, divergence=divergence, dictionary_set=region, **QUIET).fit(X)
     assert region.contains(model.grow(n_features=11).components_, 1e-9)
     assert region.contains(model.keep_features(np.arange(2, 9)).components_, 1e-9)
+
+
+# --------------------------------------------------- the zero model and the best rank-one model
+
+
+def scaled(seed, spread):
+    """Samples of four components whose features differ in scale by factors of 10^±spread."""
+    X = planted(seed, 80, 16, 4)
+    return X * 10.0 ** np.random.default_rng(seed).uniform(-spread, spread, X.shape[1])
+
+
+RANK_ONE = [
+    OnlineNMF(),
+    OnlineNMF(divergence="kl"),
+    OnlineNMF(divergence="l1"),
+    BatchNMF(),
+    BatchNMF(divergence="kl"),
+    OnlineRobustNMF(outlier_weight=0.5),
+    RobustNMF(outlier_weight=0.5),
+    OnlineL1Dictionary(),
+    L1Dictionary(),
+    ManhattanNMF(),
+    OnlineRobustPCA(outlier_weight=0.5),
+]
+
+
+@pytest.mark.parametrize("spread", [0, 3])
+@pytest.mark.parametrize("estimator", RANK_ONE, ids=str)
+def test_no_fit_is_worse_than_the_zero_model_or_the_best_of_rank_one(estimator, spread):
+    """Whatever the scales of the features; rank one by the SVD and by the class itself."""
+    ratios = []
+    for seed in range(2):
+        X = scaled(seed, spread)
+        given = {**estimator.get_params(), **QUIET}
+        model, single = (type(estimator)(**{**given, "n_components": K}).fit(X) for K in (4, 1))
+        atom = np.abs(np.linalg.svd(X, full_matrices=False)[2][:1])
+        atom /= atom.sum() if "L1" in type(estimator).__name__ else 1
+        frozen = {**given, "init": atom, "n_components": 1}
+        if "frozen_atoms" in given:
+            frozen["frozen_atoms"] = [0]
+        rank_one = min(loss(single, X), loss(type(estimator)(**frozen).fit(X), X))
+        # Codes are optimal, so that no code is worse than zero: the zero model is a bound, too.
+        ratios.append(loss(model, X) / rank_one)
+    assert max(ratios) <= 1.01

@@ -223,7 +223,6 @@ def test_one_photograph_alone_is_warned_of():
         (np.ones((4, *SHAPE)), np.ones((2, 2), bool), "mask|True"),
         (np.ones((4, *SHAPE)), np.ones((4, *SHAPE)), "mask|True"),
     ],
-    ids=str,
 )
 def test_what_are_no_photographs_of_this_kind_is_refused(images, mask, keyword):
     known = photographs(30)

@@ -324,7 +324,6 @@ def test_a_video_file_in_and_video_files_out(tmp_path):
         (np.ones((5, 30, 20)), ValueError, "shape"),
         (iter([]), ValueError, "no frame"),
     ],
-    ids=str,
 )
 def test_what_are_no_frames_is_refused_and_leaves_the_model_unchanged(frames, error, keyword):
     good, _ = planted(30)

@@ -37,8 +37,10 @@ class Simplex(OracleSet):
     radius: float = 1.0
 
     def __post_init__(self) -> None:
-        if not self.radius > 0:
-            raise ValueError(f"The radius of a simplex must be positive, got {self.radius}.")
+        if not 0 < self.radius < np.inf:
+            raise ValueError(
+                f"The radius of a simplex must be positive and finite, got {self.radius}."
+            )
 
     def in_unit(self, unit: float) -> "Simplex":
         """The radius divided by ``unit``."""

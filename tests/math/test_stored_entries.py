@@ -1,0 +1,172 @@
+"""Sparse samples whose unstored entries are missing: the same as dense ones with NaN, in less."""
+
+import tracemalloc
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from thresher import OnlineNMF, OnlineRobustNMF, load, save
+from thresher.encoding import CodingProblem, narrowed
+from thresher.linalg import load_stored_block, stored_rows
+from thresher.losses import Huber
+
+N, F, K = 60, 90, 3
+
+
+@pytest.fixture(scope="module")
+def pair():
+    """Samples as CSR with stored zeros, and the same as a dense array with NaN."""
+    rng = np.random.default_rng(0)
+    X = rng.gamma(1.0, 1.0, (N, K)) @ rng.random((K, F)) + 0.1 * rng.random((N, F))
+    X[rng.random(X.shape) < 0.05] = 0
+    seen = rng.random(X.shape) < 0.15
+    seen[np.arange(F) % N, np.arange(F)] = True
+    row, column = np.nonzero(seen)
+    return sparse.csr_array((X[seen], (row, column)), shape=X.shape), np.where(seen, X, np.nan)
+
+
+def both(kind, stored, dense, fit_with=None, **parameters):
+    """Two models: of stored entries, and of what is not NaN."""
+    given = {"n_components": K, "random_state": 0, "verbose": 0, "n_jobs": 1, "n_passes": 2}
+    given |= {"tol": 1e-9, "batch_size": 32} | parameters
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        one = kind(**given, missing="zeros").fit(stored, **(fit_with or {}))
+        return one, kind(**given).fit(dense, **(fit_with or {}))
+
+
+CASES = [
+    (OnlineRobustNMF, {"outlier_weight": 0.3}),
+    (OnlineRobustNMF, {"outlier_penalty": "samples"}),
+    (OnlineRobustNMF, {"scale_samples": "max"}),
+    (OnlineRobustNMF, {"solver": "opgd"}),
+    (OnlineNMF, {}),
+    (OnlineNMF, {"divergence": "kl"}),
+    (OnlineNMF, {"divergence": "is"}),
+    (OnlineNMF, {"code_set": "simplex"}),
+]
+
+
+@pytest.mark.parametrize(("kind", "parameters"), CASES)
+def test_stored_entries_teach_what_an_array_with_gaps_teaches(pair, kind, parameters):
+    one, other = both(kind, *pair, **parameters)
+    np.testing.assert_allclose(one.components_, other.components_, rtol=0, atol=1e-7)
+    stored, dense = one.transform(pair[0]), other.transform(pair[1])
+    np.testing.assert_allclose(stored, dense, rtol=0, atol=1e-5 * np.abs(dense).max())
+    np.testing.assert_allclose(one.score_samples(pair[0]), other.score_samples(pair[1]), rtol=1e-5)
+
+
+def test_weights_and_precision_are_kept(pair):
+    rng = np.random.default_rng(1)
+    weights = {"sample_weight": rng.uniform(0.5, 2, N), "entry_weight": rng.uniform(0.5, 2, (N, F))}
+    one, other = both(OnlineRobustNMF, *pair, weights, outlier_weight=0.3)
+    np.testing.assert_allclose(one.components_, other.components_, rtol=0, atol=1e-7)
+    single = pair[0].astype(np.float32), pair[1].astype(np.float32)
+    one, other = both(OnlineRobustNMF, *single, outlier_weight=0.3, tol=1e-4)
+    assert one.transform(single[0]).dtype == np.float32
+    np.testing.assert_allclose(one.components_, other.components_, rtol=0, atol=1e-3)
+
+
+def test_gaps_are_filled_and_outliers_set_aside_alike(pair):
+    stored, dense = pair
+    one, other = both(OnlineRobustNMF, stored, dense, outlier_weight=0.3)
+    np.testing.assert_allclose(one.impute(stored), other.impute(dense), atol=1e-6)
+    for mine, theirs in zip(one.separate(stored), other.separate(dense), strict=True):
+        np.testing.assert_allclose(mine, theirs, atol=1e-5)
+    error = one.score_entries(stored)
+    assert -1.0 < error < 0  # of entries about 1.5 large, stored ones alone
+
+
+def test_dense_zeros_are_missing_and_stored_zeros_are_not(pair):
+    stored, dense = pair
+    without = stored.copy()
+    without.eliminate_zeros()
+    model = both(OnlineNMF, stored, dense)[0]
+    codes = model.transform(np.nan_to_num(dense))
+    np.testing.assert_array_equal(codes, model.transform(without))
+    assert np.abs(codes - model.transform(stored)).max() > 1e-3
+
+
+def test_rows_are_coded_as_if_alone_whatever_they_are_stored_like(pair):
+    stored, dense = pair
+    model = both(OnlineRobustNMF, stored, dense, tol=1e-4)[0]
+    codes = model.transform(stored)
+    for i in (0, 7, N - 1):
+        np.testing.assert_allclose(model.transform(stored[[i]]), codes[[i]], rtol=1e-9, atol=1e-9)
+    twice = sparse.csr_array(
+        (np.repeat(stored.data / 2, 2), np.repeat(stored.indices, 2), stored.indptr * 2),
+        shape=stored.shape,
+    )
+    before = twice.data.copy()
+    np.testing.assert_allclose(model.transform(twice), codes, rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(twice.data, before)
+    assert model.transform(sparse.csr_array((2, F))).sum() == 0  # nothing is known of them
+
+
+def test_files_and_streams_go_on_with_the_same_bits(pair, tmp_path):
+    stored = pair[0]
+    settings = {"n_components": K, "missing": "zeros", "random_state": 0, "verbose": 0}
+    pieces = [stored[start : start + 20] for start in range(0, N, 20)]
+    whole = OnlineRobustNMF(**settings)
+    for piece in pieces:
+        whole.partial_fit(piece)
+    begun = OnlineRobustNMF(**settings).partial_fit(pieces[0])
+    save(begun, tmp_path / "model")
+    again = load(tmp_path / "model")
+    for piece in pieces[1:]:
+        again.partial_fit(piece)
+    np.testing.assert_array_equal(again.components_, whole.components_)
+    streamed = OnlineRobustNMF(**settings, batch_size=20).fit(iter(pieces))
+    np.testing.assert_allclose(streamed.components_, whole.components_, atol=1e-12)
+    parts = list(streamed.separate(iter(pieces)))
+    np.testing.assert_array_equal(parts[1].codes, streamed.transform(pieces[1]))
+
+
+def test_features_that_nobody_saw_stand_for_all_others():
+    """The narrow dictionary has the products of the whole one, on the features of the rows."""
+    rng = np.random.default_rng(3)
+    D = rng.random((K, 500))
+    rows = stored_rows(sparse.random_array((40, 500), density=0.01, rng=rng, format="csr"))
+    block = load_stored_block(rows, slice(0, 40), np.dtype(float), None, 1.0)
+    n_rows = 0
+    for part, narrow, x, w in narrowed(CodingProblem(D, Huber(0.3)), block):
+        np.testing.assert_allclose(narrow.D @ narrow.D.T, D @ D.T)
+        assert narrow.width == 500
+        assert narrow.D.shape[1] == x.shape[1] < 500
+        assert not w[:, -K:].any()
+        n_rows += len(x)
+        np.testing.assert_allclose(x.sum(axis=1), rows[part].sum(axis=1))
+    assert n_rows == 40
+
+
+def test_work_grows_with_what_is_stored_not_with_the_width():
+    rng = np.random.default_rng(4)
+    wide = 50_000
+    rows = sparse.csr_array(
+        (rng.uniform(1, 5, 1000), rng.integers(0, wide, 1000), np.arange(0, 1001, 5)),
+        shape=(200, wide),
+    )
+    model = OnlineRobustNMF(2, missing="zeros", random_state=0, verbose=0, n_passes=1).fit(rows)
+    tracemalloc.start()
+    model.transform(rows)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * wide * 20  # a dense block, or its mask, would have 128 rows
+
+
+def test_what_cannot_work_is_refused_in_a_sentence(pair):
+    stored = pair[0]
+    with pytest.raises(ValueError, match=r"missing='nan' must be 'zeros'"):
+        OnlineNMF(K, missing="nan").fit(stored)
+    with pytest.raises(ValueError, match="ahalanobis"):
+        OnlineNMF(K, divergence="mahalanobis", divergence_parameter=np.eye(F), missing="zeros").fit(
+            stored
+        )
+    robust = OnlineRobustNMF(K, missing="zeros", verbose=0, random_state=0).fit(stored)
+    with pytest.raises(TypeError, match="outliers"):
+        robust.reading_scores(stored)
+    model = OnlineNMF(K, missing="zeros", verbose=0, random_state=0).fit(stored)
+    with pytest.raises(ValueError, match="missing='zeros'"):
+        model.set_params(missing=None).transform(stored)
