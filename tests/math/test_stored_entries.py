@@ -33,13 +33,13 @@ def both(kind, stored, dense, fit_with=None, **parameters):
     given |= {"tol": 1e-9, "batch_size": 32} | parameters
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        one = kind(**given, missing="zeros").fit(stored, **(fit_with or {}))
+        one = kind(**given, implicit_zeros="missing").fit(stored, **(fit_with or {}))
         return one, kind(**given).fit(dense, **(fit_with or {}))
 
 
 CASES = [
     (OnlineRobustNMF, {"outlier_weight": 0.3}),
-    (OnlineRobustNMF, {"outlier_penalty": "samples"}),
+    (OnlineRobustNMF, {"outlier_penalty": "l21"}),
     (OnlineRobustNMF, {"scale_samples": "max"}),
     (OnlineRobustNMF, {"solver": "opgd"}),
     (OnlineNMF, {}),
@@ -107,7 +107,7 @@ def test_rows_are_coded_as_if_alone_whatever_they_are_stored_like(pair):
 
 def test_files_and_streams_go_on_with_the_same_bits(pair, tmp_path):
     stored = pair[0]
-    settings = {"n_components": K, "missing": "zeros", "random_state": 0, "verbose": 0}
+    settings = {"n_components": K, "implicit_zeros": "missing", "random_state": 0, "verbose": 0}
     pieces = [stored[start : start + 20] for start in range(0, N, 20)]
     whole = OnlineRobustNMF(**settings)
     for piece in pieces:
@@ -148,7 +148,9 @@ def test_work_grows_with_what_is_stored_not_with_the_width():
         (rng.uniform(1, 5, 1000), rng.integers(0, wide, 1000), np.arange(0, 1001, 5)),
         shape=(200, wide),
     )
-    model = OnlineRobustNMF(2, missing="zeros", random_state=0, verbose=0, n_passes=1).fit(rows)
+    model = OnlineRobustNMF(2, implicit_zeros="missing", random_state=0, verbose=0, n_passes=1).fit(
+        rows
+    )
     tracemalloc.start()
     model.transform(rows)
     peak = tracemalloc.get_traced_memory()[1]
@@ -158,15 +160,15 @@ def test_work_grows_with_what_is_stored_not_with_the_width():
 
 def test_what_cannot_work_is_refused_in_a_sentence(pair):
     stored = pair[0]
-    with pytest.raises(ValueError, match=r"missing='nan' must be 'zeros'"):
-        OnlineNMF(K, missing="nan").fit(stored)
+    with pytest.raises(ValueError, match="implicit_zeros"):
+        OnlineNMF(K, implicit_zeros="nan").fit(stored)
     with pytest.raises(ValueError, match="ahalanobis"):
-        OnlineNMF(K, divergence="mahalanobis", divergence_parameter=np.eye(F), missing="zeros").fit(
-            stored
-        )
-    robust = OnlineRobustNMF(K, missing="zeros", verbose=0, random_state=0).fit(stored)
+        OnlineNMF(
+            K, divergence="mahalanobis", divergence_parameter=np.eye(F), implicit_zeros="missing"
+        ).fit(stored)
+    robust = OnlineRobustNMF(K, implicit_zeros="missing", verbose=0, random_state=0).fit(stored)
     with pytest.raises(TypeError, match="outliers"):
         robust.reading_scores(stored)
-    model = OnlineNMF(K, missing="zeros", verbose=0, random_state=0).fit(stored)
-    with pytest.raises(ValueError, match="missing='zeros'"):
-        model.set_params(missing=None).transform(stored)
+    model = OnlineNMF(K, implicit_zeros="missing", verbose=0, random_state=0).fit(stored)
+    with pytest.raises(ValueError, match="implicit_zeros"):
+        model.set_params(implicit_zeros="observed").transform(stored)

@@ -64,7 +64,7 @@ class DictionaryModel(
     max_iter: int
     n_jobs: int | None
     verbose: int
-    missing: str | None = None
+    implicit_zeros: str = "observed"
 
     components_: Array
     _state: StreamState
@@ -114,7 +114,7 @@ class DictionaryModel(
             _check_n_features(self, X, reset=False)
         elif known and (not plain or named or X.shape[1] != self.n_features_in_):
             validate_data(self, X, reset=False, skip_check_array=True)
-        if self.missing == "zeros":
+        if self.implicit_zeros == "missing":
             checked = stored_rows(checked)
         if not self._nonnegative:
             return checked
@@ -397,7 +397,7 @@ class DictionaryModel(
         self._check_is_fitted()
         if write is not None or comes_in_parts(X):
             return self._by_batch("impute", X, write, bounds=bounds)
-        if sparse.issparse(X) and self.missing is None:
+        if sparse.issparse(X) and self.implicit_zeros == "observed":
             raise TypeError("impute gives a dense array; pass a dense array with NaN in the gaps.")
         checked = self._checked(X, known=True)
         copy = dense_copy(checked)

@@ -122,7 +122,9 @@ class ReadsSources:
             source = source.in_batches(1 << 62)  # each array as it comes
         source = source.sized(len(self.components_))
         work = partial(getattr(self, verb), **options)
-        if verb in ("separate", "reading_scores") and model.missing is None:  # which may be dense
+        if (
+            verb in ("separate", "reading_scores") and model.implicit_zeros == "observed"
+        ):  # which may be dense
             batches = Results(source, lambda piece: work(_dense(piece)), agreed)
         else:
             batches = Results(source, work, agreed)

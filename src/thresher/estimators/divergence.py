@@ -65,7 +65,7 @@ class DivergenceModel(DictionaryModel):
             forgetting=forgetting,
             frozen=frozen_mask(self.frozen_atoms, n_components, atoms.region),
             keep_sparse=solver.sparse and can_stay_sparse(loss, codes) and not kinks,
-            keep_stored=self.missing == "zeros" and not solver.published,
+            keep_stored=self.implicit_zeros == "missing" and not solver.published,
             revive=not solver.published,
             own_unit=solver.published,
         )
