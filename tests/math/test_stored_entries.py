@@ -162,10 +162,9 @@ def test_what_cannot_work_is_refused_in_a_sentence(pair):
     stored = pair[0]
     with pytest.raises(ValueError, match="implicit_zeros"):
         OnlineNMF(K, implicit_zeros="nan").fit(stored)
+    metric = {"divergence": "mahalanobis", "divergence_parameter": np.eye(F)}
     with pytest.raises(ValueError, match="ahalanobis"):
-        OnlineNMF(
-            K, divergence="mahalanobis", divergence_parameter=np.eye(F), implicit_zeros="missing"
-        ).fit(stored)
+        OnlineNMF(K, **metric, implicit_zeros="missing").fit(stored)
     robust = OnlineRobustNMF(K, implicit_zeros="missing", verbose=0, random_state=0).fit(stored)
     with pytest.raises(TypeError, match="outliers"):
         robust.reading_scores(stored)

@@ -81,8 +81,8 @@ class OnlineNMF(DivergenceModel, GrowingModel, OnlineModel):
     n_starts : int
         Try so many starts for three passes each, and learn from the best; for arrays only. It helps
         where samples are few: there it is chance whether two parts end in one atom.
-    batch_size, n_passes, shuffle, forgetting, drift, frozen_atoms, implicit_zeros, tol, max_iter, n_jobs,
-    random_state, callbacks, verbose
+    batch_size, n_passes, shuffle, forgetting, drift, frozen_atoms, implicit_zeros, tol, max_iter,
+    n_jobs, random_state, callbacks, verbose
         As in `OnlineRobustNMF`.
 
     Attributes

@@ -279,8 +279,8 @@ def named_detector(value: Any) -> Detector | None:
         detector: Detector = value
         return detector
     raise ValueError(
-        f"drift={value!r} is not known; use None, 'auto', thresher.MannWhitneyDrift(), or an object "
-        "with update(x) and drift_detected, such as river's detectors."
+        f"drift={value!r} is not known; use None, 'auto', thresher.MannWhitneyDrift(), or an "
+        "object with update(x) and drift_detected, such as river's detectors."
     )
 
 
