@@ -34,7 +34,7 @@ from common import (
 )
 from river.drift import ADWIN, PageHinkley
 
-from thresher import LossShift, OnlineNMF, OnlineRobustNMF
+from thresher import MannWhitneyDrift, OnlineNMF, OnlineRobustNMF
 from thresher.datasets import make_outlier_stream
 from thresher.linalg import Array
 from thresher.metrics import relative_error
@@ -44,8 +44,8 @@ BEFORE, AFTER = 80, 32
 KINDS = ("all", "some", "new", "scale", "noise", "outliers")
 RATE = 0.01  # of the stationary part, where the promised 1e-4 would need a million batches
 DETECTORS: dict[str, Callable[[], Any]] = {
-    "LossShift": LossShift,
-    f"LossShift({RATE})": lambda: LossShift(RATE),
+    "MannWhitneyDrift": MannWhitneyDrift,
+    f"MannWhitneyDrift({RATE})": lambda: MannWhitneyDrift(RATE),
     "ADWIN": ADWIN,
     "PageHinkley": PageHinkley,
     "PageHinkley(threshold=1)": lambda: PageHinkley(threshold=1.0),

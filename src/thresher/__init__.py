@@ -9,7 +9,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from thresher.engine import LossShift, StopAfter
+    from thresher.engine import MannWhitneyDrift, StopAfter
     from thresher.estimators import (
         BatchNMF,
         Checkpoint,
@@ -57,7 +57,7 @@ _HOMES = {
     "ManhattanNMF": "thresher.estimators",
     "NovelDocumentDetector": "thresher.tasks.novelty",
     "L1Dictionary": "thresher.estimators",
-    "LossShift": "thresher.engine",
+    "MannWhitneyDrift": "thresher.engine",
     "OnlineL1Dictionary": "thresher.estimators",
     "OnlineNMF": "thresher.estimators",
     "OnlineOrthogonalDictionary": "thresher.estimators",
@@ -91,8 +91,8 @@ __all__ = [
     "ImageDenoiser",
     "ImageSegmenter",
     "L1Dictionary",
-    "LossShift",
     "ManhattanNMF",
+    "MannWhitneyDrift",
     "NovelDocumentDetector",
     "OnlineL1Dictionary",
     "OnlineNMF",

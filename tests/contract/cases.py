@@ -139,7 +139,7 @@ def _estimators() -> dict[str, Callable[[], Results]]:
         "OnlineRobustNMF, missing": _case(robust(K), "missing"),
         "OnlineRobustNMF, sample weights": _case(robust(K), weights="samples"),
         "OnlineRobustNMF, entry weights": _case(robust(K), weights="entries"),
-        "OnlineRobustNMF, l21": _case(robust(K, outlier_penalty="samples")),
+        "OnlineRobustNMF, l21": _case(robust(K, outlier_penalty="l21")),
         "OnlineRobustNMF, nonnegative outliers": _case(
             robust(K, outlier_sign="nonnegative", outlier_bound=2.0, outlier_weight=0.2)
         ),

@@ -127,8 +127,8 @@ def batches_without_entries_teach_nothing(rng: Rng) -> str:
         return "refused"
     F = batches[0].shape[1]
     missing = np.full((int(rng.integers(1, 4)), F), np.nan)
-    if rng.random() < 0.5 and "missing" in model.get_params():
-        model.set_params(missing="zeros")
+    if rng.random() < 0.5 and "implicit_zeros" in model.get_params():
+        model.set_params(implicit_zeros="missing")
         missing = sparse.csr_array(missing.shape)
     plain = clone(model)
     if refused_or(lambda: [plain.partial_fit(batch) for batch in batches]) is None:

@@ -180,7 +180,7 @@ def robust(rng: Rng, F: int) -> Any:
         one_of(rng, OnlineRobustNMF, RobustNMF),
         rng,
         outlier_weight=one_of(rng, "auto", "mad", float(10 ** rng.uniform(-2, 1))),
-        outlier_penalty="samples" if whole else "l1",
+        outlier_penalty="l21" if whole else "l1",
         outlier_sign="free" if whole else one_of(rng, "free", "free", "nonnegative"),
         outlier_bound=float(rng.uniform(0.1, 5)) if bounded else None,
         code_set=codes,

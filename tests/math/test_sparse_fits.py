@@ -7,7 +7,7 @@ from scipy.stats import mannwhitneyu
 
 from thresher.encoding import CodingProblem, DenseFit
 from thresher.encoding.certificates import proximal_residual
-from thresher.engine.loss_shift import RECENT, _tail
+from thresher.engine.mann_whitney import WINDOW_LENGTHS, _upper_tail
 from thresher.learning import BlockDescent, DictionaryGradient, RatioLearner, RobustApproximation
 from thresher.learning.ratio import RatioSums
 from thresher.learning.surrogate import BatchSums, DictionaryProblem
@@ -226,14 +226,14 @@ def test_entries_that_vanish_can_come_back(powers, width):
     assert (moved[:, 2] < moved[:, [0, 1, 3, 4]].min(axis=1)).all()
 
 
-@pytest.mark.parametrize("k", RECENT)
+@pytest.mark.parametrize("k", WINDOW_LENGTHS)
 def test_tails_of_the_drift_detector_are_those_of_the_exact_mann_whitney_test(k):
     rng = np.random.default_rng(k)
     for n, shift in ((5, 1.0), (3 * k, 0.5), (8 * k, 0.3), (8 * k, 0.9)):
         later, earlier = rng.standard_normal(k) + shift, rng.standard_normal(n)
         exact = mannwhitneyu(later, earlier, alternative="greater", method="exact")
         if exact.pvalue <= 0.5:
-            ours = _tail(k, n, int(exact.statistic))
+            ours = _upper_tail(k, n, int(exact.statistic))
             assert ours == pytest.approx(exact.pvalue, rel=1e-10)
 
 

@@ -33,13 +33,13 @@ def both(kind, stored, dense, fit_with=None, **parameters):
     given |= {"tol": 1e-9, "batch_size": 32} | parameters
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        one = kind(**given, missing="zeros").fit(stored, **(fit_with or {}))
+        one = kind(**given, implicit_zeros="missing").fit(stored, **(fit_with or {}))
         return one, kind(**given).fit(dense, **(fit_with or {}))
 
 
 CASES = [
     (OnlineRobustNMF, {"outlier_weight": 0.3}),
-    (OnlineRobustNMF, {"outlier_penalty": "samples"}),
+    (OnlineRobustNMF, {"outlier_penalty": "l21"}),
     (OnlineRobustNMF, {"scale_samples": "max"}),
     (OnlineRobustNMF, {"solver": "opgd"}),
     (OnlineNMF, {}),
@@ -119,7 +119,9 @@ def test_memory_grows_with_stored_entries_not_with_the_width():
         (rng.uniform(1, 5, 1000), rng.integers(0, wide, 1000), np.arange(0, 1001, 5)),
         shape=(200, wide),
     )
-    model = OnlineRobustNMF(2, missing="zeros", random_state=0, verbose=0, n_passes=1).fit(rows)
+    model = OnlineRobustNMF(2, implicit_zeros="missing", random_state=0, verbose=0, n_passes=1).fit(
+        rows
+    )
     tracemalloc.start()
     model.transform(rows)
     peak = tracemalloc.get_traced_memory()[1]
@@ -129,15 +131,14 @@ def test_memory_grows_with_stored_entries_not_with_the_width():
 
 def test_invalid_combinations_are_refused(pair):
     stored = pair[0]
-    with pytest.raises(ValueError, match="missing"):
-        OnlineNMF(K, missing="nan").fit(stored)
+    with pytest.raises(ValueError, match="implicit_zeros"):
+        OnlineNMF(K, implicit_zeros="nan").fit(stored)
+    metric = {"divergence": "mahalanobis", "divergence_parameter": np.eye(F)}
     with pytest.raises(ValueError, match="ahalanobis"):
-        OnlineNMF(K, divergence="mahalanobis", divergence_parameter=np.eye(F), missing="zeros").fit(
-            stored
-        )
-    robust = OnlineRobustNMF(K, missing="zeros", verbose=0, random_state=0).fit(stored)
+        OnlineNMF(K, **metric, implicit_zeros="missing").fit(stored)
+    robust = OnlineRobustNMF(K, implicit_zeros="missing", verbose=0, random_state=0).fit(stored)
     with pytest.raises(TypeError, match="outliers"):
         robust.reading_scores(stored)
-    model = OnlineNMF(K, missing="zeros", verbose=0, random_state=0).fit(stored)
+    model = OnlineNMF(K, implicit_zeros="missing", verbose=0, random_state=0).fit(stored)
     with pytest.raises(ValueError, match="zeros"):
-        model.set_params(missing=None).transform(stored)
+        model.set_params(implicit_zeros="observed").transform(stored)

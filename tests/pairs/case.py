@@ -90,7 +90,7 @@ class Trial:
         square = not hasattr(kind, "transform")
         signed = not kind().__sklearn_tags__().input_tags.positive_only
         given = data(self.case["data"], self.seed, signed, square)
-        if self.case.get("missing") != "zeros":
+        if self.case.get("implicit_zeros") != "missing":
             return given
         return replace(given, W=given.W * (given.numbers != 0))
 

@@ -95,7 +95,7 @@ def values(estimator: str) -> dict[str, dict[str, Any]]:
         | samples.of(penalties, Penalty, samples.PENALTIES, N, F),
         "outlier_sign": _named(("free", "nonnegative")),
         "outlier_bound": {"none": None, "number": 0.4},
-        "missing": {"nothing": None, "zeros": "zeros"},
+        "implicit_zeros": {"observed": "observed", "missing": "missing"},
         "outlier_weight": {"auto": "auto", "mad": "mad", "number": 0.3},
         "zero_weight": {"one": 1.0, "less": 0.3},
         "square_weight": {"zero": 0.0, "half": 0.5},

@@ -33,7 +33,7 @@ from thresher.testing.data import planted, ready
 OTHERWISE = {
     "n_components": 7,
     "init": "uniform",
-    "missing": "zeros",
+    "implicit_zeros": "missing",
     "divergence": "hellinger",
     "divergence_parameter": 0.5,
     "code_set": "simplex",
@@ -43,7 +43,7 @@ OTHERWISE = {
     "frozen_atoms": [0],
     "scale_samples": "max",
     "outlier_weight": 0.5,
-    "outlier_penalty": "samples",
+    "outlier_penalty": "l21",
     "outlier_sign": "nonnegative",
     "outlier_bound": 2.0,
     "zero_weight": 0.5,

@@ -48,7 +48,7 @@ OTHERWISE = {
     # The figures of the pages were measured with these.
     "FaceRecognizer": {"n_neighbors": 1},
     "ImageDenoiser": {"threshold": 2.7},
-    "LossShift": {"false_alarm_rate": 1e-4},
+    "MannWhitneyDrift": {"false_alarm_rate": 1e-4},
     "VideoSeparator": {"patience": 120, "threshold": 1.5},
 }
 

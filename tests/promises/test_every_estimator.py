@@ -139,7 +139,7 @@ def test_fitted_attributes_never_alias_the_input(estimator):
 
 SPARSE = [
     OnlineRobustNMF(n_passes=1),
-    OnlineNMF(n_passes=1, missing="zeros"),
+    OnlineNMF(n_passes=1, implicit_zeros="missing"),
     RobustNMF(max_iter=1),
     OnlineNMF(n_passes=1),
     OnlineNMF(n_passes=1, divergence="kl"),

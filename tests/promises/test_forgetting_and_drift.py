@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 import thresher
-from thresher import LossShift, OnlineL1Dictionary, OnlineNMF, OnlineRobustNMF
+from thresher import MannWhitneyDrift, OnlineL1Dictionary, OnlineNMF, OnlineRobustNMF
 from thresher.metrics import relative_error
 from thresher.testing.data import planted, ready
 
@@ -106,7 +106,7 @@ def test_alarms_are_rare_without_a_change():
     """At most n·rate are expected; the bound is three standard deviations above."""
     for distribution in ("standard_normal", "standard_cauchy", "standard_exponential"):
         rng = np.random.default_rng(11)
-        detector, n, rate = LossShift(0.02), 10_000, 0.02
+        detector, n, rate = MannWhitneyDrift(0.02), 10_000, 0.02
         found = sum(detector.update(x).drift_detected for x in getattr(rng, distribution)(n))
         assert 0 < found <= n * rate + 3 * np.sqrt(n * rate)
 
@@ -115,7 +115,7 @@ def test_alarms_become_more_frequent_with_the_rate():
     series = np.random.default_rng(2).standard_normal(5000)
     counts = []
     for rate in (0.001, 0.01, 0.1):
-        detector = LossShift(rate)
+        detector = MannWhitneyDrift(rate)
         counts.append(sum(detector.update(x).drift_detected for x in series))
     assert counts == sorted(counts)
     assert counts[0] < counts[2]
@@ -123,7 +123,7 @@ def test_alarms_become_more_frequent_with_the_rate():
 
 def test_equal_numbers_and_falling_ones_give_no_alarm():
     for series in (np.ones(500), np.linspace(2, 1, 500)):
-        detector = LossShift(0.5)
+        detector = MannWhitneyDrift(0.5)
         assert not any(detector.update(x).drift_detected for x in series)
 
 
@@ -138,7 +138,7 @@ def test_a_change_is_noticed_and_the_model_comes_near_a_fresh_one(batches):
     first, second = watches.history_.events[:2]
     assert (first.kind, second.kind) == ("shift", "replaced")
     assert CHANGE * BATCH < first.samples <= (CHANGE + 8) * BATCH
-    assert first.statistic <= LossShift().false_alarm_rate
+    assert first.statistic <= MannWhitneyDrift().false_alarm_rate
     error = {
         name: relative_error(clean, model.separate(noisy).low_rank)
         for name, model in (("follows", follows), ("watches", watches), ("fresh", fresh))
@@ -218,7 +218,7 @@ def test_a_frozen_atom_stays_through_a_change(batches):
 @pytest.mark.parametrize("batches_before", [CHANGE - 5, CHANGE + 8], ids=["before", "in a trial"])
 def test_a_loaded_model_goes_on_with_the_same_bits(batches, tmp_path, batches_before):
     stream = batches[0]
-    model = OnlineRobustNMF(K, drift=LossShift(1e-3), random_state=0, verbose=0)
+    model = OnlineRobustNMF(K, drift=MannWhitneyDrift(1e-3), random_state=0, verbose=0)
     learned(model, stream[:batches_before])
     thresher.save(model, tmp_path / "model.thresher")
     again = thresher.load(tmp_path / "model.thresher")

@@ -61,7 +61,7 @@ def cases(models):
         name = f"{kind.__name__}{options or ''}"
         found.append(pytest.param(kind, parameters, MISSING, ALL_NAN, id=f"{name} NaN"))
         if "missing" in kind().get_params():
-            stored = {"missing": "zeros", **parameters}
+            stored = {"implicit_zeros": "missing", **parameters}
             found.append(pytest.param(kind, stored, STORED, NOTHING_STORED, id=f"{name} CSR"))
     return found
 
@@ -109,7 +109,7 @@ def test_few_stored_entries_are_learned_one_by_one(kind, seed):
     rng = np.random.default_rng(seed)
     counts = rng.integers(1, 6, (50, 12)) * (rng.random((50, 12)) < 0.15)
     X = sparse.csr_array(counts.astype(float))
-    model = kind(3, missing="zeros", batch_size=1, random_state=seed).fit(X)
+    model = kind(3, implicit_zeros="missing", batch_size=1, random_state=seed).fit(X)
     assert np.isfinite(model.components_).all()
     assert np.isfinite(model.score(X))
 
@@ -223,7 +223,7 @@ def test_noise_of_stored_entries_equals_that_with_missing_values():
     table[rng.random(table.shape) < 0.4] = np.nan
     settings = {"outlier_weight": "mad", "random_state": 0, "verbose": 0}
     dense = OnlineRobustNMF(3, **settings).fit(table)
-    stored = OnlineRobustNMF(3, missing="zeros", **settings)
+    stored = OnlineRobustNMF(3, implicit_zeros="missing", **settings)
     stored.fit(sparse.csr_array(np.nan_to_num(table)))
     assert stored.outlier_weight_ == pytest.approx(dense.outlier_weight_, rel=0.1)
 

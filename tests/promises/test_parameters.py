@@ -60,7 +60,7 @@ def test_every_solver_recovers_planted_data(estimator):
 
 
 PARTS = [
-    {"outlier_penalty": "samples"},
+    {"outlier_penalty": "l21"},
     {"outlier_penalty": SparseGroupLasso(1.0, 0.5)},
     {"outlier_sign": "nonnegative", "outlier_bound": 2.0},
     {"outlier_weight": "mad"},
@@ -100,7 +100,7 @@ def test_whole_sample_outliers_are_separated():
     rng = np.random.default_rng(0)
     strange = rng.choice(300, 15, replace=False)
     X[strange] = rng.random((15, X.shape[1])) * 3
-    fitted = model(outlier_penalty="samples", outlier_weight=0.1).fit(X)
+    fitted = model(outlier_penalty="l21", outlier_weight=0.1).fit(X)
     size = np.linalg.norm(fitted.separate(X).outliers, axis=1)
     assert (size[strange] > 0).mean() > 0.9
     assert (np.delete(size, strange) > 0).mean() < 0.1
@@ -110,7 +110,7 @@ def test_whole_samples_are_separated_beyond_lambda_root_f():
     X = planted(200)
     X[::10] = X[::10, ::-1] + 1.0
     weight = 0.05
-    fitted = model(outlier_penalty="samples", outlier_weight=weight).fit(X)
+    fitted = model(outlier_penalty="l21", outlier_weight=weight).fit(X)
     low_rank, outliers, _ = fitted.set_params(tol=1e-8).separate(X)
     left = np.linalg.norm(X - low_rank - outliers, axis=1)
     flagged = outliers.any(axis=1)

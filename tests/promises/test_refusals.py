@@ -15,8 +15,8 @@ from thresher import (
     FaceRecognizer,
     GoDec,
     ImageSegmenter,
-    LossShift,
     ManhattanNMF,
+    MannWhitneyDrift,
     NovelDocumentDetector,
     OnlineNMF,
     OnlineOrthogonalDictionary,
@@ -74,7 +74,7 @@ ROBUST = [
     ("callbacks", print),
     ("scale_samples", "mean"),
     ("solver", solvers.sfw()),
-    *(("drift", value) for value in ("restart", 3, LossShift, object())),
+    *(("drift", value) for value in ("restart", 3, MannWhitneyDrift, object())),
 ]
 
 
@@ -153,7 +153,7 @@ SAMPLES = {
         OnlineNMF, {}, X, {"entry_weight": np.full_like(X, np.nan)}, ValueError, "entry_weight",
     ),
     "weights of whole samples": (
-        OnlineRobustNMF, {"outlier_penalty": "samples"}, X, {"entry_weight": WEIGHT}, ValueError,
+        OnlineRobustNMF, {"outlier_penalty": "l21"}, X, {"entry_weight": WEIGHT}, ValueError,
         "weights of 0",
     ),
     "weights of a stream": (
@@ -484,7 +484,7 @@ ELSEWHERE = {
     "covered": (lambda: CoveredBox(0.5, 0.5), ValueError, "upper"),
     "covered at zero": (lambda: CoveredBox(0.0, 0.5), ValueError, "upper"),
     **{
-        f"rate {rate}": (lambda rate=rate: LossShift(rate), ValueError, "between 0")
+        f"rate {rate}": (lambda rate=rate: MannWhitneyDrift(rate), ValueError, "between 0")
         for rate in (0, 1, -0.1, "often", True, float("nan"))
     },
     "gradient": (

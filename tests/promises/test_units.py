@@ -28,7 +28,7 @@ from thresher.testing.data import planted, ready
 MODELS = [
     OnlineRobustNMF(),
     OnlineRobustNMF(outlier_weight="mad"),
-    OnlineRobustNMF(outlier_penalty="samples"),
+    OnlineRobustNMF(outlier_penalty="l21"),
     OnlineRobustNMF(code_set="simplex", dictionary_set="nonnegative"),
     OnlineRobustNMF(scale_samples="max"),
     RobustNMF(),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import thresher
-from thresher import LossShift, OnlineNMF
+from thresher import MannWhitneyDrift, OnlineNMF
 
 X = np.random.default_rng(0).random((12, 5))
 TEXTS = ["rain and wind today", "wind and snow today", "cats chase dogs", "dogs chase cats"] * 5
@@ -28,7 +28,7 @@ NOT_WHOLE = [True, 2.5, "3", 0, -2, NAN, [3]]
 
 REFUSED = {
     "n_components": NOT_WHOLE,
-    "missing": [True, 0, "zero", "nan"],
+    "implicit_zeros": [True, 0, "zeros", "nan"],
     "batch_size": [*NOT_WHOLE, None],
     "max_iter": [*NOT_WHOLE, None],
     "max_words": [*NOT_WHOLE, None],
@@ -49,7 +49,7 @@ REFUSED = {
     "random_state": ["x", -1, 1.5, True, 2**40, np.random.default_rng(0)],
     "callbacks": [["x"], "x", print, 3, [None]],
     "forgetting": [0, -5, NAN, True, "slow", [3], dict],
-    "drift": [0.01, True, "often", {}, object(), LossShift],
+    "drift": [0.01, True, "often", {}, object(), MannWhitneyDrift],
     "frozen_atoms": ["all", 3, [7.5], [-1], [99], [[0, 1]], [[0], [1, 2]], {0}, [True] * 9, [True]],
     "outlier_weight": [True, NAN, INF, 0, -1, "huge", None, [1.0]],
     "outlier_bound": [True, NAN, 0, -1, "1"],

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.encoding.candidates import Candidate, CodingMethod, choose
+from thresher.encoding.candidates import Candidate, Choice, choose
 from thresher.encoding.compressed import Compressed
 from thresher.encoding.descent import ProjectedDescent
 from thresher.encoding.iterate import Encoding, Status
@@ -29,39 +29,47 @@ _STEPS_PER_ITERATION = 20  # a simplex step is that much cheaper than a round
 
 EXACT = (
     Candidate(
+        "gram",
         lambda tol, max_iter: Compressed(AutoEncoder(tol, max_iter)),
         "squares see a sample through its products with the atoms: K numbers instead of F, and "
         "sparse rows by one sparse product",
     ),
     Candidate(
+        "sparse_updates",
         SparsePower,
         "a sparse row is a problem on its own nonzeros; 1/10 to 1/28 of the time of expanded rows "
         "on news (docs/guide/divergences.md)",
     ),
     Candidate(
+        "simplex_method",
         lambda tol, max_iter: LeastAbsolute(tol, _STEPS_PER_ITERATION * max_iter),
         "the optimum is a vertex, which a simplex method reaches exactly and smoothing never does "
         "(docs/lab/l1_dictionary.md)",
     ),
     Candidate(
+        "admm",
         SettledBlocks,
         "kinks on other sets have a proximal map, and nothing else that could be relied on",
     ),
     Candidate(
+        "newton",
         Newton,
         "one or two steps on the inliers reach machine precision from five rounds of ADMM, which "
         "alone needs 40 to 90 (docs/lab/encoders.md)",
     ),
     Candidate(
+        "admm_newton",
         BlocksThenNewton,
         "a convex loss has a proximal map; eight rounds bring most rows to the tolerance, Newton "
         "steps the others (docs/guide/divergences.md)",
     ),
     Candidate(
+        "multiplicative_newton",
         UpdatesThenNewton,
         "a loss that is not convex has no proximal map, but updates that never make it rise",
     ),
     Candidate(
+        "projected_gradient",
         ProjectedDescent,
         "on sets that tie codes together, such a loss has its slope and nothing else",
     ),
@@ -69,28 +77,34 @@ EXACT = (
 
 ROUGH = (
     Candidate(
+        "gram",
         lambda tol, max_iter: Compressed(RoughEncoder()),
         "squares see a sample through its products with the atoms: K numbers instead of F",
     ),
     Candidate(
+        "sparse_updates",
         lambda tol, max_iter: RoughSparsePower(),
         "five expectation steps on the nonzeros teach as well as exact codes "
         "(docs/guide/divergences.md)",
     ),
     Candidate(
+        "simplex_method",
         lambda tol, max_iter: ExactIfSparse(),
         "exact codes of sparse rows under the ℓ1 distance cost a few readings of their words",
     ),
     Candidate(
+        "admm",
         lambda tol, max_iter: RoughBlocks(),
         "a few rounds with the proximal map of a convex loss teach as well as exact codes "
         "(docs/lab/learner.md)",
     ),
     Candidate(
+        "multiplicative",
         lambda tol, max_iter: RoughUpdates(),
         "a loss that is not convex has no proximal map, but updates that never make it rise",
     ),
     Candidate(
+        "projected_gradient",
         lambda tol, max_iter: ProjectedDescent(None, _ROUGH_DESCENT),
         "on sets that tie codes together, such a loss has its slope and nothing else",
     ),
@@ -127,14 +141,14 @@ class AutoEncoder:
     tol: float = 1e-4
     max_iter: int = 1000
 
-    def choice(self, problem: CodingProblem, rows: Rows) -> tuple[CodingMethod, str]:
-        """The method that codes such rows, and why it is the one."""
+    def choice(self, problem: CodingProblem, rows: Rows) -> Choice:
+        """Return the method that codes such rows, its name, and the reason for the choice."""
         simple = problem.simplified()
 
-        def make() -> tuple[CodingMethod, str]:
+        def make() -> Choice:
             return choose(EXACT, simple, rows, self.tol, self.max_iter)
 
-        chosen: tuple[CodingMethod, str] = simple.remember_always(self._key(rows), make)
+        chosen: Choice = simple.remember_always(self._key(rows), make)
         return chosen
 
     def _key(self, rows: Rows) -> tuple[Any, ...]:
@@ -145,7 +159,7 @@ class AutoEncoder:
         simple = problem.simplified()
 
         def make() -> None:
-            self.choice(problem, rows)[0].prepare(simple)
+            self.choice(problem, rows).method.prepare(simple)
 
         simple.remember(("prepared", self._key(rows)), make)
 
@@ -157,7 +171,7 @@ class AutoEncoder:
         start: Array | None = None,
     ) -> Encoding:
         """Find the codes of the rows of a block; ``weight`` 0 marks missing entries."""
-        method, _ = self.choice(problem, Rows.of(X, weight))
+        method = self.choice(problem, Rows.of(X, weight)).method
         encoding = method.encode(problem.simplified(), X, weight, start)
         late = encoding.status != Status.CONVERGED
         if late.any():
@@ -201,15 +215,15 @@ class RoughEncoder:
 
     multiplicative: bool = False
 
-    def choice(self, problem: CodingProblem, rows: Rows) -> tuple[CodingMethod, str]:
-        """The method that codes such rows, and why it is the one."""
+    def choice(self, problem: CodingProblem, rows: Rows) -> Choice:
+        """Return the method that codes such rows, its name, and the reason for the choice."""
         simple = problem.simplified()
 
-        def make() -> tuple[CodingMethod, str]:
+        def make() -> Choice:
             candidates = MULTIPLICATIVE if self.multiplicative else ROUGH
             return choose(candidates, simple, rows, 0.0, 0)
 
-        chosen: tuple[CodingMethod, str] = simple.remember_always(self._key(rows), make)
+        chosen: Choice = simple.remember_always(self._key(rows), make)
         return chosen
 
     def _key(self, rows: Rows) -> tuple[Any, ...]:
@@ -220,7 +234,7 @@ class RoughEncoder:
         simple = problem.simplified()
 
         def make() -> None:
-            self.choice(problem, rows)[0].prepare(simple)
+            self.choice(problem, rows).method.prepare(simple)
 
         simple.remember(("prepared", self._key(rows)), make)
 
@@ -232,5 +246,5 @@ class RoughEncoder:
         start: Array | None = None,
     ) -> Encoding:
         """Rough codes of the rows of a block."""
-        method, _ = self.choice(problem, Rows.of(X, weight))
+        method = self.choice(problem, Rows.of(X, weight)).method
         return method.encode(problem.simplified(), X, weight, start)

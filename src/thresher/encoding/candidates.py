@@ -6,7 +6,7 @@ same words refuse a method that was asked for by name.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from thresher.encoding.iterate import BlockEncoder
 from thresher.encoding.problem import DENSE, CodingProblem, Rows
@@ -36,22 +36,32 @@ def refuse(method: Requiring, problem: CodingProblem, name: str) -> None:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A method in its place: how it is made, from a tolerance and a bound, and why it is here."""
+    """A method in its place: its name, how it is made, from a tolerance and a bound, and why."""
 
+    name: str
     make: Callable[[float, int], CodingMethod]
     why: str
 
 
+class Choice(NamedTuple):
+    """The method that was chosen."""
+
+    method: CodingMethod
+    name: str
+    why: str
+    """Why it stands where it stands in its list."""
+
+
 def choose(
     candidates: Sequence[Candidate], problem: CodingProblem, rows: Rows, tol: float, max_iter: int
-) -> tuple[CodingMethod, str]:
-    """The first method that the problem suits, and why it stands where it stands."""
+) -> Choice:
+    """Return the first method that the problem suits."""
     lacking = []
     for candidate in candidates:
         method = candidate.make(tol, max_iter)
         reason = method.requires(problem, rows)
         if reason is None:
-            return method, candidate.why
+            return Choice(method, candidate.name, candidate.why)
         lacking.append(reason)
     regulariser = problem.regulariser
     raise ValueError(

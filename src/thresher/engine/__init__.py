@@ -18,7 +18,7 @@ from thresher.engine.explained import Energies, UnexplainedWarning
 from thresher.engine.extrapolation import Extrapolation
 from thresher.engine.history import KINDS, Event, History, HistoryRow
 from thresher.engine.left_out import LeftOut
-from thresher.engine.loss_shift import LossShift
+from thresher.engine.mann_whitney import MannWhitneyDrift
 from thresher.engine.merging import merged
 from thresher.engine.method import OnlineMethod
 from thresher.engine.noise import residual_sizes
@@ -67,7 +67,7 @@ __all__ = [
     "History",
     "HistoryRow",
     "LeftOut",
-    "LossShift",
+    "MannWhitneyDrift",
     "Method",
     "OnlineMethod",
     "OrthogonalMethod",

@@ -106,10 +106,10 @@ class FlagsAnomalies(OutlierMixin):
             As `impute` gives them; NaN where a reading is missing.
         """
         model = self._model
-        if model.missing is not None:
+        if model.implicit_zeros == "missing":
             raise TypeError(
-                "reading_scores compares readings with the usual ones of their column, which a few "
-                "stored entries do not tell; with missing='zeros', see separate(X).outliers."
+                "reading_scores needs whole columns, which stored entries alone do not give; with "
+                "implicit_zeros='missing', use separate(X).outliers."
             )
         scale = self.reading_scale_
         if write is not None or comes_in_parts(X):

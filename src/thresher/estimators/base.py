@@ -17,7 +17,13 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from thresher.encoding import BlockEncoder, CodingProblem, Status, encode_rows
+from thresher.encoding import (
+    DENSE,
+    AutoEncoder,
+    CodingProblem,
+    Status,
+    encode_rows,
+)
 from thresher.engine import OnlineMethod, Pool, ProgressBar, StreamState, told_in_words
 from thresher.estimators.agreed_names import names_were_compared
 from thresher.estimators.by_batch import ReadsSources, all_of, comes_in_parts
@@ -58,7 +64,7 @@ class DictionaryModel(
     max_iter: int
     n_jobs: int | None
     verbose: int
-    missing: str | None = None
+    implicit_zeros: str = "observed"
 
     components_: Array
     _state: StreamState
@@ -71,7 +77,7 @@ class DictionaryModel(
         """What the parameter ``solver`` stands for."""
 
     @abstractmethod
-    def _exact_encoder(self) -> BlockEncoder:
+    def _exact_encoder(self) -> AutoEncoder:
         """The encoder of `transform`: codes that meet ``tol``."""
 
     def __sklearn_tags__(self) -> Any:
@@ -108,7 +114,7 @@ class DictionaryModel(
             _check_n_features(self, X, reset=False)
         elif known and (not plain or named or X.shape[1] != self.n_features_in_):
             validate_data(self, X, reset=False, skip_check_array=True)
-        if self.missing == "zeros":
+        if self.implicit_zeros == "missing":
             checked = stored_rows(checked)
         if not self._nonnegative:
             return checked
@@ -193,12 +199,31 @@ class DictionaryModel(
 
     @property
     def solver_(self) -> str:
-        """What the solver does; of a fitted model also which method runs, and why that one."""
-        solver = self._solver().description
-        if not hasattr(self, "_state"):
-            return str(solver)
-        chosen = self._planned(len(self._state.D)).begun_with(self._state)
-        return f"{chosen.name}: {solver}; {chosen.why}"
+        """Name of the method that learned the dictionary, such as ``"quadratic"``."""
+        self._check_is_fitted()
+        return self._state.method
+
+    @property
+    def encoder_(self) -> str:
+        """Name of the method that finds codes of dense samples, such as ``"newton"``."""
+        self._check_is_fitted()
+        return self._coding_choice()[0]
+
+    def explain(self) -> str:
+        """Return which methods learn the dictionary and find the codes, and why, as text."""
+        self._check_is_fitted()
+        solver = self._planned(len(self._state.D)).begun_with(self._state)
+        encoder, reason = self._coding_choice()
+        return (
+            f"solver: {solver.name} ({self._solver().description})\n  {solver.why}\n"
+            f"encoder: {encoder}\n  {reason}"
+        )
+
+    def _coding_choice(self) -> tuple[str, str]:
+        """Name of the method that codes dense samples, and the reason for the choice."""
+        problem = self._problem(self.components_.dtype)
+        _, name, reason = self._exact_encoder().choice(problem, DENSE)
+        return name, reason
 
     def _coded(
         self,
@@ -372,7 +397,7 @@ class DictionaryModel(
         self._check_is_fitted()
         if write is not None or comes_in_parts(X):
             return self._by_batch("impute", X, write, bounds=bounds)
-        if sparse.issparse(X) and self.missing is None:
+        if sparse.issparse(X) and self.implicit_zeros == "observed":
             raise TypeError("impute gives a dense array; pass a dense array with NaN in the gaps.")
         checked = self._checked(X, known=True)
         copy = dense_copy(checked)

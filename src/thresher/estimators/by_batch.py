@@ -122,7 +122,8 @@ class ReadsSources:
             source = source.in_batches(1 << 62)  # each array as it comes
         source = source.sized(len(self.components_))
         work = partial(getattr(self, verb), **options)
-        if verb in ("separate", "reading_scores") and model.missing is None:  # which may be dense
+        expands = verb in ("separate", "reading_scores")
+        if expands and model.implicit_zeros == "observed":
             batches = Results(source, lambda piece: work(_dense(piece)), agreed)
         else:
             batches = Results(source, work, agreed)

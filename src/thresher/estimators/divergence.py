@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from thresher.encoding import AutoEncoder, BlockEncoder, can_stay_sparse
+from thresher.encoding import AutoEncoder, can_stay_sparse
 from thresher.engine import OnlineMethod
 from thresher.estimators.base import DictionaryModel
 from thresher.estimators.divergence_plan import quadratic_learner, ratio_learner, refuse_learner
@@ -65,7 +65,7 @@ class DivergenceModel(DictionaryModel):
             forgetting=forgetting,
             frozen=frozen_mask(self.frozen_atoms, n_components, atoms.region),
             keep_sparse=solver.sparse and can_stay_sparse(loss, codes) and not kinks,
-            keep_stored=self.missing == "zeros" and not solver.published,
+            keep_stored=self.implicit_zeros == "missing" and not solver.published,
             revive=not solver.published,
             own_unit=solver.published,
         )
@@ -76,7 +76,7 @@ class DivergenceModel(DictionaryModel):
             loss = named_divergence(self.divergence, self.divergence_parameter).loss(1.0)
             loss.check_weight(np.zeros((1, 1)))  # a gap is an entry of weight zero
 
-    def _exact_encoder(self) -> BlockEncoder:
+    def _exact_encoder(self) -> AutoEncoder:
         return AutoEncoder(float(self.tol), self.max_iter)
 
     @property

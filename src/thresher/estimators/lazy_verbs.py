@@ -35,7 +35,7 @@ def lazily(model: Any, verb: str, X: Any, options: dict[str, Any]) -> list[Any]:
     from thresher.cluster import lazy  # needs dask, which is there if a collection is
 
     head = lazy.head_of(X)
-    dense = verb in ("separate", "impute", "reading_scores") and model.missing is None
+    dense = verb in ("separate", "impute", "reading_scores") and model.implicit_zeros == "observed"
     if sparse.issparse(head) and dense:
         raise TypeError(
             f"{verb} gives dense arrays of the size of the data; make the blocks dense first, with "

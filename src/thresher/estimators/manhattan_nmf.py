@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from thresher.encoding import AutoEncoder, BlockEncoder, can_stay_sparse
+from thresher.encoding import AutoEncoder, can_stay_sparse
 from thresher.engine import Alternation, BatchProblem, Callback, Candidate, OnlineMethod, Plan, Pool
 from thresher.estimators.batch import BatchModel
 from thresher.estimators.registry import frozen_mask, named_atoms, named_graph, named_regulariser
@@ -176,7 +176,7 @@ class ManhattanNMF(BatchModel):
         codes = method.code_regulariser
         return Constrained() if codes.couples_rows else codes
 
-    def _exact_encoder(self) -> BlockEncoder:
+    def _exact_encoder(self) -> AutoEncoder:
         return AutoEncoder(float(self.tol), self.max_iter)
 
     def _loss(self) -> Loss:

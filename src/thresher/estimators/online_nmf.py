@@ -81,8 +81,8 @@ class OnlineNMF(DivergenceModel, GrowingModel, OnlineModel):
     n_starts : int
         Try so many starts for three passes each, and learn from the best; for arrays only. It helps
         where samples are few: there it is chance whether two parts end in one atom.
-    batch_size, n_passes, shuffle, forgetting, drift, frozen_atoms, missing, tol, max_iter, n_jobs,
-    random_state, callbacks, verbose
+    batch_size, n_passes, shuffle, forgetting, drift, frozen_atoms, implicit_zeros, tol, max_iter,
+    n_jobs, random_state, callbacks, verbose
         As in `OnlineRobustNMF`.
 
     Attributes
@@ -135,7 +135,7 @@ class OnlineNMF(DivergenceModel, GrowingModel, OnlineModel):
         forgetting: Any = "auto",
         drift: Any = None,
         frozen_atoms: Any = None,
-        missing: str | None = None,
+        implicit_zeros: str = "observed",
         tol: float = 1e-4,
         max_iter: int = 1000,
         n_jobs: int | None = None,
@@ -159,7 +159,7 @@ class OnlineNMF(DivergenceModel, GrowingModel, OnlineModel):
         self.forgetting = forgetting
         self.drift = drift
         self.frozen_atoms = frozen_atoms
-        self.missing = missing
+        self.implicit_zeros = implicit_zeros
         self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs

@@ -20,7 +20,7 @@ from thresher.learning import (
 )
 from thresher.linalg import Array, block_slices
 from thresher.sets import ConvexSet, Reals
-from thresher.solvers import ORTHOGONAL_SOLVERS, named_solver
+from thresher.solvers import ORTHOGONAL_SOLVERS, name_of, named_solver
 from thresher.streams import Batch
 
 _STARTS = ("samples", "random", "pca")
@@ -162,7 +162,8 @@ class OnlineOrthogonalDictionary(OnlineModel):
         n_scored = max(1, n_components // 10) if self.n_nonzero is None else self.n_nonzero
         forgetting = named_half_life(self.forgetting) or PlainAverage()
         method = OrthogonalMethod(learner, n_scored, forgetting, bool(self.whiten))
-        return Plan((Candidate(type(learner).__name__, method, learner.why),))
+        name = learner.name if self.solver == "auto" else name_of(self.solver)
+        return Plan((Candidate(name, method, learner.why),))
 
     def _method(self) -> OrthogonalMethod:
         method: OrthogonalMethod = self._planned(len(self._state.D)).common
@@ -232,6 +233,14 @@ class OnlineOrthogonalDictionary(OnlineModel):
         check_is_fitted(self, "components_")
         self._check_goes_on()
         return self._solver().problem(self.components_)
+
+    def _coding_choice(self) -> tuple[str, str]:
+        reasons = {
+            "projection": "codes on an orthonormal basis are inner products with its atoms",
+            "lasso": "codes of this solver solve a least-squares problem with an l1 penalty",
+        }
+        name = self._solver().coding
+        return name, reasons[name]
 
     def _coded_blocks(
         self, X: Any, entry_weight: Any = None

@@ -38,9 +38,9 @@ class OnlineRobustNMF(RobustModel, GrowingModel, OnlineModel):
     outlier_weight : "auto", "mad" or float
         λ, in the units of the data. ``auto`` is the paper's ``1/√F`` times the range of the data;
         ``mad`` is 2.5 standard deviations of the noise, measured on the residuals of the stream.
-    outlier_penalty : {"l1", "samples"} or Penalty
-        ``l1`` sets single entries aside at the price ``λ‖r‖₁``, ``samples`` whole samples at
-        ``λ√F‖r‖₂``: for the same λ an outlier that is spread evenly costs the same. A part such
+    outlier_penalty : {"l1", "l21"} or Penalty
+        ``l1`` makes single entries outliers, at the cost ``λ‖r‖₁``; ``l21`` whole samples, at
+        ``λ√F‖r‖₂``. For the same λ an outlier that is spread evenly costs the same. A part such
         as ``SparseGroupLasso(1.0, 0.5, groups)`` is multiplied by λ.
     outlier_sign : {"free", "nonnegative"}
         Whether outliers may be negative.
@@ -72,14 +72,14 @@ class OnlineRobustNMF(RobustModel, GrowingModel, OnlineModel):
         schedule of its own.
     drift : None, "auto" or a detector
         Watch the losses of the batches, and when they rise let rivals without the past compete
-        with the dictionary (docs/guide/drift.md). ``auto`` is ``thresher.LossShift()``; anything
-        with ``update(x)`` and ``drift_detected``, such as river's detectors, will do.
+        with the dictionary (docs/guide/drift.md). ``auto`` is ``thresher.MannWhitneyDrift()``;
+        anything with ``update(x)`` and ``drift_detected``, such as river's detectors, will do.
     frozen_atoms : array-like, optional
         Numbers or flags of atoms that keep their initial value.
-    missing : {None, "zeros"}
-        What is missing besides NaN. ``zeros``: entries that CSR samples do not store, such as
-        ratings that nobody gave. Those that it stores were seen, zeros among them; of dense
-        samples the zeros are missing. The work then grows with what is stored.
+    implicit_zeros : {"observed", "missing"}
+        Whether entries that CSR samples do not store are zeros or missing values, such as ratings
+        that were not given. With ``missing``, stored zeros are observed, zeros of dense samples
+        are missing, and the work grows with the number of stored entries.
     scale_samples : {None, "max"}
         Divide each sample by its largest entry while learning and coding (paper A, VII-B3). Codes
         and separations are in the original units; λ, penalties and losses refer to the divided
@@ -108,8 +108,8 @@ class OnlineRobustNMF(RobustModel, GrowingModel, OnlineModel):
     n_samples_seen_ : int
     outlier_weight_ : float
         λ in use.
-    solver_ : str
-        What ``auto`` stands for.
+    solver_, encoder_ : str
+        Names of the methods that learned the dictionary and find the codes; `explain` has reasons.
 
     References
     ----------
@@ -147,7 +147,7 @@ class OnlineRobustNMF(RobustModel, GrowingModel, OnlineModel):
         forgetting: Any = "auto",
         drift: Any = None,
         frozen_atoms: Any = None,
-        missing: str | None = None,
+        implicit_zeros: str = "observed",
         scale_samples: str | None = None,
         tol: float = 1e-4,
         max_iter: int = 1000,
@@ -173,7 +173,7 @@ class OnlineRobustNMF(RobustModel, GrowingModel, OnlineModel):
         self.forgetting = forgetting
         self.drift = drift
         self.frozen_atoms = frozen_atoms
-        self.missing = missing
+        self.implicit_zeros = implicit_zeros
         self.scale_samples = scale_samples
         self.tol = tol
         self.max_iter = max_iter

@@ -235,5 +235,5 @@ def _asked(model: Any) -> list[tuple[str, str]]:
         if repr(getattr(model, name)) != repr(default) and name != "callbacks"
     ]
     if hasattr(model, "solver_"):
-        reasons.append((f"solver = {model.solver!r}", model.solver_))
+        reasons.append((f"solver = {model.solver!r}", model.explain()))
     return reasons

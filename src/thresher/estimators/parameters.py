@@ -103,8 +103,9 @@ def _callbacks(value: Any) -> str | None:
     return None if all(callable(each) for each in value) else wanted
 
 
-def _missing(value: Any) -> str | None:
-    return None if value == "zeros" else "'zeros', for what sparse samples do not store,"
+def _implicit_zeros(value: Any) -> str | None:
+    known = isinstance(value, str) and value in ("observed", "missing")
+    return None if known else "'observed' or 'missing'"
 
 
 def _numbers(value: Any) -> str | None:
@@ -128,7 +129,7 @@ RULES: dict[str, Rule] = {
     "location_scale": _positive,
     "max_iter": _positive_whole,
     "max_words": _positive_whole,
-    "missing": _missing,
+    "implicit_zeros": _implicit_zeros,
     "no_reading": _numbers,
     "n_components": _positive_whole,
     "n_frames": _positive_whole,

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from thresher import learning, losses, penalties, sets
-from thresher.engine import LossShift
+from thresher.engine import MannWhitneyDrift
 from thresher.losses import Loss
 from thresher.penalties import Penalty
 from thresher.persistence import STORABLE, Contents, put_strings
@@ -39,7 +39,7 @@ PARTS: dict[str, type] = {
         *_public(penalties, Penalty),
         *_public(losses, Loss),
         *_SCHEDULES,
-        LossShift,
+        MannWhitneyDrift,
         *PUBLISHED.values(),
     )
 }

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.engine import Detector, LossShift
+from thresher.engine import Detector, MannWhitneyDrift
 from thresher.estimators.parameters import is_number
 from thresher.learning import (
     FixedWeight,
@@ -60,7 +60,7 @@ SETS: dict[str, Callable[[], ConvexSet]] = {
 
 OUTLIER_PENALTIES: dict[str, Callable[[], Penalty]] = {
     "l1": lambda: L1(1.0),
-    "samples": lambda: GroupLasso(1.0),
+    "l21": lambda: GroupLasso(1.0),
 }
 
 
@@ -273,14 +273,14 @@ def named_detector(value: Any) -> Detector | None:
     if value is None:
         return None
     if isinstance(value, str) and value == "auto":
-        return LossShift()
+        return MannWhitneyDrift()
     detects = callable(getattr(value, "update", None)) and hasattr(value, "drift_detected")
     if detects and not isinstance(value, type):
         detector: Detector = value
         return detector
     raise ValueError(
-        f"drift={value!r} is not known; use None, 'auto', thresher.LossShift(false_alarm_rate), or "
-        "an object with update(x) and drift_detected, such as river's detectors."
+        f"drift={value!r} is not known; use None, 'auto', thresher.MannWhitneyDrift(), or an "
+        "object with update(x) and drift_detected, such as river's detectors."
     )
 
 

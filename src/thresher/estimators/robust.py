@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from thresher.encoding import AutoEncoder, BlockEncoder
+from thresher.encoding import AutoEncoder
 from thresher.engine import Candidate, OnlineMethod, Plan
 from thresher.estimators.anomalies import FlagsAnomalies
 from thresher.estimators.base import DictionaryModel
@@ -93,7 +93,7 @@ class RobustModel(FlagsAnomalies, DictionaryModel):
             forgetting=forgetting,
             frozen=frozen_mask(self.frozen_atoms, n_components, atoms.region),
             scale_samples=scaling,
-            keep_stored=self.missing == "zeros" and not solver.published,
+            keep_stored=self.implicit_zeros == "missing" and not solver.published,
             revive=not solver.published,
             averaging=0.0 if solver.published else averaging,
             own_unit=solver.published,
@@ -104,7 +104,7 @@ class RobustModel(FlagsAnomalies, DictionaryModel):
     def _weight_rule(self) -> OutlierWeight:
         return named_outlier_weight(self.outlier_weight)
 
-    def _exact_encoder(self) -> BlockEncoder:
+    def _exact_encoder(self) -> AutoEncoder:
         return AutoEncoder(float(self.tol), self.max_iter)
 
     @property
@@ -153,7 +153,7 @@ class RobustModel(FlagsAnomalies, DictionaryModel):
         return self._separate(X, low_rank, outliers)
 
     def _separate(self, X: Any, low_rank: Array | None, outliers: Array | None) -> Separation:
-        if sparse.issparse(X) and self.missing is None:
+        if sparse.issparse(X) and self.implicit_zeros == "observed":
             raise TypeError(
                 "separate gives dense arrays of the size of the data; pass a sparse matrix as an "
                 "iterable of dense row blocks instead, such as (X[i:i+256].toarray() for i in ...)."

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from thresher.engine import LossShift, Rival, StreamState, Trial, Watch
+from thresher.engine import MannWhitneyDrift, Rival, StreamState, Trial, Watch
 from thresher.estimators.parts import NotSavableError
 from thresher.estimators.saved_state import packed_state, unpacked_state
 from thresher.persistence import Contents
@@ -13,10 +13,10 @@ _MOST_RIVALS = 2
 def packed_watch(watch: Watch, arrays: dict[str, Any]) -> dict[str, Any]:
     """A record for a JSON document; the numbers that a detector remembers go to ``arrays``."""
     detector = watch.detector
-    if type(detector) is not LossShift:
+    if type(detector) is not MannWhitneyDrift:
         raise NotSavableError(
             f"drift={watch.start!r} cannot be saved, as files hold no objects of other libraries; "
-            "use drift='auto' or a thresher.LossShift, or keep the model with joblib."
+            "use drift='auto' or a thresher.MannWhitneyDrift, or keep the model with joblib."
         )
     arrays["watch.values"] = detector.values
     record: dict[str, Any] = {"alarm": detector.drift_detected, "p_value": detector.p_value}
@@ -39,7 +39,7 @@ def rivals_of(state: StreamState) -> list[StreamState]:
 def unpacked_watch(contents: Contents, start: Any, state: StreamState) -> Watch:
     """What `packed_watch` was given, for the detector of the parameters."""
     record = contents.inner("watch")
-    if type(start) is not LossShift:
+    if type(start) is not MannWhitneyDrift:
         raise contents.error("it watches with a detector that no file can hold")
     watch = Watch.begun(start)
     try:

@@ -48,8 +48,8 @@ class ScoresEntries:
         their size, one of them changes the difference between two models by no more than their
         predictions differ there. In a sum of squares the largest would decide.
 
-        Zeros are observed, also those that CSR does not store (but not with ``missing="zeros"``),
-        and dense and CSR are hidden alike.
+        Zeros are observed, also those that CSR does not store (unless
+        ``implicit_zeros="missing"``), and dense and CSR are hidden alike.
         But no more zeros are hidden than other entries: absolute errors ask for the median, which
         in data of mostly zeros is zero, so that a model which says nothing would win.
 

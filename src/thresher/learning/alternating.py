@@ -58,6 +58,8 @@ class AlternatingLearner:
     """
 
     statistics: ClassVar[type[Statistics]] = CodeStatistics
+    name: ClassVar[str] = "aodl"
+    coding: ClassVar[str] = "lasso"
     orthogonal: ClassVar[bool] = False
     whitens: ClassVar[bool] = False
 

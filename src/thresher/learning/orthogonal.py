@@ -49,6 +49,14 @@ class OrthogonalLearner(Protocol):
         """What `begin` and `learn` give."""
 
     @property
+    def name(self) -> str:
+        """Short name, for states and files."""
+
+    @property
+    def coding(self) -> str:
+        """How codes are found: by "projection" on the atoms, or as the solution of a "lasso"."""
+
+    @property
     def description(self) -> str:
         """What it does, in a few words."""
 
@@ -185,6 +193,8 @@ class FrankWolfeLearner(ByProducts):
     """
 
     statistics: ClassVar[type[Statistics]] = GradientStatistics
+    name: ClassVar[str] = "frank_wolfe"
+    coding: ClassVar[str] = "projection"
 
     averaging: PowerSchedule
     step: PowerSchedule

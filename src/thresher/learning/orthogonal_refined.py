@@ -90,6 +90,8 @@ class RefinedLearner(ByGuess):
     """
 
     statistics: ClassVar[type[Statistics]] = RefinedStatistics
+    name: ClassVar[str] = "refined"
+    coding: ClassVar[str] = "projection"
 
     first_memory: float = 6.0
     memory: float = 8.0

@@ -69,6 +69,8 @@ class TrackedLearner(ByGuess):
     """
 
     statistics: ClassVar[type[Statistics]] = TrackedStatistics
+    name: ClassVar[str] = "tracked"
+    coding: ClassVar[str] = "projection"
 
     turned_share: float = 0.25
     orthogonal: bool = field(default=True, init=False)
