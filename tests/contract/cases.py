@@ -244,6 +244,15 @@ def topics() -> Results:
     return {"components": model.components_, "topics": model.transform(texts()[:20])}
 
 
+def compression(**parameters: Any) -> Results:
+    """The readings that come back, and the bytes of the file where they are the same everywhere."""
+    packed = thresher.SensorCodec(**parameters).compress(np.round(sensors(), 1))
+    readings, _ = thresher.SensorCodec.decompress(packed)
+    if parameters.get("mode") == "paper":  # decompositions differ in their last bits
+        return {"readings": readings}
+    return {"bytes": np.frombuffer(packed, np.uint8), "readings": readings}
+
+
 def spectra() -> Results:
     """Mixtures of three smooth spectra, every pure pixel among them."""
     rng = np.random.RandomState(9)
@@ -290,6 +299,10 @@ CASES: dict[str, Callable[[], Results]] = {
     "TableCleaner, causal": lambda: tables(causal=True),
     "NovelDocumentDetector": novelty,
     "TopicModel": topics,
+    "SensorCodec": compression,
+    "SensorCodec, lossless": lambda: compression(error=0),
+    "SensorCodec, largest error": lambda: compression(max_error=0.3, effort=1),
+    "SensorCodec, paper": lambda: compression(mode="paper", n_nonzero=2),
     "SpectralUnmixer": spectra,
     "SoundSeparator": sound,
     "ImageSegmenter": segments,
