@@ -38,18 +38,3 @@ def turn_back(Q, cosines, sines):  # type: ignore[no-untyped-def]
         j -= 1
         if j == i:
             i, j = i - 1, N - 1
-
-
-@strict_kernel
-def turn_rows(D, cosines, sines):  # type: ignore[no-untyped-def]
-    """Multiply by what `turn_back` makes of the identity, from the left, in place."""
-    N, at = D.shape[0], 0
-    for i in range(N - 1):
-        for j in range(i + 1, N):
-            if at == cosines.size:
-                return
-            c, s = cosines[at], sines[at]
-            for k in range(N):
-                a, b = D[i, k], D[j, k]
-                D[i, k], D[j, k] = c * a + s * b, c * b - s * a
-            at += 1

@@ -25,7 +25,6 @@ from thresher.linalg.givens import (
     from_givens,
     givens_angles,
     n_givens_angles,
-    turned_by_whole_givens,
 )
 from thresher.linalg.polar import approach, newton_schulz, polar
 from thresher.linalg.stored import (
@@ -69,7 +68,6 @@ __all__ = [
     "squared_lengths",
     "stored_rows",
     "thinned",
-    "turned_by_whole_givens",
     "with_gaps",
     "without_traces",
 ]

@@ -1,10 +1,8 @@
 """Orthogonal matrices as rotation angles."""
 
-from functools import cache
-
 import numpy as np
 
-from thresher.kernels.givens import eliminate, turn_back, turn_rows
+from thresher.kernels.givens import eliminate, turn_back
 from thresher.linalg.arrays import Array
 
 
@@ -33,23 +31,3 @@ def from_givens(angles: Array, sign: int, N: int) -> Array:
     Q[-1, -1] = sign
     turn_back(Q, np.cos(angles), np.sin(angles))
     return Q
-
-
-def turned_by_whole_givens(D: Array, numbers: Array, sign: int, n_levels: int) -> Array:
-    """``from_givens(2π numbers / n_levels, sign, N) @ D``, the same on every machine.
-
-    Cosines come from a table rounded to 2⁻³⁰, beyond which libraries may differ, and no sum is
-    reordered. Only the rows that turn are touched, so that few angles cost little.
-    """
-    table = _cosines(n_levels)
-    sines = table[(numbers - n_levels // 4) % n_levels]
-    turned = D.copy()
-    turn_rows(turned, table[numbers % n_levels], sines)
-    turned[-1] *= sign
-    return turned
-
-
-@cache
-def _cosines(n_levels: int) -> Array:
-    table: Array = np.round(np.cos(2 * np.pi * np.arange(n_levels) / n_levels) * 2**30) / 2**30
-    return table
