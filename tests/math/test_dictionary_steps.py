@@ -6,6 +6,7 @@ import pytest
 from scipy import sparse
 from scipy.optimize import minimize
 
+import statements
 from parts import SETS, solve
 from thresher.encoding import (
     CodingProblem,
@@ -35,6 +36,7 @@ from thresher.losses import (
 from thresher.penalties import Constrained, ElasticNet
 from thresher.sets import (
     Box,
+    GroupBall,
     NonnegativeElasticNetBall,
     NonnegativeL1Ball,
     NonnegativeL2Ball,
@@ -78,6 +80,21 @@ def test_steps_agree_with_each_other_and_with_cvxpy(name, penalty):
         assert region.contains(D, tol=1e-8)
         assert problem.objective(D) == pytest.approx(best, abs=1e-6)
         assert problem.residual(D) < 1e-5
+
+
+@pytest.mark.parametrize("p", [2, np.inf])
+def test_atoms_that_share_a_budget_move_together(p):
+    stats, C, X = statistics()
+    region = GroupBall(0.6, (0, 0, 1, 1, 2, 2), p)
+    D = start(region)
+    problem = DictionaryProblem.of(stats, D, Constrained(region=region), np.ones(K, bool))
+    V = cp.Variable((K, F))
+    fit = cp.sum_squares(X - C @ V) / (2 * len(X)) - np.sum(X * X) / (2 * len(X))
+    best = solve(fit, statements.constraints(region, V))
+    for _ in range(20):
+        D = BlockDescent().minimise(problem, D)
+    assert region.contains(D)
+    assert problem.objective(D) == pytest.approx(best, rel=1e-5)
 
 
 @pytest.mark.parametrize("name", NONNEGATIVE)

@@ -6,8 +6,9 @@ import textwrap
 
 import numpy as np
 import pytest
+from scipy.stats import mannwhitneyu
 
-from thresher import OnlineRobustNMF, RobustNMF, load
+from thresher import BatchNMF, LossShift, OnlineNMF, OnlineRobustNMF, RobustNMF, load
 from thresher.engine import (
     History,
     HistoryRow,
@@ -189,3 +190,67 @@ def test_threads_do_not_matter_within_a_batch():
         for n in (1, 3)
     )
     np.testing.assert_array_equal(one.components_, three.components_)
+
+
+def test_p_values_of_shifts_are_those_of_mann_and_whitney():
+    """The last 4, 8, 16 and 32 numbers against eight times as many before, each at a quarter."""
+    rng = np.random.default_rng(0)
+    values = np.r_[rng.normal(size=300), rng.normal(1.0, size=30)]
+    detector = LossShift(1e-9)
+    for i, value in enumerate(values):
+        detector.update(value)
+        if i % 10 == 3 and i > 40:
+            tests = [
+                mannwhitneyu(values[: i + 1][-k:], values[: i + 1][-9 * k : -k], method="exact",
+                             alternative="greater").pvalue
+                for k in (4, 8, 16, 32)
+                if k <= i
+            ]  # fmt: skip
+            # Beyond the mean nobody would give an alarm, and the p-value is one.
+            tests = [p if p < 0.5 else 1.0 for p in tests]
+            assert detector.p_value == pytest.approx(min(1.0, 4 * min(tests)), rel=1e-9)
+    assert detector.p_value < 1e-3
+
+
+@pytest.mark.parametrize("solver", ["auto", "bpgd", "badmm"])
+def test_batch_solvers_exclude_entries_without_weight(solver):
+    X, rng = planted(60), np.random.default_rng(0)
+    mask = (rng.random(X.shape) < 0.8).astype(float)
+    fits = [
+        RobustNMF(3, solver=solver, max_iter=5, random_state=0, verbose=0)
+        .fit(given, entry_weight=mask)
+        .components_
+        for given in (X, np.where(mask > 0, X, 0.5))
+    ]
+    np.testing.assert_allclose(fits[0], fits[1], rtol=1e-9, atol=1e-12)
+
+
+def test_badmm_refuses_weights_other_than_masks():
+    X = planted(30)
+    with pytest.raises(ValueError, match="weights"):
+        RobustNMF(3, solver="badmm", verbose=0).fit(X, entry_weight=np.full(X.shape, 0.5))
+
+
+def test_a_penalty_on_atoms_removes_those_that_do_not_pay():
+    """With two planted atoms, four under a penalty cost no more than two."""
+    rng = np.random.default_rng(0)
+    X = rng.gamma(1.0, size=(80, 2)) @ rng.gamma(1.0, size=(2, 12)) + 0.01 * rng.random((80, 12))
+    given = {"dictionary_penalty": 3.0, "code_set": "box", "random_state": 0, "verbose": 0}
+    two, four = (BatchNMF(k, max_iter=200, **given).fit(X) for k in (2, 4))
+
+    def cost(model):
+        return model.history_[-1].loss
+
+    assert cost(four) <= cost(two) * (1 + 1e-3)
+
+
+@pytest.mark.parametrize("solver", ["auto", "spsgd", "ol_guan", "ol_wang"])
+def test_frozen_atoms_stay(solver):
+    X = planted(60)
+    init = np.abs(np.random.default_rng(0).standard_normal((3, X.shape[1])))
+    init /= np.linalg.norm(init, axis=1, keepdims=True)
+    divergence = "huber" if solver == "ol_wang" else "squared_l2"
+    given = {"init": init, "frozen_atoms": [1], "random_state": 0, "verbose": 0}
+    model = OnlineNMF(3, divergence=divergence, solver=solver, n_passes=2, **given).fit(X)
+    np.testing.assert_allclose(model.components_[1], init[1])
+    assert np.abs(model.components_[[0, 2]] - init[[0, 2]]).max() > 1e-3

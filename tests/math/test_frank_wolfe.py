@@ -162,6 +162,15 @@ def test_projections_by_frank_wolfe(region):
     assert 0.5 * np.sum((end.X - V) ** 2) - 0.5 * np.sum((nearest - V) ** 2) < 0.02
 
 
+def test_points_are_improved_after_each_step():
+    V = np.random.default_rng(0).normal(size=(3, 4))
+    found = frank_wolfe(
+        lambda X, t: X - V, L2Ball(), np.zeros((3, 4)), averaging=exact_gradient, n_steps=3,
+        improve=lambda X: L2Ball().project(V),
+    )  # fmt: skip
+    np.testing.assert_allclose(found.X, L2Ball().project(V))
+
+
 def test_the_printed_weights_exceed_one_before_step_15():
     """Errata D.1; ours begins at one."""
     assert [t for t in range(1, 40) if PUBLISHED_AVERAGING(t) > 1] == list(range(1, 15))

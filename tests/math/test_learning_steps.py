@@ -1,9 +1,11 @@
 """Sums, surrogates and steps of dictionary learning against their formulas and optima."""
 
+import cvxpy as cp
 import numpy as np
 import pytest
 from scipy import sparse
 
+import statements
 from thresher.encoding.fit import DenseFit
 from thresher.learning import FixedWeight, NoiseWeight, RangeWeight
 from thresher.learning.coded_samples import CodedSamples
@@ -27,7 +29,7 @@ from thresher.learning.stochastic_gradient import GradientSums, StepStatistics, 
 from thresher.learning.surrogate import BatchSums, DictionaryProblem, QuadraticStatistics
 from thresher.losses import Huber, L1Distance, SquaredL2
 from thresher.penalties import L1, Constrained, Tikhonov
-from thresher.sets import Box, NonnegativeL1Ball, NonnegativeL2Ball, Reals, Simplex
+from thresher.sets import Box, GroupBall, NonnegativeL1Ball, NonnegativeL2Ball, Reals, Simplex
 
 K, F, N = 3, 5, 12
 ALL = np.ones(K, dtype=bool)
@@ -190,6 +192,31 @@ def test_statistics_of_joined_atoms_are_those_of_summed_codes():
     joined, both = sums.joined(members), C @ members.T
     np.testing.assert_allclose(joined.A, both.T @ both)
     np.testing.assert_allclose(joined.B, members @ sums.B)
+
+
+def test_statistics_of_fewer_features():
+    sums, _ = statistics()
+    kept = sums.keep(np.array([3, 0]))
+    np.testing.assert_array_equal(kept.A, sums.A)
+    np.testing.assert_array_equal(kept.B, sums.B[:, [3, 0]])
+    diagonal = DiagonalStatistics(np.ones((K, F)), np.arange(1.0 * K * F).reshape(K, F), 4.0)
+    np.testing.assert_array_equal(diagonal.keep(np.array([1])).B, diagonal.B[:, [1]])
+    assert kept.weight == sums.weight
+
+
+def test_separable_quadratics_over_coupled_rows():
+    """Atoms that share a budget have one step length; repeated steps reach the optimum."""
+    rng = np.random.default_rng(6)
+    sums = DiagonalStatistics(rng.uniform(0.5, 2, (K, F)), rng.uniform(-1, 2, (K, F)), 1.0)
+    region = GroupBall(0.8, None, np.inf)
+    found = region.project(rng.random((K, F)))
+    for _ in range(30):  # each call is approximate and starts from the last dictionary
+        found = _minimiser(sums, found, Constrained(region=region))
+    V = cp.Variable((K, F))
+    cost = cp.sum(cp.multiply(sums.H, V**2)) / 2 - cp.sum(cp.multiply(sums.B, V))
+    best = statements.solve(cost, statements.constraints(region, V))
+    assert region.contains(found, 1e-9)
+    assert (sums.H * found**2 / 2 - sums.B * found).sum() <= best + 1e-3 * abs(best)
 
 
 def test_the_running_surrogate_equals_the_loss_at_its_dictionary():

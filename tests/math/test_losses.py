@@ -389,6 +389,8 @@ def test_the_quotient_of_gradient_and_residual(name):
     X, Y = block(9)
     wanted = np.abs(loss.gradient(X, Y)) / np.abs(X - Y)
     np.testing.assert_allclose(loss.bend(X, Y), wanted, rtol=1e-9)
+    if hasattr(loss, "entry_bend"):
+        np.testing.assert_allclose(loss.entry_bend(X, Y), wanted, rtol=1e-4)
     assert loss.knows_bend == name.startswith("smoothed")
     there = loss.bend(X, X)
     if loss.knows_bend:

@@ -125,6 +125,8 @@ class BatchADMM:
             raise ValueError("badmm knows missing entries but no other weights; use solver='auto'.")
         self.H, self.W = self.U.copy(), self.Psi.copy()
         self.R = np.zeros_like(self.X)
+        if self.weight is not None:  # whatever stands at a missing entry has no influence
+            self.R = np.where(self.weight > 0, self.R, self.X - self.H @ self.W)
         self.Q = self.R.copy()
         self.A, self.B, self.Delta = (np.zeros_like(Z) for Z in (self.H, self.R, self.W))
 
