@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import mannwhitneyu
 
-from thresher import BatchNMF, LossShift, OnlineNMF, OnlineRobustNMF, RobustNMF, load
+from thresher import BatchNMF, MannWhitneyDrift, OnlineNMF, OnlineRobustNMF, RobustNMF, load
 from thresher.engine import (
     History,
     HistoryRow,
@@ -196,7 +196,7 @@ def test_p_values_of_shifts_are_those_of_mann_and_whitney():
     """The last 4, 8, 16 and 32 numbers against eight times as many before, each at a quarter."""
     rng = np.random.default_rng(0)
     values = np.r_[rng.normal(size=300), rng.normal(1.0, size=30)]
-    detector = LossShift(1e-9)
+    detector = MannWhitneyDrift(1e-9)
     for i, value in enumerate(values):
         detector.update(value)
         if i % 10 == 3 and i > 40:
