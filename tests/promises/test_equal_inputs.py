@@ -120,7 +120,7 @@ def test_masks_count_in_packets():
     hidden = np.random.default_rng(1).random(Y.shape) < 0.1
     masked = np.ma.MaskedArray(np.where(hidden, -99.0, Y), hidden)
     codec = SensorCodec(error=0)
-    decoded = codec.decompress(codec.compress(masked)[0])[0]
+    decoded = codec.decompress(codec.compress(masked))[0]
     np.testing.assert_array_equal(decoded, np.where(hidden, np.nan, Y))
 
 
