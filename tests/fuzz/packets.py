@@ -118,7 +118,7 @@ def crafted_payload(rng: np.random.Generator, kind: int, stream: int, sequence: 
     return head + rng.bytes(int(rng.integers(0, 300))) + rest
 
 
-def crafted_packets(rng: np.random.Generator) -> str:
+def crafted_packets_do_no_harm(rng: np.random.Generator) -> str:
     """Valid checksums, valid digests of keyframes, false everything else."""
     decoder, stream = Decoder(), int(rng.integers(1, 4))
     if rng.random() < 0.5:
@@ -381,7 +381,7 @@ def poor_line(rng: np.random.Generator) -> str:
 
 FAMILIES = [
     damaged_packet,
-    crafted_packets,
+    crafted_packets_do_no_harm,
     accomplice,
     damaged_file,
     crafted_file,
