@@ -41,7 +41,7 @@ OTHERWISE = {
     "NovelDocumentDetector": {"n_components": 100},
     "OnlineL1Dictionary": {"code_penalty": 0.1, "dictionary_set": "l1_ball"},
     "OnlineOrthogonalDictionary": {"init": "samples", "p": 3},
-    "SensorCodec": {"batch_size": None},
+    "SensorCodec": {"batch_size": None, "forgetting": None},
     "SoundSeparator": {"divergence": "kl", "init": None, "n_components": 4},
     "SymmetricManhattanNMF": {"init": "squared_l2"},
     "TopicModel": {"batch_size": 512, "n_components": 10},
