@@ -32,12 +32,12 @@ def test_statistics_of_merged_atoms_are_sums():
     X = np.random.default_rng(0).random((50, 6))
     model = OnlineNMF(3, **QUIET).fit(X)
     A = model.statistics_.A
-    model.join_atoms([[2], [0, 1]])
+    model._join_atoms([[2], [0, 1]])
     np.testing.assert_allclose(model.statistics_.A[1, 1], A[:2, :2].sum())
     np.testing.assert_allclose(model.statistics_.A[0, 1], A[2, :2].sum())
     assert model.partial_fit(X).components_.shape == (2, 6)
     for wrong in ([], [[0, 5]], [[0], [0]], [[0.5]], 7):
         with pytest.raises(ValueError, match="groups"):
-            model.join_atoms(wrong)
+            model._join_atoms(wrong)
     with pytest.raises(ValueError, match="frozen_atoms"):
-        OnlineNMF(3, frozen_atoms=[0], **QUIET).fit(X).join_atoms([[0], [1]])
+        OnlineNMF(3, frozen_atoms=[0], **QUIET).fit(X)._join_atoms([[0], [1]])
