@@ -14,7 +14,7 @@ def test_results_are_those_stored(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # three batches are too few to converge
         results = CASES[name]()
-    assert not differences(samples_of(results), STORED[name])
+    assert not differences(samples_of(results), STORED[name], name)
 
 
 def test_every_stored_sample_has_a_case():

@@ -129,7 +129,7 @@ def test_few_iterations_lead_to_codes_in_any_set(name, parameter, region):
         n_passes=30,
         random_state=0,
     )
-    model.fit(data).set_params(tol=1e-6, max_iter=60)
+    model.fit(data).set_params(tol=1e-6, max_iter=100)
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
         C = model.transform(data)
