@@ -46,7 +46,7 @@ class LinearisedADMM(RowSolver):
     def start(self, block: Block, codes: Array | None) -> State:
         """Zero codes, as published, or those that were given; a zero dual."""
         problem = block.problem
-        kinks = problem.loss.kinks
+        kinks = problem.loss.nonsmooth_points
         if kinks is None or kinks.square:
             raise ValueError(
                 f"This ADMM splits off the residual of the ℓ1 distance and cannot use "

@@ -134,7 +134,7 @@ class ProjectedSubgradient(RowSolver):
         problem, C = block.problem, state["C"] - step * gradient
         fall = step[:, 0] * np.einsum("nk,nk->n", gradient, gradient)
         fails = block.objective(C) > state["value"] - self.acceptance * fall
-        if problem.loss.positive_prediction:
+        if problem.loss.needs_positive_prediction:
             fails &= (C @ problem.D >= 0).all(axis=1)
         return np.asarray(~fails)
 

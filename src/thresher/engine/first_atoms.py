@@ -40,7 +40,7 @@ def first_atoms(
     """Feasible atoms from the first batch."""
     n_features, loss = batch.X.shape[1], parts.loss(1.0)
     region = Reals() if parts.strays else parts.dictionary_regulariser.region
-    positive = loss.positive_prediction
+    positive = loss.needs_positive_prediction
     stays_sparse = parts.stays_sparse(batch)
     if init is None:
         init = parts.own_start

@@ -235,7 +235,7 @@ class OnlineMethod(MethodParts):
 
     def dictionary_cost(self, state: StreamState) -> float:
         """The penalty of the dictionary, which is added to the mean loss of samples."""
-        if self.dictionary_regulariser.form.is_bare:
+        if self.dictionary_regulariser.form.is_unpenalised:
             return 0.0
         return float(self.dictionary_regulariser.value(state.D).sum())
 
@@ -276,7 +276,7 @@ class OnlineMethod(MethodParts):
         dead = np.flatnonzero(free & (usage <= unused))
         if not dead.size:
             return state
-        if not self.dictionary_regulariser.form.is_bare:
+        if not self.dictionary_regulariser.form.is_unpenalised:
             return self._replace_if_worth(state, batch, dead)
         if not usage.any():
             return state

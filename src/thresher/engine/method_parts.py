@@ -170,7 +170,7 @@ class MethodParts:
     def stays_stored(self, batch: Batch) -> bool:
         """Whether rows are coded on what is stored of them, all else being missing."""
         may_stay = self.keep_stored and not self.scale_samples and batch.only_stored
-        return may_stay and self.loss(1.0).knows_no_features
+        return may_stay and self.loss(1.0).exchangeable_features
 
     def load_dense(
         self, batch: Batch, rows: slice, dtype: np.dtype[Any]
@@ -252,7 +252,7 @@ class MethodParts:
     @property
     def codes_take_the_size(self) -> bool:
         """Whether codes may have any size: their set is the same in every unit."""
-        return self.code_regulariser.region.cone
+        return self.code_regulariser.region.is_cone
 
     def _atom_unit(self, unit: float) -> float:
         return 1.0 if self.codes_take_the_size else unit

@@ -15,7 +15,7 @@ from thresher.penalties import Constrained
 
 def needs_l1(loss: Loss) -> str | None:
     """What steps need that split off the residual of the ℓ1 distance."""
-    if loss.kinks is None or loss.kinks.square:
+    if loss.nonsmooth_points is None or loss.nonsmooth_points.square:
         return f"the ℓ1 distance, whose residual is split off, not {loss}; use solver='auto'"
     return None
 
@@ -43,7 +43,7 @@ class CodedSamples:
     @classmethod
     def of(cls, fit: Fit, sample_weight: Array | None) -> "CodedSamples":
         """Keep a coded block."""
-        P, kinks = fit.samples(), fit.loss.kinks
+        P, kinks = fit.samples(), fit.loss.nonsmooth_points
         if kinks is None:
             raise ValueError(f"The ADMM steps of paper B need {needs_l1(fit.loss)}.")
         bound = kinks.bounds(P, fit.weight)

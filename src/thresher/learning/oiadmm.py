@@ -78,7 +78,7 @@ class DualStatistics(Statistics):
         `regret`, though the best is not known. It needs a set with a linear oracle.
         """
         region = regulariser.region
-        if not hasattr(region, "minimise_linear") or not regulariser.form.is_bare:
+        if not hasattr(region, "minimise_linear") or not regulariser.form.is_unpenalised:
             return self
         slope = samples.correlated(U)
         slope[: len(self.slope)] += self.slope  # atoms that are new had no codes

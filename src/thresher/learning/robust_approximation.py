@@ -72,7 +72,7 @@ class RobustApproximation:
 
     def requires(self, loss: Loss, atoms: Form) -> str | None:
         """The squared loss: its slope is the step's."""
-        metric = loss.simplest.metric
+        metric = loss.canonical.metric
         if isinstance(metric, float) and metric == 1:
             return None
         return f"the squared loss, not {loss}; use solver='auto'"

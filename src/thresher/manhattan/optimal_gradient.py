@@ -237,11 +237,11 @@ class _Piece:
         """Values with penalties, summed over what is tied, and given to each row."""
         half = self.half
         if self.ties is None:
-            priced = not half.regulariser.form.is_bare
+            priced = not half.regulariser.form.is_unpenalised
             return values + half.amount * half.regulariser.value(V) if priced else values
         weighted = values if half.row_weight is None else values * half.row_weight
         sums = _summed(self.ties, weighted)
-        if half.graph is not None or not half.regulariser.form.is_bare:
+        if half.graph is not None or not half.regulariser.form.is_unpenalised:
             groups = (self.ties[:, None] == number for number in range(len(sums)))
             sums = sums + [half.penalty(np.where(group, V, V.dtype.type(0))) for group in groups]
         total: Array = sums[self.ties]

@@ -71,7 +71,7 @@ class DivergenceSolver:
     def check(self, loss: Loss, atoms: Constrained) -> None:
         """Refuse a loss or atoms that the solver is not for."""
         reason = None if self.learner is None else self.learner.requires(loss, atoms.form)
-        if self.only_for is not None and loss.simplest != self.only_for:
+        if self.only_for is not None and loss.canonical != self.only_for:
             reason = f"{self.only_for}, not {loss}; use solver='auto', or that divergence"
         if self.only_outliers and loss.envelope is None:
             reason = f"divergence='huber', not {loss}; use solver='auto', or that divergence"
