@@ -18,7 +18,7 @@ from thresher.cluster.tasks import (
     summarised,
     together,
 )
-from thresher.engine import Method, StreamState, Summary
+from thresher.engine import StreamMethod, StreamState, Summary
 from thresher.streams import Batch
 
 _FAN = 8  # branches that are added in one task; a power of two, so that branches stay branches
@@ -116,7 +116,7 @@ class Round:
         ]
         return self._sender.submit(together, rows, first=True)
 
-    def summarise(self, method: Method, state: StreamState, batch: Batch) -> Summary:
+    def summarise(self, method: StreamMethod, state: StreamState, batch: Batch) -> Summary:
         """All blocks, coded where they are and merged as one machine would merge them."""
         sender, needed = self._sender, packed(method.for_coding(state))
         sender.block_rows = method.block_rows(batch)

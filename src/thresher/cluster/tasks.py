@@ -9,7 +9,7 @@ import numpy as np
 
 from thresher.cluster.collections import as_rows
 from thresher.cluster.packing import aligned, packed, shared, unpacked
-from thresher.engine import Method, Pool, SeenRange, StreamState, merged
+from thresher.engine import Pool, SeenRange, StreamMethod, StreamState, merged
 from thresher.linalg import is_sparse
 from thresher.streams import Batch, Source
 from thresher.streams.pieces import joined
@@ -23,7 +23,7 @@ class Recipe(Protocol):
     def batch(self, rows: Any) -> Batch:
         """Samples, checked; a sentence refuses bad ones."""
 
-    def method(self, state: StreamState) -> Method:
+    def method(self, state: StreamState) -> StreamMethod:
         """The method of a state, in its unit."""
 
 
