@@ -18,7 +18,7 @@ from thresher.engine.history import KINDS, Event, History, HistoryRow
 from thresher.engine.left_out import LeftOut
 from thresher.engine.mann_whitney import MannWhitneyDrift
 from thresher.engine.merging import merged
-from thresher.engine.method import OnlineMethod
+from thresher.engine.method import Method
 from thresher.engine.noise import residual_sizes
 from thresher.engine.orthogonal import OrthogonalMethod
 from thresher.engine.plan import Candidate, Plan
@@ -31,8 +31,8 @@ from thresher.engine.stream import (
     OVERFLOW,
     WINDOWS,
     Course,
-    Method,
     Position,
+    StreamMethod,
     Workers,
     advance,
     check_origin,
@@ -62,7 +62,6 @@ __all__ = [
     "LeftOut",
     "MannWhitneyDrift",
     "Method",
-    "OnlineMethod",
     "OrthogonalMethod",
     "Plan",
     "Pool",
@@ -72,6 +71,7 @@ __all__ = [
     "SeenRange",
     "Step",
     "StopAfter",
+    "StreamMethod",
     "StreamState",
     "Summary",
     "Trial",

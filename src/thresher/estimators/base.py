@@ -24,7 +24,7 @@ from thresher.encoding import (
     Status,
     encode_rows,
 )
-from thresher.engine import OnlineMethod, Pool, ProgressBar, StreamState, told_in_words
+from thresher.engine import Method, Pool, ProgressBar, StreamState, told_in_words
 from thresher.estimators.agreed_names import names_were_compared
 from thresher.estimators.by_batch import ReadsSources, all_of, comes_in_parts
 from thresher.estimators.coded_block import CodedBlock
@@ -193,7 +193,7 @@ class DictionaryModel(
         """The precision in which samples are coded, unless they need more."""
         return computing_dtype(X)
 
-    def _row_regulariser(self, method: OnlineMethod) -> Constrained:
+    def _row_regulariser(self, method: Method) -> Constrained:
         """Penalty and set of the codes of a sample by itself."""
         return method.code_regulariser
 

@@ -19,7 +19,7 @@ from thresher.engine import (
     Extrapolation,
     HistoryRow,
     LeftOut,
-    OnlineMethod,
+    Method,
     Pool,
     Position,
     ProgressBar,
@@ -52,7 +52,7 @@ _BLOCKS_TO_JUDGE_BY = 4
 _log = logging.getLogger(__name__)
 
 
-def streaming_first(method: OnlineMethod) -> OnlineMethod:
+def streaming_first(method: Method) -> Method:
     """What reads an array a few times before a method alternates on it."""
     return replace(method, forgetting=FORGETTING_SHUFFLED, averaging=AVERAGING_SHUFFLED)
 
@@ -130,7 +130,7 @@ class BatchModel(GrowingModel):
 
     def _learn(
         self,
-        method: OnlineMethod,
+        method: Method,
         batch: Batch,
         pool: Pool,
         attempt: Attempt,
@@ -150,7 +150,7 @@ class BatchModel(GrowingModel):
         return self.max_iter - done
 
     def _learn_noise(
-        self, method: OnlineMethod, batch: Batch, pool: Pool, ask: Callable[[Step], bool]
+        self, method: Method, batch: Batch, pool: Pool, ask: Callable[[Step], bool]
     ) -> Learned:
         """Rounds and measures of λ in turns, until λ is that of the dictionary it led to.
 
@@ -173,7 +173,7 @@ class BatchModel(GrowingModel):
         assert learned is not None
         return learned
 
-    def _stream_first(self, method: OnlineMethod, batch: Batch, pool: Pool) -> None:
+    def _stream_first(self, method: Method, batch: Batch, pool: Pool) -> None:
         """A few passes of the online method: a quick way to the neighbourhood of a good optimum.
 
         Alternating from random atoms settles on worse ones, where an atom serves a few outliers.
@@ -200,7 +200,7 @@ class BatchModel(GrowingModel):
         self._adopt(replace(state, D=state.average, n_samples=0, n_steps=0), self._position)
 
     def _alternation(
-        self, method: OnlineMethod, batch: Batch, pool: Pool, codes: Array | None
+        self, method: Method, batch: Batch, pool: Pool, codes: Array | None
     ) -> Alternation:
         problem, D, codes = self._problem_and_start(method, batch, codes)
         room = np.zeros((batch.n_samples, len(D)), dtype=D.dtype) if codes is None else codes
@@ -210,7 +210,7 @@ class BatchModel(GrowingModel):
         return ExactAlternation(problem, D, room, method.encoder, pool, further, codes is None)
 
     def _problem_and_start(
-        self, method: OnlineMethod, batch: Batch, codes: Array | None
+        self, method: Method, batch: Batch, codes: Array | None
     ) -> tuple[BatchProblem, Array, Array | None]:
         state = self._state
         threshold = method.threshold(state)
@@ -224,7 +224,7 @@ class BatchModel(GrowingModel):
 
     def _rounds(
         self,
-        method: OnlineMethod,
+        method: Method,
         batch: Batch,
         pool: Pool,
         codes: Array | None,
@@ -293,7 +293,7 @@ class BatchModel(GrowingModel):
         self._adopt(state, self._position)
         return row
 
-    def _energies(self, method: OnlineMethod, batch: Batch, codes: Array) -> Energies:
+    def _energies(self, method: Method, batch: Batch, codes: Array) -> Energies:
         """Of a few blocks, at the codes and the dictionary of the last round."""
         problem, total = method.problem(self._state), Energies()
         blocks = list(method.blocks(batch))
@@ -303,7 +303,7 @@ class BatchModel(GrowingModel):
             total += Energies.of(problem.fit(X, codes[rows], weight), given)
         return total
 
-    def _measure_noise(self, method: OnlineMethod, batch: Batch, codes: Array) -> StreamState:
+    def _measure_noise(self, method: Method, batch: Batch, codes: Array) -> StreamState:
         """λ from the residuals of all samples, once the dictionary fits roughly."""
         state = self._state
         problem = method.problem(state)

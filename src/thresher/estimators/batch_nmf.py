@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from thresher.encoding import RoughEncoder
-from thresher.engine import Callback, Candidate, OnlineMethod, Plan
+from thresher.engine import Callback, Candidate, Method, Plan
 from thresher.estimators.batch import streaming_first
 from thresher.estimators.divergence import (
     DivergenceModel,
@@ -117,7 +117,7 @@ class BatchNMF(DivergenceModel, SparseCodingModel):
     def _solver(self) -> DivergenceSolver:
         return named_solver(self.solver, BATCH_DIVERGENCE_SOLVERS)
 
-    def _plan(self, n_components: int, in_order: bool = True) -> Plan[OnlineMethod]:
+    def _plan(self, n_components: int, in_order: bool = True) -> Plan[Method]:
         """Whatever streams first, the alternation takes ratios where it can: it never rises."""
         solver = self._solver()
         method = self._parts(n_components, solver, PlainAverage())

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from thresher.engine import Candidate, OnlineMethod, Plan
+from thresher.engine import Candidate, Method, Plan
 from thresher.engine.first_batch import is_mostly_zero, spans_decades
 from thresher.learning import BlockDescent, QuadraticLearner, RatioLearner
 from thresher.losses import Loss
@@ -72,8 +72,8 @@ class NeedsRatios:
 
 
 def with_ratios(
-    quadratic: Candidate[OnlineMethod], ratios: OnlineMethod, streaming: OnlineMethod | None = None
-) -> Plan[OnlineMethod]:
+    quadratic: Candidate[Method], ratios: Method, streaming: Method | None = None
+) -> Plan[Method]:
     """The plan of a divergence that has a majoriser: sums of ratios where data ask for them."""
     powers = ratios.loss(1.0).powers
     assert powers is not None
@@ -86,11 +86,11 @@ def with_ratios(
     return Plan(tuple(map(_seeded, candidates)))
 
 
-def _seeded(candidate: Candidate[OnlineMethod]) -> Candidate[OnlineMethod]:
+def _seeded(candidate: Candidate[Method]) -> Candidate[Method]:
     """Start α-divergences by k-means++ on dense and sparse samples alike."""
     method, streaming = candidate.method, candidate.streaming
     return replace(
         candidate,
-        method=replace(method, own_start="k-means++"),
-        streaming=None if streaming is None else replace(streaming, own_start="k-means++"),
+        method=replace(method, default_init="k-means++"),
+        streaming=None if streaming is None else replace(streaming, default_init="k-means++"),
     )

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.engine import Callback, Candidate, OnlineMethod, Plan
+from thresher.engine import Callback, Candidate, Method, Plan
 from thresher.estimators.whole_matrix import FINER, Basis, WholeMatrixModel, typical
 from thresher.learning import PlainAverage
 from thresher.linalg import Array
@@ -99,7 +99,7 @@ class GoDec(WholeMatrixModel):
     def _solver(self) -> Solver:
         return GODEC
 
-    def _plan(self, n_components: int, in_order: bool = True) -> Plan[OnlineMethod]:
+    def _plan(self, n_components: int, in_order: bool = True) -> Plan[Method]:
         method = self._parts(n_components, self._solver(), PlainAverage())
         return Plan((Candidate("godec", method, _WHY),))
 

@@ -5,12 +5,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from thresher.engine import OnlineMethod, StreamState
+from thresher.engine import Method, StreamState
 from thresher.estimators.inputs import refuse_mask
 from thresher.estimators.learned import LearnedModel
 from thresher.estimators.parameters import is_whole, require_positive
 from thresher.estimators.usual import RecentSamples
 from thresher.linalg import Array
+from thresher.penalties import Form
 
 _NEW_FEATURE = 1e-3  # of an atom's mean entry, where predictions must be positive; by judgement
 
@@ -131,16 +132,14 @@ class GrowingModel(LearnedModel):
             del self._reading_scale
 
 
-def _feasible(method: OnlineMethod, state: StreamState) -> StreamState:
+def _feasible(method: Method, state: StreamState) -> StreamState:
     """Bring atoms into their set: with more or fewer features they may lie outside of it.
 
     Where the sum or length of an atom is fixed, the atom is rescaled: a projection would add to all
     of its entries.
     """
-    if method.strays:
-        return state
-    region, frozen = method.dictionary_regulariser.region, method.frozen
-    budget = method.dictionary_regulariser.form.budget
+    region, frozen = method.dictionary_set, method.frozen
+    budget = Form.of(method.dictionary_regulariser.penalty, region).budget
 
     def projected(D: Array) -> Array:
         atoms = D

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from thresher.engine import Callback, Candidate, OnlineMethod, Plan
+from thresher.engine import Callback, Candidate, Method, Plan
 from thresher.estimators.batch import streaming_first
 from thresher.estimators.divergence_plan import QUADRATIC
 from thresher.estimators.l1_model import SEPARABLE, L1Model, NeedsDocuments
@@ -104,7 +104,7 @@ class L1Dictionary(L1Model, SparseCodingModel):
     def _solver(self) -> DivergenceSolver:
         return named_solver(self.solver, BATCH_L1_SOLVERS)
 
-    def _plan(self, n_components: int, in_order: bool = True) -> Plan[OnlineMethod]:
+    def _plan(self, n_components: int, in_order: bool = True) -> Plan[Method]:
         solver = self._solver()
         method = self._parts(n_components, solver, PlainAverage())
         if solver.published:

@@ -137,7 +137,7 @@ class LearnedModel(WritesReport, DictionaryModel):
         method = self._planned(K).common
         method.loss(1.0).check_features(F)
         signed = min(float(state.D.min()), float(state.average.min())) < 0
-        if signed and not method.strays and method.dictionary_regulariser.region.nonnegative:
+        if signed and method.dictionary_set.nonnegative:
             raise ValueError("the dictionary has negative entries, which its set does not allow")
 
     def _forget_everything(self) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Self
 
-from thresher.engine import Callback, Candidate, OnlineMethod, Plan, Position
+from thresher.engine import Callback, Candidate, Method, Plan, Position
 from thresher.estimators.divergence_plan import QUADRATIC
 from thresher.estimators.growing import GrowingModel
 from thresher.estimators.inputs import computing_dtype
@@ -143,7 +143,7 @@ class OnlineL1Dictionary(L1Model, GrowingModel, OnlineModel):
     def _solver(self) -> DivergenceSolver:
         return named_solver(self.solver, ONLINE_L1_SOLVERS)
 
-    def _plan(self, n_components: int, in_order: bool = True) -> Plan[OnlineMethod]:
+    def _plan(self, n_components: int, in_order: bool = True) -> Plan[Method]:
         solver = self._solver()
         forgetting = named_forgetting(self.forgetting, in_order, solver.published)
         method = self._parts(n_components, solver, forgetting)

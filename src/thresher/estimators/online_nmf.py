@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from thresher.encoding import RoughEncoder
-from thresher.engine import Callback, Candidate, OnlineMethod, Plan
+from thresher.engine import Callback, Candidate, Method, Plan
 from thresher.estimators.divergence import (
     DivergenceModel,
 )
@@ -170,7 +170,7 @@ class OnlineNMF(DivergenceModel, GrowingModel, OnlineModel):
     def _solver(self) -> DivergenceSolver:
         return named_solver(self.solver, ONLINE_DIVERGENCE_SOLVERS)
 
-    def _plan(self, n_components: int, in_order: bool = True) -> Plan[OnlineMethod]:
+    def _plan(self, n_components: int, in_order: bool = True) -> Plan[Method]:
         solver = self._solver()
         forgetting = named_forgetting(self.forgetting, in_order, solver.published)
         method = self._parts(n_components, solver, forgetting)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
 
-from thresher.engine import Callback, Candidate, OnlineMethod, Plan
+from thresher.engine import Callback, Candidate, Method, Plan
 from thresher.estimators.basis_model import BasisModel
 from thresher.estimators.growing import GrowingModel
 from thresher.estimators.online import OnlineModel
@@ -116,14 +116,13 @@ class OnlineRobustPCA(BasisModel, GrowingModel, OnlineModel):
     def _solver(self) -> Solver:
         return ONLINE_PCA
 
-    def _plan(self, n_components: int, in_order: bool = True) -> Plan[OnlineMethod]:
+    def _plan(self, n_components: int, in_order: bool = True) -> Plan[Method]:
         solver = self._solver()
         forgetting = named_forgetting(self.forgetting, in_order)
         averaging = AVERAGING_SHUFFLED if forgetting == FORGETTING_SHUFFLED else 0.0
         method = self._parts(n_components, solver, forgetting, averaging)
         parts = {part.name: getattr(method, part.name) for part in fields(method)}
-        # A direction that nobody uses was found to be none, and is not given another start.
-        parts |= {"learner": BasisLearner(solver.step, sharp=True), "revive": False}
+        parts |= {"learner": BasisLearner(solver.step, sharp=True)}
         basis = BasisMethod(**parts, ridge=named_positive("ridge", self.ridge, None))
         return Plan((Candidate("basis", basis, _WHY),))
 

@@ -5,13 +5,14 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from thresher.engine import OnlineMethod, Plan, StreamState
+from thresher.engine import Method, Plan, StreamState
 from thresher.estimators.parameters import are_the_same, given_to
 
 # Kept here, so that models stay free of them.
 _PLANS: WeakKeyDictionary[Any, tuple[tuple[int, bool], tuple[Any, ...], Plan[Any]]] = (
     WeakKeyDictionary()
 )
+_METHODS: WeakKeyDictionary[Any, tuple[Plan[Any], str, float, Any]] = WeakKeyDictionary()
 _FITTED: WeakKeyDictionary[Any, tuple[StreamState, Plan[Any], dict[Any, Any]]] = WeakKeyDictionary()
 
 
@@ -31,15 +32,18 @@ class PlannedModel:
             known = _PLANS[self] = (use, given, self._plan(n_components, in_order))
         return known[2]
 
-    def _fitted_method(self) -> OnlineMethod:
+    def _fitted_method(self) -> Method:
         """The parts that the fitted dictionary was learned with, in the unit of the state."""
-
-        def make() -> Any:
-            chosen = self._planned(len(self._state.D)).begun_with(self._state)
-            return chosen.method.in_unit_of(self._state)
-
-        method: OnlineMethod = self._fitted("method", make)
+        method: Method = self._method_of(self._state)
         return method
+
+    def _method_of(self, state: StreamState, in_order: bool = True) -> Any:
+        """The method that a state began with, bound to its unit once for parameters and unit."""
+        plan, known = self._planned(len(state.D), in_order), _METHODS.get(self)
+        use = plan, state.method, state.unit
+        if known is None or known[0] is not plan or known[1:3] != use[1:]:
+            known = _METHODS[self] = (*use, plan.begun_with(state).method.in_unit_of(state))
+        return known[3]
 
     def _fitted(self, what: Any, make: Callable[[], Any]) -> Any:
         """Something that follows from state and plan, made once for them."""

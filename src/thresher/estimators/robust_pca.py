@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from thresher.engine import Callback, Candidate, OnlineMethod, Plan
+from thresher.engine import Callback, Candidate, Method, Plan
 from thresher.estimators.registry import named_positive
 from thresher.estimators.whole_matrix import FINER, Basis, WholeMatrixModel, typical
 from thresher.learning import PlainAverage
@@ -117,7 +117,7 @@ class RobustPCA(WholeMatrixModel):
         usual = default_weight(shape, share)
         return named_positive("outlier_weight", self.outlier_weight, usual) or usual
 
-    def _plan(self, n_components: int, in_order: bool = True) -> Plan[OnlineMethod]:
+    def _plan(self, n_components: int, in_order: bool = True) -> Plan[Method]:
         method = self._parts(n_components, self._solver(), PlainAverage())
         return Plan((Candidate("pursuit", method, _WHY),))
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from thresher.engine import OnlineMethod, StreamState, Summary
+from thresher.engine import Method, StreamState, Summary
 from thresher.learning import (
     BatchSums,
     DictionaryProblem,
@@ -275,7 +275,7 @@ class BasisLearner(QuadraticLearner):
 
 
 @dataclass(frozen=True)
-class BasisMethod(OnlineMethod):
+class BasisMethod(Method):
     r"""The basis costs ``λ₁²/2 ‖D‖²``, once for all samples, where codes cost ``½‖c‖²`` each.
 
     Published are λ₁ for both (Feng, Xu and Yan, (6)). What is learned depends on the product of the
@@ -314,4 +314,8 @@ class BasisMethod(OnlineMethod):
         """The step of the method, with the λ₁ that λ₂ gives now."""
         ridge = self.threshold(state) if self.ridge is None else self.ridge
         now = replace(self, dictionary_regulariser=Constrained(Tikhonov(ridge**2), Reals()))
-        return OnlineMethod.update(now, state, batch, summary)
+        return Method.update(now, state, batch, summary)
+
+    def maintain_atoms(self, state: StreamState, batch: Batch) -> StreamState:
+        """Leave unused directions as they are: the data do not need them."""
+        return state
