@@ -19,18 +19,18 @@ from reference.a.opgd import code_step, dict_step, opgd, project_l2
 from reference.a.opgd import dict_iterates as gradient_dictionaries
 from thresher import OnlineRobustNMF, RobustNMF, solvers
 from thresher.datasets import make_outlier_stream
-from thresher.encoding import Block, CodingProblem, OutlierADMM, ProjectedGradient
+from thresher.encoding import Block, CodingProblem
 from thresher.engine import BatchProblem, Pool
-from thresher.learning import (
-    DictionaryADMM,
-    DictionaryGradient,
-    DictionaryProblem,
-    PowerForgetting,
-    QuadraticStatistics,
-    SurrogateLearner,
-)
+from thresher.learning import DictionaryProblem, PowerForgetting, QuadraticStatistics
 from thresher.losses import Huber
 from thresher.penalties import Constrained
+from thresher.published.outliers import (
+    DictionaryADMM,
+    DictionaryGradient,
+    OutlierADMM,
+    ProjectedGradient,
+    SurrogateLearner,
+)
 from thresher.sets import NonnegativeL2Ball
 from thresher.streams import ArraySource, Batch
 

@@ -6,8 +6,8 @@ from typing import Any, Protocol
 from thresher.cluster.loading import Loader
 from thresher.cluster.packing import aligned, packed, unpacked
 from thresher.cluster.tasks import (
+    BatchProfile,
     Cut,
-    Look,
     Share,
     added,
     as_it_is,
@@ -86,9 +86,9 @@ class Round:
         ]
         self._look = self._grown([submit(looked_at, batch) for batch in self._batches])
 
-    def look(self) -> Look:
+    def look(self) -> BatchProfile:
         """What is to be known of all rows; bad samples are refused here."""
-        look: Look = unpacked(self._sender.wait_for(lambda: self._look, self.load))
+        look: BatchProfile = unpacked(self._sender.wait_for(lambda: self._look, self.load))
         return look
 
     def head(self, step: int) -> Any:

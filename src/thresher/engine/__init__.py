@@ -2,7 +2,6 @@
 
 from thresher.engine.ahead import Ahead
 from thresher.engine.alternate import Alternation, alternate
-from thresher.engine.basis import BasisMethod
 from thresher.engine.batch import BatchProblem, ExactAlternation
 from thresher.engine.callbacks import (
     Callback,
@@ -12,7 +11,6 @@ from thresher.engine.callbacks import (
     begin_callbacks,
     list_callbacks,
 )
-from thresher.engine.dictionary_first import DictionaryFirst
 from thresher.engine.drift import Detector, Watch, events_of
 from thresher.engine.explained import Energies, UnexplainedWarning
 from thresher.engine.extrapolation import Extrapolation
@@ -26,7 +24,6 @@ from thresher.engine.orthogonal import OrthogonalMethod
 from thresher.engine.plan import Candidate, Plan
 from thresher.engine.pool import Pool
 from thresher.engine.progress import ProgressBar
-from thresher.engine.robust_batch import BatchADMM, BatchGradient
 from thresher.engine.seen import SeenRange
 from thresher.engine.starts import best_start
 from thresher.engine.state import StreamState, Summary
@@ -51,15 +48,11 @@ __all__ = [
     "WINDOWS",
     "Ahead",
     "Alternation",
-    "BasisMethod",
-    "BatchADMM",
-    "BatchGradient",
     "BatchProblem",
     "Callback",
     "Candidate",
     "Course",
     "Detector",
-    "DictionaryFirst",
     "Energies",
     "Event",
     "ExactAlternation",

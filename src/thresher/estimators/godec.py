@@ -10,7 +10,7 @@ from thresher.engine import Callback, Candidate, Method, Plan
 from thresher.estimators.whole_matrix import FINER, Basis, WholeMatrixModel, typical
 from thresher.learning import PlainAverage
 from thresher.linalg import Array
-from thresher.low_rank import godec
+from thresher.published.low_rank import godec
 from thresher.solvers import GODEC, Solver
 
 _WHY = "both parts have their best value in closed form, given the other"

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
 
-from thresher.engine import BasisMethod, Callback, Candidate, Method, Plan
+from thresher.engine import Callback, Candidate, Method, Plan
 from thresher.estimators.basis_model import BasisModel
 from thresher.estimators.growing import GrowingModel
 from thresher.estimators.online import OnlineModel
@@ -15,7 +15,8 @@ from thresher.estimators.registry import (
     named_positive,
     named_signed_weight,
 )
-from thresher.learning import BasisLearner, OutlierWeight
+from thresher.learning import OutlierWeight
+from thresher.published.low_rank import BasisLearner, BasisMethod
 from thresher.solvers import ONLINE_PCA, Solver
 
 _WHY = "without signs and sets the best basis is a ridge regression on the codes"

@@ -22,9 +22,10 @@ from thresher.estimators.registry import (
     named_outlier_weight,
     named_scaling,
 )
-from thresher.learning import Forgetting, OutlierWeight, QuadraticLearner, SurrogateLearner
+from thresher.learning import Forgetting, OutlierWeight, QuadraticLearner
 from thresher.linalg import Array
 from thresher.published.method import PublishedMethod
+from thresher.published.outliers import SurrogateLearner
 from thresher.solvers import AS_PUBLISHED, Solver, name_of
 
 

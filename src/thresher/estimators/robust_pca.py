@@ -12,7 +12,7 @@ from thresher.estimators.registry import named_positive
 from thresher.estimators.whole_matrix import FINER, Basis, WholeMatrixModel, typical
 from thresher.learning import PlainAverage
 from thresher.linalg import Array
-from thresher.low_rank import DUAL_PER_PRIMAL, default_weight, pursue
+from thresher.published.low_rank import DUAL_PER_PRIMAL, default_weight, pursue
 from thresher.solvers import PURSUIT, Solver
 
 _ROUNDING = 0.4  # the kink is rounded off at ε^0.4 of a typical entry: 5e-7, 2e-3; by judgement

@@ -4,10 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from thresher.engine import Alternation, DictionaryFirst, Method, Pool
+from thresher.engine import Alternation, Method, Pool
 from thresher.estimators.batch import BatchModel
 from thresher.estimators.inputs import computing_dtype
 from thresher.linalg import Array
+from thresher.published.l1_dictionary import DictionaryFirst
 from thresher.streams import Batch
 
 

@@ -4,9 +4,8 @@ from thresher.manhattan.exact_half import ExactRows
 from thresher.manhattan.graph import Graph, nearest_neighbours, similarities
 from thresher.manhattan.half import Half, HalfSolver
 from thresher.manhattan.nesterov import NesterovSmoothing
-from thresher.manhattan.optimal_gradient import OptimalGradient
-from thresher.manhattan.rank_one import RankOneSweeps, RepeatedSweeps
-from thresher.manhattan.smoothing import SmoothedLoss, box_gap
+from thresher.manhattan.rank_one import RankOneSweeps
+from thresher.manhattan.smoothing import SmoothedLoss, box_gap, weighted_lengths
 from thresher.manhattan.two_factors import LARGE, TwoFactors
 
 __all__ = [
@@ -16,12 +15,11 @@ __all__ = [
     "Half",
     "HalfSolver",
     "NesterovSmoothing",
-    "OptimalGradient",
     "RankOneSweeps",
-    "RepeatedSweeps",
     "SmoothedLoss",
     "TwoFactors",
     "box_gap",
     "nearest_neighbours",
     "similarities",
+    "weighted_lengths",
 ]

@@ -1,16 +1,81 @@
-"""The optimal gradient method (OGM): Algorithms 2 and 3 of paper C, as they were published."""
+"""Paper C, Manhattan NMF: RRI and OGM, and RRI for symmetric factorisation."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.engine.pool import Pool
+from thresher.engine import Pool
+from thresher.kernels.bundles import SparseRows
+from thresher.kernels.symmetric import symmetric_columns
 from thresher.linalg import Array
-from thresher.manhattan.half import Half
-from thresher.manhattan.smoothing import SmoothedLoss, box_gap, weighted_lengths
+from thresher.manhattan import (
+    Half,
+    HalfSolver,
+    RankOneSweeps,
+    SmoothedLoss,
+    TwoFactors,
+    box_gap,
+    weighted_lengths,
+)
+from thresher.published.base import (
+    AT_LEAST_0,
+    COUNT,
+    FLAG,
+    POSITIVE,
+    Published,
+    check_constants,
+)
+
+
+@dataclass(frozen=True)
+class RepeatedSweeps:
+    """Sweeps over one factor until they change little: Algorithm 1 with its stop (8).
+
+    A sweep goes atom by atom, in each over all rows (line 8); where a graph couples these, one
+    after the other (section 4.2). Rows that are alone do not see the order.
+
+    Parameters
+    ----------
+    epsilon : float
+        A sweep that changes the objective of the whole matrix by no more ends it; in units of the
+        mean ``|x|``, unless ``as_printed`` (errata C.4).
+    as_printed : bool
+    max_sweeps : int
+        Bound on the sweeps; the paper has none.
+    """
+
+    epsilon: float = 0.1
+    as_printed: bool = False
+    max_sweeps: int = 1000
+
+    def requires(self, half: Half) -> str | None:
+        """What sweeps require."""
+        return RankOneSweeps().requires(half)
+
+    def improve(self, half: Half, A: Array, V: Array, pool: Pool) -> tuple[Array, Array]:
+        """Sweep until (8)."""
+        tolerance = self.epsilon * (1.0 if self.as_printed else half.mean_entry)
+        losses = half.evaluate(A, V, pool)
+        now = half.total(losses) + half.penalty(V)
+        for _ in range(self.max_sweeps):
+            last = now
+            V, losses = self._sweep(half, A, V, pool)
+            now = half.total(losses) + half.penalty(V)
+            if abs(last - now) <= tolerance:
+                break
+        return V, losses
+
+    def _sweep(self, half: Half, A: Array, V: Array, pool: Pool) -> tuple[Array, Array]:
+        if half.graph is None:
+            return RankOneSweeps().improve(half, A, V, pool)
+        losses = half.evaluate(A, V, pool)
+        for k in half.atoms(len(A)):
+            only = replace(half, free=np.arange(len(A)) == k)
+            V, losses = RankOneSweeps().improve(only, A, V, pool)
+        return V, losses
 
 
 @dataclass
@@ -279,3 +344,206 @@ def _spreads(half: Half, A: Array, pool: Pool) -> Array:
     return np.concatenate(
         half.for_rows(lambda rows, X, weight: weighted_lengths(q, weight, len(X)), pool)
     )
+
+
+@dataclass(frozen=True)
+class FactorSolver:
+    """What a solver of paper C stands for: who moves the factor of a half.
+
+    ``xi`` is that of the paper's stop (4), in units of the mean ``|x|`` unless ``as_printed``;
+    without one, ``tol`` ends a fit. ``rescales`` says that a method sees no more than the product
+    of the factors, so that atoms may be brought to a length.
+    """
+
+    description: str
+    choose: Callable[[Half], HalfSolver]
+    quick_start: bool = False
+    published: bool = True
+    rescales: bool = True
+    xi: float | None = None
+    as_printed: bool = False
+
+    def small_change(self, factors: TwoFactors) -> float | None:
+        """The change of the objective per sample at which (4) holds."""
+        if self.xi is None:
+            return None
+        unit = 1.0 if self.as_printed else factors.codes.mean_entry
+        return self.xi * unit / float(factors.problem.sample_weight.sum())
+
+
+@dataclass(frozen=True)
+class RRI(Published[FactorSolver]):
+    """Rank-one residual iteration (paper C, Algorithm 1), for codes and dictionary in turns.
+
+    Parameters
+    ----------
+    epsilon : float
+        ε of (8): a sweep over one factor that changes the objective of the whole matrix by no more
+        is the last. In units of the mean ``|x|`` (errata C.4).
+    xi : float
+        ξ of (4): so with a round.
+    as_printed : bool
+        ε and ξ in the unit of the data.
+    max_sweeps : int
+        Bound on the sweeps over one factor; the paper has none.
+    """
+
+    name = "rri"
+    epsilon: float = 0.1
+    xi: float = 0.1
+    as_printed: bool = False
+    max_sweeps: int = 1000
+
+    def __post_init__(self) -> None:
+        check_constants(self, epsilon=AT_LEAST_0, xi=AT_LEAST_0, as_printed=FLAG, max_sweeps=COUNT)
+
+    def made(self) -> FactorSolver:
+        """Its parts."""
+        sweeps = RepeatedSweeps(self.epsilon, self.as_printed, self.max_sweeps)
+
+        def choose(half: Half) -> HalfSolver:
+            reason = sweeps.requires(half)
+            if reason is not None:
+                raise ValueError(reason)
+            return sweeps
+
+        return FactorSolver(
+            "sweeps over the entries of each factor (paper C, RRI)",
+            choose,
+            xi=self.xi,
+            as_printed=self.as_printed,
+        )
+
+
+@dataclass(frozen=True)
+class OGM(Published[FactorSolver]):
+    """Nesterov's smoothing method (paper C, Algorithms 2 and 3).
+
+    Parameters
+    ----------
+    lambda_0 : float
+        ``λ_t = λ₀/(t + 1)`` rounds kinks off in round t; in units of ``mean|X|/mean(q)``, q the
+        lengths of the columns of the other factor (errata C.4). In a box λ follows from ε.
+    epsilon : float
+        ε of (8) for Algorithm 2, in units of the mean ``|x|``; of (25) in a box.
+    xi : float
+        ξ of (4), likewise.
+    centre : float, optional
+        What the start counts in (20): 1 keeps it (errata C.3), 0 is as printed. None is 1, and 0
+        ``as_printed``.
+    monotone : bool
+        The variant with the best of three points in line 5.
+    by_row : bool
+        (22) in place of (8): each row ends by itself, by its smoothed loss.
+    as_printed : bool
+        λ₀, ε and ξ in the unit of the data, and the centre 0.
+    max_iter : int
+        Bound on the iterations of Algorithm 2; the paper has none.
+    """
+
+    name = "ogm"
+    lambda_0: float = 0.1
+    epsilon: float = 0.1
+    xi: float = 0.1
+    centre: float | None = None
+    monotone: bool = False
+    by_row: bool = False
+    as_printed: bool = False
+    max_iter: int = 1000
+
+    def __post_init__(self) -> None:
+        check_constants(
+            self,
+            lambda_0=POSITIVE,
+            epsilon=POSITIVE,
+            xi=AT_LEAST_0,
+            centre=AT_LEAST_0,
+            monotone=FLAG,
+            by_row=FLAG,
+            as_printed=FLAG,
+            max_iter=COUNT,
+        )
+
+    def made(self) -> FactorSolver:
+        """Its parts; a half has a method of its own, which counts its rounds."""
+        centre = 0.0 if self.as_printed else 1.0
+
+        def choose(half: Half) -> HalfSolver:
+            return OptimalGradient(
+                self.lambda_0,
+                self.epsilon,
+                centre if self.centre is None else self.centre,
+                self.monotone,
+                self.by_row,
+                self.as_printed,
+                self.max_iter,
+            )
+
+        return FactorSolver(
+            "Nesterov's smoothing method (paper C, OGM)",
+            choose,
+            rescales=False,
+            xi=self.xi,
+            as_printed=self.as_printed,
+        )
+
+
+def manhattan_columns(X: Any, H: Array, as_printed: bool = False) -> None:
+    """The same column by column, as in (60)–(61), in place."""
+    symmetric_columns(SparseRows.of(X), H, as_printed)
+
+
+@dataclass(frozen=True)
+class SymmetricSolver:
+    """What a solver of symmetric factorisation stands for: a sweep over X and H, in place.
+
+    ``epsilon`` is that of the paper's stop (8), as ``xi`` of a `FactorSolver` is.
+    """
+
+    description: str
+    sweep: Callable[[Any, Array], None]
+    epsilon: float | None = None
+    as_printed: bool = False
+
+    def small_change(self, X: Any, n_samples: int) -> float | None:
+        """The change of the objective at which (8) holds; X is CSR, its NaN are gaps."""
+        if self.epsilon is None or self.as_printed:
+            return self.epsilon
+        gaps = np.isnan(X.data)
+        known = n_samples**2 - int(gaps.sum())
+        return self.epsilon * float(X.data[~gaps].sum()) / max(known, 1)
+
+
+@dataclass(frozen=True)
+class SymmetricRRI(Published[SymmetricSolver]):
+    """Rank-one residual iteration for ``X ≈ H Hᵀ`` (paper C, (60)–(61)), column by column.
+
+    Parameters
+    ----------
+    epsilon : float
+        ε of (8): a sweep that changes the objective by no more is the last. In units of the mean
+        similarity (errata C.4).
+    as_printed : bool
+        (61) as it stands: entries off the diagonal count once, and the diagonal is convex (errata
+        C.6). ε in the unit of the data. The objective may rise.
+    """
+
+    name = "symmetric_rri"
+    epsilon: float = 0.1
+    as_printed: bool = False
+
+    def __post_init__(self) -> None:
+        check_constants(self, epsilon=AT_LEAST_0, as_printed=FLAG)
+
+    def made(self) -> SymmetricSolver:
+        """Its parts."""
+
+        def sweep(X: Any, H: Array) -> None:
+            manhattan_columns(X, H, self.as_printed)
+
+        return SymmetricSolver(
+            "column by column, entry by entry (paper C, MahNMF-SYM)",
+            sweep,
+            self.epsilon,
+            self.as_printed,
+        )
