@@ -13,13 +13,12 @@ from thresher.engine import (
     OVERFLOW,
     Alternation,
     BatchProblem,
-    DictionaryFirst,
     Energies,
     ExactAlternation,
     Extrapolation,
     HistoryRow,
     LeftOut,
-    OnlineMethod,
+    Method,
     Pool,
     Position,
     ProgressBar,
@@ -37,6 +36,7 @@ from thresher.estimators.fitting import Attempt, unchanged_if_refused, warn_unco
 from thresher.estimators.registry import AVERAGING_SHUFFLED, FORGETTING_SHUFFLED
 from thresher.estimators.validation import computing_dtype
 from thresher.linalg import Array, has_gram
+from thresher.published.l1_dictionary import DictionaryFirst
 from thresher.streams import ArraySource, Batch
 
 _ROUNDS_PER_NOISE_LEVEL = 5
@@ -49,7 +49,7 @@ _BLOCKS_TO_JUDGE_BY = 4
 _log = logging.getLogger(__name__)
 
 
-def streaming_first(method: OnlineMethod) -> OnlineMethod:
+def streaming_first(method: Method) -> Method:
     """What reads an array a few times before a method alternates on it."""
     return replace(method, forgetting=FORGETTING_SHUFFLED, averaging=AVERAGING_SHUFFLED)
 
@@ -113,8 +113,8 @@ class BatchEstimator(DictionaryEstimator):
                 self._set_features(X)
                 self._reset()
             self._adopt(fitted.after(state, self._recent), Position())
-            if fitted.candidate.streaming is not None:
-                self._stream_first(fitted.candidate.streaming, batch, pool)
+            if fitted.candidate.warm_start is not None:
+                self._stream_first(fitted.candidate.warm_start, batch, pool)
             learned = self._learn(method, batch, pool, attempt, codes)
         self._remember(batch)
         self._adopt_state(self._state)
@@ -138,7 +138,7 @@ class BatchEstimator(DictionaryEstimator):
 
     def _learn(
         self,
-        method: OnlineMethod,
+        method: Method,
         batch: Batch,
         pool: Pool,
         attempt: Attempt,
@@ -158,7 +158,7 @@ class BatchEstimator(DictionaryEstimator):
         return self.max_iter - done
 
     def _learn_noise(
-        self, method: OnlineMethod, batch: Batch, pool: Pool, ask: Callable[[Step], bool]
+        self, method: Method, batch: Batch, pool: Pool, ask: Callable[[Step], bool]
     ) -> Learned:
         """Rounds and measures of λ in turns, until λ is that of the dictionary it led to.
 
@@ -181,7 +181,7 @@ class BatchEstimator(DictionaryEstimator):
         assert learned is not None
         return learned
 
-    def _stream_first(self, method: OnlineMethod, batch: Batch, pool: Pool) -> None:
+    def _stream_first(self, method: Method, batch: Batch, pool: Pool) -> None:
         """A few passes of the online method: a quick way to the neighbourhood of a good optimum.
 
         Alternating from random atoms settles on worse ones, where an atom serves a few outliers.
@@ -208,7 +208,7 @@ class BatchEstimator(DictionaryEstimator):
         self._adopt_state(replace(state, D=state.average, n_samples=0, n_steps=0))
 
     def _alternation(
-        self, method: OnlineMethod, batch: Batch, pool: Pool, codes: Array | None
+        self, method: Method, batch: Batch, pool: Pool, codes: Array | None
     ) -> Alternation:
         if getattr(self._solver(), "dictionary_first", False):
             cold = codes is None
@@ -219,12 +219,12 @@ class BatchEstimator(DictionaryEstimator):
         problem, D, codes = self._problem_and_start(method, batch, codes)
         room = np.zeros((batch.n_samples, len(D)), dtype=D.dtype) if codes is None else codes
         # Bounded codes hold atoms where they are, and rounds creep (docs/guide/choices.md).
-        creeps = not method.code_regulariser.region.cone and not self._solver().published
+        creeps = not method.code_regulariser.region.is_cone and not self._solver().published
         further = Extrapolation() if creeps else None
         return ExactAlternation(problem, D, room, method.encoder, pool, further, codes is None)
 
     def _problem_and_start(
-        self, method: OnlineMethod, batch: Batch, codes: Array | None
+        self, method: Method, batch: Batch, codes: Array | None
     ) -> tuple[BatchProblem, Array, Array | None]:
         state = self._state
         threshold = method.threshold(state)
@@ -238,7 +238,7 @@ class BatchEstimator(DictionaryEstimator):
 
     def _rounds(
         self,
-        method: OnlineMethod,
+        method: Method,
         batch: Batch,
         pool: Pool,
         codes: Array | None,
@@ -307,7 +307,7 @@ class BatchEstimator(DictionaryEstimator):
         self._adopt_state(state)
         return row
 
-    def _energies(self, method: OnlineMethod, batch: Batch, codes: Array) -> Energies:
+    def _energies(self, method: Method, batch: Batch, codes: Array) -> Energies:
         """Of a few blocks, at the codes and the dictionary of the last round."""
         problem, total = method.problem(self._state), Energies()
         blocks = list(method.blocks(batch))
@@ -317,7 +317,7 @@ class BatchEstimator(DictionaryEstimator):
             total += Energies.of(problem.fit(X, codes[rows], weight), given)
         return total
 
-    def _measure_noise(self, method: OnlineMethod, batch: Batch, codes: Array) -> StreamState:
+    def _measure_noise(self, method: Method, batch: Batch, codes: Array) -> StreamState:
         """λ from the residuals of all samples, once the dictionary fits roughly."""
         state = self._state
         problem = method.problem(state)

@@ -26,14 +26,16 @@ from thresher.encoding import CodingProblem
 from thresher.engine import (
     Callback,
     Candidate,
+    Candidates,
     Energies,
     Event,
     History,
-    Plan,
     Pool,
     Position,
     ProgressBar,
     StreamState,
+    choose,
+    named,
 )
 from thresher.estimators.calibration import RecentSamples
 from thresher.estimators.fitted_model import CodedBlock, FittedModel
@@ -138,7 +140,7 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
         """What the parameter ``solver`` stands for."""
 
     @abstractmethod
-    def _plan(self, n_components: int, in_order: bool = True) -> Plan[Any]:
+    def _plan(self, n_components: int, in_order: bool = True) -> Candidates[Any]:
         """Return the candidates for these parameters, for samples in their own or random order."""
 
     def __sklearn_tags__(self) -> Any:
@@ -205,7 +207,7 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
 
     def _fitted_to(self, state: StreamState, in_order: bool = True) -> FittedModel:
         """Return the fitted model of a state that was learned before."""
-        candidate = self._plan(len(state.D), in_order).begun_with(state)
+        candidate = named(self._plan(len(state.D), in_order), state.method)
         return self._make(candidate, state, in_order)
 
     def _make(self, candidate: Candidate[Any], state: StreamState, in_order: bool) -> FittedModel:
@@ -313,8 +315,8 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
     def _begin_from(
         self, init: Any, n_components: int, first: Batch, seed: int, in_order: bool
     ) -> FittedModel:
-        chosen = self._plan(n_components, in_order).choose(first)
-        method = chosen.streaming or chosen.method
+        chosen = choose(self._plan(n_components, in_order), first)
+        method = chosen.warm_start or chosen.method
         dtype = computing_dtype(first.X)
         state = method.begin(first, init, n_components, dtype, seed)
         self._log_start(state, chosen)
@@ -347,7 +349,7 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
 
     def _log_start(self, state: StreamState, chosen: Candidate[Any]) -> None:
         K, F = state.D.shape
-        name, dtype, why = type(self).__name__, state.D.dtype, f"{chosen.name}, as {chosen.why}"
+        name, dtype, why = type(self).__name__, state.D.dtype, f"{chosen.name}, as {chosen.reason}"
         _log.info("%s: starts with %d atoms of %d features (%s): %s", name, K, F, dtype, why)
 
     def _draw_seed(self) -> int:
@@ -371,7 +373,7 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
         method = fitted.candidate.method
         method.loss(1.0).check_features(state.D.shape[1])
         signed = min(float(state.D.min()), float(state.average.min())) < 0
-        if signed and not method.strays and method.dictionary_regulariser.region.nonnegative:
+        if signed and method.dictionary_set.nonnegative:
             raise ValueError("the dictionary has negative entries, which its set does not allow")
 
     def _warn_of_size(self, energies: Energies) -> None:
@@ -379,7 +381,7 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
         if energies.data > 0:
             method = self._model().candidate.method
             parts = (method.code_regulariser, method.dictionary_regulariser)
-            energies.warn_of_size(not any(part.region.cone for part in parts))
+            energies.warn_of_size(not any(part.region.is_cone for part in parts))
 
     # ------------------------------------------------------ what was learned
 
@@ -399,7 +401,7 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
         chosen = self._model().candidate
         encoder, reason = self._encoder_choice()
         return (
-            f"solver: {chosen.name} ({self._solver().description})\n  {chosen.why}\n"
+            f"solver: {chosen.name} ({self._solver().description})\n  {chosen.reason}\n"
             f"encoder: {encoder}\n  {reason}"
         )
 

@@ -10,6 +10,7 @@ from thresher.estimators.fitted_model import FittedModel
 from thresher.estimators.parameters import is_whole, require_positive
 from thresher.estimators.validation import refuse_mask
 from thresher.linalg import Array
+from thresher.penalties import Form
 
 # Of an atom's mean entry, in new features where predictions must be positive; heuristic.
 _NEW_FEATURE = 1e-3
@@ -35,7 +36,9 @@ def grown_state(
         new: Array = rng.random((int(atoms), F))
     else:
         new = _checked_atoms(atoms, F, nonnegative) / before.atom_unit
-    state = before.grow(F, np.zeros((0, F)), _NEW_FEATURE if loss.positive_prediction else 0.0)
+    state = before.grow(
+        F, np.zeros((0, F)), _NEW_FEATURE if loss.needs_positive_prediction else 0.0
+    )
     if len(new):
         state = state.grow(F, new if region.couples_rows else region.project(new))
     return feasible(method, state)
@@ -47,15 +50,13 @@ def feasible(method: Any, state: StreamState) -> StreamState:
     Where the sum or length of an atom is fixed, the atom is rescaled: a projection would add to all
     of its entries.
     """
-    if method.strays:
-        return state
-    region, frozen = method.dictionary_regulariser.region, method.frozen
-    budget = method.dictionary_regulariser.form.budget
+    region, frozen = method.dictionary_set, method.frozen
+    constraint = Form.of(method.dictionary_regulariser.penalty, region).row_constraint
 
     def projected(D: Array) -> Array:
         atoms = D
-        if budget is not None and budget.tight:
-            sizes = budget.spent(np.abs(D).sum(axis=1), np.square(D).sum(axis=1))
+        if constraint is not None and constraint.equality:
+            sizes = constraint.gauge(np.abs(D).sum(axis=1), np.square(D).sum(axis=1))
             atoms = D / np.where(sizes > 0, sizes, 1).astype(D.dtype)[:, None]
         atoms = region.project(atoms)
         if frozen is not None:

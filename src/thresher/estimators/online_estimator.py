@@ -18,11 +18,11 @@ from thresher.engine import (
     Energies,
     Event,
     HistoryRow,
-    Method,
     Pool,
     Position,
     ProgressBar,
     Step,
+    StreamMethod,
     StreamState,
     Summary,
     Watch,
@@ -32,6 +32,7 @@ from thresher.engine import (
     check_origin,
     events_of,
     list_callbacks,
+    named,
     passes_per_window,
     stream,
     told_in_words,
@@ -326,7 +327,7 @@ class OnlineEstimator(DictionaryEstimator):
                 "drift= is watched in one process; leave it out on a cluster, or close the client "
                 "to learn here."
             )
-        candidates = self._plan(self._n_atoms()).candidates
+        candidates = self._plan(self._n_atoms())
         if any(candidate.method.keeps_samples for candidate in candidates):
             raise ValueError(
                 f"solver={self.solver!r} keeps samples instead of sums of a fixed size, so it does "
@@ -431,7 +432,7 @@ class OnlineEstimator(DictionaryEstimator):
                 self._adopt(fitted, self._position)
                 return Course(fitted.method, fitted.state, self._position)
 
-            def restart(state: StreamState, batch: Batch) -> tuple[Method, StreamState]:
+            def restart(state: StreamState, batch: Batch) -> tuple[StreamMethod, StreamState]:
                 nonlocal fitted
                 fitted = self._begun_again(state, batch, in_order)
                 return fitted.method, fitted.state
@@ -496,19 +497,21 @@ class ModelRecipe:
         for name in _LEARNED:
             vars(self._model).pop(name, None)
         self._known, self._in_order = known, in_order
-        self._candidates: dict[int, Any] = {}
+        self._made_for: Any = None
+        self._method: Any = None
 
     def batch(self, rows: Any) -> Batch:
         """Return checked samples; their names were compared in the process of the model."""
         return self._model._piece(rows, self._known, compare_names=False)
 
-    def method(self, state: StreamState) -> Method:
+    def method(self, state: StreamState) -> Any:
         """Return the method of a state, in its unit."""
-        n_atoms = len(state.D)
-        if n_atoms not in self._candidates:
-            self._candidates = {n_atoms: self._model._plan(n_atoms, self._in_order)}
-        method: Method = self._candidates[n_atoms].begun_with(state).method.in_unit_of(state)
-        return method
+        made_for = len(state.D), state.method, state.unit
+        if self._made_for != made_for:
+            candidates = self._model._plan(len(state.D), self._in_order)
+            self._method = named(candidates, state.method).method.in_unit_of(state)
+            self._made_for = made_for
+        return self._method
 
 
 # Attributes that workers need neither to check samples nor to make methods.

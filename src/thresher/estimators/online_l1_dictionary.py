@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Self
 
-from thresher.engine import Callback, Candidate, OnlineMethod, Plan, Position
+from thresher.engine import Callback, Candidate, Candidates, Method, Position
 from thresher.estimators.divergence_plan import QUADRATIC
 from thresher.estimators.l1_model import SEPARABLE, L1Model, NeedsDocuments
 from thresher.estimators.online_estimator import OnlineEstimator
@@ -139,18 +139,16 @@ class OnlineL1Dictionary(L1Model, OnlineEstimator):
     def _solver(self) -> DivergenceSolver:
         return named_solver(self.solver, ONLINE_L1_SOLVERS)
 
-    def _plan(self, n_components: int, in_order: bool = True) -> Plan[OnlineMethod]:
+    def _plan(self, n_components: int, in_order: bool = True) -> Candidates[Method]:
         solver = self._solver()
         forgetting = named_forgetting(self.forgetting, in_order, solver.published)
         method = self._parts(n_components, solver, forgetting)
         if solver.published:
-            return Plan((Candidate(name_of(self.solver), method, AS_PUBLISHED),))
+            return (Candidate(name_of(self.solver), method, AS_PUBLISHED),)
         averaged = forgetting == FORGETTING_SHUFFLED
         quadratic = replace(method, averaging=AVERAGING_SHUFFLED if averaged else 0.0)
         separable = replace(quadratic, learner=DiagonalLearner())
-        return Plan(
-            (
-                Candidate("separable", separable, SEPARABLE, NeedsDocuments(in_order)),
-                Candidate("quadratic", quadratic, QUADRATIC),
-            )
+        return (
+            Candidate("separable", separable, SEPARABLE, NeedsDocuments(in_order)),
+            Candidate("quadratic", quadratic, QUADRATIC),
         )

@@ -7,7 +7,15 @@ from typing import Any
 import numpy as np
 
 from thresher.encoding import CodingProblem
-from thresher.engine import Callback, Candidate, OrthogonalMethod, Plan, StreamState, told_in_words
+from thresher.engine import (
+    Callback,
+    Candidate,
+    Candidates,
+    OrthogonalMethod,
+    StreamState,
+    choose,
+    told_in_words,
+)
 from thresher.estimators.fitted_model import FittedModel
 from thresher.estimators.online_estimator import OnlineEstimator
 from thresher.estimators.parameters import check_parameters
@@ -161,13 +169,13 @@ class OnlineOrthogonalDictionary(OnlineEstimator):
             )
         return learner
 
-    def _plan(self, n_components: int, in_order: bool = True) -> Plan[OrthogonalMethod]:
+    def _plan(self, n_components: int, in_order: bool = True) -> Candidates[OrthogonalMethod]:
         learner = self._solver()
         n_scored = max(1, n_components // 10) if self.n_nonzero is None else self.n_nonzero
         forgetting = named_half_life(self.forgetting) or PlainAverage()
         method = OrthogonalMethod(learner, n_scored, forgetting, bool(self.whiten))
         name = learner.name if self.solver == "auto" else name_of(self.solver)
-        return Plan((Candidate(name, method, learner.why),))
+        return (Candidate(name, method, learner.why),)
 
     def _fixed_parameters(self) -> dict[str, Any]:
         # One half-life may replace another, but solvers can have a learner of their own for drift.
@@ -208,7 +216,7 @@ class OnlineOrthogonalDictionary(OnlineEstimator):
                     f"init must be a finite array of shape ({N}, {N}), one row for each atom; got "
                     f"the shape {init.shape}."
                 )
-        chosen = self._plan(N, in_order).choose(first)
+        chosen = choose(self._plan(N, in_order), first)
         state = chosen.method.begin(first, init, computing_dtype(first.X), seed)
         self._log_start(state, chosen)
         return self._make(chosen, replace(state, method=chosen.name), in_order)

@@ -234,11 +234,11 @@ def _lazy_results(
     validate_data(model, head, reset=False, skip_check_array=True)
     dtype = _collection_dtype(head)
     if method in _VALUES_PER_SAMPLE:
-        outcomes = [lazy.Outcome(None, _VALUES_PER_SAMPLE[method])]
+        outcomes = [lazy.ResultSpec(None, _VALUES_PER_SAMPLE[method])]
     else:
-        codes = lazy.Outcome(list(model.get_feature_names_out()), dtype)
+        codes = lazy.ResultSpec(list(model.get_feature_names_out()), dtype)
         names = head.columns if hasattr(head, "columns") else _check_feature_names_in(model)
-        samples = lazy.Outcome(list(names), dtype)
+        samples = lazy.ResultSpec(list(names), dtype)
         kinds = {"transform": [codes], "separate": [samples, samples, codes]}
         outcomes = kinds.get(method, [samples])
     applied = _LazyWork(without_callbacks(model), work.__name__, options)

@@ -112,7 +112,7 @@ class WholeMatrixEstimator(OutlierMixin):
             )
         batch = self._batch(self._checked(X, known=False), None, entry_weight)
         seed, dtype = self._draw_seed(), computing_dtype(batch.X)
-        chosen = self._plan(1).candidates[0]
+        chosen = self._plan(1)[0]
         units = chosen.method.units_for(batch, batch.X.shape[1], dtype)
         nothing = np.zeros((1, batch.X.shape[1]), dtype=dtype)
         empty = chosen.method.learner.empty(1, batch.X.shape[1])
