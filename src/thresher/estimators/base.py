@@ -24,7 +24,7 @@ from thresher.encoding import (
     Status,
     encode_rows,
 )
-from thresher.engine import Method, Pool, ProgressBar, StreamState, told_in_words
+from thresher.engine import Method, Pool, ProgressBar, StreamState, translate_linalg_errors
 from thresher.estimators.agreed_names import names_were_compared
 from thresher.estimators.by_batch import ReadsSources, all_of, comes_in_parts
 from thresher.estimators.coded_block import CodedBlock
@@ -237,7 +237,7 @@ class DictionaryModel(
         If ``quiet``, without a word: for samples that nobody asked to code.
         """
         batch = self._batch(X, None, entry_weight)
-        with told_in_words():
+        with translate_linalg_errors():
             method, state = self._fitted_method(), self._state
             method.check(state, batch)
             dtype = method.computing_dtype(state, batch, self._coding_dtype(X))
@@ -247,7 +247,7 @@ class DictionaryModel(
 
         def work(rows: slice) -> tuple[slice, Result, int]:
             block, weight, divisor = method.load(batch, rows, dtype)
-            with told_in_words():
+            with translate_linalg_errors():
                 encoding = encode_rows(encoder, problem, block, weight)
             late = int(np.count_nonzero(encoding.status != _CONVERGED))
             return rows, finish(CodedBlock(problem, block, weight, encoding, divisor, state)), late

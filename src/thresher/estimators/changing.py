@@ -58,7 +58,7 @@ class ChangingModel(LearnedModel):
         )
         if "outlier_weight" in asked:
             other._adopt(
-                other._under_another_weight(self._weight_in_use()), self._position.untold()
+                other._under_another_weight(self._weight_in_use()), self._position.without_losses()
             )
             self.__dict__.pop("_calibrated_threshold", None)
             other.__dict__.pop("_calibrated_threshold", None)
@@ -76,7 +76,7 @@ class ChangingModel(LearnedModel):
         state = self._state
         method: Method = self._chosen(state).method
         scale = weight / method.outlier_weight.weight(1.0, state.D.shape[1])
-        watch = None if state.watch is None else state.watch.anew()
+        watch = None if state.watch is None else state.watch.restarted()
         return replace(state, scale=scale, scale_weight=0.0, watch=watch)
 
 

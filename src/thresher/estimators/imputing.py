@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from thresher.engine.seen import SeenRange
+from thresher.engine.state import FeatureRange
 from thresher.linalg import Array
 
 
 def filled(
     X: Array,
     predictions: Iterable[tuple[slice, Array]],
-    seen: SeenRange | None,
+    seen: FeatureRange | None,
     bounds: Any,
 ) -> Array:
     """A copy of samples with their gaps filled.
@@ -24,14 +24,14 @@ def filled(
         Samples, NaN where an entry is missing.
     predictions : iterable of (rows, array)
         What the model says of blocks of rows.
-    seen : SeenRange or None
+    seen : FeatureRange or None
         What the model has seen; None if that was not recorded.
     bounds : "seen", None, or a pair
         As in `impute`.
     """
     low, high = _bounds(bounds, seen, X.shape[1])
     unknown = np.asarray(np.isnan(X).all(axis=1))
-    new = np.zeros(X.shape[1], dtype=bool) if seen is None else ~seen.known
+    new = np.zeros(X.shape[1], dtype=bool) if seen is None else ~seen.observed
     for rows, samples in predictions:
         block = X[rows]
         missing = np.isnan(block) & ~unknown[rows, None] & ~new
@@ -48,11 +48,13 @@ def filled(
     return X
 
 
-def _bounds(bounds: Any, seen: SeenRange | None, n_features: int) -> tuple[Any, Any]:
+def _bounds(bounds: Any, seen: FeatureRange | None, n_features: int) -> tuple[Any, Any]:
     if isinstance(bounds, str) and bounds == "seen":
         if seen is None:
             return -np.inf, np.inf
-        return np.where(seen.known, seen.low, -np.inf), np.where(seen.known, seen.high, np.inf)
+        return np.where(seen.observed, seen.low, -np.inf), np.where(
+            seen.observed, seen.high, np.inf
+        )
     if bounds is None:
         return -np.inf, np.inf
     try:

@@ -154,7 +154,7 @@ class LearnedModel(WritesReport, DictionaryModel):
             self._recent = self._recent.after(batch)
 
     def _warn_of_size(self, energies: Energies) -> None:
-        """Warn if the sets of codes and atoms leave no room for data of this size."""
+        """Warn if the sets of codes and atoms do not admit predictions of the size of the data."""
         if energies.data > 0:
             method = self._chosen(self._state).method
             parts = (method.code_regulariser, method.dictionary_regulariser)

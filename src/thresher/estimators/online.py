@@ -2,7 +2,6 @@
 
 import logging
 import time
-from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, Self
@@ -12,13 +11,12 @@ import numpy as np
 from thresher.cluster import cluster_for
 from thresher.engine import (
     WINDOWS,
-    Ahead,
     Callback,
-    Course,
-    Energies,
+    Continuation,
     HistoryRow,
     Pool,
     Position,
+    PrefetchedArray,
     ProgressBar,
     Step,
     StreamState,
@@ -28,11 +26,12 @@ from thresher.engine import (
     begin_callbacks,
     best_start,
     check_origin,
+    energies,
     events_of,
     list_callbacks,
     passes_per_window,
     stream,
-    told_in_words,
+    translate_linalg_errors,
 )
 from thresher.estimators.by_batch import comes_in_parts, source_of
 from thresher.estimators.changing import ChangingModel
@@ -44,7 +43,6 @@ from thresher.linalg import Array, length
 from thresher.streams import ArraySource, Batch, BatchSource, Source
 
 _PASSES_FOR_A_START = 3
-_LAST_BATCHES = 5  # tell what a fit came to; by judgement
 
 _log = logging.getLogger(__name__)
 
@@ -62,7 +60,7 @@ class OnlineModel(ChangingModel):
 
     # ----------------------------------------------------------------- learning
 
-    @told_in_words()
+    @translate_linalg_errors()
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, entry_weight: Any = None
     ) -> Self:
@@ -104,7 +102,7 @@ class OnlineModel(ChangingModel):
             self._adopt(state, Position(n_rows=source.n_samples, batch_size=self.batch_size))
             return self._run(source, self._position, attempt, in_order=not self.shuffle)
 
-    @told_in_words()
+    @translate_linalg_errors()
     def resume(
         self, X: Any, y: Any = None, sample_weight: Any = None, entry_weight: Any = None
     ) -> Self:
@@ -135,7 +133,7 @@ class OnlineModel(ChangingModel):
         with unchanged_if_refused(self) as attempt:
             return self._run(source, position, attempt, in_order=not self.shuffle)
 
-    @told_in_words()
+    @translate_linalg_errors()
     def partial_fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, entry_weight: Any = None
     ) -> Self:
@@ -321,16 +319,16 @@ class OnlineModel(ChangingModel):
         seen_before = self._state.n_samples
         callbacks = list(self.callbacks or ())
         stopped = converged = False
-        energies: deque[Callable[[], Energies]] = deque(maxlen=_LAST_BATCHES)
+        last: Batch | None = None
         in_memory = isinstance(source, ArraySource)
 
         with self._workers(source) as pool, ProgressBar(label, total, self.verbose > 0) as bar:
             batches: BatchSource = source
             origin: Callable[[], dict[str, str]] | None = None
             if isinstance(source, ArraySource):
-                batches = Ahead(source, pool)
+                batches = PrefetchedArray(source, pool)
                 if not position.origin:  # which nobody needs before the model is saved
-                    origin = pool.beside(source.origin)
+                    origin = pool.submit(source.origin)
 
             def report(
                 before: StreamState,
@@ -338,9 +336,9 @@ class OnlineModel(ChangingModel):
                 position: Position,
                 batch: Batch,
                 summary: Summary,
-            ) -> bool | Course:
-                nonlocal stopped
-                energies.append(summary.energies)
+            ) -> bool | Continuation:
+                nonlocal stopped, last
+                last = batch if batch.has_entries else last
                 if not (in_memory or hasattr(source, "workers")):
                     self._remember(batch)
                 self._seconds = already + time.perf_counter() - started
@@ -355,7 +353,7 @@ class OnlineModel(ChangingModel):
                 if stopped or self._state is after:
                     return stopped
                 method = self._method_of(self._state, in_order)
-                return Course(method, self._state, self._position)
+                return Continuation(method, self._state, self._position)
 
             def restart(state: StreamState, batch: Batch) -> tuple[Any, StreamState]:
                 fresh = self._begun_again(state, batch, in_order)
@@ -376,11 +374,16 @@ class OnlineModel(ChangingModel):
             self._tell_end("the mean loss has converged")
         else:
             self._tell_end("there is no more to read")
-        if not stopped:
-            self._warn_of_size(sum((of_batch() for of_batch in energies), Energies()))
         if isinstance(source, ArraySource):
-            self._remember(source.whole())
+            last = source.whole()
+            self._remember(last)
+        if not stopped and last is not None:
+            self._warn_of_batch(last)
         return self
+
+    def _warn_of_batch(self, batch: Batch) -> None:
+        """Warn if the last samples are poorly explained because of sets or penalties."""
+        self._warn_of_size(energies(self._method_of(self._state), self._state, batch))
 
     def _tell_end(self, reason: str) -> None:
         name, seen, steps = type(self).__name__, self.n_samples_seen_, self.n_iter_

@@ -15,7 +15,7 @@ from thresher.engine import (
     OrthogonalMethod,
     StreamState,
     choose,
-    told_in_words,
+    translate_linalg_errors,
 )
 from thresher.estimators.by_batch import comes_in_parts
 from thresher.estimators.inputs import computing_dtype
@@ -201,6 +201,9 @@ class OnlineOrthogonalDictionary(OnlineModel):
             )
         return weight
 
+    def _warn_of_batch(self, batch: Batch) -> None:
+        """Orthogonal dictionaries have neither sets nor penalties to blame."""
+
     def _check_weights(self, state: StreamState, entry_weight: Array | None) -> None:
         return None
 
@@ -261,7 +264,7 @@ class OnlineOrthogonalDictionary(OnlineModel):
         for rows in block_slices(X.shape[0], X.shape[1]):
             yield rows, *code(rows)
 
-    @told_in_words()
+    @translate_linalg_errors()
     def transform(self, X: Any, entry_weight: Any = None, *, write: Any = None) -> Any:
         """Codes of samples, ``y Dᵀ`` or those of (23), of which the ``n_nonzero`` largest are kept.
 
@@ -286,7 +289,7 @@ class OnlineOrthogonalDictionary(OnlineModel):
             C[rows] = method.kept(codes, atoms, N if self.n_nonzero is None else self.n_nonzero)
         return C
 
-    @told_in_words()
+    @translate_linalg_errors()
     def score_samples(self, X: Any, entry_weight: Any = None, *, write: Any = None) -> Any:
         """Minus half of the squares that the largest codes leave out of every sample."""
         check_is_fitted(self, "components_")
@@ -311,12 +314,12 @@ class OnlineOrthogonalDictionary(OnlineModel):
         distance: Array = np.linalg.norm(C - best, axis=1) / length
         return distance
 
-    @told_in_words()
+    @translate_linalg_errors()
     def _predictions(self, X: Any) -> Iterator[tuple[slice, Array]]:
         """Samples with their gaps filled from the observed entries."""
         return ((rows, Y) for rows, Y, _ in self._coded_blocks(X))
 
-    @told_in_words()
+    @translate_linalg_errors()
     def _reconstructions(self, X: Any) -> Iterator[tuple[slice, Array]]:
         """What those codes say that count in the loss; all of them say what was filled in."""
         method = self._method()

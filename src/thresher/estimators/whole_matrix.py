@@ -21,7 +21,7 @@ from thresher.engine import (
     StreamState,
     begin_callbacks,
     list_callbacks,
-    told_in_words,
+    translate_linalg_errors,
 )
 from thresher.estimators.basis_model import BasisModel
 from thresher.estimators.guard import Attempt, unchanged_if_refused
@@ -83,7 +83,7 @@ class WholeMatrixModel(BasisModel, LearnedModel):
         tags.input_tags.sparse = False
         return tags
 
-    @told_in_words()
+    @translate_linalg_errors()
     def fit(self, X: Any, y: Any = None, entry_weight: Any = None) -> Self:
         """Take a matrix apart, and keep the basis of its low-rank part.
 
@@ -111,7 +111,7 @@ class WholeMatrixModel(BasisModel, LearnedModel):
         nothing = np.zeros((1, batch.X.shape[1]), dtype=dtype)
         empty = chosen.method.learner.empty(1, batch.X.shape[1])
         state = StreamState(nothing, nothing, empty, seed, method=chosen.name, **units)
-        state = state.having_seen(batch)
+        state = state.with_range(batch)
         samples, weight, _ = chosen.method.in_unit_of(state).load_dense(
             batch, slice(0, batch.n_samples), dtype
         )
