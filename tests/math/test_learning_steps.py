@@ -230,7 +230,7 @@ def test_the_running_surrogate_equals_the_loss_at_its_dictionary():
     assert twice.loss == pytest.approx(2 * Huber(0.2).value(fit.X, fit.C @ fit.D).sum())
 
 
-@pytest.mark.parametrize("loss", [SquaredL2(), Huber(0.2), L1Distance().rounded(0.1)], ids=str)
+@pytest.mark.parametrize("loss", [SquaredL2(), Huber(0.2), L1Distance().smoothed(0.1)], ids=str)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_sums_of_a_batch_against_their_formulas(loss, weighted):
     rng = np.random.default_rng(5)

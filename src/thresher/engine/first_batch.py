@@ -42,7 +42,7 @@ def first_atoms(
     """Return feasible atoms from the first batch."""
     n_features, loss = batch.X.shape[1], method.loss(1.0)
     region = method.dictionary_set
-    positive = loss.positive_prediction
+    positive = loss.needs_positive_prediction
     stays_sparse = method.stays_sparse(batch)
     if init is None:
         init = method.default_init

@@ -181,7 +181,7 @@ class Method(StreamMethod):
     @property
     def bounds_codes(self) -> bool:
         """Whether the set of the codes changes with their unit, so that atoms take the unit."""
-        return not self.code_regulariser.region.cone
+        return not self.code_regulariser.region.is_cone
 
     @property
     def dictionary_set(self) -> ConvexSet:
@@ -251,7 +251,7 @@ class Method(StreamMethod):
     def stays_stored(self, batch: Batch) -> bool:
         """Whether rows are coded on their stored entries, all others being missing."""
         may_stay = self.keep_stored and not self.scale_samples and batch.only_stored
-        return may_stay and self.loss(1.0).knows_no_features
+        return may_stay and self.loss(1.0).exchangeable_features
 
     def rows(self, batch: Batch) -> Rows:
         """The kind of rows that the encoder gets from a batch."""
@@ -554,7 +554,7 @@ class Method(StreamMethod):
 
     def dictionary_cost(self, state: StreamState) -> float:
         """The penalty of the dictionary, which is added to the mean loss of samples."""
-        if self.dictionary_regulariser.form.is_bare:
+        if self.dictionary_regulariser.form.is_unpenalised:
             return 0.0
         return float(self.dictionary_regulariser.value(state.D).sum())
 

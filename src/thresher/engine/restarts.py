@@ -44,7 +44,7 @@ def replace_unused(
     unused = np.flatnonzero(free & (usage <= limit))
     if not unused.size:
         return state
-    if not method.dictionary_regulariser.form.is_bare:
+    if not method.dictionary_regulariser.form.is_unpenalised:
         return _restart_if_worth(method, state, batch, unused)
     if not usage.any():
         return state

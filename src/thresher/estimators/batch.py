@@ -205,7 +205,7 @@ class BatchModel(GrowingModel):
         problem, D, codes = self._problem_and_start(method, batch, codes)
         room = np.zeros((batch.n_samples, len(D)), dtype=D.dtype) if codes is None else codes
         # Bounded codes hold atoms where they are, and rounds creep (docs/guide/choices.md).
-        creeps = not method.code_regulariser.region.cone and not self._solver().published
+        creeps = not method.code_regulariser.region.is_cone and not self._solver().published
         further = AndersonExtrapolation() if creeps else None
         return ExactAlternation(problem, D, room, method.encoder, pool, further, codes is None)
 

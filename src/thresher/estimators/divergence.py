@@ -43,7 +43,7 @@ class DivergenceModel(DictionaryModel):
         """The method that the parameters describe."""
         divergence = named_divergence(self.divergence, self.divergence_parameter)
         if solver.published:
-            divergence = divergence.with_kinks()
+            divergence = divergence.with_nonsmooth_points()
         loss = divergence.loss(1.0)
         codes = named_codes(self.code_set, self.code_penalty)
         atoms = named_atoms(self.dictionary_set, self.dictionary_penalty, codes, solver.region)

@@ -25,7 +25,7 @@ def ratio_learner(
     a, b = (1.0, 0.0) if loss.powers is None else loss.powers
     if exponent is not None:
         a, b = 1 / exponent, 0.0
-    return RatioLearner(a, b, rescale=codes.form.is_free, prior=prior)
+    return RatioLearner(a, b, rescale=codes.form.is_scale_invariant, prior=prior)
 
 
 def refuse_learner(learner: RatioLearner, loss: Loss, atoms: Constrained) -> None:

@@ -48,7 +48,7 @@ class GrowingModel(LearnedModel):
             new = _rows(atoms, F, self._nonnegative) / self._state.atom_unit
         region, loss = method.dictionary_regulariser.region, method.loss(1.0)
         state = self._state.grow(
-            F, np.zeros((0, F)), _NEW_FEATURE if loss.positive_prediction else 0.0
+            F, np.zeros((0, F)), _NEW_FEATURE if loss.needs_positive_prediction else 0.0
         )
         if len(new):
             state = state.grow(F, new if region.couples_rows else region.project(new))
@@ -139,12 +139,12 @@ def _feasible(method: Method, state: StreamState) -> StreamState:
     of its entries.
     """
     region, frozen = method.dictionary_set, method.frozen
-    budget = Form.of(method.dictionary_regulariser.penalty, region).budget
+    constraint = Form.of(method.dictionary_regulariser.penalty, region).row_constraint
 
     def projected(D: Array) -> Array:
         atoms = D
-        if budget is not None and budget.tight:
-            sizes = budget.spent(np.abs(D).sum(axis=1), np.square(D).sum(axis=1))
+        if constraint is not None and constraint.equality:
+            sizes = constraint.gauge(np.abs(D).sum(axis=1), np.square(D).sum(axis=1))
             atoms = D / np.where(sizes > 0, sizes, 1).astype(D.dtype)[:, None]
         atoms = region.project(atoms)
         if frozen is not None:

@@ -158,7 +158,7 @@ class LearnedModel(WritesReport, DictionaryModel):
         if energies.data > 0:
             method = self._chosen(self._state).method
             parts = (method.code_regulariser, method.dictionary_regulariser)
-            energies.warn_of_size(not any(part.region.cone for part in parts))
+            energies.warn_of_size(not any(part.region.is_cone for part in parts))
 
     def _adopt(self, state: StreamState, position: Position) -> None:
         """Make a state the model's own; between two steps the model is always whole."""

@@ -155,7 +155,7 @@ class ManhattanNMF(BatchModel):
         solver = self._solver()
         loss = self._loss()
         codes = named_regulariser("code", self.code_set, self.code_penalty)
-        published = NonnegativeOrthant() if solver.published and codes.form.is_bare else None
+        published = NonnegativeOrthant() if solver.published and codes.form.is_unpenalised else None
         atoms = named_atoms(self.dictionary_set, self.dictionary_penalty, codes, published)
         # (33) bounds no dictionary; whoever asks for the paper's solver gets the paper's problem.
         _check_scale(codes, atoms, self.graph is not None and not solver.published)
@@ -218,13 +218,13 @@ class ManhattanNMF(BatchModel):
 
 def _check_scale(codes: Constrained, atoms: Constrained, graph: bool) -> None:
     """Refuse a penalty on one factor that vanishes if the other factor grows."""
-    penalised = (graph or not codes.form.is_bare, not atoms.form.is_bare)
+    penalised = (graph or not codes.form.is_unpenalised, not atoms.form.is_unpenalised)
     for has_penalty, factor, other, name, parts in (
         (penalised[0], "codes", "atoms", "dictionary", atoms),
         (penalised[1], "atoms", "codes", "code", codes),
     ):
         unbounded = parts.form.is_box and parts.form.upper == np.inf
-        if has_penalty and unbounded and parts.form.is_bare:
+        if has_penalty and unbounded and parts.form.is_unpenalised:
             raise ValueError(
                 f"The {factor} have a penalty and the {other} have none, so dividing the {factor} "
                 f"and multiplying the {other} by the same number would avoid it; set {name}_set, "

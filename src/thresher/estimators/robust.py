@@ -77,7 +77,7 @@ class RobustModel(FlagsAnomalies, DictionaryModel):
         codes = named_codes(self.code_set, self.code_penalty)
         atoms = named_atoms(self.dictionary_set, self.dictionary_penalty, codes)
         rule, scaling = self._weight_rule(), named_scaling(self.scale_samples)
-        if scaling and not codes.region.cone:
+        if scaling and not codes.region.is_cone:
             raise ValueError(
                 f"scale_samples='max' codes divided samples and multiplies their codes back, which "
                 f"takes codes out of code_set={self.code_set!r}; use code_set='nonnegative', or "

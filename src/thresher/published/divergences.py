@@ -132,7 +132,7 @@ class ProjectedSubgradient(ArmijoGradient):
         problem, C = block.problem, state["C"] - step * gradient
         predicted = step[:, 0] * np.einsum("nk,nk->n", gradient, gradient)
         fails = block.objective(C) > state["value"] - self.acceptance * predicted
-        if problem.loss.positive_prediction:
+        if problem.loss.needs_positive_prediction:
             fails &= (C @ problem.D >= 0).all(axis=1)
         return np.asarray(~fails | (n == self.cuts))  # the last trial is not tested
 
@@ -335,7 +335,7 @@ class RobustApproximation:
 
     def requires(self, loss: Loss, atoms: Form) -> str | None:
         """The squared loss: its slope is the step's."""
-        metric = loss.simplest.metric
+        metric = loss.canonical.metric
         if isinstance(metric, float) and metric == 1:
             return None
         return f"the squared loss, not {loss}; use solver='auto'"
@@ -428,7 +428,7 @@ class DivergenceSolver:
     def check(self, loss: Loss, atoms: Constrained) -> None:
         """Refuse a loss or atoms that the solver is not for."""
         reason = None if self.learner is None else self.learner.requires(loss, atoms.form)
-        if self.only_for is not None and loss.simplest != self.only_for:
+        if self.only_for is not None and loss.canonical != self.only_for:
             reason = f"{self.only_for}, not {loss}; use solver='auto', or that divergence"
         if self.only_outliers and loss.envelope is None:
             reason = f"divergence='huber', not {loss}; use solver='auto', or that divergence"

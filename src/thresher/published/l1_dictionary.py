@@ -61,7 +61,7 @@ class LinearisedADMM(RowSolver):
     def start(self, block: Block, codes: Array | None) -> State:
         """Zero codes, as published, or those that were given; a zero dual."""
         problem = block.problem
-        kinks = problem.loss.kinks
+        kinks = problem.loss.nonsmooth_points
         if kinks is None or kinks.square:
             raise ValueError(
                 f"This ADMM splits off the residual of the ℓ1 distance and cannot use "
@@ -153,7 +153,7 @@ class Settled(Stop):
 
 def needs_l1(loss: Loss) -> str | None:
     """What steps need that split off the residual of the ℓ1 distance."""
-    if loss.kinks is None or loss.kinks.square:
+    if loss.nonsmooth_points is None or loss.nonsmooth_points.square:
         return f"the ℓ1 distance, whose residual is split off, not {loss}; use solver='auto'"
     return None
 
@@ -181,7 +181,7 @@ class CodedSamples:
     @classmethod
     def of(cls, fit: Fit, sample_weight: Array | None) -> "CodedSamples":
         """Keep a coded block."""
-        P, kinks = fit.samples(), fit.loss.kinks
+        P, kinks = fit.samples(), fit.loss.nonsmooth_points
         if kinks is None:
             raise ValueError(f"The ADMM steps of paper B need {needs_l1(fit.loss)}.")
         bound = kinks.bounds(P, fit.weight)
@@ -335,7 +335,7 @@ class DualStatistics(Statistics):
         `regret`, though the best is not known. It needs a set with a linear oracle.
         """
         region = regulariser.region
-        if not hasattr(region, "minimise_linear") or not regulariser.form.is_bare:
+        if not hasattr(region, "minimise_linear") or not regulariser.form.is_unpenalised:
             return self
         slope = samples.correlated(U)
         slope[: len(self.slope)] += self.slope  # atoms that are new had no codes
