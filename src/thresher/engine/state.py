@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from thresher.engine.explained import Energies
 from thresher.engine.seen import SeenRange
-from thresher.learning import Statistics, Sums
+from thresher.learning import Statistics
 from thresher.linalg import Array
 from thresher.streams import Batch
 
@@ -160,7 +160,7 @@ class Summary:
     ``entries`` are ``Σ w|x|`` and ``Σ w`` over all entries, if losses are watched.
     """
 
-    sums: Sums
+    sums: Statistics
     loss: float
     certificate: float
     residuals: Array
