@@ -18,10 +18,9 @@ from thresher.engine.history import KINDS, Event, History, HistoryRow
 from thresher.engine.left_out import LeftOut
 from thresher.engine.mann_whitney import MannWhitneyDrift
 from thresher.engine.merging import merged
-from thresher.engine.method import Method
+from thresher.engine.method import Candidate, Candidates, Method, choose, named
 from thresher.engine.noise import residual_sizes
 from thresher.engine.orthogonal import OrthogonalMethod
-from thresher.engine.plan import Candidate, Plan
 from thresher.engine.pool import Pool
 from thresher.engine.progress import ProgressBar
 from thresher.engine.seen import SeenRange
@@ -51,6 +50,7 @@ __all__ = [
     "BatchProblem",
     "Callback",
     "Candidate",
+    "Candidates",
     "Course",
     "Detector",
     "Energies",
@@ -63,7 +63,6 @@ __all__ = [
     "MannWhitneyDrift",
     "Method",
     "OrthogonalMethod",
-    "Plan",
     "Pool",
     "Position",
     "ProgressBar",
@@ -84,9 +83,11 @@ __all__ = [
     "begin_callbacks",
     "best_start",
     "check_origin",
+    "choose",
     "events_of",
     "list_callbacks",
     "merged",
+    "named",
     "passes_per_window",
     "residual_sizes",
     "stream",

@@ -1,8 +1,12 @@
-"""The online method: how samples are loaded, coded and summarised, and how the dictionary moves."""
+"""The online method, and the choice among several.
 
-from collections.abc import Callable, Iterator
+A method says how samples are loaded, coded and summarised, and how the dictionary moves. Estimators
+list candidates in the order of preference; the first batch decides, once.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +61,8 @@ _NOISE_FORGETTING = PowerForgetting(3.0)
 # λ in the unit of the data. Residuals are rounded to 1e-7 of it, so an inlier of a smaller λ has
 # fewer than three digits in single precision. Heuristic: half and double change the time alone.
 _SMALL_THRESHOLD = 1e-4
+
+AnyMethod = TypeVar("AnyMethod")
 
 
 @dataclass(frozen=True)
@@ -523,3 +529,53 @@ class Method:
             return D
         weight = D.dtype.type(1 - (1 - min(share, 1.0)) ** self.averaging)
         return state.average + weight * (D - state.average)
+
+
+def suits_all(batch: Batch) -> str | None:
+    """Require nothing of the first batch."""
+    return None
+
+
+@dataclass(frozen=True)
+class Candidate(Generic[AnyMethod]):
+    """A method that may be chosen.
+
+    Parameters
+    ----------
+    name : str
+        Short name, kept in states and files and shown as ``solver_``.
+    method : method
+        The method, in the unit of the data.
+    reason : str
+        Why it has this place among the candidates, as it was measured.
+    requires : callable
+        From the first batch: what is missing, as the end of "it needs ...", or None.
+    warm_start : method, optional
+        For batch fits: the online method whose passes precede the alternation.
+    """
+
+    name: str
+    method: AnyMethod
+    reason: str
+    requires: Callable[[Batch], str | None] = suits_all
+    warm_start: AnyMethod | None = None
+
+
+Candidates = tuple[Candidate[AnyMethod], ...]
+"""In the order of preference; all compute the same codes from the same dictionary."""
+
+
+def choose(candidates: Sequence[Candidate[AnyMethod]], batch: Batch) -> Candidate[AnyMethod]:
+    """Return the first candidate whose requirements a batch meets; the last requires nothing."""
+    return next(one for one in candidates if one.requires(batch) is None)
+
+
+def named(candidates: Sequence[Candidate[AnyMethod]], name: str) -> Candidate[AnyMethod]:
+    """Return the candidate that a state or file names."""
+    for one in candidates:
+        if one.name == name:
+            return one
+    raise ValueError(
+        "What was learned so far belongs to another solver or divergence; set them back to "
+        "continue, or call fit to start again."
+    )

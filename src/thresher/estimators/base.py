@@ -174,7 +174,7 @@ class DictionaryModel(
         self._check_is_fitted()
         self._check_goes_on()
         threshold = self._fitted_method().threshold(self._state) * self._state.unit
-        method = self._planned(len(self._state.D)).common
+        method = self._chosen(self._state).method
         regulariser = self._row_regulariser(method)
         return CodingProblem(self.components_, method.loss(threshold), regulariser)
 
@@ -212,10 +212,10 @@ class DictionaryModel(
     def explain(self) -> str:
         """Return which methods learn the dictionary and find the codes, and why, as text."""
         self._check_is_fitted()
-        solver = self._planned(len(self._state.D)).begun_with(self._state)
+        solver = self._chosen(self._state)
         encoder, reason = self._coding_choice()
         return (
-            f"solver: {solver.name} ({self._solver().description})\n  {solver.why}\n"
+            f"solver: {solver.name} ({self._solver().description})\n  {solver.reason}\n"
             f"encoder: {encoder}\n  {reason}"
         )
 

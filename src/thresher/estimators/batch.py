@@ -109,7 +109,7 @@ class BatchModel(GrowingModel):
         samples = self._checked(X, known=goes_on)
         batch = self._batch(samples, sample_weight, entry_weight)
         state = self._state if goes_on else self._begin(batch, self._draw_seed())
-        chosen = self._planned(len(state.D)).begun_with(state)
+        chosen = self._chosen(state)
         method = chosen.method.in_unit_of(state)
         state = method.measure_range(state.having_seen(batch), batch)
         method.problem(state).loss.check_weight(batch.entry_weight)
@@ -118,8 +118,8 @@ class BatchModel(GrowingModel):
                 self._learn_features(X)
                 self._forget_everything()
             self._adopt(state, Position())
-            if chosen.streaming is not None:
-                self._stream_first(chosen.streaming, batch, pool)
+            if chosen.warm_start is not None:
+                self._stream_first(chosen.warm_start, batch, pool)
             learned = self._learn(method, batch, pool, attempt, codes)
         self._remember(batch)
         if not learned.stopped:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from thresher.engine import Candidate, Method, Plan
+from thresher.engine import Candidate, Candidates, Method
 from thresher.engine.first_batch import is_mostly_zero, spans_decades
 from thresher.learning import BlockDescent, QuadraticLearner, RatioLearner
 from thresher.losses import Loss
@@ -73,7 +73,7 @@ class NeedsRatios:
 
 def with_ratios(
     quadratic: Candidate[Method], ratios: Method, streaming: Method | None = None
-) -> Plan[Method]:
+) -> Candidates[Method]:
     """The plan of a divergence that has a majoriser: sums of ratios where data ask for them."""
     powers = ratios.loss(1.0).powers
     assert powers is not None
@@ -82,15 +82,15 @@ def with_ratios(
     streaming = None if streaming is None else replace(streaming, as_sparse=True)
     candidates = Candidate("ratios", ratios, RATIOS, needs, streaming), quadratic
     if ratios.loss(1.0).order is None:
-        return Plan(candidates)
-    return Plan(tuple(map(_seeded, candidates)))
+        return candidates
+    return tuple(map(_seeded, candidates))
 
 
 def _seeded(candidate: Candidate[Method]) -> Candidate[Method]:
     """Start α-divergences by k-means++ on dense and sparse samples alike."""
-    method, streaming = candidate.method, candidate.streaming
+    method, streaming = candidate.method, candidate.warm_start
     return replace(
         candidate,
         method=replace(method, default_init="k-means++"),
-        streaming=None if streaming is None else replace(streaming, default_init="k-means++"),
+        warm_start=None if streaming is None else replace(streaming, default_init="k-means++"),
     )

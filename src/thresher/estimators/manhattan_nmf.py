@@ -6,7 +6,7 @@ from typing import Any, cast
 import numpy as np
 
 from thresher.encoding import AutoEncoder, can_stay_sparse
-from thresher.engine import Alternation, BatchProblem, Callback, Candidate, Method, Plan, Pool
+from thresher.engine import Alternation, BatchProblem, Callback, Candidate, Candidates, Method, Pool
 from thresher.estimators.batch import BatchModel
 from thresher.estimators.registry import frozen_mask, named_atoms, named_graph, named_regulariser
 from thresher.learning import BlockDescent, QuadraticLearner
@@ -151,7 +151,7 @@ class ManhattanNMF(BatchModel):
 
     # ------------------------------------------------------------------- details
 
-    def _plan(self, n_components: int, in_order: bool = True) -> Plan[Method]:
+    def _plan(self, n_components: int, in_order: bool = True) -> Candidates[Method]:
         solver = self._solver()
         loss = self._loss()
         codes = named_regulariser("code", self.code_set, self.code_penalty)
@@ -170,7 +170,7 @@ class ManhattanNMF(BatchModel):
             keep_sparse=can_stay_sparse(loss, codes) and self.square_weight == 0,
         )
         name = name_of(self.solver) if solver.published else "factors"
-        return Plan((Candidate(name, method, AS_PUBLISHED if solver.published else _FACTORS),))
+        return (Candidate(name, method, AS_PUBLISHED if solver.published else _FACTORS),)
 
     def _row_regulariser(self, method: Method) -> Constrained:
         """What ties the rows of `fit` together does not act on others."""

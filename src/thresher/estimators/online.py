@@ -248,7 +248,7 @@ class OnlineModel(ChangingModel):
                 "drift= is watched in one process; leave it out on a cluster, or close the client "
                 "to learn here."
             )
-        candidates = self._planned(self._n_atoms()).candidates
+        candidates = self._planned(self._n_atoms())
         if any(candidate.method.keeps_samples for candidate in candidates):
             raise ValueError(
                 f"solver={self.solver!r} keeps samples instead of sums of a fixed size, so it does "

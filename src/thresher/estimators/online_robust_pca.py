@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
 
-from thresher.engine import Callback, Candidate, Method, Plan
+from thresher.engine import Callback, Candidate, Candidates, Method
 from thresher.estimators.basis_model import BasisModel
 from thresher.estimators.growing import GrowingModel
 from thresher.estimators.online import OnlineModel
@@ -116,7 +116,7 @@ class OnlineRobustPCA(BasisModel, GrowingModel, OnlineModel):
     def _solver(self) -> Solver:
         return ONLINE_PCA
 
-    def _plan(self, n_components: int, in_order: bool = True) -> Plan[Method]:
+    def _plan(self, n_components: int, in_order: bool = True) -> Candidates[Method]:
         solver = self._solver()
         forgetting = named_forgetting(self.forgetting, in_order)
         averaging = AVERAGING_SHUFFLED if forgetting == FORGETTING_SHUFFLED else 0.0
@@ -124,7 +124,7 @@ class OnlineRobustPCA(BasisModel, GrowingModel, OnlineModel):
         parts = {part.name: getattr(method, part.name) for part in fields(method)}
         parts |= {"learner": BasisLearner(solver.step, sharp=True)}
         basis = BasisMethod(**parts, ridge=named_positive("ridge", self.ridge, None))
-        return Plan((Candidate("basis", basis, _WHY),))
+        return (Candidate("basis", basis, _WHY),)
 
     def _weight_rule(self) -> OutlierWeight:
         return named_signed_weight(self.outlier_weight)

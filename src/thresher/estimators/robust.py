@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from thresher.encoding import AutoEncoder
-from thresher.engine import Candidate, Method, Plan
+from thresher.engine import Candidate, Candidates, Method
 from thresher.estimators.anomalies import FlagsAnomalies
 from thresher.estimators.base import DictionaryModel
 from thresher.estimators.by_batch import comes_in_parts
@@ -48,11 +48,11 @@ _QUADRATIC = (
 
 def robust_plan(
     given: Any, solver: Solver, method: Method, streaming: Method | None = None
-) -> Plan[Method]:
+) -> Candidates[Method]:
     """There is one way to learn such dictionaries, but for what was published."""
     if solver.published:
-        return Plan((Candidate(name_of(given), method, AS_PUBLISHED),))
-    return Plan((Candidate("quadratic", method, _QUADRATIC, streaming=streaming),))
+        return (Candidate(name_of(given), method, AS_PUBLISHED),)
+    return (Candidate("quadratic", method, _QUADRATIC, warm_start=streaming),)
 
 
 class RobustModel(FlagsAnomalies, DictionaryModel):

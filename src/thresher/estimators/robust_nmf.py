@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from thresher.engine import Alternation, Callback, Method, Plan, Pool
+from thresher.engine import Alternation, Callback, Candidates, Method, Pool
 from thresher.estimators.batch import BatchModel, streaming_first
 from thresher.estimators.robust import RobustModel, robust_plan
 from thresher.learning import PlainAverage
@@ -105,7 +105,7 @@ class RobustNMF(RobustModel, BatchModel):
 
     # ------------------------------------------------------------------- details
 
-    def _plan(self, n_components: int, in_order: bool = True) -> Plan[Method]:
+    def _plan(self, n_components: int, in_order: bool = True) -> Candidates[Method]:
         solver = self._solver()
         method = self._parts(n_components, solver, PlainAverage())
         streaming = None if solver.published else streaming_first(method)

@@ -5,7 +5,7 @@ from thresher.manhattan.graph import Graph, nearest_neighbours, similarities
 from thresher.manhattan.half import Half, HalfSolver
 from thresher.manhattan.nesterov import NesterovSmoothing
 from thresher.manhattan.rank_one import RankOneSweeps
-from thresher.manhattan.smoothing import SmoothedLoss, box_gap, weighted_lengths
+from thresher.manhattan.smoothing import SmoothedLoss, box_gap
 from thresher.manhattan.two_factors import LARGE, TwoFactors
 
 __all__ = [
@@ -21,5 +21,4 @@ __all__ = [
     "box_gap",
     "nearest_neighbours",
     "similarities",
-    "weighted_lengths",
 ]

@@ -17,8 +17,13 @@ from thresher.manhattan import (
     RankOneSweeps,
     SmoothedLoss,
     TwoFactors,
-    box_gap,
-    weighted_lengths,
+)
+from thresher.manhattan.nesterov import (
+    NesterovIterates,
+    SmoothedPart,
+    has_gap,
+    spreads,
+    summed,
 )
 from thresher.published.base import (
     AT_LEAST_0,
@@ -127,24 +132,24 @@ class OptimalGradient:
         """Minimise the smoothed loss of the round."""
         A, V = np.ascontiguousarray(A), np.ascontiguousarray(V)
         self._round += 1
-        spread = _spreads(half, A, pool)
+        spread = spreads(half, A, pool)
         if half.total(spread) > 0:
             V = self._moved(half, A, V, self._stop(half, spread), pool)
         return V, half.evaluate(A, V, pool)
 
     def _moved(self, half: Half, A: Array, V: Array, stop: "_Stop", pool: Pool) -> Array:
-        with np.errstate(over="ignore", invalid="ignore"):  # (35) as printed may run away
+        def minimised(blocks: list[slice], pool: Pool | None = None) -> Array:
+            part = SmoothedPart(half, A, stop.width, blocks, _published_bound, stop.ties, pool)
+            return self._minimise(part, V[part.all], stop.epsilon[part.all])
+
+        with np.errstate(over="ignore", invalid="ignore"):  # (35) as printed may diverge
             if stop.ties is None:  # rows end by themselves: one block after the other
-                parts = pool.map(
-                    lambda rows: self._minimise(_Piece(half, A, stop, [rows]), V[rows]),
-                    half.blocks(),
-                )
-                moved = np.concatenate(parts)
+                moved = np.concatenate(pool.map(lambda rows: minimised([rows]), half.blocks()))
             else:
-                moved = self._minimise(_Piece(half, A, stop, half.blocks(), pool), V)
+                moved = minimised(half.blocks(), pool)
         if not np.isfinite(moved).all():
             raise ValueError(
-                "The steps of ogm ran away, as those that are printed can; leave out as_printed, "
+                "The iterates of ogm diverged, which they can do as printed; leave out as_printed, "
                 "or divide the data by a number."
             )
         return moved
@@ -153,7 +158,7 @@ class OptimalGradient:
         """Widths and tolerances of the round."""
         sizes, counts = half.row_sums
         ties = half.ties
-        alone = half.rows_are_alone and (self.by_row or _has_gap(half))
+        alone = half.rows_are_alone and (self.by_row or has_gap(half))
         if half.rows_are_alone and not alone:
             ties = np.zeros_like(ties)
         unit = np.ones(len(sizes))
@@ -161,9 +166,9 @@ class OptimalGradient:
             size, count = sizes, counts
             if not alone:
                 weight = np.ones(len(sizes)) if half.row_weight is None else half.row_weight
-                size, count = (_summed(ties, weight * each)[ties] for each in half.row_sums)
+                size, count = (summed(ties, weight * each)[ties] for each in half.row_sums)
             unit = np.where(size > 0, size / np.where(count > 0, count, 1), 1.0)
-        if _has_gap(half):
+        if has_gap(half):
             share = 2.0 if self.as_printed else 1.0
             epsilon = self.epsilon * unit
             width = share * epsilon / np.where(spread > 0, spread, 1.0)
@@ -178,35 +183,29 @@ class OptimalGradient:
         epsilon = min(self.epsilon, hidden * width_t) * unit
         return _Stop(np.full((len(sizes), 1), width_t), epsilon, None if alone else ties)
 
-    def _minimise(self, piece: "_Piece", start: Array) -> Array:
+    def _minimise(self, part: SmoothedPart, start: Array, epsilon: Array) -> Array:
         """Algorithm 2, with the numbers of its lines."""
-        L, number = piece.lipschitz, start.dtype.type
-        centre, steps = number(self.centre) * start, 1 / np.where(L > 0, L, 1)
-        V, Y, past, free = start, start, np.zeros_like(start), piece.half.free
-        running = np.broadcast_to(L[:, 0] > 0, len(start))
+        iterates = NesterovIterates(part, start, self.centre)
+        running = np.broadcast_to(part.lipschitz[:, 0] > 0, len(start))
         last: Array | None = None
         for k in range(self.max_iter + 1):
-            slope, smooth, true = piece.look(V, k)  # 3, 4
+            slope, smooth, true = part.evaluate(iterates.V, k)  # 3, 4
             values = smooth if self.by_row else true
-            if last is not None and not piece.has_gap:
-                running = running & (np.abs(last - values) > piece.epsilon)  # 8
+            if last is not None and not part.has_gap:
+                running = running & (np.abs(last - values) > epsilon)  # 8
             if k == self.max_iter or not running.any():
                 break
-            last, on = values, running[:, None]
-            past = past + number((k + 1) / 2) * slope
-            if self.as_printed and piece.half.graph is not None:
-                past = number((k + 1) * (k + 2) / 4) * slope  # (35)
-            moved = piece.prox(V - slope * steps, steps, start)  # 5
+            last = values
+            iterates.add(slope, k)
+            if self.as_printed and part.half.graph is not None:
+                iterates.past = start.dtype.type((k + 1) * (k + 2) / 4) * slope  # (35)
+            Y = iterates.descent(slope)  # 5
             if self.monotone:
-                moved = piece.best(moved, V, smooth, Y if k > 0 else None)
-            weight = number((k + 1) * (k + 2) / 4) * steps
-            Z = piece.prox(centre - past * steps, weight, start)  # 6
-            Y = np.where(on, moved, Y)
-            mixed = number(2 / (k + 3)) * Z + number((k + 1) / (k + 3)) * Y  # 7
-            V = np.where(on, mixed if free is None else np.where(free, mixed, V), V)
-            if piece.has_gap:
-                running = running & (piece.gap(Y) > piece.epsilon)  # (25)
-        return Y if piece.has_gap else V
+                Y = _best(part, iterates, Y, smooth, k)
+            iterates.advance(Y, k, running[:, None])  # 6, 7
+            if part.has_gap:
+                running = running & (part.gap(iterates.Y) > epsilon)  # (25)
+        return iterates.Y if part.has_gap else iterates.V
 
 
 class _Stop(NamedTuple):
@@ -217,133 +216,25 @@ class _Stop(NamedTuple):
     ties: NDArray[np.int64] | None
 
 
-class _Piece:
-    """Some blocks of a half, as Algorithm 2 sees them; the values of rows are of what is tied."""
-
-    def __init__(
-        self, half: Half, A: Array, stop: _Stop, blocks: list[slice], pool: Pool | None = None
-    ) -> None:
-        self.half, self.A, self.ties = half, A, stop.ties
-        self.all = slice(blocks[0].start, blocks[-1].stop)
-        self.blocks, self.pool = blocks, pool
-        self.width, self.epsilon = stop.width, stop.epsilon[self.all]
-        self.has_gap = _has_gap(half)
-        self._kept = None if pool else self._loss(blocks[0])
-        self._mean_dual: Array | None = None
-        tied = not half.rows_are_alone
-        self._rows: Array | None = None
-        if tied and half.row_weight is not None:
-            self._rows = half.row_weight.astype(A.dtype)[:, None]
-        L = np.concatenate(self._map(lambda loss, rows: loss.published_lipschitz))
-        if tied:
-            L = (L if self._rows is None else L * self._rows).max(keepdims=True)
-        if half.graph is not None:
-            L = L + A.dtype.type(half.graph.curvature)
-        self.lipschitz: Array = L
-
-    def look(self, V: Array, k: int) -> tuple[Array, Array, Array]:
-        """Gradient, smoothed value and value, the two of the whole that each row is part of."""
-        half = self.half
-
-        def work(loss: SmoothedLoss, rows: slice) -> tuple[Array, Array, Array]:
-            E = loss.residual(V[self._within(rows)])
-            if self.has_gap:
-                self._average(loss.dual(E), k)
-            return loss.gradient(E), loss.values(E), half.losses(E, loss.weight)
-
-        parts = zip(*self._map(work), strict=True)
-        slope, smooth, true = (np.concatenate(part) for part in parts)
-        if self._rows is not None:
-            slope = slope * self._rows
-        if half.graph is not None:
-            slope = slope + half.graph.gradient(V)
-        if half.free is not None:
-            slope = slope * half.free
-        return slope, self._whole(smooth, V), self._whole(true, V)
-
-    def best(self, moved: Array, V: Array, smooth: Array, before: Array | None) -> Array:
-        """The point with the least smoothed value; of several, the first."""
-        tried = [(V, smooth), (moved, self._smooth(moved))]
-        if before is not None:
-            tried.insert(0, (before, self._smooth(before)))
-        best, least = tried[0]
-        for point, value in tried[1:]:
-            best = np.where((value < least)[:, None], point, best)
-            least = np.minimum(value, least)
-        return best
-
-    def prox(self, V: Array, step: Array, start: Array) -> Array:
-        """Of set and penalty; atoms that are not free stay."""
-        half = self.half
-        if half.rows_are_alone:
-            moved = half.regulariser.prox(V, step * step.dtype.type(half.amount))
-        else:
-            moved = half.prox(V, step)
-        return moved if half.free is None else np.where(half.free, moved, start)
-
-    def gap(self, Y: Array) -> Array:
-        """The duality gap (25) of every row."""
-        assert self._kept is not None
-        assert self._mean_dual is not None
-        form, l1 = self.half.regulariser.form, self.half.amount * self.half.regulariser.form.l1
-        return box_gap(self._kept, Y, self._mean_dual, form.upper, l1)
-
-    def _average(self, U: Array, k: int) -> None:
-        """The mean of the duals, with weights i + 1."""
-        share = U.dtype.type(2 / (k + 2))
-        before = self._mean_dual
-        self._mean_dual = U if before is None else before + share * (U - before)
-
-    def _smooth(self, V: Array) -> Array:
-        parts = self._map(lambda loss, rows: loss.values(loss.residual(V[self._within(rows)])))
-        return self._whole(np.concatenate(parts), V)
-
-    def _whole(self, values: Array, V: Array) -> Array:
-        """Values with penalties, summed over what is tied, and given to each row."""
-        half = self.half
-        if self.ties is None:
-            priced = not half.regulariser.form.is_unpenalised
-            return values + half.amount * half.regulariser.value(V) if priced else values
-        weighted = values if half.row_weight is None else values * half.row_weight
-        sums = _summed(self.ties, weighted)
-        if half.graph is not None or not half.regulariser.form.is_unpenalised:
-            groups = (self.ties[:, None] == number for number in range(len(sums)))
-            sums = sums + [half.penalty(np.where(group, V, V.dtype.type(0))) for group in groups]
-        total: Array = sums[self.ties]
-        return total
-
-    def _loss(self, rows: slice) -> SmoothedLoss:
-        X, weight = self.half.load(rows)
-        return SmoothedLoss(X, weight, self.A, self.width[rows], self.half.square)
-
-    def _map(self, work: Callable[[SmoothedLoss, slice], Any]) -> list[Any]:
-        if self._kept is not None:
-            return [work(self._kept, self.blocks[0])]
-        assert self.pool is not None
-        return self.pool.map(lambda rows: work(self._loss(rows), rows), self.blocks)
-
-    def _within(self, rows: slice) -> slice:
-        return slice(rows.start - self.all.start, rows.stop - self.all.start)
+def _best(part: SmoothedPart, iterates: NesterovIterates, Y: Array, smooth: Array, k: int) -> Array:
+    """The best of ``Y_{k−1}``, ``V_k`` and ``Y_k`` by smoothed value; of several, the first."""
+    tried = [(iterates.V, smooth), (Y, part.values(Y))]
+    if k > 0:
+        tried.insert(0, (iterates.Y, part.values(iterates.Y)))
+    best, least = tried[0]
+    for point, value in tried[1:]:
+        best = np.where((value < least)[:, None], point, best)
+        least = np.minimum(value, least)
+    return best
 
 
-def _summed(ties: NDArray[np.int64], values: Array) -> Array:
-    """Values summed over what is tied."""
-    return np.bincount(ties, values).astype(np.float64)
-
-
-def _has_gap(half: Half) -> bool:
-    """Whether rows are codes in a box, of which the dual is known in closed form."""
-    form = half.regulariser.form
-    bounded = form.is_box and form.lower == 0 and form.upper < np.inf
-    return bounded and form.elastic and form.l2 == 0 and not half.square and half.rows_are_alone
-
-
-def _spreads(half: Half, A: Array, pool: Pool) -> Array:
-    """``Σ_f w q`` of every row."""
-    q = np.sqrt(np.einsum("kf,kf->f", A, A))
-    return np.concatenate(
-        half.for_rows(lambda rows, X, weight: weighted_lengths(q, weight, len(X)), pool)
-    )
+def _published_bound(loss: SmoothedLoss) -> Array:
+    """``Σ w q/λ + square·‖A diag(w) Aᵀ‖₂``, shape (n, 1); zero if A is."""
+    L = loss.spread[:, None] / loss.width
+    if loss.square:
+        L = L + loss.square * loss.norm(loss.largest_weights)
+    bound: Array = L.astype(loss.A.dtype)
+    return bound
 
 
 @dataclass(frozen=True)
