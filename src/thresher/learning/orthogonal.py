@@ -116,6 +116,11 @@ class OrthogonalLearner(ABC):
         """Return the next dictionary and the statistics of all samples."""
 
 
+def no_dictionary() -> Array:
+    """An empty matrix: the dictionaries in the statistics of a batch."""
+    return np.empty((0, 0))
+
+
 def random_orthogonal(n: int, rng: np.random.Generator) -> Array:
     """A uniform random member of the orthogonal group."""
     return polar(rng.standard_normal((n, n)))

@@ -11,6 +11,7 @@ from thresher.learning.orthogonal import (
     OrthogonalLearner,
     Progress,
     cubes_by_length,
+    no_dictionary,
     random_orthogonal,
     rank_weights,
 )
@@ -20,10 +21,6 @@ from thresher.linalg import Array, approach, polar
 _MIN_VARIANCE = 1e-28  # of zero codes, relative to the others: rounding error
 _NOISY = 1e-3  # variance of zero codes, relative to the others, above which it is noise
 _EMPTY = 1e-12  # squared length of an empty sample, relative to the mean
-
-
-def _no_dictionary() -> Array:
-    return np.empty((0, 0))
 
 
 @dataclass(frozen=True)
@@ -64,8 +61,8 @@ class RefinedStatistics(Statistics):
     other_squares: float = 0.0
     lead: float = 0.0
     spread: float = 0.0
-    first: Array = field(default_factory=_no_dictionary)
-    refined: Array = field(default_factory=_no_dictionary)
+    first: Array = field(default_factory=no_dictionary)
+    refined: Array = field(default_factory=no_dictionary)
     chosen: float = 0.0
     since: float = 0.0
     pending: float = 0.0

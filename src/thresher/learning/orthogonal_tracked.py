@@ -11,6 +11,7 @@ from thresher.learning.orthogonal import (
     OrthogonalLearner,
     Progress,
     by_energy,
+    no_dictionary,
     principal_directions,
     rank_weighted,
     rotated,
@@ -21,10 +22,6 @@ from thresher.learning.statistics import Statistics
 from thresher.linalg import Array, approach, polar
 
 _MIN_ADVANTAGE = 0.1  # of the learned dictionary, in logarithms of tail energies; heuristic
-
-
-def _no_dictionary() -> Array:
-    return np.empty((0, 0))
 
 
 @dataclass(frozen=True)
@@ -61,8 +58,8 @@ class TrackedStatistics(Statistics):
     left: Array
     left_mixed: Array
     weight: float
-    learned: Array = field(default_factory=_no_dictionary)
-    mixed: Array = field(default_factory=_no_dictionary)
+    learned: Array = field(default_factory=no_dictionary)
+    mixed: Array = field(default_factory=no_dictionary)
     pending: float = 0.0
     pending_mixed: float = 0.0
 
