@@ -36,7 +36,7 @@ from threadpoolctl import threadpool_limits
 from thresher import ImageDenoiser, OnlineRobustPCA
 from thresher.datasets import image_noises, load_faces, occlude
 from thresher.linalg import Array
-from thresher.low_rank import default_weight, pursue
+from thresher.published.low_rank import default_weight, pursue
 
 CHOSEN_ON = ("orl", "cbcl")
 KEPT_BACK = ("yale_b", "pie")

@@ -21,19 +21,11 @@ from common import RESULTS, command_line, data_folder, interleaved, write_json
 
 from thresher import OnlineRobustNMF
 from thresher.datasets import make_outlier_stream
-from thresher.encoding import (
-    AutoEncoder,
-    BlockADMM,
-    BlockEncoder,
-    CodingProblem,
-    Encoder,
-    Never,
-    OutlierADMM,
-    ProjectedGradient,
-)
+from thresher.encoding import AutoEncoder, BlockADMM, BlockEncoder, CodingProblem, Encoder, Never
 from thresher.engine import Pool
 from thresher.linalg import Array, block_slices
 from thresher.losses import Huber
+from thresher.published.outliers import OutlierADMM, ProjectedGradient
 
 TARGETS = (1e-3, 1e-6, 1e-9)
 MOST_ITERATIONS = 300

@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 
 from thresher import GoDec, OnlineRobustPCA, RobustPCA
 from thresher.linalg import Array
-from thresher.low_rank import default_weight, pursue
+from thresher.published.low_rank import default_weight, pursue
 
 # What section 4.1 says of all cells of Table 1; the cells themselves were not at hand.
 STATED = {

@@ -33,7 +33,7 @@ from planted_video import CLIPS, EFFECTS, HELD_BACK, planted
 from scipy.ndimage import median_filter
 
 from thresher import GoDec, OnlineRobustPCA, VideoSeparator
-from thresher.low_rank import default_weight, pursue
+from thresher.published.low_rank import default_weight, pursue
 
 THRESHOLDS = (3, 5, 8, 10, 12, 15, 20, 25, 30, 35, 40, 50, 60)
 DEVIATIONS = 3  # of the residual: a threshold that can be told beforehand

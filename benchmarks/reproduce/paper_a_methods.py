@@ -20,7 +20,7 @@ from benchmarks.common import clock
 from threadpoolctl import threadpool_limits
 
 from thresher import OnlineNMF, OnlineRobustNMF, OnlineRobustPCA, RobustNMF
-from thresher.engine import Plan, Step
+from thresher.engine import Step
 from thresher.linalg import Array
 
 ONLINE = ("OADMM", "OPGD", "ONMF", "ORPCA", "online auto")
@@ -60,10 +60,10 @@ class KeepsCodes:
 
     def _plan(self, n_components: int, in_order: bool = True) -> Any:
         plan: Any = super()._plan(n_components, in_order)  # type: ignore[misc]
-        (only,) = plan.candidates
+        (only,) = plan
         if self.kept is None:  # plans are made more than once, with the same encoder
             self.kept = KeptCodes(only.method.encoder)
-        return Plan((replace(only, method=replace(only.method, encoder=self.kept)),))
+        return (replace(only, method=replace(only.method, encoder=self.kept)),)
 
 
 class KeptRobustNMF(KeepsCodes, OnlineRobustNMF):

@@ -27,7 +27,6 @@ from sklearn.preprocessing import normalize
 
 from thresher import L1Dictionary, OnlineL1Dictionary
 from thresher.encoding import CodingProblem
-from thresher.engine import Plan
 from thresher.linalg import Array
 from thresher.losses import L1Distance
 from thresher.penalties import L1, Constrained
@@ -54,7 +53,7 @@ class OneCurvature(OnlineL1Dictionary):
     """The surrogate with one curvature per word, whatever the order of the documents."""
 
     def _plan(self, n_components: int, in_order: bool = True) -> Any:
-        return Plan(super()._plan(n_components, in_order).candidates[-1:])
+        return super()._plan(n_components, in_order)[-1:]
 
 
 def jobs(scale: Scale) -> Iterable[Job]:

@@ -95,7 +95,7 @@ def learned(name: str, n_batches: int) -> Row:
     """A model of the library; those as published start from a dictionary, at t = 1."""
     options, Y = MODELS[name], filled()
     model = OnlineOrthogonalDictionary(random_state=0, verbose=0, n_jobs=1, **options)
-    learner = model._plan(Y.shape[1]).common.learner
+    learner = model._plan(Y.shape[1])[0].method.learner
     left = by_products if learner.orthogonal else partial(by_learner, learner)
     if "solver" in options:
         D = learner.start(Y[:FIRST], np.ones(FIRST), np.random.default_rng(0))
@@ -228,7 +228,7 @@ class LearnerAlone:
     """What a model does with a batch, without checks of input and without a history."""
 
     def __init__(self, model: OnlineOrthogonalDictionary) -> None:
-        method, state = model._plan(len(model.components_)).common, model._state
+        method, state = model._plan(len(model.components_))[0].method, model._state
         self.learner, self.forgetting = method.learner, method.forgetting
         self.D, self.statistics = state.D, state.statistics
         self.step, self.seen = state.n_steps, state.weight_seen

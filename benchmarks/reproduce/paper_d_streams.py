@@ -51,7 +51,7 @@ def dictionaries(options: dict[str, Any], setting: dict[str, Any], n_steps: int,
     stream = make_orthogonal_stream(
         n_steps * B, N, setting["theta"], setting["noise"], random_state=seed
     )
-    learner = OnlineOrthogonalDictionary(**options)._plan(N).common.learner
+    learner = OnlineOrthogonalDictionary(**options)._plan(N)[0].method.learner
     D, weight = random_orthogonal(N, np.random.default_rng(seed)), np.ones(B)
     state = learner.begin(stream.data[:B], weight, D)
     wanted, found = set(looks(n_steps)), []

@@ -53,7 +53,7 @@ class Cauchy(SeparableLoss):
         return False
 
     @property
-    def convex_neighbour(self):
+    def convex_surrogate(self):
         """Huber: as robust, and convex."""
         return Huber(self.scale)
 
@@ -173,9 +173,9 @@ def test_checkpoints_go_on_where_they_were(tmp_path):
 
 def test_a_loss_that_is_not_convex_has_to_name_one_that_is():
     class Bare(Cauchy):
-        convex_neighbour, degree = Loss.convex_neighbour, None
+        convex_surrogate, degree = Loss.convex_surrogate, None
 
-    with pytest.raises(ValueError, match="convex_neighbour"):
+    with pytest.raises(ValueError, match="convex_surrogate"):
         OnlineNMF(3, divergence=Bare(), verbose=0).fit(planted()[0])
 
 

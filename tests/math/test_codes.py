@@ -14,9 +14,6 @@ from thresher.encoding import (
     Encoder,
     Never,
     Newton,
-    OutlierADMM,
-    ProjectedGradient,
-    ProjectedSubgradient,
     RoughEncoder,
     Status,
 )
@@ -36,6 +33,8 @@ from thresher.losses import (
     SquaredL2,
 )
 from thresher.penalties import L1, Constrained, ElasticNet, GroupLasso, SparseGroupLasso, Tikhonov
+from thresher.published.divergences import ProjectedSubgradient
+from thresher.published.outliers import OutlierADMM, ProjectedGradient
 from thresher.sets import (
     Box,
     NonnegativeElasticNetBall,

@@ -15,12 +15,11 @@ from thresher.encoding import (
 from thresher.learning import (
     BatchSums,
     BlockDescent,
-    DictionaryADMM,
-    DictionaryGradient,
     DictionaryProblem,
     HalfLife,
     PlainAverage,
     PowerForgetting,
+    ProjectedGradientStep,
     QuadraticStatistics,
     RatioLearner,
     initial_atoms,
@@ -34,6 +33,7 @@ from thresher.losses import (
     KullbackLeibler,
 )
 from thresher.penalties import Constrained, ElasticNet
+from thresher.published.outliers import DictionaryADMM
 from thresher.sets import (
     Box,
     GroupBall,
@@ -46,7 +46,7 @@ from thresher.sets import (
 
 K, F = 4, 6
 STEPS = {
-    "pgd": DictionaryGradient(tol=1e-15, max_iter=50_000, spectral=True),
+    "pgd": ProjectedGradientStep(tol=1e-15, max_iter=50_000),
     "admm": DictionaryADMM(tol=1e-15, max_iter=50_000, rho=0.1),
     "block descent": BlockDescent(max_sweeps=5000, tol=1e-13),
 }

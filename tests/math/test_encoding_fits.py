@@ -35,7 +35,7 @@ D, X = np.random.default_rng(0).random((2, N, F))
 D = D[:K]
 SPARSE_LOSSES = [
     SquaredL2(), KullbackLeibler(), AlphaDivergence(0.5), L1Distance(), L1Distance(0.4),
-    L1Distance().rounded(0.1), L1Distance(0.4).rounded(0.1),
+    L1Distance().smoothed(0.1), L1Distance(0.4).smoothed(0.1),
 ]  # fmt: skip
 
 
@@ -104,7 +104,7 @@ def test_fits_of_sparse_rows_equal_those_of_dense_rows(loss):
     np.testing.assert_array_equal(thin.row_curvatures(), np.ones(N))
     energy = np.arange(1.0, N + 1)
     np.testing.assert_allclose(thin.inlier_energies(energy), np.full(F, energy.sum()))
-    if loss == SquaredL2() or loss.knows_bend:
+    if loss == SquaredL2() or loss.defines_irls_weights:
         np.testing.assert_allclose(thin.curvatures(energy), dense.curvatures(energy), **close)
         np.testing.assert_allclose(
             thin.dictionary_curvature(C), dense.dictionary_curvature(C), **close

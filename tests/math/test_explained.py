@@ -55,8 +55,8 @@ def test_atoms_lie_in_a_ball_unless_codes_are_bounded():
     # A price on codes that may vanish would be avoided by longer atoms.
     assert dictionary_set(code_set="box", code_penalty=0.1) == NonnegativeL2Ball()
     for region in ("simplex", "box", "l1_ball", "l2_ball"):
-        assert dictionary_set(code_set=region).cone
-    assert dictionary_set(code_set="simplex", code_penalty=0.1).cone
+        assert dictionary_set(code_set=region).is_cone
+    assert dictionary_set(code_set="simplex", code_penalty=0.1).is_cone
     assert dictionary_set(code_set="simplex", dictionary_set="box") == Box()
     published = OnlineNMF(3, solver="spsgd", code_set=Box(1e-8, 1e8), verbose=0)
     assert published.partial_fit(spectra(1.0)[:20]).dictionary_set_ == CoveredBox()

@@ -137,7 +137,7 @@ class _BySet(Constrained):
 
     @property
     def form(self):
-        return replace(super().form, by_numbers=False)
+        return replace(super().form, fully_declared=False)
 
 
 REGIONS = (

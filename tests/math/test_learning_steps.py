@@ -7,16 +7,12 @@ from scipy import sparse
 
 import statements
 from thresher.encoding.fit import DenseFit
-from thresher.learning import FixedWeight, NoiseWeight, RangeWeight
-from thresher.learning.coded_samples import CodedSamples
+from thresher.learning import FixedWeight, NoiseWeight, ProjectedGradientStep, RangeWeight
 from thresher.learning.diagonal import DiagonalStatistics, _minimiser
 from thresher.learning.initial import initial_atoms, mean_sample, sample_length
 from thresher.learning.medians import median_atoms, weighted_median
 from thresher.learning.outlier_weight import weighted_quantile
-from thresher.learning.projected_gradient import DictionaryGradient
-from thresher.learning.quadratic import BasisLearner, QuadraticLearner
-from thresher.learning.ridge_regression import RidgeRegression
-from thresher.learning.running_surrogate import SurrogateLearner
+from thresher.learning.quadratic import QuadraticLearner
 from thresher.learning.sparsity import (
     cubes_by_length,
     keep_largest,
@@ -25,10 +21,13 @@ from thresher.learning.sparsity import (
     rank_weights,
     ranked,
 )
-from thresher.learning.stochastic_gradient import GradientSums, StepStatistics, StochasticGradient
 from thresher.learning.surrogate import BatchSums, DictionaryProblem, QuadraticStatistics
 from thresher.losses import Huber, L1Distance, SquaredL2
 from thresher.penalties import L1, Constrained, Tikhonov
+from thresher.published.divergences import GradientSums, StepStatistics, StochasticGradient
+from thresher.published.l1_dictionary import CodedSamples
+from thresher.published.low_rank import BasisLearner, RidgeRegression
+from thresher.published.outliers import DictionaryGradient, SurrogateLearner
 from thresher.sets import Box, GroupBall, NonnegativeL1Ball, NonnegativeL2Ball, Reals, Simplex
 
 K, F, N = 3, 5, 12
@@ -231,7 +230,7 @@ def test_the_running_surrogate_equals_the_loss_at_its_dictionary():
     assert twice.loss == pytest.approx(2 * Huber(0.2).value(fit.X, fit.C @ fit.D).sum())
 
 
-@pytest.mark.parametrize("loss", [SquaredL2(), Huber(0.2), L1Distance().rounded(0.1)], ids=str)
+@pytest.mark.parametrize("loss", [SquaredL2(), Huber(0.2), L1Distance().smoothed(0.1)], ids=str)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_sums_of_a_batch_against_their_formulas(loss, weighted):
     rng = np.random.default_rng(5)
@@ -278,7 +277,7 @@ def test_ridge_regression_has_zero_gradient():
 def test_a_share_of_a_quadratic_step_is_the_convex_combination():
     sums, D = BatchSums.of(coded(), None), coded().D
     past = QuadraticStatistics.empty(K, F)
-    step = DictionaryGradient(1.0, 0.0, 500, spectral=True)
+    step = ProjectedGradientStep(0.0, 500)
     whole, *_ = QuadraticLearner(step).learn(past, sums, D, Constrained(), ALL)
     half, *_ = QuadraticLearner(step, share=0.5).learn(past, sums, D, Constrained(), ALL)
     np.testing.assert_allclose(half, (D + whole) / 2)

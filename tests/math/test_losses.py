@@ -17,12 +17,12 @@ from thresher.losses import (
     Hellinger,
     Huber,
     ItakuraSaito,
-    Kinks,
     KullbackLeibler,
     L1Distance,
     L2Distance,
     Loss,
     Mahalanobis,
+    NonsmoothPoints,
     SmoothedL1,
     SquaredL2,
 )
@@ -152,8 +152,8 @@ def test_convexity(name):
     X, A, B = rng.uniform(0.05, 3, (3, 4000, F))
     rise = (loss.value(X, A) + loss.value(X, B)) / 2 - loss.value(X, (A + B) / 2)
     assert (rise.min() >= -1e-9) == loss.convex
-    assert loss.convex_neighbour.convex
-    assert (loss.convex_neighbour is loss) == loss.convex
+    assert loss.convex_surrogate.convex
+    assert (loss.convex_surrogate is loss) == loss.convex
 
 
 @by_loss
@@ -272,7 +272,7 @@ def test_proximal_maps_minimise(name, seed):
     X[0, 0] = X[1, 1] = 0
     V[2] *= 3
     step = rng.uniform(0.05, 3, (N, 1))
-    least = 1e-9 if loss.needs_nonnegative or loss.zero_slope is not None else -np.inf
+    least = 1e-9 if loss.needs_nonnegative_prediction or loss.zero_slope is not None else -np.inf
     for weight in weights(name, seed):
         P = loss.prox(V, X, step, weight)
 
@@ -295,13 +295,13 @@ def test_the_domain_of_predictions(name):
     loss = LOSSES[name]
     X, Y = block()
     Y = -Y
-    assert loss.needs_nonnegative or not loss.positive_prediction
-    if not loss.needs_nonnegative:
+    assert loss.needs_nonnegative_prediction or not loss.needs_positive_prediction
+    if not loss.needs_nonnegative_prediction:
         direction = np.random.default_rng(1).standard_normal(Y.shape)
         found = (loss.gradient(X, Y) * direction).sum(axis=1)
         wanted = slope_along(lambda t: loss.value(X, Y + t * direction), 0.0)
         np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-6)
-    if loss.positive_prediction:  # what is not positive counts as next to nothing
+    if loss.needs_positive_prediction:  # what is not positive counts as next to nothing
         np.testing.assert_array_equal(loss.value(X, Y), loss.value(X, np.zeros_like(Y)))
         assert np.isfinite(loss.value(X, Y)).all()
         assert np.isfinite(loss.gradient(X, np.zeros_like(Y))).all()
@@ -317,7 +317,7 @@ def test_sums_over_features_are_declared(name):
         if name not in GROUPED - {"whole samples"} | {"mahalanobis"}
     )
     whole = loss.value(X, Y)
-    assert loss.knows_no_features == bool(np.allclose(whole, pieces, rtol=1e-6))
+    assert loss.exchangeable_features == bool(np.allclose(whole, pieces, rtol=1e-6))
     moved = Y.copy()
     moved[:, 0] += 0.5 * (X[:, 0] - moved[:, 0])
     change = np.abs(loss.gradient(X, moved) - loss.gradient(X, Y))[:, 1:].max()
@@ -330,15 +330,15 @@ def test_nonsmooth_points(name):
     loss = LOSSES[name]
     X, Y = block()
     X[0] = 0
-    assert loss.smooth == (loss.kinks is None)
-    if loss.kinks is None:
+    assert loss.smooth == (loss.nonsmooth_points is None)
+    if loss.nonsmooth_points is None:
         return
     weight = np.random.default_rng(6).uniform(0, 2, X.shape)
     for w in (None, weight):
-        B = loss.kinks.bounds(X, w)
+        B = loss.nonsmooth_points.bounds(X, w)
         B = np.ones_like(X) if B is None else B
         e = np.abs(X - Y)
-        wanted = (B * e + B * loss.kinks.square / 2 * e * e).sum(axis=1)
+        wanted = (B * e + B * loss.nonsmooth_points.square / 2 * e * e).sum(axis=1)
         np.testing.assert_allclose(loss.value(X, Y, w), wanted)
     at = np.full((1, F), 0.7)
     jump = loss.gradient(at, at + 1e-9) - loss.gradient(at, at - 1e-9)
@@ -350,7 +350,7 @@ def test_nonsmooth_points(name):
 @pytest.mark.parametrize("kind", ["l1", "elastic"])
 def test_smoothed_losses_differ_only_near_nonsmooth_points(kind, width, zero_weight):
     loss = L1Distance(zero_weight) if kind == "l1" else ElasticDistance(0.8, zero_weight)
-    round_ = loss.rounded(width)
+    round_ = loss.smoothed(width)
     assert round_.smooth
     X, Y = block(7)
     X[0, :2] = 0
@@ -363,10 +363,10 @@ def test_smoothed_losses_differ_only_near_nonsmooth_points(kind, width, zero_wei
     )
     e = np.abs(X - Y)
     slopes = np.abs(round_.entry_gradient(X, Y))
-    np.testing.assert_allclose((round_.entry_bend(X, Y) * e)[X > 0], slopes[X > 0])
-    if loss.kinks.square == 0:
-        assert (round_.entry_bend(X, Y)[X == 0] == 0).all()
-    assert SquaredL2().rounded(width) == SquaredL2()
+    np.testing.assert_allclose((round_.entry_irls_weights(X, Y) * e)[X > 0], slopes[X > 0])
+    if loss.nonsmooth_points.square == 0:
+        assert (round_.entry_irls_weights(X, Y)[X == 0] == 0).all()
+    assert SquaredL2().smoothed(width) == SquaredL2()
 
 
 @by_loss
@@ -388,12 +388,12 @@ def test_the_quotient_of_gradient_and_residual(name):
         return
     X, Y = block(9)
     wanted = np.abs(loss.gradient(X, Y)) / np.abs(X - Y)
-    np.testing.assert_allclose(loss.bend(X, Y), wanted, rtol=1e-9)
-    if hasattr(loss, "entry_bend"):
-        np.testing.assert_allclose(loss.entry_bend(X, Y), wanted, rtol=1e-4)
-    assert loss.knows_bend == name.startswith("smoothed")
-    there = loss.bend(X, X)
-    if loss.knows_bend:
+    np.testing.assert_allclose(loss.irls_weights(X, Y), wanted, rtol=1e-9)
+    if hasattr(loss, "entry_irls_weights"):
+        np.testing.assert_allclose(loss.entry_irls_weights(X, Y), wanted, rtol=1e-4)
+    assert loss.defines_irls_weights == name.startswith("smoothed")
+    there = loss.irls_weights(X, X)
+    if loss.defines_irls_weights:
         np.testing.assert_allclose(there, 1 / loss.width + loss.square)
     else:
         assert not there.any()
@@ -428,7 +428,7 @@ def test_single_precision_stays_and_nothing_is_written(name):
     step = np.full((N, 1), 0.5, dtype=np.float32)
     found = [
         loss.value(X, Y), loss.gradient(X, Y), *loss.split(X, Y), *loss.value_and_gradient(X, Y),
-        loss.bend(X, Y), loss.outliers(X, Y), loss.row_curvatures(X, Y),
+        loss.irls_weights(X, Y), loss.outliers(X, Y), loss.row_curvatures(X, Y),
     ]  # fmt: skip
     if loss.convex:
         found.append(loss.prox(Y, X, step))
@@ -464,11 +464,11 @@ def test_weights_multiply_and_zero_excludes(name):
 def test_equivalent_losses_have_the_same_values(name):
     loss = LOSSES[name]
     X, Y = block(14)
-    np.testing.assert_allclose(loss.simplest.value(X, Y), loss.value(X, Y), rtol=1e-9)
-    assert loss.simplest.simplest == loss.simplest
-    if loss.coded_like is not loss:
+    np.testing.assert_allclose(loss.canonical.value(X, Y), loss.value(X, Y), rtol=1e-9)
+    assert loss.canonical.canonical == loss.canonical
+    if loss.equivalent_for_codes is not loss:
         assert name == "l2"
-        np.testing.assert_allclose(loss.coded_like.value(X, Y), loss.value(X, Y) ** 2 / 2)
+        np.testing.assert_allclose(loss.equivalent_for_codes.value(X, Y), loss.value(X, Y) ** 2 / 2)
     if loss.order is not None:
         assert loss.zero_slope == pytest.approx(1 / loss.order)
         assert loss == AlphaDivergence(loss.order)
@@ -478,8 +478,8 @@ def test_equivalent_losses_have_the_same_values(name):
 def test_which_losses_have_an_order_alpha():
     orders = {name: loss.order for name, loss in LOSSES.items() if loss.order is not None}
     assert orders == {"kl": 1.0, "hellinger": 0.5, "alpha 2": 2.0, "alpha 0.3": 0.3}
-    assert LOSSES["beta 1"].simplest == KullbackLeibler()
-    assert LOSSES["beta 2"].simplest == SquaredL2()
+    assert LOSSES["beta 1"].canonical == KullbackLeibler()
+    assert LOSSES["beta 2"].canonical == SquaredL2()
 
 
 @pytest.mark.parametrize(
@@ -528,11 +528,11 @@ def test_invalid_parameters_are_refused(good, bad, words):
 def test_matrix_roots_and_weights_of_nonsmooth_points():
     R = Mahalanobis(MATRIX).root
     np.testing.assert_allclose(R @ R.T, MATRIX)
-    assert Kinks() == Kinks(1.0, 0.0)
+    assert NonsmoothPoints() == NonsmoothPoints(1.0, 0.0)
     x = np.array([[0.0, 1.0]])
-    assert Kinks().bounds(x) is None
-    np.testing.assert_array_equal(Kinks(0.5).bounds(x), [[0.5, 1]])
-    np.testing.assert_array_equal(Kinks().bounds(x, 2 * np.ones_like(x)), [[2, 2]])
+    assert NonsmoothPoints().bounds(x) is None
+    np.testing.assert_array_equal(NonsmoothPoints(0.5).bounds(x), [[0.5, 1]])
+    np.testing.assert_array_equal(NonsmoothPoints().bounds(x, 2 * np.ones_like(x)), [[2, 2]])
 
 
 @pytest.mark.parametrize("kind", [Csiszar, Bregman])
@@ -659,7 +659,7 @@ def test_default_methods_of_a_loss_follow_from_its_gradient():
     assert min(up.min(), down.min()) >= 0
     np.testing.assert_allclose(up - down, gradient)
     assert not (up * down).any()
-    bend = loss.bend(X, Y)
+    bend = loss.irls_weights(X, Y)
     assert bend[0, 0] == 0  # a zero residual has no quotient
     np.testing.assert_allclose(np.delete(bend.ravel(), 0), 1)
     assert not loss.outliers(X, Y).any()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from thresher import GoDec, RobustPCA
-from thresher.low_rank import PartialSVD, default_weight, godec, pursue
+from thresher.published.low_rank import PartialSVD, default_weight, godec, pursue
 
 
 def planted(n=200, n_features=200, rank=10, share=0.1, size=500.0, noise=0.0, seed=0):

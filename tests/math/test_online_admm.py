@@ -7,26 +7,19 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from parts import solve
-from thresher.encoding import (
-    CodingProblem,
-    Encoder,
-    LeastAbsolute,
-    LinearisedADMM,
-    Never,
-    Settled,
-    Status,
-)
-from thresher.learning import (
-    CodedSamples,
-    DiagonalLearner,
-    L1DictionaryADMM,
-    OnlineInexactADMM,
-    linearised_step,
-    median_atoms,
-)
+from thresher.encoding import CodingProblem, Encoder, LeastAbsolute, Never, Status
+from thresher.learning import DiagonalLearner, median_atoms
 from thresher.losses import L1Distance, SmoothedL1
 from thresher.metrics import regret, regret_bound, violation_bound
 from thresher.penalties import L1, Constrained
+from thresher.published.l1_dictionary import (
+    CodedSamples,
+    L1DictionaryADMM,
+    LinearisedADMM,
+    OnlineInexactADMM,
+    Settled,
+    linearised_step,
+)
 from thresher.sets import NonnegativeL1Ball
 
 LAMBDA = 0.1

@@ -225,7 +225,7 @@ def test_forms_of_regularisers():
     def form(penalty=ElasticNet(), region=NonnegativeOrthant()):  # noqa: B008 - frozen parts
         return Form.of(penalty, region)
 
-    told = {  # is_bare, is_box, is_orthant, is_free, is_ball
+    told = {  # is_unpenalised, is_box, is_orthant, is_scale_invariant, is_ball
         "orthant": (form(), (True, True, True, True, False)),
         "priced": (form(L1(1.0)), (False, True, True, False, False)),
         "squares": (form(Tikhonov(1.0)), (False, True, True, False, False)),
@@ -237,7 +237,13 @@ def test_forms_of_regularisers():
         "covered": (form(region=CoveredBox()), (True, False, False, False, False)),
     }
     for name, (one, wanted) in told.items():
-        found = (one.is_bare, one.is_box, one.is_orthant, one.is_free, one.is_ball)
+        found = (
+            one.is_unpenalised,
+            one.is_box,
+            one.is_orthant,
+            one.is_scale_invariant,
+            one.is_ball,
+        )
         assert found == wanted, name
     radii = {
         NonnegativeL1Ball(3): (3, np.inf), NonnegativeL2Ball(3): (np.inf, 3),
@@ -272,7 +278,11 @@ def test_defaults_of_a_penalty_that_declares_nothing():
             return self
 
     penalty = Minimal()
-    assert (penalty.weights, penalty.in_unit(2.0, 1.0), penalty.ties(True, 3)) == (None, None, None)
+    assert (penalty.weights, penalty.in_unit(2.0, 1.0), penalty.coupling_groups(True, 3)) == (
+        None,
+        None,
+        None,
+    )
     assert (penalty.separable, penalty.couples_rows) == (False, False)
 
 
@@ -301,12 +311,12 @@ def test_default_parameters():
 @pytest.mark.parametrize("of_rows", [False, True])
 def test_groups_couple_rows_or_columns(p, of_rows):
     for part in (GroupBall(1.0, GROUPS, p, of_rows), GroupNorm(1.0, GROUPS, p, of_rows)):
-        np.testing.assert_array_equal(part.ties(of_rows, WIDTH), GROUPS)
-        assert part.ties(not of_rows, WIDTH) is None
-        assert type(part)(1.0, None, p, of_rows).ties(of_rows, 3).tolist() == [0, 0, 0]
+        np.testing.assert_array_equal(part.coupling_groups(of_rows, WIDTH), GROUPS)
+        assert part.coupling_groups(not of_rows, WIDTH) is None
+        assert type(part)(1.0, None, p, of_rows).coupling_groups(of_rows, 3).tolist() == [0, 0, 0]
     box, orthant = NonnegativeOrthant(), Constrained(GroupNorm(1.0, GROUPS, p, of_rows))
-    assert box.ties(True, WIDTH) is None
-    np.testing.assert_array_equal(orthant.ties(of_rows, WIDTH), GROUPS)
+    assert box.coupling_groups(True, WIDTH) is None
+    np.testing.assert_array_equal(orthant.coupling_groups(of_rows, WIDTH), GROUPS)
     ball = Constrained(region=GroupBall(1.0, GROUPS, p, of_rows))
-    np.testing.assert_array_equal(ball.ties(of_rows, WIDTH), GROUPS)
-    assert Constrained(region=Simplex()).ties(of_rows, WIDTH) is None
+    np.testing.assert_array_equal(ball.coupling_groups(of_rows, WIDTH), GROUPS)
+    assert Constrained(region=Simplex()).coupling_groups(of_rows, WIDTH) is None

@@ -116,40 +116,40 @@ def test_bounds_of_members(name):
 @by_set
 def test_membership_of_zero(name):
     region = SETS[name]
-    assert region.has_zero == region.contains(np.zeros((K, F)))
+    assert region.contains_zero == region.contains(np.zeros((K, F)))
 
 
 @by_set
-def test_budgets_of_members(name):
+def test_row_constraints_of_members(name):
     region = SETS[name]
     P = region.project(far(3, 5))
-    if region.budget is None:
+    if region.row_constraint is None:
         assert name not in {"elastic", "l1", "l2", "simplex"}
         return
-    gamma1, gamma2 = region.budget.gamma1, region.budget.gamma2
+    gamma1, gamma2 = region.row_constraint.gamma1, region.row_constraint.gamma2
     spent = gamma1 * np.abs(P).sum(axis=1) + gamma2 / 2 * (P * P).sum(axis=1)
     np.testing.assert_allclose(spent, 1)  # it was far outside
     inside = region.project(np.full((K, F), 1e-3))
     spent = gamma1 * np.abs(inside).sum(axis=1) + gamma2 / 2 * (inside * inside).sum(axis=1)
-    assert region.budget.tight == bool(np.allclose(spent, 1))
+    assert region.row_constraint.equality == bool(np.allclose(spent, 1))
 
 
 @by_set
-def test_sets_described_by_bounds_and_budget(name):
-    """What keeps within the numbers is a member, where a set says that these are all."""
+def test_sets_described_by_bounds_and_row_constraint(name):
+    """Bounds and row constraint decide membership of fully declared sets."""
     region = SETS[name]
-    assert region.by_numbers == (
+    assert region.fully_declared == (
         isinstance(region, Box) or name in {"elastic", "l1", "l2", "simplex"}
     )
-    if not region.by_numbers:
+    if not region.fully_declared:
         return
     lower, upper = region.bounds
     V = np.clip(far(4), max(lower, -3), min(upper, 3))
-    if region.budget is not None:
+    if region.row_constraint is not None:
         sums, squares = np.abs(V).sum(axis=1), (V * V).sum(axis=1)
-        V /= region.budget.spent(sums, squares)[:, None]
+        V /= region.row_constraint.gauge(sums, squares)[:, None]
         assert not region.contains(1.01 * V)
-        assert region.contains(0.99 * V) != region.budget.tight
+        assert region.contains(0.99 * V) != region.row_constraint.equality
     assert region.contains(V)
 
 
@@ -163,7 +163,7 @@ def test_coupling_of_rows(name):
     other[0, :2] += 5
     moved = not np.allclose(region.project(V)[1:], region.project(other)[1:], atol=1e-12)
     assert region.couples_rows == moved
-    assert region.shares == isinstance(region, GroupBall)
+    assert region.rows_share_bound == isinstance(region, GroupBall)
 
 
 @by_set
@@ -177,14 +177,14 @@ def test_change_of_unit(name, unit):
     V = far(6)
     np.testing.assert_allclose(there.project(V), region.project(unit * V) / unit, atol=1e-12)
     assert type(there) is type(region)
-    assert region.cone == (name in {"reals", "orthant"})
+    assert region.is_cone == (name in {"reals", "orthant"})
 
 
 @by_set
 def test_scaled_atoms_reach_the_boundary(name):
     region = SETS[name]
     D = np.abs(far(7))
-    sizes = region.filled(D)
+    sizes = region.gauge(D)
     if sizes is None:
         wanted = {"orthant", "elastic", "l1", "l2", "simplex", "one group"}
         assert name not in wanted | {"groups", "greatest of groups"}
@@ -196,7 +196,7 @@ def test_scaled_atoms_reach_the_boundary(name):
     else:
         assert region.contains(edge)
         assert not region.contains(1.01 * edge)
-    assert region.filled(D.astype(np.float32)).dtype == np.float32
+    assert region.gauge(D.astype(np.float32)).dtype == np.float32
 
 
 @by_set
@@ -292,7 +292,15 @@ def test_defaults_of_a_set_that_declares_nothing():
             return np.maximum(V, 0)
 
     region = Minimal()
-    assert (region.couples_rows, region.shares, region.by_numbers) == (False, False, False)
-    assert (region.budget, region.in_unit(2.0), region.ties(True, 3)) == (None, None, None)
-    assert (region.has_zero, region.cone, region.bounds) == (True, False, (0, np.inf))
-    assert region.filled(np.ones((2, 2))) is None
+    assert (region.couples_rows, region.rows_share_bound, region.fully_declared) == (
+        False,
+        False,
+        False,
+    )
+    assert (region.row_constraint, region.in_unit(2.0), region.coupling_groups(True, 3)) == (
+        None,
+        None,
+        None,
+    )
+    assert (region.contains_zero, region.is_cone, region.bounds) == (True, False, (0, np.inf))
+    assert region.gauge(np.ones((2, 2))) is None

@@ -98,7 +98,7 @@ class Cauchy(SeparableLoss):
         return False
 
     @property
-    def convex_neighbour(self) -> Any:
+    def convex_surrogate(self) -> Any:
         """Huber, as robust."""
         return losses.Huber(self.scale)
 

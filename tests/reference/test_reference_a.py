@@ -19,18 +19,18 @@ from reference.a.opgd import code_step, dict_step, opgd, project_l2
 from reference.a.opgd import dict_iterates as gradient_dictionaries
 from thresher import OnlineRobustNMF, RobustNMF, solvers
 from thresher.datasets import make_outlier_stream
-from thresher.encoding import Block, CodingProblem, OutlierADMM, ProjectedGradient
+from thresher.encoding import Block, CodingProblem
 from thresher.engine import BatchProblem, Pool
-from thresher.learning import (
-    DictionaryADMM,
-    DictionaryGradient,
-    DictionaryProblem,
-    PowerForgetting,
-    QuadraticStatistics,
-    SurrogateLearner,
-)
+from thresher.learning import DictionaryProblem, PowerForgetting, QuadraticStatistics
 from thresher.losses import Huber
 from thresher.penalties import Constrained
+from thresher.published.outliers import (
+    DictionaryADMM,
+    DictionaryGradient,
+    OutlierADMM,
+    ProjectedGradient,
+    SurrogateLearner,
+)
 from thresher.sets import NonnegativeL2Ball
 from thresher.streams import ArraySource, Batch
 
@@ -261,7 +261,7 @@ def test_constants(name):
 def rounds_of(solver, M, nonnegative, D, C):
     """The rounds of a batch method from a given start."""
     model = batch_model(solver, M, nonnegative)
-    method = model._planned(K).common
+    method = model._planned(K)[0].method
     problem = BatchProblem(method, Batch(X), method.loss(LAMBDA), X.dtype)
     return solver.made().rounds(problem, D.copy(), C.copy(), Pool(1))
 

@@ -21,9 +21,9 @@ from reference.b.oiadmm import oiadmm as oiadmm_reference
 from reference.b.online_detector import online_detector
 from thresher import L1Dictionary, NovelDocumentDetector, OnlineL1Dictionary, load, save
 from thresher.encoding import CodingProblem
-from thresher.learning import CodedSamples
 from thresher.losses import L1Distance
 from thresher.penalties import L1, Constrained
+from thresher.published.l1_dictionary import CodedSamples
 from thresher.sets import NonnegativeL1Ball
 from thresher.solvers import admm, batch_impl, l2_batch, oiadmm, online
 from thresher.tasks.novelty.modes import MemorySettings, memory_of

@@ -15,7 +15,7 @@ Verb = Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ResultSpec:
     """What a verb gives for the rows of a block: its columns (None: one number a row), its type."""
 
     columns: Sequence[str] | None
@@ -43,7 +43,7 @@ def head_of(X: Any) -> Any:
     return sparse.csr_array(head) if sparse.issparse(X._meta) else head
 
 
-def lazily(X: Any, verb: Verb, outcomes: Sequence[Outcome]) -> list[Any]:
+def lazily(X: Any, verb: Verb, outcomes: Sequence[ResultSpec]) -> list[Any]:
     """What a verb says of a collection: for every outcome one of the same kind, not yet computed.
 
     With several outcomes the verb gives a tuple, which is computed once for all of them.
@@ -62,7 +62,7 @@ def lazily(X: Any, verb: Verb, outcomes: Sequence[Outcome]) -> list[Any]:
     return [_array(blocks, _picked, one, number=number) for number, one in enumerate(outcomes)]
 
 
-def _array(X: Any, work: Callable[..., Any], outcome: Outcome, **given: Any) -> Any:
+def _array(X: Any, work: Callable[..., Any], outcome: ResultSpec, **given: Any) -> Any:
     columns = outcome.columns
     if columns is None:
         shape: dict[str, Any] = {"drop_axis": 1, "meta": np.empty(0, outcome.dtype)}
@@ -71,14 +71,14 @@ def _array(X: Any, work: Callable[..., Any], outcome: Outcome, **given: Any) -> 
     return X.map_blocks(work, dtype=outcome.dtype, **shape, **given)
 
 
-def _frames(X: Any, verb: Any, outcomes: Sequence[Outcome]) -> list[Any]:
+def _frames(X: Any, verb: Any, outcomes: Sequence[ResultSpec]) -> list[Any]:
     """One frame for each outcome; of several, all stand side by side in one before."""
     index = X._meta.index
     metas = [one.frame(one.empty(), index) for one in outcomes]
     if len(outcomes) == 1:
         return [X.map_partitions(_partition, verb, outcomes[0], meta=metas[0])]
     columns = [name for number, one in enumerate(outcomes) for name in _numbered(number, one)]
-    wide = Outcome(columns, outcomes[0].dtype)
+    wide = ResultSpec(columns, outcomes[0].dtype)
     together = X.map_partitions(_side_by_side, verb, wide, meta=wide.frame(wide.empty(), index))
     return [
         together.map_partitions(_chosen, _numbered(number, one), one, meta=metas[number])
@@ -86,11 +86,11 @@ def _frames(X: Any, verb: Any, outcomes: Sequence[Outcome]) -> list[Any]:
     ]
 
 
-def _numbered(number: int, outcome: Outcome) -> list[str]:
+def _numbered(number: int, outcome: ResultSpec) -> list[str]:
     return [f"{number} {place}" for place in range(len(outcome.columns or ()))]
 
 
-def _block(rows: Any, verb: Verb, outcomes: Sequence[Outcome], number: int | None = None) -> Any:
+def _block(rows: Any, verb: Verb, outcomes: Sequence[ResultSpec], number: int | None = None) -> Any:
     """A task: of a single outcome the array, of several the tuple."""
     if rows.shape[0] == 0:
         results = tuple(one.empty() for one in outcomes)
@@ -102,14 +102,14 @@ def _picked(results: Any, number: int) -> Any:
     return results[number]
 
 
-def _partition(frame: Any, verb: Verb, outcome: Outcome) -> Any:
+def _partition(frame: Any, verb: Verb, outcome: ResultSpec) -> Any:
     return outcome.frame(_block(frame, verb, [outcome], 0), frame.index)
 
 
-def _side_by_side(frame: Any, verb: Verb, wide: Outcome) -> Any:
+def _side_by_side(frame: Any, verb: Verb, wide: ResultSpec) -> Any:
     values = _block(frame, lambda rows: np.hstack(verb(rows)), [wide], 0)
     return wide.frame(values, frame.index)
 
 
-def _chosen(frame: Any, columns: list[str], outcome: Outcome) -> Any:
+def _chosen(frame: Any, columns: list[str], outcome: ResultSpec) -> Any:
     return outcome.frame(frame[columns].to_numpy(), frame.index)

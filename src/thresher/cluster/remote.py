@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from thresher.cluster.round import Round
-from thresher.cluster.tasks import Look
+from thresher.cluster.tasks import BatchProfile
 from thresher.streams import Batch
 from thresher.streams.batches import glance_step
 
@@ -27,7 +27,7 @@ class RemoteBatch(Batch):
     """A batch for the engine, of which only a few rows are ever here."""
 
     @classmethod
-    def of(cls, round: Round, look: Look) -> "RemoteBatch":
+    def of(cls, round: Round, look: BatchProfile) -> "RemoteBatch":
         """The rows of a round, after a look at them."""
         batch = cls(RemoteRows(round, (look.n_samples, look.n_features), look.dtype))
         # What the engine would compute from all rows, the workers have computed.

@@ -6,8 +6,8 @@ from typing import Any, Protocol
 from thresher.cluster.loading import Loader
 from thresher.cluster.packing import aligned, packed, unpacked
 from thresher.cluster.tasks import (
+    BatchProfile,
     Cut,
-    Look,
     Share,
     added,
     as_it_is,
@@ -18,7 +18,7 @@ from thresher.cluster.tasks import (
     summarised,
     together,
 )
-from thresher.engine import Method, StreamState, Summary
+from thresher.engine import StreamMethod, StreamState, Summary
 from thresher.streams import Batch
 
 _FAN = 8  # branches that are added in one task; a power of two, so that branches stay branches
@@ -86,9 +86,9 @@ class Round:
         ]
         self._look = self._grown([submit(looked_at, batch) for batch in self._batches])
 
-    def look(self) -> Look:
+    def look(self) -> BatchProfile:
         """What is to be known of all rows; bad samples are refused here."""
-        look: Look = unpacked(self._sender.wait_for(lambda: self._look, self.load))
+        look: BatchProfile = unpacked(self._sender.wait_for(lambda: self._look, self.load))
         return look
 
     def head(self, step: int) -> Any:
@@ -116,7 +116,7 @@ class Round:
         ]
         return self._sender.submit(together, rows, first=True)
 
-    def summarise(self, method: Method, state: StreamState, batch: Batch) -> Summary:
+    def summarise(self, method: StreamMethod, state: StreamState, batch: Batch) -> Summary:
         """All blocks, coded where they are and merged as one machine would merge them."""
         sender, needed = self._sender, packed(method.for_coding(state))
         sender.block_rows = method.block_rows(batch)

@@ -14,7 +14,7 @@ from thresher.cluster.packing import packed
 from thresher.cluster.remote import RemoteBatch
 from thresher.cluster.round import Round
 from thresher.cluster.tasks import Recipe, as_it_is
-from thresher.engine import Method, Pool, StreamState, Summary
+from thresher.engine import Pool, StreamMethod, StreamState, Summary
 from thresher.linalg import rows_per_block
 from thresher.streams import Batch, Source
 from thresher.streams.batches import glance_step
@@ -93,7 +93,7 @@ class ClusterSource:
         with Pool(1):
             yield self
 
-    def summarise(self, method: Method, state: StreamState, batch: Batch) -> Summary:
+    def summarise(self, method: StreamMethod, state: StreamState, batch: Batch) -> Summary:
         """See `thresher.engine.Workers`."""
         round: Round = batch.X.round
         return round.summarise(method, state, batch)

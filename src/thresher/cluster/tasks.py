@@ -9,7 +9,7 @@ import numpy as np
 
 from thresher.cluster.collections import as_rows
 from thresher.cluster.packing import aligned, packed, shared, unpacked
-from thresher.engine import Method, Pool, SeenRange, StreamState, merged
+from thresher.engine import Pool, SeenRange, StreamMethod, StreamState, merged
 from thresher.linalg import is_sparse
 from thresher.streams import Batch, Source
 from thresher.streams.pieces import joined
@@ -23,12 +23,12 @@ class Recipe(Protocol):
     def batch(self, rows: Any) -> Batch:
         """Samples, checked; a sentence refuses bad ones."""
 
-    def method(self, state: StreamState) -> Method:
+    def method(self, state: StreamState) -> StreamMethod:
         """The method of a state, in its unit."""
 
 
 @dataclass(frozen=True)
-class Look:
+class BatchProfile:
     """What has to be known of all rows of a batch before they are coded; looks add up."""
 
     n_samples: int
@@ -39,20 +39,20 @@ class Look:
     seen: SeenRange
 
     @classmethod
-    def at(cls, batch: Batch) -> "Look":
+    def at(cls, batch: Batch) -> "BatchProfile":
         """At the rows of a share."""
         seen, X = SeenRange.of(batch), batch.X
         sparse = batch.is_sparse_without_gaps
         return cls(batch.n_samples, X.shape[1], X.dtype, sparse, batch.only_stored, seen)
 
-    def __add__(self, other: "Look") -> "Look":
+    def __add__(self, other: "BatchProfile") -> "BatchProfile":
         """At the rows of both."""
         if self.n_features != other.n_features:
             raise ValueError(
                 f"Some samples have {self.n_features} features, others {other.n_features}; all "
                 "chunks need the same columns."
             )
-        return Look(
+        return BatchProfile(
             self.n_samples + other.n_samples,
             self.n_features,
             np.result_type(self.dtype, other.dtype),
@@ -110,8 +110,8 @@ def as_they_are(parts: Sequence[Any], cuts: Sequence[Cut], first: int, step: int
 
 
 def looked_at(batch: Batch) -> bytes:
-    """A `Look` at a share."""
-    return packed(Look.at(batch))
+    """A `BatchProfile` at a share."""
+    return packed(BatchProfile.at(batch))
 
 
 def summarised(

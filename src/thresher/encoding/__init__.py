@@ -15,21 +15,12 @@ from thresher.encoding.iterate import (
     Status,
 )
 from thresher.encoding.least_absolute import LeastAbsolute, duality_gap
-from thresher.encoding.linearised_admm import LinearisedADMM, Settled
 from thresher.encoding.multiplicative import MultiplicativeUpdates
 from thresher.encoding.newton import Newton
-from thresher.encoding.oadmm import OutlierADMM
-from thresher.encoding.opgd import ProjectedGradient
 from thresher.encoding.problem import DENSE, CodingProblem, Rows
 from thresher.encoding.sparse_fit import SparseFit
 from thresher.encoding.stored import encode_rows, narrowed
 from thresher.encoding.stored_fit import StoredFit
-from thresher.encoding.subgradient import (
-    NoMoreGain,
-    ProjectedSubgradient,
-    Rule,
-    published_rule,
-)
 
 __all__ = [
     "DENSE",
@@ -48,19 +39,12 @@ __all__ = [
     "Encoding",
     "Fit",
     "LeastAbsolute",
-    "LinearisedADMM",
     "MultiplicativeUpdates",
     "Never",
     "Newton",
-    "NoMoreGain",
-    "OutlierADMM",
-    "ProjectedGradient",
-    "ProjectedSubgradient",
     "Rough",
     "RoughEncoder",
     "Rows",
-    "Rule",
-    "Settled",
     "SmallChange",
     "SparseFit",
     "Status",
@@ -69,5 +53,4 @@ __all__ = [
     "duality_gap",
     "encode_rows",
     "narrowed",
-    "published_rule",
 ]

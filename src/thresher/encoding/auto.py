@@ -189,7 +189,9 @@ def _replace_by_zeros(
 ) -> None:
     """Replace codes that did not converge and are worse than zeros, where zeros are allowed."""
     form = problem.regulariser.form
-    if not form.lower <= 0 <= form.upper or (form.budget is not None and form.budget.tight):
+    if not form.lower <= 0 <= form.upper or (
+        form.row_constraint is not None and form.row_constraint.equality
+    ):
         return
     samples, mask = X[late], None if weight is None else weight[late]
     codes = encoding.codes[late]

@@ -264,7 +264,7 @@ def _away_from_zero(block: Block, Y: Array) -> Array:
     Next to zero their slopes say nothing of the scale of a row.
     """
     loss, X, weight = block.problem.loss, block.X, block.weight
-    if not loss.positive_prediction:
+    if not loss.needs_positive_prediction:
         return Y
     if weight is None:
         mean: Array = X.mean(axis=1, keepdims=True)

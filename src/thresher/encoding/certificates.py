@@ -22,7 +22,7 @@ from thresher.kernels.bundles import Atoms, CodePenalty, EntryPenalty, Samples, 
 from thresher.kernels.envelope import ROUNDING, code_residuals
 from thresher.kernels.floors import TINY_FLOAT32
 from thresher.linalg import Array, is_sparse, row_lengths
-from thresher.sets import Budget
+from thresher.sets import RowConstraint
 
 _EXACT, _POWER = LeastAbsolute(), SparsePower()
 
@@ -117,8 +117,8 @@ def balance(problem: CodingProblem, X: Any, C: Array, weight: Array | None = Non
             return _balance(C, positive + price, negative)
         if form.is_box:
             return _gap_in_box(C, positive + price, negative, form.lower, form.upper)
-        if form.is_ball and form.budget is not None and form.budget.gamma2 == 0:
-            return _gap_of_sums(C, positive + price, negative, form.budget)
+        if form.is_ball and form.row_constraint is not None and form.row_constraint.gamma2 == 0:
+            return _gap_of_sums(C, positive + price, negative, form.row_constraint)
     # Any positive number serves as L; this one has the right unit and size.
     size = np.maximum(np.linalg.norm(negative, axis=1, keepdims=True), TINY_FLOAT32)
     L = size / np.maximum(np.linalg.norm(C, axis=1, keepdims=True), TINY_FLOAT32)
@@ -141,7 +141,7 @@ def _gap_in_box(C: Array, positive: Array, negative: Array, lower: float, upper:
     return _of_spent(fall + rise.max(axis=1, initial=0), spent, slope)
 
 
-def _gap_of_sums(C: Array, positive: Array, negative: Array, budget: Budget) -> Array:
+def _gap_of_sums(C: Array, positive: Array, negative: Array, constraint: RowConstraint) -> Array:
     """The same for codes whose sum is at most, or just, the radius: all of it may go to one code.
 
     If less than the radius is in use, one code may have as much as is, or as costs as much as all
@@ -149,9 +149,13 @@ def _gap_of_sums(C: Array, positive: Array, negative: Array, budget: Budget) -> 
     """
     slope, total = positive - negative, C.sum(axis=1, keepdims=True)
     spent = (C * positive).sum(axis=1)
-    radius = C.dtype.type(budget.radius)
+    radius = C.dtype.type(constraint.radius)
     most: Array = np.minimum(radius, np.maximum(total, _reach(C, positive, negative)))
-    best = radius * slope.min(axis=1) if budget.tight else (most * np.minimum(slope, 0)).min(axis=1)
+    best = (
+        radius * slope.min(axis=1)
+        if constraint.equality
+        else (most * np.minimum(slope, 0)).min(axis=1)
+    )
     gap = np.maximum((C * slope).sum(axis=1) - best, 0)
     return _of_spent(gap, spent, slope)
 

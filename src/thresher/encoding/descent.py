@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
+from thresher.encoding.armijo import ArmijoGradient
 from thresher.encoding.iterate import Encoder, Encoding, Never
 from thresher.encoding.problem import DENSE, CodingProblem, Rows
-from thresher.encoding.subgradient import ProjectedSubgradient
 from thresher.encoding.two_stages import (
     finished,
     neighbouring_codes,
@@ -14,7 +14,7 @@ from thresher.encoding.two_stages import (
 )
 from thresher.linalg import Array
 
-_STEP = ProjectedSubgradient(rule="armijo")
+_STEP = ArmijoGradient()
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,6 @@ class ProjectedDescent:
 
     def prepare(self, problem: CodingProblem, rows: Rows = DENSE) -> None:
         """Compute once what the blocks share."""
-        _STEP.prepare(problem)
         prepare_neighbour(problem)
         prepare_newton(problem)
 

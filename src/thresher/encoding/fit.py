@@ -145,7 +145,7 @@ class DenseFit(Fit):
     def sums_at_once(self, weights: Array | None) -> tuple[Array, Array, Array, Array] | None:
         """In one call, without the interpreter: so that threads do not wait for each other."""
         constants = self.loss.entry_constants
-        plain = self.weight is None and self.outliers is None and not self.loss.knows_bend
+        plain = self.weight is None and self.outliers is None and not self.loss.defines_irls_weights
         if constants is None or not plain:
             return None
         X, dtype = self.X, self.X.dtype
@@ -185,7 +185,7 @@ class DenseFit(Fit):
 
     def curvatures(self, energy: Array) -> Array:
         """In one compiled pass, unless the loss knows it better."""
-        if self.loss.knows_bend:
+        if self.loss.defines_irls_weights:
             total: Array = self.dictionary_curvature(energy[:, None])[0]
             return total
         dtype = self.X.dtype
@@ -206,7 +206,7 @@ class DenseFit(Fit):
 
     def dictionary_curvature(self, C: Array) -> Array:
         """A product with Cᵀ."""
-        bend = self.loss.bend(self.X, self.prediction)
+        bend = self.loss.irls_weights(self.X, self.prediction)
         total: Array = C.T @ (bend if self.weight is None else bend * self.weight)
         return total
 

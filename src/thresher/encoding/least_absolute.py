@@ -15,7 +15,7 @@ from thresher.kernels.lad_smoothed import smoothed_rows
 from thresher.kernels.lad_sparse import WordAtoms, lad_sparse_rows
 from thresher.kernels.lad_start import lad_start
 from thresher.linalg import Array
-from thresher.losses import Kinks
+from thresher.losses import NonsmoothPoints
 
 _TOL = 1e-9
 """Steps go on until this gap even if a larger one is asked for: the last steps are few."""
@@ -54,7 +54,7 @@ class LeastAbsolute:
 
     def requires(self, problem: CodingProblem, rows: Rows) -> str | None:
         """The ℓ1 distance, and codes in a polyhedron under an ℓ1 penalty at most."""
-        kinks = problem.loss.kinks
+        kinks = problem.loss.nonsmooth_points
         if kinks is None or kinks.square:
             return "the ℓ1 distance"
         return lacks_polyhedron(problem.regulariser.form)
@@ -317,8 +317,8 @@ def _in_float64(problem: CodingProblem) -> CodingProblem:
     return exact
 
 
-def _kinks(problem: CodingProblem) -> Kinks:
-    kinks = problem.loss.kinks
+def _kinks(problem: CodingProblem) -> NonsmoothPoints:
+    kinks = problem.loss.nonsmooth_points
     assert kinks is not None  # required
     return kinks
 

@@ -119,9 +119,9 @@ class CodingProblem:
 
     def simplified(self) -> "CodingProblem":
         """The same problem with a simpler loss, if there is one with the same codes."""
-        simpler = self.loss.simplest
-        if self.regulariser.form.is_bare:
-            simpler = simpler.coded_like
+        simpler = self.loss.canonical
+        if self.regulariser.form.is_unpenalised:
+            simpler = simpler.equivalent_for_codes
         if simpler is self.loss:
             return self
 

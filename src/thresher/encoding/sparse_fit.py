@@ -78,7 +78,7 @@ class SparseFit(Fit):
     def _entries(self) -> Pair:
         """Data and predictions at the nonzeros, in the domain of the loss."""
         x, y = self.X.data, self._products
-        if not self.loss.positive_prediction:
+        if not self.loss.needs_positive_prediction:
             return x, y
         floored: Array = np.empty_like(y)
         floor_rows(*map(read_only, (self.X.indptr, x, y)), x.dtype.type(FLOOR), floored)
@@ -138,7 +138,7 @@ class SparseFit(Fit):
         """At the nonzeros; a linear cost has no curvature, a quadratic one has one."""
         if self.loss.zero_slope is None:
             return np.full(self.X.shape[1], energy.sum(dtype=np.float64))
-        bend = self.loss.entry_bend(*self._entries) * energy[self.rows]
+        bend = self.loss.entry_irls_weights(*self._entries) * energy[self.rows]
         return _sums(self.X.indices, bend, self.X.shape[1])
 
     def inlier_energies(self, energy: Array) -> Array:
@@ -151,7 +151,7 @@ class SparseFit(Fit):
         if self.loss.zero_slope is None:
             sums += C.sum(axis=0, dtype=np.float64)
         else:
-            self._add_rows(self.loss.entry_bend(*self._entries), C, sums)
+            self._add_rows(self.loss.entry_irls_weights(*self._entries), C, sums)
         return sums.T
 
     def residuals(self, limit: int) -> tuple[Array, Any, Array]:

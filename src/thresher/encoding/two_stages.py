@@ -140,7 +140,7 @@ def neighbouring_codes(problem: CodingProblem, X: Any, weight: Array | None) -> 
 
 
 def _neighbour(problem: CodingProblem) -> CodingProblem:
-    convex = problem.loss.convex_neighbour
+    convex = problem.loss.convex_surrogate
     if convex is problem.loss:
         return problem
 

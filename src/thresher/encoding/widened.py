@@ -19,9 +19,9 @@ from thresher.penalties import Constrained, ElasticNet, Form
 
 def lacks_polyhedron(form: Form) -> str | None:
     """What is missing for codes to be those of a linear program; None if they are."""
-    flat = form.by_numbers and (form.budget is None or form.budget.gamma2 == 0)
+    flat = form.fully_declared and (form.row_constraint is None or form.row_constraint.gamma2 == 0)
     bounded = form.lower > -np.inf or form.upper == np.inf
-    if form.budget is not None and form.lower != 0:  # sums of absolute values
+    if form.row_constraint is not None and form.lower != 0:  # sums of absolute values
         return "nonnegative codes where their sum is limited"
     if flat and bounded and form.elastic and form.l2 == 0:
         return None
@@ -75,9 +75,9 @@ class Widened:
         if form.upper < np.inf:
             add(eye, form.upper - low, slope)
             l1 += slope
-        if form.budget is not None:
-            tight = form.budget.tight
-            add(ones, form.budget.radius, 2 * slope if tight else slope)
+        if form.row_constraint is not None:
+            tight = form.row_constraint.equality
+            add(ones, form.row_constraint.radius, 2 * slope if tight else slope)
             l1 += 0.0 if tight else slope
         wider = CodingProblem(np.hstack(blocks), L1Distance(), Constrained(ElasticNet(l1)))
         return cls(problem, wider, np.hstack(values), np.hstack(weights))

@@ -2,7 +2,6 @@
 
 from thresher.engine.ahead import Ahead
 from thresher.engine.alternate import Alternation, alternate
-from thresher.engine.basis import BasisMethod
 from thresher.engine.batch import BatchProblem, ExactAlternation
 from thresher.engine.callbacks import (
     Callback,
@@ -12,7 +11,6 @@ from thresher.engine.callbacks import (
     begin_callbacks,
     list_callbacks,
 )
-from thresher.engine.dictionary_first import DictionaryFirst
 from thresher.engine.drift import Detector, Watch, events_of
 from thresher.engine.explained import Energies, UnexplainedWarning
 from thresher.engine.extrapolation import Extrapolation
@@ -20,13 +18,11 @@ from thresher.engine.history import KINDS, Event, History, HistoryRow
 from thresher.engine.left_out import LeftOut
 from thresher.engine.mann_whitney import MannWhitneyDrift
 from thresher.engine.merging import merged
-from thresher.engine.method import OnlineMethod
+from thresher.engine.method import Candidate, Candidates, Method, choose, named
 from thresher.engine.noise import residual_sizes
 from thresher.engine.orthogonal import OrthogonalMethod
-from thresher.engine.plan import Candidate, Plan
 from thresher.engine.pool import Pool
 from thresher.engine.progress import ProgressBar
-from thresher.engine.robust_batch import BatchADMM, BatchGradient
 from thresher.engine.seen import SeenRange
 from thresher.engine.starts import best_start
 from thresher.engine.state import StreamState, Summary
@@ -34,8 +30,8 @@ from thresher.engine.stream import (
     OVERFLOW,
     WINDOWS,
     Course,
-    Method,
     Position,
+    StreamMethod,
     Workers,
     advance,
     check_origin,
@@ -51,15 +47,12 @@ __all__ = [
     "WINDOWS",
     "Ahead",
     "Alternation",
-    "BasisMethod",
-    "BatchADMM",
-    "BatchGradient",
     "BatchProblem",
     "Callback",
     "Candidate",
+    "Candidates",
     "Course",
     "Detector",
-    "DictionaryFirst",
     "Energies",
     "Event",
     "ExactAlternation",
@@ -69,9 +62,7 @@ __all__ = [
     "LeftOut",
     "MannWhitneyDrift",
     "Method",
-    "OnlineMethod",
     "OrthogonalMethod",
-    "Plan",
     "Pool",
     "Position",
     "ProgressBar",
@@ -79,6 +70,7 @@ __all__ = [
     "SeenRange",
     "Step",
     "StopAfter",
+    "StreamMethod",
     "StreamState",
     "Summary",
     "Trial",
@@ -91,9 +83,11 @@ __all__ = [
     "begin_callbacks",
     "best_start",
     "check_origin",
+    "choose",
     "events_of",
     "list_callbacks",
     "merged",
+    "named",
     "passes_per_window",
     "residual_sizes",
     "stream",

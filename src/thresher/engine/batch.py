@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from thresher.encoding import BlockEncoder, CodingProblem
 from thresher.engine.extrapolation import Extrapolation
-from thresher.engine.method import OnlineMethod
+from thresher.engine.method import Method
 from thresher.engine.pool import Pool
+from thresher.engine.restarts import restarted
 from thresher.engine.state import StreamState
 from thresher.learning import Learner
 from thresher.linalg import Array
@@ -33,7 +34,7 @@ class BatchProblem:
     Samples are loaded block by block, so CSR stays sparse and integers stay small.
     """
 
-    method: OnlineMethod
+    method: Method
     batch: Batch
     loss: Loss
     dtype: np.dtype[Any]
@@ -76,8 +77,7 @@ class BatchProblem:
 
     def free(self, n_components: int) -> NDArray[np.bool_]:
         """Flags of the atoms that may move."""
-        frozen = self.method.frozen
-        return np.ones(n_components, dtype=bool) if frozen is None else ~frozen
+        return self.method.free_atoms(n_components)
 
 
 @dataclass
@@ -162,7 +162,7 @@ class ExactAlternation:
         is missing that would. Alternation leaves neither.
         """
         method = self.problem.method
-        if not (method.revive and method.dictionary_regulariser.prefers_zero) or self.cold:
+        if not method.selects_atoms or self.cold:
             return False
         free, used = self.problem.free(len(self.D)), self.D.any(axis=1)
         for k in [*np.flatnonzero(free & used), *np.flatnonzero(free & ~used)[:1]]:
@@ -191,7 +191,7 @@ class ExactAlternation:
         length = float(lengths[lengths > 0].mean()) if lengths.any() else None
         state = StreamState(self.D, self.D, method.learner.empty(*self.D.shape), seed)
         some = self.problem.batch.glance()
-        return method.restarted(state, some, np.array([k]), length).D.copy()
+        return restarted(method, state, some, np.array([k]), length).D.copy()
 
     def _summed(self) -> Any:
         learner, coding = self.problem.method.learner, self.problem.learning(self.D)
@@ -207,7 +207,7 @@ class ExactAlternation:
         method, free = self.problem.method, self.problem.free(len(self.D))
         nothing = learner.empty(*self.D.shape)
         D, _, gain = learner.learn(nothing, sums, self.D, method.dictionary_regulariser, free)
-        if method.revive and method.dictionary_regulariser.prefers_zero:
+        if method.selects_atoms:
             D = np.where((free & ~self.C.any(axis=0))[:, None], D.dtype.type(0), D)
         self.D, self.C = D, self.C * gain
         self._evaluate()

@@ -9,7 +9,7 @@ from sys import float_info
 from typing import Any, Protocol
 
 from thresher.engine.history import Event
-from thresher.engine.method import OnlineMethod
+from thresher.engine.method import Method
 from thresher.engine.state import StreamState, Summary
 from thresher.engine.trial import Trial
 from thresher.learning import FixedWeight
@@ -65,7 +65,7 @@ def events_of(state: StreamState) -> tuple[Event, ...]:
     return () if state.watch is None else state.watch.events
 
 
-def relative_loss(method: OnlineMethod, summary: Summary) -> float | None:
+def relative_loss(method: Method, summary: Summary) -> float | None:
     """Logarithm of ``(Σ loss/Σ w) / (Σ w|x|/Σ w)^d``: of the loss by entry, over the mean entry.
 
     d is the degree of the loss, which makes the number free of scale; for losses that have none it
@@ -79,12 +79,12 @@ def relative_loss(method: OnlineMethod, summary: Summary) -> float | None:
 
 
 def watched(
-    method: OnlineMethod,
+    method: Method,
     before: StreamState,
     after: StreamState,
     batch: Batch,
     summary: Summary,
-    advance: Callable[[OnlineMethod, StreamState], tuple[StreamState, Summary]],
+    advance: Callable[[Method, StreamState], tuple[StreamState, Summary]],
 ) -> StreamState:
     """The state after a step, once rivals have learned from its batch and its loss was judged.
 

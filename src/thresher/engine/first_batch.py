@@ -1,18 +1,73 @@
-"""What a batch looks like, told from some of its rows: what starts and choices depend on."""
+"""The first batch: where the atoms start, and the properties of data that methods require."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from thresher.learning import weighted_quantile
+from thresher.learning import (
+    initial_atoms,
+    mean_sample,
+    median_atoms,
+    positive_atoms,
+    sample_length,
+    weighted_quantile,
+)
 from thresher.linalg import Array, evenly, load_block
 from thresher.streams import Batch
 
-ROWS_TO_START_FROM = 256
+if TYPE_CHECKING:
+    from thresher.engine.method import Method
+
+_ROWS = 256  # to start from and to measure properties on
 _DECADES = 10.0
 _SHARE_OF_NONZEROS = 0.25  # of the entries are not zero, at most
+_FEW_ENTRIES = 1 << 19
+_MAX_ENTRIES = 1 << 23
+_MAX_SPARSE_ENTRIES = 1 << 20
+_DOCUMENTS = 2048
+
+
+def first_atoms(
+    method: Method,
+    batch: Batch,
+    init: str | None,
+    n_components: int,
+    dtype: np.dtype[Any],
+    rng: np.random.Generator,
+) -> Array:
+    """Return feasible atoms from the first batch."""
+    n_features, loss = batch.X.shape[1], method.loss(1.0)
+    region = method.dictionary_set
+    positive = loss.needs_positive_prediction
+    stays_sparse = method.stays_sparse(batch)
+    if init is None:
+        init = method.default_init
+    if init is None:
+        init = "mean" if positive and stays_sparse else "samples"
+        if not loss.smooth and loss.stays_sparse and is_mostly_zero(batch):
+            init = "medians"
+    # Some rows are enough to start from, and a wide sparse matrix stays sparse.
+    limit = _MAX_SPARSE_ENTRIES if stays_sparse else _MAX_ENTRIES
+    rows = max(min(_ROWS, limit // n_features), 2 * n_components)
+    rows = max(rows, _FEW_ENTRIES // n_features)
+    rows = _DOCUMENTS if init == "medians" else rows
+    step = -(-batch.n_samples // rows)
+    some = Batch(batch.X[::step], entry_weight=every(batch.entry_weight, step))
+    given = every(batch.sample_weight, step)
+    chosen = np.ones(some.n_samples) if given is None or not given.any() else given
+    if init == "medians":
+        some = Batch(without_gaps(some) / method.unit, chosen)
+        D = region.project(median_atoms(n_components, some.X, chosen, rng))
+        return region.project(positive_atoms(D, sparse_mean(some))) if positive else D
+    X, weight, _ = method.load_dense(some, slice(0, some.n_samples), dtype)
+    mean = sparse_mean(batch) / method.unit if stays_sparse else mean_sample(X, weight, chosen)
+    length = sample_length(X, chosen) if method.bounds_codes else None
+    D = initial_atoms(init, n_components, X, weight, chosen, region, rng, mean, length)
+    return region.project(positive_atoms(D, mean)) if positive else D
 
 
 def spans_decades(batch: Batch, power: float) -> bool:
@@ -22,8 +77,8 @@ def spans_decades(batch: Batch, power: float) -> bool:
     compared is the tenth and the ninetieth percentile of a feature, in the median feature. A
     feature that is zero in more than a tenth of the samples spans all decades.
     """
-    step = max(1, batch.n_samples // ROWS_TO_START_FROM)
-    apart = max(1, batch.X.shape[1] // ROWS_TO_START_FROM)
+    step = max(1, batch.n_samples // _ROWS)
+    apart = max(1, batch.X.shape[1] // _ROWS)
     weight = every(batch.entry_weight, step)
     X, weight = load_block(
         batch.X[::step][:, ::apart],

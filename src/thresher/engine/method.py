@@ -1,59 +1,159 @@
-"""The verbs of online methods: what happens to a batch, whatever the loss."""
+"""The online method, and the choice among several.
 
-import logging
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cache
-from typing import Any
+A method says how samples are loaded, coded and summarised, and how the dictionary moves. Estimators
+list candidates in the order of preference; the first batch decides, once.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.encoding import CodingProblem, encode_rows
+from thresher.encoding import BlockEncoder, CodingProblem, Rows, encode_rows
+from thresher.engine import restarts
 from thresher.engine.explained import Energies, mass_of
-from thresher.engine.first_atoms import first_atoms
-from thresher.engine.first_batch import entries, row_weights, spread_rows
-from thresher.engine.method_parts import MethodParts
+from thresher.engine.first_batch import entries, first_atoms
 from thresher.engine.noise import EXACT, residual_sizes
 from thresher.engine.state import StreamState, Summary
-from thresher.learning import PowerForgetting, RangeWeight
-from thresher.linalg import Array
+from thresher.engine.units import (
+    check_largest,
+    check_size,
+    check_unit,
+    needs_double,
+    typical_size,
+    unit_of,
+)
+from thresher.learning import (
+    FixedWeight,
+    Forgetting,
+    Learner,
+    OutlierWeight,
+    PlainAverage,
+    PowerForgetting,
+    RangeWeight,
+    Statistics,
+)
+from thresher.linalg import (
+    SPARSE_BLOCK,
+    STORED_BLOCK,
+    Array,
+    block_slices,
+    load_block,
+    load_sparse_block,
+    load_stored_block,
+    rows_per_block,
+    sparse_block_slices,
+    without_traces,
+)
+from thresher.losses import Loss
+from thresher.penalties import Constrained
+from thresher.sets import ConvexSet, NonnegativeL2Ball
 from thresher.streams import Batch
-
-_log = logging.getLogger(__name__)
 
 _CERTIFIED_ROWS = 16
 _MEASURED_ENTRIES = 4096
 _MEASURED_BLOCKS = 16  # of a batch have their residuals measured, so that summaries do not grow
-_DEAD = 1e-6
-_LEAST_SCALE = 1e-8  # of residuals, in the unit of samples: about the root of the rounding
-_MEASURED_AT_FIRST = 8
-# Heuristic: before so many samples a dead atom under a penalty may only have been unlucky.
-_MIN_SAMPLES_PER_ATOM = 10
-_LEAST_LENGTH = 0.1  # of a restarted atom; heuristic, matters only where codes cost next to nothing
-_MIN_JUDGED_ROWS, _MAX_JUDGED_ROWS = 32, 256  # of a batch decide whether an atom pays; heuristic
-_STANDARD_ERRORS = 2.0
+_MEASURED_STEPS = 8  # the range of the data is measured in the first steps, then in every eighth
+_MIN_SCALE_RATIO = 0.01  # of the residuals to those before; heuristic
 _NOISE_FORGETTING = PowerForgetting(3.0)
+# λ in the unit of the data. Residuals are rounded to 1e-7 of it, so an inlier of a smaller λ has
+# fewer than three digits in single precision. Heuristic: half and double change the time alone.
+_SMALL_THRESHOLD = 1e-4
 
-
-@cache
-def _all_of(count: int) -> NDArray[np.bool_]:
-    every = np.ones(count, dtype=bool)
-    every.flags.writeable = False
-    return every
-
-
-def _judged(batch: Batch) -> Batch:
-    """Rows of a batch that decide whether an atom pays."""
-    some = batch.glance()
-    return some.every(-(-some.n_samples // _MAX_JUDGED_ROWS))
+AnyMethod = TypeVar("AnyMethod")
 
 
 @dataclass(frozen=True)
-class OnlineMethod(MethodParts):
-    """What each verb does with the parts of a method."""
+class Method:
+    """An online method: encoder, loss, learner, regularisers and the rules that combine them.
 
-    # ---------------------------------------------------------------- starting
+    Parameters
+    ----------
+    encoder : BlockEncoder
+        Finds codes while learning.
+    loss : callable
+        Makes the loss from the outlier weight λ.
+    learner : Learner
+        Sums up coded samples, and moves the dictionary.
+    dictionary_loss : callable or None
+        Makes the loss that the learner minimises, if it differs from that of the codes.
+    outlier_weight : OutlierWeight
+        The rule for λ.
+    code_regulariser, dictionary_regulariser : Constrained
+        Penalty and set of codes and of atoms.
+    forgetting : Forgetting
+        How much the past counts.
+    frozen : array of bool or None
+        Atoms that never move.
+    scale_samples : bool
+        Divide each sample by its largest entry first (paper A, VII-B3).
+    keep_sparse : bool
+        Whether the encoder codes sparse rows on their nonzeros.
+    as_sparse : bool
+        Whether dense rows without missing entries are coded on their nonzeros too, so that dense
+        and CSR samples of the same values give the same result.
+    keep_stored : bool
+        Whether sparse rows with missing entries where nothing is stored are coded on what is.
+    averaging : float
+        η > 0 shows the average of the dictionaries with weights ``(1 − b/n)^η``, like those of
+        `PowerForgetting`: statistics may then forget fast, and the average takes out the noise.
+    default_init : str or None
+        The start that ``init="auto"`` stands for; None chooses by the first batch.
+    unit : float
+        What samples are divided by, see `in_unit`.
+    """
+
+    encoder: BlockEncoder
+    loss: Callable[[float], Loss]
+    learner: Learner
+    dictionary_loss: Callable[[float], Loss] | None = None
+    outlier_weight: OutlierWeight = field(default_factory=lambda: FixedWeight(1.0))
+    code_regulariser: Constrained = field(default_factory=Constrained)
+    dictionary_regulariser: Constrained = field(
+        default_factory=lambda: Constrained(region=NonnegativeL2Ball())
+    )
+    forgetting: Forgetting = field(default_factory=PlainAverage)
+    frozen: NDArray[np.bool_] | None = None
+    scale_samples: bool = False
+    keep_sparse: bool = False
+    as_sparse: bool = False
+    keep_stored: bool = False
+    averaging: float = 0.0
+    default_init: str | None = None
+    unit: float = 1.0
+
+    min_residual_scale: ClassVar[float] = 1e-8
+    """Smallest scale of residuals, in the unit of samples: about the root of the rounding error."""
+
+    # -------------------------------------------------------------- properties
+
+    @property
+    def keeps_samples(self) -> bool:
+        """Whether the learner keeps coded samples instead of sums of a fixed size."""
+        return bool(getattr(self.learner, "keeps_samples", False))
+
+    @property
+    def bounds_codes(self) -> bool:
+        """Whether the set of the codes changes with their unit, so that atoms take the unit."""
+        return not self.code_regulariser.region.is_cone
+
+    @property
+    def dictionary_set(self) -> ConvexSet:
+        """The set in which every dictionary of this method lies."""
+        return self.dictionary_regulariser.region
+
+    @property
+    def selects_atoms(self) -> bool:
+        """Whether atoms may become zero because they cost more than they explain."""
+        return self.dictionary_regulariser.prefers_zero
+
+    def free_atoms(self, n_components: int) -> NDArray[np.bool_]:
+        """Flags of the atoms that may move."""
+        return np.ones(n_components, dtype=bool) if self.frozen is None else ~self.frozen
+
+    # ------------------------------------------------------------------- start
 
     def begin(
         self,
@@ -63,7 +163,7 @@ class OnlineMethod(MethodParts):
         dtype: np.dtype[Any],
         seed: int,
     ) -> StreamState:
-        """A state that has seen nothing; atoms start from ``init``, or as the first batch suits."""
+        """Return the state before the first step; ``init`` or the first batch gives the atoms."""
         n_features = batch.X.shape[1]
         self.loss(1.0).check_features(n_features)
         units = self.units_for(batch, n_features, dtype)
@@ -83,20 +183,146 @@ class OnlineMethod(MethodParts):
         dtype: np.dtype[Any],
         seed: int,
     ) -> Array:
-        """Atoms to start from, in the unit of the method."""
+        """Return the atoms to start from, in the unit of the method."""
         if init is None or isinstance(init, str):
             rng = np.random.default_rng([seed, 0])
             D = first_atoms(self, batch, init, n_components, dtype, rng)
         else:
-            D = init if self.strays else self.dictionary_regulariser.region.project(init)
-            if self.frozen is not None:  # what is frozen stays as the user gave it
+            D = self.dictionary_set.project(init)
+            if self.frozen is not None:  # frozen atoms stay as given
                 D[self.frozen] = init[self.frozen]
         return np.ascontiguousarray(D, dtype=dtype)
 
-    # ------------------------------------------------------------------- verbs
+    # ----------------------------------------------------------------- samples
+
+    def stays_sparse(self, batch: Batch) -> bool:
+        """Whether rows are coded on their nonzeros alone."""
+        return (
+            self.keep_sparse
+            and (batch.is_sparse_without_gaps or (self.as_sparse and batch.is_dense_without_gaps))
+            and not self.scale_samples
+            and self.loss(1.0).stays_sparse
+        )
+
+    def stays_stored(self, batch: Batch) -> bool:
+        """Whether rows are coded on their stored entries, all others being missing."""
+        may_stay = self.keep_stored and not self.scale_samples and batch.only_stored
+        return may_stay and self.loss(1.0).exchangeable_features
+
+    def rows(self, batch: Batch) -> Rows:
+        """The kind of rows that the encoder gets from a batch."""
+        weighted = batch.only_stored or batch.entry_weight is not None
+        return Rows(self.stays_sparse(batch), weighted)
+
+    def block_rows(self, batch: Batch) -> int:
+        """Rows of a block."""
+        if self.stays_stored(batch):
+            return STORED_BLOCK
+        return SPARSE_BLOCK if self.stays_sparse(batch) else rows_per_block(batch.X.shape[1])
+
+    def blocks(self, batch: Batch) -> Iterator[slice]:
+        """Row blocks of fixed size, so that sums do not depend on the executor."""
+        if self.stays_stored(batch):
+            return sparse_block_slices(batch.n_samples, STORED_BLOCK)
+        if self.stays_sparse(batch):
+            return sparse_block_slices(batch.n_samples)
+        return block_slices(*batch.X.shape)
+
+    def load(
+        self, batch: Batch, rows: slice, dtype: np.dtype[Any]
+    ) -> tuple[Any, Array | None, Array | None]:
+        """Load a block: samples, entry weights, and the maxima that they were divided by."""
+        if self.stays_stored(batch):
+            stored = load_stored_block(batch.X, rows, dtype, batch.entry_weight, self.unit)
+            return stored, None, None
+        if self.stays_sparse(batch):
+            block = load_sparse_block(batch.X, rows, dtype, self.unit)
+            return without_traces(block), None, None
+        return self.load_dense(batch, rows, dtype)
+
+    def load_dense(
+        self, batch: Batch, rows: slice, dtype: np.dtype[Any]
+    ) -> tuple[Array, Array | None, Array | None]:
+        """Load a block like `load`, with rows expanded."""
+        if not self.scale_samples:
+            X, weight = load_block(batch.X, rows, dtype, batch.entry_weight, self.unit)
+            return without_traces(X), weight, None
+        # Samples of any size fit into the dtype once they are divided.
+        X, weight = load_block(batch.X, rows, np.dtype(np.float64), batch.entry_weight)
+        seen = X if weight is None else np.where(weight > 0, X, 0)
+        largest = np.abs(seen).max(axis=1, keepdims=True)
+        largest[largest == 0] = 1
+        weight = None if weight is None else weight.astype(dtype)
+        return (seen / largest).astype(dtype), weight, largest
+
+    # ------------------------------------------------------------------- units
+
+    def in_unit(self, unit: float) -> Self | None:
+        """Return the same method for samples divided by ``unit``; None if no such law is known.
+
+        Where codes may have any size, they take the unit; where they are bounded, atoms do.
+        """
+        degree = self.loss(1.0).degree
+        if degree is None:
+            return None
+        worth = unit**degree
+        atom_unit = self._atom_unit(unit)
+        codes = self.code_regulariser.in_unit(unit / atom_unit, worth)
+        atoms = self.dictionary_regulariser.in_unit(atom_unit, worth)
+        if codes is None or atoms is None:
+            return None
+        loss, dictionary_loss = self.loss, self.dictionary_loss
+        return replace(
+            self,
+            loss=lambda threshold: loss(threshold * unit).in_unit(unit),
+            dictionary_loss=None
+            if dictionary_loss is None
+            else lambda threshold: dictionary_loss(threshold * unit).in_unit(unit),
+            outlier_weight=self.outlier_weight.in_unit(unit),
+            code_regulariser=codes,
+            dictionary_regulariser=atoms,
+            unit=unit,
+        )
+
+    def in_unit_of(self, state: StreamState) -> Self:
+        """Bind the method to the unit in which a state computes; itself if it is bound already."""
+        if self.unit == state.unit:
+            return self
+        bound = self.in_unit(state.unit)
+        assert bound is not None  # a state has a unit of its own only if in_unit gives a method
+        return bound
+
+    def _atom_unit(self, unit: float) -> float:
+        return unit if self.bounds_codes else 1.0
+
+    def units_for(self, batch: Batch, n_features: int, dtype: np.dtype[Any]) -> dict[str, Any]:
+        """Return the units of a state that begins with a batch; refuse samples beyond all units."""
+        if self.scale_samples:
+            return {}
+        size = typical_size(batch)
+        if self.in_unit(1.0) is None:
+            check_size(size, dtype)
+            check_largest(batch, 1.0, dtype)
+            return {}
+        degree = self.loss(1.0).degree
+        assert degree is not None
+        unit = unit_of(size)
+        check_unit(unit, degree, n_features, dtype)
+        check_largest(batch, unit, dtype)
+        return {
+            "unit": unit,
+            "atom_unit": self._atom_unit(unit),
+            "loss_unit": unit**degree,
+            "measured": size > 0,
+        }
+
+    def check(self, state: StreamState, batch: Batch) -> None:
+        """Refuse entries that cannot be computed with in the unit of a state."""
+        if not self.scale_samples:
+            check_largest(batch, state.unit, state.D.dtype)
 
     def measure(self, state: StreamState, batch: Batch) -> StreamState:
-        """Measure the unit, if all samples so far were zero: nothing was learned from them."""
+        """Measure the unit, if all samples so far were zero and nothing was learned from them."""
         if state.measured:
             self.check(state, batch)
             return state
@@ -111,14 +337,36 @@ class OnlineMethod(MethodParts):
         self.check(after, batch)
         return after
 
+    def computing_dtype(self, state: StreamState, batch: Batch, dtype: np.dtype[Any]) -> Any:
+        """Return the precision that codes of samples need.
+
+        It is double where some samples are lost to rounding in single precision, where squares of
+        atoms overflow there, or where λ has fewer than three digits compared with a typical entry.
+        """
+        if dtype != np.float32:
+            return dtype
+        has_outliers = self.problem(state).loss.envelope is not None
+        small = has_outliers and self.threshold(state) < _SMALL_THRESHOLD
+        traces = not self.scale_samples and needs_double(batch, state.unit)
+        largest = float(np.finfo(np.float32).max) / state.average.shape[1]
+        overflow = float(np.abs(state.average).max()) > np.sqrt(largest)
+        return np.dtype(np.float64) if small or traces or overflow else dtype
+
+    # ---------------------------------------------------------- outlier weight
+
+    def threshold(self, state: StreamState) -> float:
+        """λ, from what its rule has measured."""
+        scale = state.scale if state.scale > 0 else 1.0
+        return float(self.outlier_weight.weight(scale, state.D.shape[1]))
+
     def measure_range(self, state: StreamState, batch: Batch) -> StreamState:
         """Measure the range of the batch, if λ comes from the data."""
         known = state.scale_weight > 0
         first_guess = self.outlier_weight.measures == "residuals" and not (known or state.scale)
         if self.outlier_weight.measures != "data" and not first_guess:
             return state
-        if known and state.n_steps > _MEASURED_AT_FIRST and state.n_steps % _MEASURED_AT_FIRST:
-            return state  # a range that was seen often need not be measured every time
+        if known and state.n_steps > _MEASURED_STEPS and state.n_steps % _MEASURED_STEPS:
+            return state
         F = state.D.shape[1]
         step = max(1, (batch.n_samples * min(F, _MEASURED_ENTRIES)) // _MEASURED_ENTRIES)
         some = batch.every(step)
@@ -127,125 +375,10 @@ class OnlineMethod(MethodParts):
         rule = RangeWeight() if first_guess else self.outlier_weight
         scale = rule.measure(values, weights) if values.size else 0.0
         if first_guess:
-            # Residuals come with the first codes; until then λ is what the range suggests.
+            # Residuals come with the first codes; until then λ follows from the range.
             guess = RangeWeight().weight(scale, F) / self.outlier_weight.weight(1.0, F)
             return replace(state, scale=guess)
         return self._average_scale(state, scale, batch.weight) if scale > 0 else state
-
-    def summariser(self, state: StreamState, batch: Batch) -> Callable[[slice], Summary]:
-        """What codes a block of a batch on the dictionary of a state, and summarises it."""
-        problem, rows_of_batch = self.problem(state), self.rows(batch)
-        self.encoder.prepare(problem, rows_of_batch)
-        threshold = self.threshold(state)
-        shown = problem if state.average is state.D else replace(problem, D=state.average)
-        measured = self.outlier_weight.measures == "residuals"
-        if measured:
-            EXACT.prepare(shown, rows_of_batch)
-        size, whole = self.block_rows(batch), batch.whole or batch.n_samples
-        apart = -(-whole // (size * _MEASURED_BLOCKS))  # so many blocks lie between two of them
-
-        def code_and_summarise(rows: slice) -> Summary:
-            place = batch.begins + rows.start
-            X, weight, _ = self.load(batch, rows, state.D.dtype)
-            sample_weight = None if batch.sample_weight is None else batch.sample_weight[rows]
-            encoding = encode_rows(self.encoder, problem, X, weight)
-            codes, first = encoding.codes, place == 0
-            more = (encoding.outliers, encoding.products)
-            summary = self.summarise(
-                problem, X, weight, sample_weight, codes, threshold, first, *more
-            )
-            if state.watch is not None:
-                mass, total = mass_of(X, weight, sample_weight)
-                summary = replace(summary, mass=mass, entries=total)
-            if not measured or place // size % apart:
-                return summary
-            sizes, weights = residual_sizes(shown, X, weight, sample_weight, codes)
-            return replace(summary, residuals=sizes, residual_weights=weights)
-
-        return code_and_summarise
-
-    def encode(self, problem: CodingProblem, X: Any, weight: Array | None) -> Array:
-        """Codes of a block."""
-        return encode_rows(self.encoder, problem, X, weight).codes
-
-    def summarise(
-        self,
-        problem: CodingProblem,
-        X: Any,
-        weight: Array | None,
-        sample_weight: Array | None,
-        C: Array,
-        threshold: float = 1.0,
-        first: bool = False,
-        outliers: Array | None = None,
-        products: Array | None = None,
-    ) -> Summary:
-        """Statistics of a coded block; ``first`` asks for the certificate of rows, and energies.
-
-        ``outliers`` are those of the encoder, if they are not the best ones for its codes,
-        ``products`` its predictions at the nonzeros of sparse rows.
-        """
-        fit = problem.fit(X, C, weight, outliers, products)
-        learned = fit
-        if self.dictionary_loss is not None:
-            learned = replace(problem, loss=self.dictionary_loss(threshold)).fit(X, C, weight)
-        sums = self.learner.summarise(learned, sample_weight)  # before what it may find on the way
-        loss = fit.values() + problem.regulariser.value(C)
-        if sample_weight is not None:
-            loss = loss * sample_weight
-        certificate: float = 0.0
-        energies: Callable[[], Energies] = Energies
-        if first:
-            some = slice(0, _CERTIFIED_ROWS)
-            mask = None if weight is None else weight[some]
-            certificate = float(np.maximum.reduce(problem.certificate(X[some], C[some], mask)))
-            energies = Energies.later(fit, sample_weight)
-        nothing: Array = np.empty(0)
-        total = float(np.add.reduce(loss, None, np.float64))
-        return Summary(sums, total, certificate, nothing, nothing, energies)
-
-    def update(self, state: StreamState, batch: Batch, summary: Summary) -> StreamState:
-        """Discount the past, add the batch, move the dictionary."""
-        seen = state.weight_seen + batch.weight
-        past = state.statistics.discounted(self.forgetting(batch.weight, seen))
-        free = _all_of(len(state.D)) if self.frozen is None else ~self.frozen
-        D, statistics, _ = self.learner.learn(
-            past, summary.sums, state.D, self.dictionary_regulariser, free
-        )
-        if summary.residuals.size:
-            scale = self.outlier_weight.measure(summary.residuals, summary.residual_weights)
-            # A perfect fit would set λ to zero, from where it could not return; and what is left of
-            # it in the end is rounding, not noise.
-            least = 0.0 if self.own_unit else _LEAST_SCALE
-            scale = max(scale, 0.01 * state.scale, least)
-            state = self._average_scale(state, scale, batch.weight)
-        state = state.changed(
-            D=D,
-            average=self._average(state, D, batch.weight / seen if seen > 0 else 1.0),
-            statistics=statistics,
-            n_samples=state.n_samples + batch.n_samples,
-            n_steps=state.n_steps + 1,
-            weight_seen=seen,
-        )
-        if not self.revive:
-            return state
-        if self.dictionary_regulariser.prefers_zero and batch.n_samples >= _MIN_JUDGED_ROWS:
-            state = self._drop_if_costly(state, batch, free)
-        return self._replace_dead_atoms(state, batch, free)
-
-    def dictionary_cost(self, state: StreamState) -> float:
-        """The penalty of the dictionary, which is added to the mean loss of samples."""
-        if self.dictionary_regulariser.form.is_bare:
-            return 0.0
-        return float(self.dictionary_regulariser.value(state.D).sum())
-
-    # ------------------------------------------------------------------ details
-
-    def _average(self, state: StreamState, D: Array, share: float) -> Array:
-        if self.averaging <= 0:
-            return D
-        weight = D.dtype.type(1 - (1 - min(share, 1.0)) ** self.averaging)
-        return state.average + weight * (D - state.average)
 
     def _average_scale(self, state: StreamState, scale: float, weight: float) -> StreamState:
         seen = state.weight_seen + weight
@@ -260,81 +393,22 @@ class OnlineMethod(MethodParts):
         mean = (past * state.scale + weight * scale) / (past + weight)
         return state.changed(scale=mean, scale_weight=past + weight)
 
-    def _replace_dead_atoms(
-        self, state: StreamState, batch: Batch, free: NDArray[np.bool_]
-    ) -> StreamState:
-        """Give atoms that nobody uses a new start.
+    # ---------------------------------------------------------------- encoding
 
-        An atom is dead if its share of the predictions, as the learner measures it, is below a
-        millionth of the mean. It becomes a random sample of the batch without its outliers, at
-        unit length (where codes are bounded, at its own), and its statistics start anew.
-        """
-        usage = self.learner.usage(state.statistics, state.D)
-        unused = _DEAD * (np.add.reduce(usage) / len(usage))
-        if np.minimum.reduce(usage) > unused:
-            return state
-        dead = np.flatnonzero(free & (usage <= unused))
-        if not dead.size:
-            return state
-        if not self.dictionary_regulariser.form.is_bare:
-            return self._replace_if_worth(state, batch, dead)
-        if not usage.any():
-            return state
-        _log.debug("Atoms %s are dead and start anew from samples", dead)
-        return self.restarted(state, batch.glance(len(dead)), dead, 1.0)
+    def problem(self, state: StreamState) -> CodingProblem:
+        """The coding problem of the current dictionary and λ."""
+        return CodingProblem(state.D, self.loss(self.threshold(state)), self.code_regulariser)
 
-    def _replace_if_worth(
-        self, state: StreamState, batch: Batch, dead: NDArray[np.intp]
-    ) -> StreamState:
-        """The same under a penalty: dead atoms become zero, and one restarts if that pays.
+    def for_coding(self, state: StreamState) -> StreamState:
+        """The dictionary and λ, without statistics, for executors on other machines."""
+        return state.changed(statistics=Statistics(), seen=None)
 
-        It pays if the batch gains more than the penalty of the new atom for all samples that the
-        statistics remember: they say that nobody used it so far. The quadratic weighs both alike,
-        so that it would undo any other restart.
-        """
-        regulariser = self.dictionary_regulariser
-        enough = state.weight_seen >= _MIN_SAMPLES_PER_ATOM * len(state.D)
-        if enough and regulariser.prefers_zero:
-            D, average = state.D.copy(), state.average.copy()
-            D[dead] = average[dead] = 0
-            state = replace(state, D=D, average=average, statistics=state.statistics.without(dead))
-        share = batch.weight / max(getattr(state.statistics, "weight", 0.0), batch.weight)
-        batch = _judged(batch)
-        alive = np.delete(np.linalg.norm(state.D, axis=1), dead)
-        length = float(alive.mean()) if alive.any() else None
-        trial = self.restarted(state, batch, dead[:1], length)
-        cost = float(regulariser.value(trial.D).sum() - regulariser.value(state.D).sum())
-        gains = self._objectives(state, batch) - self._objectives(trial, batch)
-        weights = row_weights(batch)
-        pays = share * float(weights @ gains) > cost * float(weights.sum())
-        return trial if pays else state
+    def encode(self, problem: CodingProblem, X: Any, weight: Array | None) -> Array:
+        """Return the codes of a block."""
+        return encode_rows(self.encoder, problem, X, weight).codes
 
-    def _drop_if_costly(
-        self, state: StreamState, batch: Batch, free: NDArray[np.bool_]
-    ) -> StreamState:
-        """Set an atom to zero, each in its turn, if the batch loses less than its penalty.
-
-        The quadratic keeps the codes, and so cannot see what the others would do without an atom.
-        The mean loss of samples has to be smaller by two standard errors.
-        """
-        alive = np.flatnonzero(free & state.D.any(axis=1))
-        if not alive.size:
-            return state
-        k = alive[state.n_steps % len(alive)]
-        D, average = state.D.copy(), state.average.copy()
-        D[k] = average[k] = 0
-        trial = replace(state, D=D, average=average, statistics=state.statistics.without(k[None]))
-        batch = _judged(batch)
-        value, weights = self.dictionary_regulariser.value, row_weights(batch)
-        losses = self._objectives(trial, batch) - self._objectives(state, batch)
-        total = float(weights.sum())
-        mean = float(weights @ losses) / total if total > 0 else np.inf
-        variance = float(weights**2 @ (losses - mean) ** 2) / total**2 if total > 0 else 0.0
-        saved = float(value(state.D).sum() - value(D).sum())
-        return trial if mean + _STANDARD_ERRORS * np.sqrt(variance) < saved else state
-
-    def _objectives(self, state: StreamState, batch: Batch) -> Array:
-        """The objective of every sample of a batch, without that of the dictionary."""
+    def objectives(self, state: StreamState, batch: Batch) -> Array:
+        """Return the objective of each sample of a batch, without that of the dictionary."""
         problem = self.problem(state)
         self.encoder.prepare(problem, self.rows(batch))
         found = []
@@ -343,36 +417,165 @@ class OnlineMethod(MethodParts):
             found.append(problem.objective(X, self.encode(problem, X, weight), weight))
         return np.concatenate(found).astype(np.float64)
 
-    def restarted(
-        self, state: StreamState, batch: Batch, dead: NDArray[np.intp], length: float | None
-    ) -> StreamState:
-        """Let atoms start from random samples without outliers; None is the cheapest length."""
-        rng = np.random.default_rng([state.seed, 1, state.n_steps])
-        rows = spread_rows(batch, len(dead), rng)
-        D, average = state.D.copy(), state.average.copy()
-        problem = self.problem(state)
-        for atom, row in zip(dead, rows, strict=True):
-            place = slice(int(row), int(row) + 1)
-            X, weight, _ = self.load_dense(batch, place, D.dtype)
-            # Sparse rows are coded on their nonzeros, here as elsewhere.
-            prediction = self.encode(problem, self.load(batch, place, D.dtype)[0], weight) @ D
-            clean = X - problem.loss.outliers(X, prediction, weight)
-            clean = clean if weight is None else np.where(weight > 0, clean, prediction)
-            clean = np.abs(clean * (1 + 0.1 * rng.standard_normal(clean.shape))).astype(D.dtype)
-            size = float(np.linalg.norm(clean))
-            if size > 0:
-                unit = clean / size
-                cheapest = self._cheapest_length(unit, size) if length is None else length
-                of_length = unit * D.dtype.type(cheapest)
-                D[atom] = (of_length if self.codes_take_the_size else clean)[0]
-                average[atom] = D[atom]
-        region, statistics = self.dictionary_regulariser.region, state.statistics.without(dead)
-        changed = slice(None) if region.couples_rows else dead
-        D[changed], average[changed] = region.project(D[changed]), region.project(average[changed])
-        return replace(state, D=D, average=average, statistics=statistics)
+    def summariser(self, state: StreamState, batch: Batch) -> Callable[[slice], Summary]:
+        """Return a function that codes a block on the dictionary of a state and summarises it."""
+        problem, rows_of_batch = self.problem(state), self.rows(batch)
+        self.encoder.prepare(problem, rows_of_batch)
+        threshold = self.threshold(state)
+        shown = problem if state.average is state.D else replace(problem, D=state.average)
+        measured = self.outlier_weight.measures == "residuals"
+        if measured:
+            EXACT.prepare(shown, rows_of_batch)
+        size, whole = self.block_rows(batch), batch.whole or batch.n_samples
+        distance = -(-whole // (size * _MEASURED_BLOCKS))  # in blocks, between measured blocks
 
-    def _cheapest_length(self, unit: Array, size: float) -> float:
-        """The ℓ that minimises the penalties of an atom ℓu and of codes ``size/ℓ``, one at most."""
-        codes = self.code_regulariser.form.l1 * size
-        atom = float(self.dictionary_regulariser.value(unit).sum())
-        return float(np.clip(np.sqrt(codes / atom), _LEAST_LENGTH, 1.0)) if atom > 0 else 1.0
+        def code_and_summarise(rows: slice) -> Summary:
+            place = batch.begins + rows.start
+            X, weight, _ = self.load(batch, rows, state.D.dtype)
+            sample_weight = None if batch.sample_weight is None else batch.sample_weight[rows]
+            encoding = encode_rows(self.encoder, problem, X, weight)
+            codes, first = encoding.codes, place == 0
+            more = (encoding.outliers, encoding.products)
+            summary = self.summarise(
+                problem, X, weight, sample_weight, codes, threshold, first, *more
+            )
+            if state.watch is not None:
+                mass, total = mass_of(X, weight, sample_weight)
+                summary = replace(summary, mass=mass, entries=total)
+            if not measured or place // size % distance:
+                return summary
+            sizes, weights = residual_sizes(shown, X, weight, sample_weight, codes)
+            return replace(summary, residuals=sizes, residual_weights=weights)
+
+        return code_and_summarise
+
+    def summarise(
+        self,
+        problem: CodingProblem,
+        X: Any,
+        weight: Array | None,
+        sample_weight: Array | None,
+        C: Array,
+        threshold: float = 1.0,
+        first: bool = False,
+        outliers: Array | None = None,
+        products: Array | None = None,
+    ) -> Summary:
+        """Return the statistics of a coded block; ``first`` adds a certificate and energies.
+
+        ``outliers`` are those of the encoder, if they are not the best ones for its codes,
+        ``products`` its predictions at the nonzeros of sparse rows.
+        """
+        fit = problem.fit(X, C, weight, outliers, products)
+        learned = fit
+        if self.dictionary_loss is not None:
+            learned = replace(problem, loss=self.dictionary_loss(threshold)).fit(X, C, weight)
+        sums = self.learner.summarise(learned, sample_weight)  # computes parts that fit keeps
+        loss = fit.values() + problem.regulariser.value(C)
+        if sample_weight is not None:
+            loss = loss * sample_weight
+        certificate: float = 0.0
+        energies: Callable[[], Energies] = Energies
+        if first:
+            some = slice(0, _CERTIFIED_ROWS)
+            mask = None if weight is None else weight[some]
+            certificate = float(np.maximum.reduce(problem.certificate(X[some], C[some], mask)))
+            energies = Energies.later(fit, sample_weight)
+        nothing: Array = np.empty(0)
+        total = float(np.add.reduce(loss, None, np.float64))
+        return Summary(sums, total, certificate, nothing, nothing, energies)
+
+    # ------------------------------------------------------------------ update
+
+    def update(self, state: StreamState, batch: Batch, summary: Summary) -> StreamState:
+        """Discount the past, add the batch, and move the dictionary."""
+        seen = state.weight_seen + batch.weight
+        past = state.statistics.discounted(self.forgetting(batch.weight, seen))
+        free = self.free_atoms(len(state.D))
+        D, statistics, _ = self.learner.learn(
+            past, summary.sums, state.D, self.dictionary_regulariser, free
+        )
+        if summary.residuals.size:
+            scale = self.outlier_weight.measure(summary.residuals, summary.residual_weights)
+            # A perfect fit would set λ to zero, from where it could not return; and its last
+            # residuals are rounding, not noise.
+            scale = max(scale, _MIN_SCALE_RATIO * state.scale, self.min_residual_scale)
+            state = self._average_scale(state, scale, batch.weight)
+        state = state.changed(
+            D=D,
+            average=self._average(state, D, batch.weight / seen if seen > 0 else 1.0),
+            statistics=statistics,
+            n_samples=state.n_samples + batch.n_samples,
+            n_steps=state.n_steps + 1,
+            weight_seen=seen,
+        )
+        return self.maintain_atoms(state, batch)
+
+    def maintain_atoms(self, state: StreamState, batch: Batch) -> StreamState:
+        """Drop an atom that costs more than it explains, and restart unused atoms."""
+        free = self.free_atoms(len(state.D))
+        if self.selects_atoms:
+            state = restarts.drop_if_costly(self, state, batch, free)
+        return restarts.replace_unused(self, state, batch, free)
+
+    def dictionary_cost(self, state: StreamState) -> float:
+        """The penalty of the dictionary, which is added to the mean loss of samples."""
+        if self.dictionary_regulariser.form.is_unpenalised:
+            return 0.0
+        return float(self.dictionary_regulariser.value(state.D).sum())
+
+    def _average(self, state: StreamState, D: Array, share: float) -> Array:
+        if self.averaging <= 0:
+            return D
+        weight = D.dtype.type(1 - (1 - min(share, 1.0)) ** self.averaging)
+        return state.average + weight * (D - state.average)
+
+
+def suits_all(batch: Batch) -> str | None:
+    """Require nothing of the first batch."""
+    return None
+
+
+@dataclass(frozen=True)
+class Candidate(Generic[AnyMethod]):
+    """A method that may be chosen.
+
+    Parameters
+    ----------
+    name : str
+        Short name, kept in states and files and shown as ``solver_``.
+    method : method
+        The method, in the unit of the data.
+    reason : str
+        Why it has this place among the candidates, as it was measured.
+    requires : callable
+        From the first batch: what is missing, as the end of "it needs ...", or None.
+    warm_start : method, optional
+        For batch fits: the online method whose passes precede the alternation.
+    """
+
+    name: str
+    method: AnyMethod
+    reason: str
+    requires: Callable[[Batch], str | None] = suits_all
+    warm_start: AnyMethod | None = None
+
+
+Candidates = tuple[Candidate[AnyMethod], ...]
+"""In the order of preference; all compute the same codes from the same dictionary."""
+
+
+def choose(candidates: Sequence[Candidate[AnyMethod]], batch: Batch) -> Candidate[AnyMethod]:
+    """Return the first candidate whose requirements a batch meets; the last requires nothing."""
+    return next(one for one in candidates if one.requires(batch) is None)
+
+
+def named(candidates: Sequence[Candidate[AnyMethod]], name: str) -> Candidate[AnyMethod]:
+    """Return the candidate that a state or file names."""
+    for one in candidates:
+        if one.name == name:
+            return one
+    raise ValueError(
+        "What was learned so far belongs to another solver or divergence; set them back to "
+        "continue, or call fit to start again."
+    )

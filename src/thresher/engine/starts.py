@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from thresher.engine.state import StreamState, Summary
-from thresher.engine.stream import Method, Position, Workers, stream
+from thresher.engine.stream import Position, StreamMethod, Workers, stream
 from thresher.streams import Batch, BatchSource
 
 
 def best_start(
-    method: Method,
+    method: StreamMethod,
     starts: Sequence[StreamState],
     source: BatchSource,
     pool: Workers,

@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol, Self, cast
 import numpy as np
 
 from thresher.engine.drift import watched
-from thresher.engine.method import OnlineMethod
+from thresher.engine.method import Method
 from thresher.engine.state import StreamState, Summary
 from thresher.learning import Statistics
 from thresher.linalg import Array, has_gram, is_finite
@@ -34,11 +34,11 @@ OVERFLOW = (
 )
 
 
-class Method(Protocol):
-    """The verbs of an online method."""
+class StreamMethod(Protocol):
+    """What the first loop calls: `Method`, or `OrthogonalMethod`."""
 
     def in_unit_of(self, state: StreamState) -> Self:
-        """The same method in the unit in which a state computes."""
+        """Bind the method to the unit of a state; itself if it is bound already."""
 
     def measure(self, state: StreamState, batch: Batch) -> StreamState:
         """Measure the unit of the data, if it is not known yet."""
@@ -72,12 +72,12 @@ class Method(Protocol):
 class Workers(Protocol):
     """Whoever codes the blocks of a batch: threads, or the machines of a cluster."""
 
-    def summarise(self, method: Method, state: StreamState, batch: Batch) -> Summary:
+    def summarise(self, method: StreamMethod, state: StreamState, batch: Batch) -> Summary:
         """All blocks of a batch, coded, summarised, and merged as `merged` does."""
 
 
 def advance(
-    method: Method, state: StreamState, batch: Batch, pool: Workers
+    method: StreamMethod, state: StreamState, batch: Batch, pool: Workers
 ) -> tuple[StreamState, Summary]:
     """Learn from one batch; one without observed entries is counted, and is no step."""
     if not batch.has_entries:
@@ -98,7 +98,7 @@ def advance(
         raise ValueError(OVERFLOW)  # the state before the batch is still whole
     if state.watch is not None:
         again = partial(advance, batch=batch, pool=pool)
-        after = watched(cast(OnlineMethod, method), state, after, batch, summary, again)
+        after = watched(cast(Method, method), state, after, batch, summary, again)
     return after, summary
 
 
@@ -160,7 +160,7 @@ def check_origin(then: dict[str, str], now: dict[str, str]) -> None:
 class Course(NamedTuple):
     """What a fit goes on with, if somebody changed it between two steps."""
 
-    method: Method
+    method: StreamMethod
     state: StreamState
     position: Position
 
@@ -173,7 +173,7 @@ True ends the fit; a `Course` is what it goes on with.
 
 
 def stream(
-    method: Method,
+    method: StreamMethod,
     state: StreamState,
     source: BatchSource,
     pool: Workers,
@@ -181,7 +181,7 @@ def stream(
     n_passes: int | None,
     tol: float,
     position: Position | None = None,
-    restart: Callable[[StreamState, Batch], tuple[Method, StreamState]] | None = None,
+    restart: Callable[[StreamState, Batch], tuple[StreamMethod, StreamState]] | None = None,
 ) -> bool:
     """Run passes until the loss has converged, the passes are used up, or a report says stop.
 
@@ -194,6 +194,7 @@ def stream(
     without any came before. Returns whether the fit has converged.
     """
     position = Position() if position is None else position
+    method = method.in_unit_of(state)
     while n_passes is None or position.pass_index < n_passes:
         with closing(source.batches(position.pass_index, position.batch_index)) as batches:
             for batch in batches:
@@ -201,7 +202,8 @@ def stream(
                     method, state = restart(state, batch)
                 before = state
                 state, summary = advance(method, state, batch, pool)
-                cost = method.in_unit_of(state).dictionary_cost(before)
+                method = method.in_unit_of(state)  # changes it if the batch was the first to count
+                cost = method.dictionary_cost(before)
                 position = position.after(summary, batch, cost)
                 answer = report(before, state, position, batch, summary)
                 if isinstance(answer, Course):

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from thresher.engine.history import Event
-from thresher.engine.method import OnlineMethod
+from thresher.engine.method import Method
 from thresher.engine.state import StreamState, Summary
 from thresher.streams import Batch
 
@@ -51,9 +51,7 @@ class Trial:
     replaced: bool = False
 
     @classmethod
-    def begun(
-        cls, method: OnlineMethod, state: StreamState, batch: Batch, advance: Advance
-    ) -> "Trial":
+    def begun(cls, method: Method, state: StreamState, batch: Batch, advance: Advance) -> "Trial":
         """Rivals of a state before a batch, from which they have learned.
 
         The first has its atoms, as some of them may still be right; those of the second start from

@@ -24,7 +24,7 @@ from thresher.encoding import (
     Status,
     encode_rows,
 )
-from thresher.engine import OnlineMethod, Pool, ProgressBar, StreamState, told_in_words
+from thresher.engine import Method, Pool, ProgressBar, StreamState, told_in_words
 from thresher.estimators.agreed_names import names_were_compared
 from thresher.estimators.by_batch import ReadsSources, all_of, comes_in_parts
 from thresher.estimators.coded_block import CodedBlock
@@ -174,7 +174,7 @@ class DictionaryModel(
         self._check_is_fitted()
         self._check_goes_on()
         threshold = self._fitted_method().threshold(self._state) * self._state.unit
-        method = self._planned(len(self._state.D)).common
+        method = self._chosen(self._state).method
         regulariser = self._row_regulariser(method)
         return CodingProblem(self.components_, method.loss(threshold), regulariser)
 
@@ -193,7 +193,7 @@ class DictionaryModel(
         """The precision in which samples are coded, unless they need more."""
         return computing_dtype(X)
 
-    def _row_regulariser(self, method: OnlineMethod) -> Constrained:
+    def _row_regulariser(self, method: Method) -> Constrained:
         """Penalty and set of the codes of a sample by itself."""
         return method.code_regulariser
 
@@ -212,10 +212,10 @@ class DictionaryModel(
     def explain(self) -> str:
         """Return which methods learn the dictionary and find the codes, and why, as text."""
         self._check_is_fitted()
-        solver = self._planned(len(self._state.D)).begun_with(self._state)
+        solver = self._chosen(self._state)
         encoder, reason = self._coding_choice()
         return (
-            f"solver: {solver.name} ({self._solver().description})\n  {solver.why}\n"
+            f"solver: {solver.name} ({self._solver().description})\n  {solver.reason}\n"
             f"encoder: {encoder}\n  {reason}"
         )
 

@@ -19,7 +19,7 @@ from thresher.engine import (
     Extrapolation,
     HistoryRow,
     LeftOut,
-    OnlineMethod,
+    Method,
     Pool,
     Position,
     ProgressBar,
@@ -52,7 +52,7 @@ _BLOCKS_TO_JUDGE_BY = 4
 _log = logging.getLogger(__name__)
 
 
-def streaming_first(method: OnlineMethod) -> OnlineMethod:
+def streaming_first(method: Method) -> Method:
     """What reads an array a few times before a method alternates on it."""
     return replace(method, forgetting=FORGETTING_SHUFFLED, averaging=AVERAGING_SHUFFLED)
 
@@ -109,7 +109,7 @@ class BatchModel(GrowingModel):
         samples = self._checked(X, known=goes_on)
         batch = self._batch(samples, sample_weight, entry_weight)
         state = self._state if goes_on else self._begin(batch, self._draw_seed())
-        chosen = self._planned(len(state.D)).begun_with(state)
+        chosen = self._chosen(state)
         method = chosen.method.in_unit_of(state)
         state = method.measure_range(state.having_seen(batch), batch)
         method.problem(state).loss.check_weight(batch.entry_weight)
@@ -118,8 +118,8 @@ class BatchModel(GrowingModel):
                 self._learn_features(X)
                 self._forget_everything()
             self._adopt(state, Position())
-            if chosen.streaming is not None:
-                self._stream_first(chosen.streaming, batch, pool)
+            if chosen.warm_start is not None:
+                self._stream_first(chosen.warm_start, batch, pool)
             learned = self._learn(method, batch, pool, attempt, codes)
         self._remember(batch)
         if not learned.stopped:
@@ -130,7 +130,7 @@ class BatchModel(GrowingModel):
 
     def _learn(
         self,
-        method: OnlineMethod,
+        method: Method,
         batch: Batch,
         pool: Pool,
         attempt: Attempt,
@@ -150,7 +150,7 @@ class BatchModel(GrowingModel):
         return self.max_iter - done
 
     def _learn_noise(
-        self, method: OnlineMethod, batch: Batch, pool: Pool, ask: Callable[[Step], bool]
+        self, method: Method, batch: Batch, pool: Pool, ask: Callable[[Step], bool]
     ) -> Learned:
         """Rounds and measures of λ in turns, until λ is that of the dictionary it led to.
 
@@ -173,7 +173,7 @@ class BatchModel(GrowingModel):
         assert learned is not None
         return learned
 
-    def _stream_first(self, method: OnlineMethod, batch: Batch, pool: Pool) -> None:
+    def _stream_first(self, method: Method, batch: Batch, pool: Pool) -> None:
         """A few passes of the online method: a quick way to the neighbourhood of a good optimum.
 
         Alternating from random atoms settles on worse ones, where an atom serves a few outliers.
@@ -200,17 +200,17 @@ class BatchModel(GrowingModel):
         self._adopt(replace(state, D=state.average, n_samples=0, n_steps=0), self._position)
 
     def _alternation(
-        self, method: OnlineMethod, batch: Batch, pool: Pool, codes: Array | None
+        self, method: Method, batch: Batch, pool: Pool, codes: Array | None
     ) -> Alternation:
         problem, D, codes = self._problem_and_start(method, batch, codes)
         room = np.zeros((batch.n_samples, len(D)), dtype=D.dtype) if codes is None else codes
         # Bounded codes hold atoms where they are, and rounds creep (docs/guide/choices.md).
-        creeps = not method.code_regulariser.region.cone and not self._solver().published
+        creeps = not method.code_regulariser.region.is_cone and not self._solver().published
         further = Extrapolation() if creeps else None
         return ExactAlternation(problem, D, room, method.encoder, pool, further, codes is None)
 
     def _problem_and_start(
-        self, method: OnlineMethod, batch: Batch, codes: Array | None
+        self, method: Method, batch: Batch, codes: Array | None
     ) -> tuple[BatchProblem, Array, Array | None]:
         state = self._state
         threshold = method.threshold(state)
@@ -224,7 +224,7 @@ class BatchModel(GrowingModel):
 
     def _rounds(
         self,
-        method: OnlineMethod,
+        method: Method,
         batch: Batch,
         pool: Pool,
         codes: Array | None,
@@ -293,7 +293,7 @@ class BatchModel(GrowingModel):
         self._adopt(state, self._position)
         return row
 
-    def _energies(self, method: OnlineMethod, batch: Batch, codes: Array) -> Energies:
+    def _energies(self, method: Method, batch: Batch, codes: Array) -> Energies:
         """Of a few blocks, at the codes and the dictionary of the last round."""
         problem, total = method.problem(self._state), Energies()
         blocks = list(method.blocks(batch))
@@ -303,7 +303,7 @@ class BatchModel(GrowingModel):
             total += Energies.of(problem.fit(X, codes[rows], weight), given)
         return total
 
-    def _measure_noise(self, method: OnlineMethod, batch: Batch, codes: Array) -> StreamState:
+    def _measure_noise(self, method: Method, batch: Batch, codes: Array) -> StreamState:
         """λ from the residuals of all samples, once the dictionary fits roughly."""
         state = self._state
         problem = method.problem(state)

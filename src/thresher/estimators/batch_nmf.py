@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from thresher.encoding import RoughEncoder
-from thresher.engine import Callback, Candidate, OnlineMethod, Plan
+from thresher.engine import Callback, Candidate, Candidates, Method
 from thresher.estimators.batch import streaming_first
 from thresher.estimators.divergence import (
     DivergenceModel,
@@ -117,16 +117,16 @@ class BatchNMF(DivergenceModel, SparseCodingModel):
     def _solver(self) -> DivergenceSolver:
         return named_solver(self.solver, BATCH_DIVERGENCE_SOLVERS)
 
-    def _plan(self, n_components: int, in_order: bool = True) -> Plan[OnlineMethod]:
+    def _plan(self, n_components: int, in_order: bool = True) -> Candidates[Method]:
         """Whatever streams first, the alternation takes ratios where it can: it never rises."""
         solver = self._solver()
         method = self._parts(n_components, solver, PlainAverage())
         if solver.published:
-            return Plan((Candidate(name_of(self.solver), method, AS_PUBLISHED),))
+            return (Candidate(name_of(self.solver), method, AS_PUBLISHED),)
         streaming = streaming_first(method)
         loss, codes = method.loss(1.0), method.code_regulariser
         if lacks_majoriser(loss, method.dictionary_regulariser) is not None:
-            return Plan((Candidate("quadratic", method, QUADRATIC, streaming=streaming),))
+            return (Candidate("quadratic", method, QUADRATIC, warm_start=streaming),)
         ratios = replace(method, learner=ratio_learner(loss, codes))
         # Near-exact codes commit atoms too early; what learns well online learns well here.
         online_ratios = replace(
@@ -139,6 +139,6 @@ class BatchNMF(DivergenceModel, SparseCodingModel):
             "quadratic",
             replace(ratios, keep_sparse=False),
             QUADRATIC,
-            streaming=replace(streaming, keep_sparse=False),
+            warm_start=replace(streaming, keep_sparse=False),
         )
         return with_ratios(candidate, ratios, online_ratios)

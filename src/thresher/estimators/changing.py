@@ -4,7 +4,7 @@ from copy import copy
 from dataclasses import replace
 from typing import Any, Self
 
-from thresher.engine import Event, OnlineMethod, StreamState
+from thresher.engine import Event, Method, StreamState
 from thresher.estimators.learned import LearnedModel
 from thresher.estimators.parameters import defaults_of, is_number
 
@@ -74,7 +74,7 @@ class ChangingModel(LearnedModel):
     def _under_another_weight(self, weight: float) -> StreamState:
         """The state as if it had never measured what λ follows from; it keeps λ until then."""
         state = self._state
-        method: OnlineMethod = self._planned(len(state.D)).begun_with(state).method
+        method: Method = self._chosen(state).method
         scale = weight / method.outlier_weight.weight(1.0, state.D.shape[1])
         watch = None if state.watch is None else state.watch.anew()
         return replace(state, scale=scale, scale_weight=0.0, watch=watch)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from thresher.encoding import AutoEncoder, can_stay_sparse
-from thresher.engine import OnlineMethod
+from thresher.engine import Method
 from thresher.estimators.base import DictionaryModel
 from thresher.estimators.divergence_plan import quadratic_learner, ratio_learner, refuse_learner
 from thresher.estimators.registry import (
@@ -18,6 +18,7 @@ from thresher.estimators.registry import (
 from thresher.learning import Forgetting, Learner
 from thresher.linalg import is_only_stored
 from thresher.losses import Loss
+from thresher.published.method import PublishedMethod
 from thresher.solvers import DivergenceSolver
 
 
@@ -38,11 +39,11 @@ class DivergenceModel(DictionaryModel):
         n_components: int,
         solver: DivergenceSolver,
         forgetting: Forgetting,
-    ) -> OnlineMethod:
+    ) -> Method:
         """The method that the parameters describe."""
         divergence = named_divergence(self.divergence, self.divergence_parameter)
         if solver.published:
-            divergence = divergence.with_kinks()
+            divergence = divergence.with_nonsmooth_points()
         loss = divergence.loss(1.0)
         codes = named_codes(self.code_set, self.code_penalty)
         atoms = named_atoms(self.dictionary_set, self.dictionary_penalty, codes, solver.region)
@@ -54,7 +55,8 @@ class DivergenceModel(DictionaryModel):
             refuse_learner(learner, loss, atoms)
         # At kinks multiplicative updates weigh every entry by its residual, zeros too.
         kinks = not loss.smooth and solver.multiplicative
-        return OnlineMethod(
+        kind = PublishedMethod if solver.published else Method
+        return kind(
             encoder=solver.encoder,
             loss=divergence.loss,
             learner=learner,
@@ -66,8 +68,6 @@ class DivergenceModel(DictionaryModel):
             frozen=frozen_mask(self.frozen_atoms, n_components, atoms.region),
             keep_sparse=solver.sparse and can_stay_sparse(loss, codes) and not kinks,
             keep_stored=self.implicit_zeros == "missing" and not solver.published,
-            revive=not solver.published,
-            own_unit=solver.published,
         )
 
     def _check_gaps(self, X: Any) -> None:

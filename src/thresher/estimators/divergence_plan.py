@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from thresher.engine import Candidate, OnlineMethod, Plan
+from thresher.engine import Candidate, Candidates, Method
 from thresher.engine.first_batch import is_mostly_zero, spans_decades
 from thresher.learning import BlockDescent, QuadraticLearner, RatioLearner
 from thresher.losses import Loss
@@ -25,7 +25,7 @@ def ratio_learner(
     a, b = (1.0, 0.0) if loss.powers is None else loss.powers
     if exponent is not None:
         a, b = 1 / exponent, 0.0
-    return RatioLearner(a, b, rescale=codes.form.is_free, prior=prior)
+    return RatioLearner(a, b, rescale=codes.form.is_scale_invariant, prior=prior)
 
 
 def refuse_learner(learner: RatioLearner, loss: Loss, atoms: Constrained) -> None:
@@ -72,8 +72,8 @@ class NeedsRatios:
 
 
 def with_ratios(
-    quadratic: Candidate[OnlineMethod], ratios: OnlineMethod, streaming: OnlineMethod | None = None
-) -> Plan[OnlineMethod]:
+    quadratic: Candidate[Method], ratios: Method, streaming: Method | None = None
+) -> Candidates[Method]:
     """The plan of a divergence that has a majoriser: sums of ratios where data ask for them."""
     powers = ratios.loss(1.0).powers
     assert powers is not None
@@ -82,15 +82,15 @@ def with_ratios(
     streaming = None if streaming is None else replace(streaming, as_sparse=True)
     candidates = Candidate("ratios", ratios, RATIOS, needs, streaming), quadratic
     if ratios.loss(1.0).order is None:
-        return Plan(candidates)
-    return Plan(tuple(map(_seeded, candidates)))
+        return candidates
+    return tuple(map(_seeded, candidates))
 
 
-def _seeded(candidate: Candidate[OnlineMethod]) -> Candidate[OnlineMethod]:
+def _seeded(candidate: Candidate[Method]) -> Candidate[Method]:
     """Start α-divergences by k-means++ on dense and sparse samples alike."""
-    method, streaming = candidate.method, candidate.streaming
+    method, streaming = candidate.method, candidate.warm_start
     return replace(
         candidate,
-        method=replace(method, own_start="k-means++"),
-        streaming=None if streaming is None else replace(streaming, own_start="k-means++"),
+        method=replace(method, default_init="k-means++"),
+        warm_start=None if streaming is None else replace(streaming, default_init="k-means++"),
     )

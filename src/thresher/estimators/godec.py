@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.engine import Callback, Candidate, OnlineMethod, Plan
+from thresher.engine import Callback, Candidate, Candidates, Method
 from thresher.estimators.whole_matrix import FINER, Basis, WholeMatrixModel, typical
 from thresher.learning import PlainAverage
 from thresher.linalg import Array
-from thresher.low_rank import godec
+from thresher.published.low_rank import godec
 from thresher.solvers import GODEC, Solver
 
 _WHY = "both parts have their best value in closed form, given the other"
@@ -99,9 +99,9 @@ class GoDec(WholeMatrixModel):
     def _solver(self) -> Solver:
         return GODEC
 
-    def _plan(self, n_components: int, in_order: bool = True) -> Plan[OnlineMethod]:
+    def _plan(self, n_components: int, in_order: bool = True) -> Candidates[Method]:
         method = self._parts(n_components, self._solver(), PlainAverage())
-        return Plan((Candidate("godec", method, _WHY),))
+        return (Candidate("godec", method, _WHY),)
 
     def _rounds(self, X: Array, observed: NDArray[np.bool_] | None, seed: int) -> Iterator[Basis]:
         n_observed = X.size if observed is None else int(np.count_nonzero(observed))

@@ -5,12 +5,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from thresher.engine import OnlineMethod, StreamState
+from thresher.engine import Method, StreamState
 from thresher.estimators.inputs import refuse_mask
 from thresher.estimators.learned import LearnedModel
 from thresher.estimators.parameters import is_whole, require_positive
 from thresher.estimators.usual import RecentSamples
 from thresher.linalg import Array
+from thresher.penalties import Form
 
 _NEW_FEATURE = 1e-3  # of an atom's mean entry, where predictions must be positive; by judgement
 
@@ -47,7 +48,7 @@ class GrowingModel(LearnedModel):
             new = _rows(atoms, F, self._nonnegative) / self._state.atom_unit
         region, loss = method.dictionary_regulariser.region, method.loss(1.0)
         state = self._state.grow(
-            F, np.zeros((0, F)), _NEW_FEATURE if loss.positive_prediction else 0.0
+            F, np.zeros((0, F)), _NEW_FEATURE if loss.needs_positive_prediction else 0.0
         )
         if len(new):
             state = state.grow(F, new if region.couples_rows else region.project(new))
@@ -131,21 +132,19 @@ class GrowingModel(LearnedModel):
             del self._reading_scale
 
 
-def _feasible(method: OnlineMethod, state: StreamState) -> StreamState:
+def _feasible(method: Method, state: StreamState) -> StreamState:
     """Bring atoms into their set: with more or fewer features they may lie outside of it.
 
     Where the sum or length of an atom is fixed, the atom is rescaled: a projection would add to all
     of its entries.
     """
-    if method.strays:
-        return state
-    region, frozen = method.dictionary_regulariser.region, method.frozen
-    budget = method.dictionary_regulariser.form.budget
+    region, frozen = method.dictionary_set, method.frozen
+    constraint = Form.of(method.dictionary_regulariser.penalty, region).row_constraint
 
     def projected(D: Array) -> Array:
         atoms = D
-        if budget is not None and budget.tight:
-            sizes = budget.spent(np.abs(D).sum(axis=1), np.square(D).sum(axis=1))
+        if constraint is not None and constraint.equality:
+            sizes = constraint.gauge(np.abs(D).sum(axis=1), np.square(D).sum(axis=1))
             atoms = D / np.where(sizes > 0, sizes, 1).astype(D.dtype)[:, None]
         atoms = region.project(atoms)
         if frozen is not None:

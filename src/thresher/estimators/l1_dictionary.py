@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from thresher.engine import Callback, Candidate, OnlineMethod, Plan
+from thresher.engine import Callback, Candidate, Candidates, Method
 from thresher.estimators.batch import streaming_first
 from thresher.estimators.divergence_plan import QUADRATIC
 from thresher.estimators.l1_model import SEPARABLE, L1Model, NeedsDocuments
@@ -104,16 +104,14 @@ class L1Dictionary(L1Model, SparseCodingModel):
     def _solver(self) -> DivergenceSolver:
         return named_solver(self.solver, BATCH_L1_SOLVERS)
 
-    def _plan(self, n_components: int, in_order: bool = True) -> Plan[OnlineMethod]:
+    def _plan(self, n_components: int, in_order: bool = True) -> Candidates[Method]:
         solver = self._solver()
         method = self._parts(n_components, solver, PlainAverage())
         if solver.published:
-            return Plan((Candidate(name_of(self.solver), method, AS_PUBLISHED),))
+            return (Candidate(name_of(self.solver), method, AS_PUBLISHED),)
         separable = replace(method, learner=DiagonalLearner())
         needs = NeedsDocuments(in_order=False)
-        return Plan(
-            (
-                Candidate("separable", separable, SEPARABLE, needs, streaming_first(separable)),
-                Candidate("quadratic", method, QUADRATIC, streaming=streaming_first(method)),
-            )
+        return (
+            Candidate("separable", separable, SEPARABLE, needs, streaming_first(separable)),
+            Candidate("quadratic", method, QUADRATIC, warm_start=streaming_first(method)),
         )

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from thresher.engine import OnlineMethod
+from thresher.engine import Method
 from thresher.engine.first_batch import is_mostly_zero
 from thresher.estimators.by_batch import comes_in_parts
 from thresher.estimators.divergence import DivergenceModel
@@ -46,9 +46,7 @@ class L1Model(DivergenceModel):
         """The ℓ1 distance, with the weight of zeros."""
         return L1Distance(self.zero_weight)
 
-    def _parts(
-        self, n_components: int, solver: DivergenceSolver, forgetting: Forgetting
-    ) -> OnlineMethod:
+    def _parts(self, n_components: int, solver: DivergenceSolver, forgetting: Forgetting) -> Method:
         method = super()._parts(n_components, solver, forgetting)
         if not solver.published:
             return method

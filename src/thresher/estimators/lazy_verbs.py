@@ -45,11 +45,11 @@ def lazily(model: Any, verb: str, X: Any, options: dict[str, Any]) -> list[Any]:
     validate_data(model, head, reset=False, skip_check_array=True)
     dtype = _computing_dtype(head)
     if verb in OF_A_SAMPLE:
-        outcomes = [lazy.Outcome(None, OF_A_SAMPLE[verb])]
+        outcomes = [lazy.ResultSpec(None, OF_A_SAMPLE[verb])]
     else:
-        codes = lazy.Outcome(list(model.get_feature_names_out()), dtype)
+        codes = lazy.ResultSpec(list(model.get_feature_names_out()), dtype)
         names = head.columns if hasattr(head, "columns") else _check_feature_names_in(model)
-        samples = lazy.Outcome(list(names), dtype)
+        samples = lazy.ResultSpec(list(names), dtype)
         kinds = {"transform": [codes], "separate": [samples, samples, codes]}
         outcomes = kinds.get(verb, [samples])
     return lazy.lazily(X, VerbOf(without_company(model), verb, options), outcomes)

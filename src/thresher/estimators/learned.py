@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from thresher.engine import Energies, History, Position, StreamState
+from thresher.engine import Energies, History, Position, StreamState, choose
 from thresher.estimators.base import DictionaryModel
 from thresher.estimators.inputs import computing_dtype, refuse_mask
 from thresher.estimators.parameters import check_parameters
@@ -54,7 +54,7 @@ class LearnedModel(WritesReport, DictionaryModel):
         """The set that the atoms lie in, in the unit of the data: what ``"auto"`` came to."""
         check_is_fitted(self, "components_")
         self._check_goes_on()
-        return self._planned(len(self._state.D)).common.dictionary_regulariser.region
+        return self._chosen(self._state).method.dictionary_regulariser.region
 
     def _check_is_begun(self) -> None:
         if not hasattr(self, "_state"):
@@ -115,10 +115,10 @@ class LearnedModel(WritesReport, DictionaryModel):
                 f"frozen_atoms has {flags.size} flags for {n_components} atoms; give one for each, "
                 "or the numbers of the atoms."
             )
-        chosen = self._planned(n_components, in_order).choose(first)
-        method = chosen.streaming or chosen.method
+        chosen = choose(self._planned(n_components, in_order), first)
+        method = chosen.warm_start or chosen.method
         state = method.begin(first, init, n_components, dtype, seed)
-        self._tell_start(state, f"{chosen.name}, as {chosen.why}")
+        self._tell_start(state, f"{chosen.name}, as {chosen.reason}")
         return replace(state, method=chosen.name)
 
     def _tell_start(self, state: StreamState, parts: str) -> None:
@@ -133,11 +133,10 @@ class LearnedModel(WritesReport, DictionaryModel):
 
     def _check_learned(self, state: StreamState) -> None:
         """Refuse a state that these parameters cannot have come to, such as a forged one."""
-        K, F = state.D.shape
-        method = self._planned(K).common
-        method.loss(1.0).check_features(F)
+        method = self._chosen(state).method
+        method.loss(1.0).check_features(state.D.shape[1])
         signed = min(float(state.D.min()), float(state.average.min())) < 0
-        if signed and not method.strays and method.dictionary_regulariser.region.nonnegative:
+        if signed and method.dictionary_set.nonnegative:
             raise ValueError("the dictionary has negative entries, which its set does not allow")
 
     def _forget_everything(self) -> None:
@@ -157,14 +156,14 @@ class LearnedModel(WritesReport, DictionaryModel):
     def _warn_of_size(self, energies: Energies) -> None:
         """Warn if the sets of codes and atoms leave no room for data of this size."""
         if energies.data > 0:
-            method = self._planned(len(self._state.D)).common
+            method = self._chosen(self._state).method
             parts = (method.code_regulariser, method.dictionary_regulariser)
-            energies.warn_of_size(not any(part.region.cone for part in parts))
+            energies.warn_of_size(not any(part.region.is_cone for part in parts))
 
     def _adopt(self, state: StreamState, position: Position) -> None:
         """Make a state the model's own; between two steps the model is always whole."""
         if state.n_steps == 1 and hasattr(self, "outlier_weight"):
-            weight = self._planned(len(state.D)).common.threshold(state)
+            weight = self._chosen(state).method.threshold(state)
             given = self.outlier_weight
             _log.info("%s: outlier_weight=%r is %g at first", type(self).__name__, given, weight)
         self._state = state

@@ -6,7 +6,7 @@ from typing import Any, cast
 import numpy as np
 
 from thresher.encoding import AutoEncoder, can_stay_sparse
-from thresher.engine import Alternation, BatchProblem, Callback, Candidate, OnlineMethod, Plan, Pool
+from thresher.engine import Alternation, BatchProblem, Callback, Candidate, Candidates, Method, Pool
 from thresher.estimators.batch import BatchModel
 from thresher.estimators.registry import frozen_mask, named_atoms, named_graph, named_regulariser
 from thresher.learning import BlockDescent, QuadraticLearner
@@ -14,6 +14,7 @@ from thresher.linalg import Array
 from thresher.losses import ElasticDistance, L1Distance, Loss
 from thresher.manhattan import TwoFactors
 from thresher.penalties import Constrained
+from thresher.published.method import PublishedMethod
 from thresher.sets import NonnegativeOrthant
 from thresher.solvers import (
     AS_PUBLISHED,
@@ -150,15 +151,16 @@ class ManhattanNMF(BatchModel):
 
     # ------------------------------------------------------------------- details
 
-    def _plan(self, n_components: int, in_order: bool = True) -> Plan[OnlineMethod]:
+    def _plan(self, n_components: int, in_order: bool = True) -> Candidates[Method]:
         solver = self._solver()
         loss = self._loss()
         codes = named_regulariser("code", self.code_set, self.code_penalty)
-        published = NonnegativeOrthant() if solver.published and codes.form.is_bare else None
+        published = NonnegativeOrthant() if solver.published and codes.form.is_unpenalised else None
         atoms = named_atoms(self.dictionary_set, self.dictionary_penalty, codes, published)
         # (33) bounds no dictionary; whoever asks for the paper's solver gets the paper's problem.
         _check_scale(codes, atoms, self.graph is not None and not solver.published)
-        method = OnlineMethod(
+        kind = PublishedMethod if solver.published else Method
+        method = kind(
             encoder=self._exact_encoder(),
             loss=lambda _: loss,
             learner=QuadraticLearner(BlockDescent()),  # keeps no statistics: all is in memory
@@ -166,12 +168,11 @@ class ManhattanNMF(BatchModel):
             dictionary_regulariser=atoms,
             frozen=frozen_mask(self.frozen_atoms, n_components, atoms.region),
             keep_sparse=can_stay_sparse(loss, codes) and self.square_weight == 0,
-            own_unit=solver.published,
         )
         name = name_of(self.solver) if solver.published else "factors"
-        return Plan((Candidate(name, method, AS_PUBLISHED if solver.published else _FACTORS),))
+        return (Candidate(name, method, AS_PUBLISHED if solver.published else _FACTORS),)
 
-    def _row_regulariser(self, method: OnlineMethod) -> Constrained:
+    def _row_regulariser(self, method: Method) -> Constrained:
         """What ties the rows of `fit` together does not act on others."""
         codes = method.code_regulariser
         return Constrained() if codes.couples_rows else codes
@@ -184,11 +185,11 @@ class ManhattanNMF(BatchModel):
             return L1Distance(self.zero_weight)
         return ElasticDistance(self.square_weight, self.zero_weight)
 
-    def _stream_first(self, method: OnlineMethod, batch: Batch, pool: Pool) -> None:
+    def _stream_first(self, method: Method, batch: Batch, pool: Pool) -> None:
         """Nothing: solvers start by themselves."""
 
     def _alternation(
-        self, method: OnlineMethod, batch: Batch, pool: Pool, codes: Array | None
+        self, method: Method, batch: Batch, pool: Pool, codes: Array | None
     ) -> Alternation:
         state = self._state
         problem = BatchProblem(method, batch, method.loss(1.0), state.D.dtype)
@@ -217,13 +218,13 @@ class ManhattanNMF(BatchModel):
 
 def _check_scale(codes: Constrained, atoms: Constrained, graph: bool) -> None:
     """Refuse a penalty on one factor that vanishes if the other factor grows."""
-    penalised = (graph or not codes.form.is_bare, not atoms.form.is_bare)
+    penalised = (graph or not codes.form.is_unpenalised, not atoms.form.is_unpenalised)
     for has_penalty, factor, other, name, parts in (
         (penalised[0], "codes", "atoms", "dictionary", atoms),
         (penalised[1], "atoms", "codes", "code", codes),
     ):
         unbounded = parts.form.is_box and parts.form.upper == np.inf
-        if has_penalty and unbounded and parts.form.is_bare:
+        if has_penalty and unbounded and parts.form.is_unpenalised:
             raise ValueError(
                 f"The {factor} have a penalty and the {other} have none, so dividing the {factor} "
                 f"and multiplying the {other} by the same number would avoid it; set {name}_set, "

@@ -151,8 +151,7 @@ class OnlineModel(ChangingModel):
         self._check_weights(before, batch.entry_weight)
         started = time.perf_counter()
         with Pool(self.n_jobs) as pool:
-            method = self._planned(len(before.D)).begun_with(before).method
-            after, summary = advance(method, before, batch, pool)
+            after, summary = advance(self._method_of(before), before, batch, pool)
         if not begun:  # only now, when nothing can go wrong any more
             self._learn_features(X)
             self._forget_everything()
@@ -249,7 +248,7 @@ class OnlineModel(ChangingModel):
                 "drift= is watched in one process; leave it out on a cluster, or close the client "
                 "to learn here."
             )
-        candidates = self._planned(self._n_atoms()).candidates
+        candidates = self._planned(self._n_atoms())
         if any(candidate.method.keeps_samples for candidate in candidates):
             raise ValueError(
                 f"solver={self.solver!r} keeps samples instead of sums of a fixed size, so it does "
@@ -288,7 +287,7 @@ class OnlineModel(ChangingModel):
         others = [
             replace(self._begin(batch, int(seed), in_order), seed=first.seed) for seed in seeds
         ]
-        method = self._planned(len(first.D), in_order).begun_with(first).method
+        method = self._method_of(first, in_order)
         n_passes = min(_PASSES_FOR_A_START, self.n_passes or _PASSES_FOR_A_START)
         with self._workers(source) as pool:
             return best_start(method, [first, *others], source, pool, n_passes)
@@ -301,8 +300,7 @@ class OnlineModel(ChangingModel):
     def _check_weights(self, state: StreamState, entry_weight: Array | None) -> None:
         if entry_weight is None:
             return
-        method = self._planned(len(state.D)).begun_with(state).method
-        method.in_unit_of(state).problem(state).loss.check_weight(entry_weight)
+        self._method_of(state).problem(state).loss.check_weight(entry_weight)
 
     def _run(
         self,
@@ -315,7 +313,7 @@ class OnlineModel(ChangingModel):
     ) -> Self:
         if n_passes is None:
             n_passes = self.n_passes
-        method = self._planned(len(self._state.D), in_order).begun_with(self._state).method
+        method = self._method_of(self._state, in_order)
         already = self._seconds
         started = time.perf_counter()
         total = _expected_samples(source, n_passes)
@@ -356,12 +354,12 @@ class OnlineModel(ChangingModel):
                 stopped = attempt.stops(callbacks, step)
                 if stopped or self._state is after:
                     return stopped
-                method = self._planned(len(self._state.D), in_order).begun_with(self._state).method
+                method = self._method_of(self._state, in_order)
                 return Course(method, self._state, self._position)
 
             def restart(state: StreamState, batch: Batch) -> tuple[Any, StreamState]:
                 fresh = self._begun_again(state, batch, in_order)
-                return self._planned(len(fresh.D), in_order).begun_with(fresh).method, fresh
+                return self._method_of(fresh, in_order), fresh
 
             try:
                 given = method, self._state, batches, pool, report, n_passes, self.tol

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Self
 
-from thresher.engine import Callback, Candidate, OnlineMethod, Plan, Position
+from thresher.engine import Callback, Candidate, Candidates, Method, Position, choose
 from thresher.estimators.divergence_plan import QUADRATIC
 from thresher.estimators.growing import GrowingModel
 from thresher.estimators.inputs import computing_dtype
@@ -132,7 +132,7 @@ class OnlineL1Dictionary(L1Model, GrowingModel, OnlineModel):
         """Begin with some atoms, before any step: ONLINE of paper B after its step 0."""
         self._check_parameters()
         batch = self._batch(self._checked(X, known=False), None, None)
-        chosen = self._planned(len(atoms)).choose(batch)
+        chosen = choose(self._planned(len(atoms)), batch)
         seed, dtype = self._draw_seed(), computing_dtype(batch.X)
         state = chosen.method.begin(batch, atoms, len(atoms), dtype, seed)
         self._learn_features(X)
@@ -143,18 +143,16 @@ class OnlineL1Dictionary(L1Model, GrowingModel, OnlineModel):
     def _solver(self) -> DivergenceSolver:
         return named_solver(self.solver, ONLINE_L1_SOLVERS)
 
-    def _plan(self, n_components: int, in_order: bool = True) -> Plan[OnlineMethod]:
+    def _plan(self, n_components: int, in_order: bool = True) -> Candidates[Method]:
         solver = self._solver()
         forgetting = named_forgetting(self.forgetting, in_order, solver.published)
         method = self._parts(n_components, solver, forgetting)
         if solver.published:
-            return Plan((Candidate(name_of(self.solver), method, AS_PUBLISHED),))
+            return (Candidate(name_of(self.solver), method, AS_PUBLISHED),)
         averaged = forgetting == FORGETTING_SHUFFLED
         quadratic = replace(method, averaging=AVERAGING_SHUFFLED if averaged else 0.0)
         separable = replace(quadratic, learner=DiagonalLearner())
-        return Plan(
-            (
-                Candidate("separable", separable, SEPARABLE, NeedsDocuments(in_order)),
-                Candidate("quadratic", quadratic, QUADRATIC),
-            )
+        return (
+            Candidate("separable", separable, SEPARABLE, NeedsDocuments(in_order)),
+            Candidate("quadratic", quadratic, QUADRATIC),
         )

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from thresher.encoding import RoughEncoder
-from thresher.engine import Callback, Candidate, OnlineMethod, Plan
+from thresher.engine import Callback, Candidate, Candidates, Method
 from thresher.estimators.divergence import (
     DivergenceModel,
 )
@@ -170,17 +170,17 @@ class OnlineNMF(DivergenceModel, GrowingModel, OnlineModel):
     def _solver(self) -> DivergenceSolver:
         return named_solver(self.solver, ONLINE_DIVERGENCE_SOLVERS)
 
-    def _plan(self, n_components: int, in_order: bool = True) -> Plan[OnlineMethod]:
+    def _plan(self, n_components: int, in_order: bool = True) -> Candidates[Method]:
         solver = self._solver()
         forgetting = named_forgetting(self.forgetting, in_order, solver.published)
         method = self._parts(n_components, solver, forgetting)
         if solver.published:
-            return Plan((Candidate(name_of(self.solver), method, AS_PUBLISHED),))
+            return (Candidate(name_of(self.solver), method, AS_PUBLISHED),)
         averaged = forgetting == FORGETTING_SHUFFLED
         quadratic = replace(method, averaging=AVERAGING_SHUFFLED if averaged else 0.0)
         loss, codes = method.loss(1.0), method.code_regulariser
         if lacks_majoriser(loss, method.dictionary_regulariser) is not None:
-            return Plan((Candidate("quadratic", quadratic, QUADRATIC),))
+            return (Candidate("quadratic", quadratic, QUADRATIC),)
         ratios = replace(
             method,
             encoder=RoughEncoder(multiplicative=True),

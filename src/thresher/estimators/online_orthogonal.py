@@ -8,7 +8,15 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from thresher.encoding import CodingProblem
-from thresher.engine import Callback, Candidate, OrthogonalMethod, Plan, StreamState, told_in_words
+from thresher.engine import (
+    Callback,
+    Candidate,
+    Candidates,
+    OrthogonalMethod,
+    StreamState,
+    choose,
+    told_in_words,
+)
 from thresher.estimators.by_batch import comes_in_parts
 from thresher.estimators.inputs import computing_dtype
 from thresher.estimators.online import OnlineModel
@@ -157,16 +165,16 @@ class OnlineOrthogonalDictionary(OnlineModel):
             )
         return learner
 
-    def _plan(self, n_components: int, in_order: bool = True) -> Plan[OrthogonalMethod]:
+    def _plan(self, n_components: int, in_order: bool = True) -> Candidates[OrthogonalMethod]:
         learner = self._solver()
         n_scored = max(1, n_components // 10) if self.n_nonzero is None else self.n_nonzero
         forgetting = named_half_life(self.forgetting) or PlainAverage()
         method = OrthogonalMethod(learner, n_scored, forgetting, bool(self.whiten))
         name = learner.name if self.solver == "auto" else name_of(self.solver)
-        return Plan((Candidate(name, method, learner.why),))
+        return (Candidate(name, method, learner.why),)
 
     def _method(self) -> OrthogonalMethod:
-        method: OrthogonalMethod = self._planned(len(self._state.D)).common
+        method: OrthogonalMethod = self._chosen(self._state).method
         return method
 
     def _identity(self) -> dict[str, Any]:
@@ -207,9 +215,9 @@ class OnlineOrthogonalDictionary(OnlineModel):
                     f"init must be a finite array of shape ({N}, {N}), one row for each atom; got "
                     f"the shape {init.shape}."
                 )
-        chosen = self._planned(N, in_order).choose(first)
+        chosen = choose(self._planned(N, in_order), first)
         state = chosen.method.begin(first, init, computing_dtype(first.X), seed)
-        self._tell_start(state, f"{chosen.name}, as {chosen.why}")
+        self._tell_start(state, f"{chosen.name}, as {chosen.reason}")
         return replace(state, method=chosen.name)
 
     def _check_learned(self, state: StreamState) -> None:

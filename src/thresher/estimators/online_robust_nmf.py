@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from thresher.engine import Callback, OnlineMethod, Plan
+from thresher.engine import Callback, Candidates, Method
 from thresher.estimators.growing import GrowingModel
 from thresher.estimators.online import OnlineModel
 from thresher.estimators.registry import AVERAGING_SHUFFLED, FORGETTING_SHUFFLED, named_forgetting
@@ -185,7 +185,7 @@ class OnlineRobustNMF(RobustModel, GrowingModel, OnlineModel):
     def _solver(self) -> Solver:
         return named_solver(self.solver, ONLINE_ROBUST_SOLVERS)
 
-    def _plan(self, n_components: int, in_order: bool = True) -> Plan[OnlineMethod]:
+    def _plan(self, n_components: int, in_order: bool = True) -> Candidates[Method]:
         solver = self._solver()
         forgetting = named_forgetting(self.forgetting, in_order, solver.published)
         averaging = AVERAGING_SHUFFLED if forgetting == FORGETTING_SHUFFLED else 0.0

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
 
-from thresher.engine import BasisMethod, Callback, Candidate, OnlineMethod, Plan
+from thresher.engine import Callback, Candidate, Candidates, Method
 from thresher.estimators.basis_model import BasisModel
 from thresher.estimators.growing import GrowingModel
 from thresher.estimators.online import OnlineModel
@@ -15,7 +15,8 @@ from thresher.estimators.registry import (
     named_positive,
     named_signed_weight,
 )
-from thresher.learning import BasisLearner, OutlierWeight
+from thresher.learning import OutlierWeight
+from thresher.published.low_rank import BasisLearner, BasisMethod
 from thresher.solvers import ONLINE_PCA, Solver
 
 _WHY = "without signs and sets the best basis is a ridge regression on the codes"
@@ -115,16 +116,15 @@ class OnlineRobustPCA(BasisModel, GrowingModel, OnlineModel):
     def _solver(self) -> Solver:
         return ONLINE_PCA
 
-    def _plan(self, n_components: int, in_order: bool = True) -> Plan[OnlineMethod]:
+    def _plan(self, n_components: int, in_order: bool = True) -> Candidates[Method]:
         solver = self._solver()
         forgetting = named_forgetting(self.forgetting, in_order)
         averaging = AVERAGING_SHUFFLED if forgetting == FORGETTING_SHUFFLED else 0.0
         method = self._parts(n_components, solver, forgetting, averaging)
         parts = {part.name: getattr(method, part.name) for part in fields(method)}
-        # A direction that nobody uses was found to be none, and is not given another start.
-        parts |= {"learner": BasisLearner(solver.step, sharp=True), "revive": False}
+        parts |= {"learner": BasisLearner(solver.step, sharp=True)}
         basis = BasisMethod(**parts, ridge=named_positive("ridge", self.ridge, None))
-        return Plan((Candidate("basis", basis, _WHY),))
+        return (Candidate("basis", basis, _WHY),)
 
     def _weight_rule(self) -> OutlierWeight:
         return named_signed_weight(self.outlier_weight)

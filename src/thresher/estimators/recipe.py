@@ -3,7 +3,7 @@
 from copy import copy
 from typing import Any
 
-from thresher.engine import Method, StreamState
+from thresher.engine import StreamMethod, StreamState
 from thresher.estimators.agreed_names import names_agree
 from thresher.streams import Batch
 
@@ -47,8 +47,7 @@ class ModelRecipe:
             batch: Batch = model._batch(model._checked(rows, known=self._known), None, None)
         return batch
 
-    def method(self, state: StreamState) -> Method:
+    def method(self, state: StreamState) -> StreamMethod:
         """The method of a state, in its unit."""
-        plan = self._model._planned(len(state.D), self._in_order)
-        method: Method = plan.begun_with(state).method.in_unit_of(state)
+        method: StreamMethod = self._model._method_of(state, self._in_order)
         return method

@@ -76,7 +76,7 @@ class Divergence:
     threshold: OutlierWeight = field(default_factory=lambda: FixedWeight(1.0))
     dictionary_loss: Callable[[float], Loss] | None = None
 
-    def with_kinks(self) -> "Divergence":
+    def with_nonsmooth_points(self) -> "Divergence":
         """The same as published solvers see it: kinks are not rounded off for the learner."""
         return self if self.dictionary_loss is None else Divergence(self.loss)
 
@@ -147,7 +147,7 @@ def named_divergence(value: Any, parameter: Any) -> Divergence:
         raise _unknown("divergence", value, known)
     if loss.smooth:
         return Divergence(lambda _: loss)
-    return Divergence(lambda _: loss, NoiseWeight(_ROUNDING), loss.rounded)
+    return Divergence(lambda _: loss, NoiseWeight(_ROUNDING), loss.smoothed)
 
 
 def _huber(parameter: Any) -> Divergence:
@@ -212,7 +212,7 @@ def named_codes(region: str | ConvexSet, penalty: float | Penalty | None) -> Con
 
 def check_signs(loss: Loss, codes: Constrained, atoms: Constrained) -> None:
     """Refuse signed codes or atoms under a loss that knows no negative predictions."""
-    if not loss.needs_nonnegative or (codes.form.nonnegative and atoms.form.nonnegative):
+    if not loss.needs_nonnegative_prediction or (codes.form.nonnegative and atoms.form.nonnegative):
         return
     signed = "code_set" if not codes.form.nonnegative else "dictionary_set"
     raise ValueError(
@@ -235,8 +235,8 @@ def named_atoms(
     of their own take that.
     """
     if region is None or (isinstance(region, str) and region == "auto"):
-        priced = not codes.form.is_bare and codes.region.has_zero
-        region = published or ("l2_ball" if codes.region.cone or priced else "nonnegative")
+        priced = not codes.form.is_unpenalised and codes.region.contains_zero
+        region = published or ("l2_ball" if codes.region.is_cone or priced else "nonnegative")
     return named_regulariser("dictionary", region, penalty)
 
 
@@ -383,7 +383,7 @@ def frozen_mask(value: Any, n_components: int, region: ConvexSet) -> NDArray[np.
         chosen = np.asarray("ragged")
     if chosen.size == 0:
         return None
-    if region.shares:  # what a frozen atom takes would be missing for the others
+    if region.rows_share_bound:  # what a frozen atom takes would be missing for the others
         raise ValueError(
             f"Atoms of {region} share one budget, so none of them can be frozen; leave "
             "frozen_atoms out, or use a set such as 'box'."

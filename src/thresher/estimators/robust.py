@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from thresher.encoding import AutoEncoder
-from thresher.engine import Candidate, OnlineMethod, Plan
+from thresher.engine import Candidate, Candidates, Method
 from thresher.estimators.anomalies import FlagsAnomalies
 from thresher.estimators.base import DictionaryModel
 from thresher.estimators.by_batch import comes_in_parts
@@ -22,8 +22,10 @@ from thresher.estimators.registry import (
     named_outlier_weight,
     named_scaling,
 )
-from thresher.learning import Forgetting, OutlierWeight, QuadraticLearner, SurrogateLearner
+from thresher.learning import Forgetting, OutlierWeight, QuadraticLearner
 from thresher.linalg import Array
+from thresher.published.method import PublishedMethod
+from thresher.published.outliers import SurrogateLearner
 from thresher.solvers import AS_PUBLISHED, Solver, name_of
 
 
@@ -45,12 +47,12 @@ _QUADRATIC = (
 
 
 def robust_plan(
-    given: Any, solver: Solver, method: OnlineMethod, streaming: OnlineMethod | None = None
-) -> Plan[OnlineMethod]:
+    given: Any, solver: Solver, method: Method, streaming: Method | None = None
+) -> Candidates[Method]:
     """There is one way to learn such dictionaries, but for what was published."""
     if solver.published:
-        return Plan((Candidate(name_of(given), method, AS_PUBLISHED),))
-    return Plan((Candidate("quadratic", method, _QUADRATIC, streaming=streaming),))
+        return (Candidate(name_of(given), method, AS_PUBLISHED),)
+    return (Candidate("quadratic", method, _QUADRATIC, warm_start=streaming),)
 
 
 class RobustModel(FlagsAnomalies, DictionaryModel):
@@ -70,35 +72,39 @@ class RobustModel(FlagsAnomalies, DictionaryModel):
 
     def _parts(
         self, n_components: int, solver: Solver, forgetting: Forgetting, averaging: float = 0.0
-    ) -> OnlineMethod:
+    ) -> Method:
         """The method that the parameters describe, with the solver's own encoder and step."""
         codes = named_codes(self.code_set, self.code_penalty)
         atoms = named_atoms(self.dictionary_set, self.dictionary_penalty, codes)
         rule, scaling = self._weight_rule(), named_scaling(self.scale_samples)
-        if scaling and not codes.region.cone:
+        if scaling and not codes.region.is_cone:
             raise ValueError(
                 f"scale_samples='max' codes divided samples and multiplies their codes back, which "
                 f"takes codes out of code_set={self.code_set!r}; use code_set='nonnegative', or "
                 "divide the samples yourself and set scale_samples=None."
             )
-        return OnlineMethod(
-            encoder=solver.encoder_for(rule),
-            loss=named_loss(self.outlier_penalty, self.outlier_sign, self.outlier_bound),
-            learner=SurrogateLearner(solver.step)
-            if solver.published
-            else QuadraticLearner(solver.step, sharp=True),
-            outlier_weight=rule,
-            code_regulariser=codes,
-            dictionary_regulariser=atoms,
-            forgetting=forgetting,
-            frozen=frozen_mask(self.frozen_atoms, n_components, atoms.region),
-            scale_samples=scaling,
-            keep_stored=self.implicit_zeros == "missing" and not solver.published,
-            revive=not solver.published,
-            averaging=0.0 if solver.published else averaging,
-            own_unit=solver.published,
-            own_start="uniform" if solver.published else None,
-            strays=solver.strays,
+        parts: dict[str, Any] = {
+            "encoder": solver.encoder_for(rule),
+            "loss": named_loss(self.outlier_penalty, self.outlier_sign, self.outlier_bound),
+            "outlier_weight": rule,
+            "code_regulariser": codes,
+            "dictionary_regulariser": atoms,
+            "forgetting": forgetting,
+            "frozen": frozen_mask(self.frozen_atoms, n_components, atoms.region),
+            "scale_samples": scaling,
+        }
+        if solver.published:
+            return PublishedMethod(
+                learner=SurrogateLearner(solver.step),
+                default_init="uniform",
+                feasible=not solver.strays,
+                **parts,
+            )
+        return Method(
+            learner=QuadraticLearner(solver.step, sharp=True),
+            keep_stored=self.implicit_zeros == "missing",
+            averaging=averaging,
+            **parts,
         )
 
     def _weight_rule(self) -> OutlierWeight:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from thresher.engine import Alternation, Callback, OnlineMethod, Plan, Pool
+from thresher.engine import Alternation, Callback, Candidates, Method, Pool
 from thresher.estimators.batch import BatchModel, streaming_first
 from thresher.estimators.robust import RobustModel, robust_plan
 from thresher.learning import PlainAverage
@@ -105,14 +105,14 @@ class RobustNMF(RobustModel, BatchModel):
 
     # ------------------------------------------------------------------- details
 
-    def _plan(self, n_components: int, in_order: bool = True) -> Plan[OnlineMethod]:
+    def _plan(self, n_components: int, in_order: bool = True) -> Candidates[Method]:
         solver = self._solver()
         method = self._parts(n_components, solver, PlainAverage())
         streaming = None if solver.published else streaming_first(method)
         return robust_plan(self.solver, solver, method, streaming)
 
     def _alternation(
-        self, method: OnlineMethod, batch: Batch, pool: Pool, codes: Array | None
+        self, method: Method, batch: Batch, pool: Pool, codes: Array | None
     ) -> Alternation:
         rounds = self._solver().rounds
         if rounds is None:

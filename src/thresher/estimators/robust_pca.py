@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from thresher.engine import Callback, Candidate, OnlineMethod, Plan
+from thresher.engine import Callback, Candidate, Candidates, Method
 from thresher.estimators.registry import named_positive
 from thresher.estimators.whole_matrix import FINER, Basis, WholeMatrixModel, typical
 from thresher.learning import PlainAverage
 from thresher.linalg import Array
-from thresher.low_rank import DUAL_PER_PRIMAL, default_weight, pursue
+from thresher.published.low_rank import DUAL_PER_PRIMAL, default_weight, pursue
 from thresher.solvers import PURSUIT, Solver
 
 _ROUNDING = 0.4  # the kink is rounded off at ε^0.4 of a typical entry: 5e-7, 2e-3; by judgement
@@ -117,9 +117,9 @@ class RobustPCA(WholeMatrixModel):
         usual = default_weight(shape, share)
         return named_positive("outlier_weight", self.outlier_weight, usual) or usual
 
-    def _plan(self, n_components: int, in_order: bool = True) -> Plan[OnlineMethod]:
+    def _plan(self, n_components: int, in_order: bool = True) -> Candidates[Method]:
         method = self._parts(n_components, self._solver(), PlainAverage())
-        return Plan((Candidate("pursuit", method, _WHY),))
+        return (Candidate("pursuit", method, _WHY),)
 
     def _rounds(self, X: Array, observed: NDArray[np.bool_] | None, seed: int) -> Iterator[Basis]:
         weight = self._weight(X.shape, observed)

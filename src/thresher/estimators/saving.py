@@ -205,7 +205,7 @@ def unpacked(contents: Contents) -> Any:
     if (model_size := getattr(model, "n_components", None)) and model_size > len(state.D):
         raise contents.error(f"n_components={model_size}, and the dictionary has {len(state.D)}")
     try:
-        model._planned(len(state.D)).begun_with(state)
+        model._chosen(state)
         for one in (state, *rivals_of(state)):
             model._check_learned(one)
         model._adopt(state, position)

@@ -4,10 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from thresher.engine import Alternation, DictionaryFirst, OnlineMethod, Pool
+from thresher.engine import Alternation, Method, Pool
 from thresher.estimators.batch import BatchModel
 from thresher.estimators.inputs import computing_dtype
 from thresher.linalg import Array
+from thresher.published.l1_dictionary import DictionaryFirst
 from thresher.streams import Batch
 
 
@@ -15,7 +16,7 @@ class SparseCodingModel(BatchModel):
     """A batch model whose solver may be one that moves the dictionary first."""
 
     def _alternation(
-        self, method: OnlineMethod, batch: Batch, pool: Pool, codes: Array | None
+        self, method: Method, batch: Batch, pool: Pool, codes: Array | None
     ) -> Alternation:
         if not self._solver().dictionary_first:
             return super()._alternation(method, batch, pool, codes)

@@ -106,7 +106,7 @@ class WholeMatrixModel(BasisModel, LearnedModel):
         batch = self._batch(self._checked(X, known=False), None, entry_weight)
         self._check_flags(batch.entry_weight)
         seed, dtype = self._draw_seed(), computing_dtype(batch.X)
-        chosen = self._planned(1).candidates[0]
+        chosen = self._planned(1)[0]
         units = chosen.method.units_for(batch, batch.X.shape[1], dtype)
         nothing = np.zeros((1, batch.X.shape[1]), dtype=dtype)
         empty = chosen.method.learner.empty(1, batch.X.shape[1])
@@ -149,7 +149,7 @@ class WholeMatrixModel(BasisModel, LearnedModel):
             before,
             D=atoms,
             average=atoms,
-            statistics=self._planned(1).common.learner.empty(*atoms.shape),
+            statistics=self._planned(1)[0].method.learner.empty(*atoms.shape),
             scale=found.threshold,
             scale_weight=found.weight,
             n_samples=before.n_samples + n_samples,

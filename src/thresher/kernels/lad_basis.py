@@ -13,7 +13,7 @@ from thresher.kernels.compiling import helper
 from thresher.kernels.products import add, copy
 
 
-class Codes(NamedTuple):
+class LadCodes(NamedTuple):
     """The state of every atom, in the basis or not."""
 
     c: Any  # (K), codes
@@ -23,7 +23,7 @@ class Codes(NamedTuple):
     negative: Any  # (K), whether a code is below zero, and pays its penalty
 
 
-class Basis(NamedTuple):
+class LadBasis(NamedTuple):
     """Slots of interpolated features and free atoms; how many are used is told beside it."""
 
     features: Any  # (K + 1), the feature of each slot
@@ -35,17 +35,17 @@ class Basis(NamedTuple):
 
 @helper
 def room_for_codes(K):  # type: ignore[no-untyped-def]
-    """`Codes` of K atoms, still to be filled."""
+    """`LadCodes` of K atoms, still to be filled."""
     held, negative = np.empty(K, np.bool_), np.empty(K, np.bool_)
-    return Codes(np.empty(K), np.empty(K), np.empty(K), held, negative)
+    return LadCodes(np.empty(K), np.empty(K), np.empty(K), held, negative)
 
 
 @helper
 def room_for_basis(K):  # type: ignore[no-untyped-def]
-    """A `Basis` of up to K slots, and one more in between."""
+    """A `LadBasis` of up to K slots, and one more in between."""
     features, free = np.empty(K + 1, np.int64), np.empty(K + 1, np.int64)
     place, inverse, theta = np.empty(K, np.int64), np.empty((K + 1, K + 1)), np.empty(K)
-    return Basis(features, free, place, inverse, theta)
+    return LadBasis(features, free, place, inverse, theta)
 
 
 @helper

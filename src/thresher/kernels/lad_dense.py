@@ -26,7 +26,7 @@ class _Row(NamedTuple):
     dual: Any  # (F), θ
 
 
-class _Room(NamedTuple):
+class _DenseWorkspace(NamedTuple):
     """What the work on a row needs beside it."""
 
     watched: Any  # `Watched`, of up to F features
@@ -196,7 +196,7 @@ def lad_rows(samples, dictionary, l1, C, theta, count, limits, outcome):  # type
         slot=np.empty(F + 1, np.int64), dy=np.empty(F), gathered=np.empty(K, np.int64),
     )  # fmt: skip
     kinks = KinkRoom(np.empty(F + K + 2), np.empty(F + K + 2), np.empty(F + K + 2, np.int64))
-    room = _Room(
+    room = _DenseWorkspace(
         watched, np.empty((K, F)), kinks, table=np.empty((2 * K + 8, K)),
         atoms=np.empty(K + 1, np.int64), used=np.empty(K + 1),
     )  # fmt: skip

@@ -17,7 +17,7 @@ from thresher.kernels.products import add_gram, copy, dot, residual
 from thresher.kernels.weighted_median import weighted_select
 
 
-class _Room(NamedTuple):
+class _SmoothedWorkspace(NamedTuple):
     """What steps on a row write into."""
 
     e: Any  # (F), residuals
@@ -126,7 +126,9 @@ def smoothed_rows(samples, D, l1, first, last, C):  # type: ignore[no-untyped-de
     ones = np.ones(F)
     kinks = KinkRoom(np.empty(F + 1), np.empty(F + 1), np.empty(F + K + 1, np.int64))
     near = np.empty(F + 1, np.uint32)
-    room = _Room(np.empty(F), np.empty(F), kinks, near, np.empty((K, F)), np.empty((K, F)))
+    room = _SmoothedWorkspace(
+        np.empty(F), np.empty(F), kinks, near, np.empty((K, F)), np.empty((K, F))
+    )
     for row in range(n_rows):
         w = weight[row] if weight.shape[0] > 0 else ones
         _steps(X[row], w, D, l1, first, last, C[row], room)

@@ -27,10 +27,10 @@ class Region(NamedTuple):
     @classmethod
     def of(cls, dtype: np.dtype[Any], form: Any) -> "Region":
         """That of a regulariser in numbers."""
-        budget = form.budget
-        gammas = (0.0, 0.0) if budget is None else (budget.gamma1, budget.gamma2)
+        constraint = form.row_constraint
+        gammas = (0.0, 0.0) if constraint is None else (constraint.gamma1, constraint.gamma2)
         numbers = (form.l1, form.l2, form.lower, form.upper, *gammas, 4 * np.finfo(dtype).eps)
-        tight = budget is not None and bool(budget.tight)
+        tight = constraint is not None and bool(constraint.equality)
         return cls(tight, bool(form.is_orthant), *map(dtype.type, numbers))
 
 

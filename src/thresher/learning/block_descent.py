@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from thresher.kernels.block_descent import AtomSet, sweeps
-from thresher.learning.projected_gradient import DictionaryGradient
+from thresher.learning.projected_gradient import ProjectedGradientStep
 from thresher.learning.surrogate import DictionaryProblem
 from thresher.linalg import Array, length
 
 _FADED = 1e6
-_TOGETHER = DictionaryGradient(kappa=1.0, tol=1e-6, max_iter=100, spectral=True)
+_TOGETHER = ProjectedGradientStep()
 
 
 @dataclass(frozen=True)

@@ -1,19 +1,12 @@
-"""Orthogonal dictionaries by stochastic Frank–Wolfe as published: Algorithm 2 of paper D, SFW."""
+"""Learners of square dictionaries: their interface, and what those on the spectral ball share."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
 from thresher.encoding import CodingProblem
 from thresher.kernels.floors import TINY
-from thresher.learning.frank_wolfe import (
-    FrankWolfeState,
-    PowerSchedule,
-    StochasticFrankWolfe,
-)
-from thresher.learning.sparsity import power_gradient
 from thresher.learning.statistics import Statistics
 from thresher.linalg import Array, polar
 from thresher.losses import SquaredL2
@@ -158,102 +151,3 @@ class ByGuess(ByProducts, ABC):
     @abstractmethod
     def improved(self, Y: Array, weight: Array, D: Array) -> Array:
         """One iteration of the batch version."""
-
-
-@dataclass(frozen=True)
-class GradientStatistics(Statistics):
-    """The averaged gradient G; as sums of a block, ``Σ (|c|^(p−2) ∘ c)ᵀ y``.
-
-    ``gap`` is the Frank–Wolfe gap (10) of the dictionary before the last step, as G sees it.
-    """
-
-    AXES: ClassVar[dict[str, str]] = {"G": "KF", "S": "FF"}
-
-    G: Array
-    S: Array
-    weight: float
-    gap: float = 0.0
-
-    def measures(self, D: Array) -> dict[str, float]:
-        """The gap."""
-        return {"gap": self.gap}
-
-
-@dataclass(frozen=True)
-class FrankWolfeLearner(ByProducts):
-    r"""Maximise :math:`E\|y D^T\|_p^p` over the unit spectral ball (paper D, (5)).
-
-    Algorithm 2 is Algorithm 1 with the loss :math:`-\|y D^T\|_p^p`, so that
-
-    .. math:: g = -p \;\mathrm{mean}\,(|c|^{p-2} \circ c)^T y, \qquad c = y D^T,
-
-    the oracle ``polar(−G)`` and, in NoncvxSFW, ``polar`` again as the improving map (Lemma 4). Each
-    step takes an SVD or two. Where G is singular the oracle is the one nearest to the dictionary
-    (errata D.3), unless ``nearest_oracle`` is off.
-    """
-
-    statistics: ClassVar[type[Statistics]] = GradientStatistics
-    name: ClassVar[str] = "frank_wolfe"
-    coding: ClassVar[str] = "projection"
-
-    averaging: PowerSchedule
-    step: PowerSchedule
-    orthogonal: bool = True
-    p: int = 3
-    n_start: int = START_ITERATIONS
-    nearest_oracle: bool = True
-
-    @property
-    def description(self) -> str:
-        """The name of the paper."""
-        return f"{'NoncvxSFW' if self.orthogonal else 'SFW'} on the ℓ{self.p} norm"
-
-    @property
-    def why(self) -> str:
-        """By name only."""
-        return "it was asked for by name, and keeps to what was published"
-
-    def start(self, Y: Array, weight: Array, rng: np.random.Generator) -> Array:
-        """The same steps, from a random dictionary, with the first batch in each (errata D.9).
-
-        Zero, which lies in the ball too, has no gradient (errata D.3).
-        """
-        D = random_orthogonal(Y.shape[1], rng)
-        state = self.begin(Y, weight, D)
-        for t in range(1, self.n_start + 1):
-            sums = self.summarise(state, D, Y, weight)
-            D, state = self.learn(state, sums, D, Progress(t, sums.weight, t * sums.weight, 1.0))
-        return D
-
-    def begin(self, Y: Array, weight: Array, D: Array) -> GradientStatistics:
-        """``G₀ = 0``."""
-        zero = np.zeros(D.shape)
-        return GradientStatistics(zero, zero, 0.0)
-
-    def summarise(
-        self, past: GradientStatistics, D: Array, Y: Array, weight: Array
-    ) -> GradientStatistics:
-        """Gradients, second moments, and how many."""
-        weighted = Y * weight[:, None]
-        G = -self.p * power_gradient(Y @ D.T, self.p).T @ weighted
-        return GradientStatistics(G, weighted.T @ Y, float(weight.sum()))
-
-    def learn(
-        self, past: GradientStatistics, sums: GradientStatistics, D: Array, progress: Progress
-    ) -> tuple[Array, GradientStatistics]:
-        """One step of Algorithm 1; under a half-life, weights stay above its share of a batch."""
-        if not sums.weight > 0:
-            return D, past
-        least = 1 - progress.keep
-        method = StochasticFrankWolfe(
-            SpectralBall(),
-            lambda t: max(self.averaging(t), least),
-            lambda t: max(self.step(t), least),
-            polar if self.orthogonal else None,
-            self.nearest_oracle,
-        )
-        before = FrankWolfeState(D, past.G, progress.step - 1)
-        after = method.advance(before, sums.G / sums.weight)
-        S = progress.keep * past.S + sums.S
-        weight = progress.keep * past.weight + sums.weight
-        return after.X, replace(past, G=after.G, S=S, weight=weight, gap=after.gap)

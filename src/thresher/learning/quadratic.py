@@ -79,21 +79,3 @@ class QuadraticLearner:
         lengths = np.einsum("kf,kf->k", D, D, dtype=np.float64)
         share: Array = statistics.A.diagonal() * lengths
         return share
-
-
-class BasisLearner(QuadraticLearner):
-    """The same, where the penalty of the dictionary counts once, not for every sample."""
-
-    def learn(
-        self,
-        past: QuadraticStatistics,
-        sums: BatchSums,
-        D: Array,
-        regulariser: Constrained,
-        free: NDArray[np.bool_],
-    ) -> tuple[Array, QuadraticStatistics, Array]:
-        """Spread the penalty over the samples, as far as they are remembered."""
-        weight = past.weight + sums.weight
-        share = regulariser.penalty.scaled(1 / weight if weight > 0 else 0.0)
-        spread = Constrained(share, regulariser.region)
-        return super().learn(past, sums, D, spread, free)

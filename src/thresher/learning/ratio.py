@@ -29,7 +29,7 @@ from thresher.learning.statistics import Statistics
 from thresher.linalg import Array, squared_lengths
 from thresher.losses import Loss
 from thresher.penalties import Constrained, Form
-from thresher.sets import Budget
+from thresher.sets import RowConstraint
 
 LEAST_ENTRY = 1e-10
 """Relative to the length of an atom. Steps multiply, so a zero would stay one for ever, and
@@ -145,7 +145,7 @@ class RatioLearner:
     ) -> tuple[Array, RatioStatistics, Array]:
         """Add the batch's majoriser, and minimise the sum over the free atoms."""
         if self._compiles(past, sums, regulariser):
-            return self._learn_compiled(past, sums, D, regulariser.form.budget, free)
+            return self._learn_compiled(past, sums, D, regulariser.form.row_constraint, free)
         old = D.astype(np.float64)
         _raise_least(old)  # an atom that the user gave may have zeros
         N = sums.negative * (old if self.a == 1 else old**self.a)
@@ -161,7 +161,9 @@ class RatioLearner:
             moved: Array = whole / np.where(P > 0, P, 1)
             if self.a + self.b != 1:
                 moved **= 1 / (self.a + self.b)
-            sizes = _sizes(form.budget, moved.sum(axis=1), (moved * moved).sum(axis=1))[:, None]
+            sizes = _sizes(form.row_constraint, moved.sum(axis=1), (moved * moved).sum(axis=1))[
+                :, None
+            ]
             moved /= sizes
         else:
             moved = self._constrained(whole, P, weight, regulariser)
@@ -178,7 +180,11 @@ class RatioLearner:
 
     def requires(self, loss: Loss, atoms: Form) -> str | None:
         """A set and a penalty over which there is an exact step."""
-        squares = atoms.budget is not None and atoms.budget.tight and atoms.budget.gamma2 > 0
+        squares = (
+            atoms.row_constraint is not None
+            and atoms.row_constraint.equality
+            and atoms.row_constraint.gamma2 > 0
+        )
         if (atoms.is_box or atoms.is_ball) and atoms.elastic and not squares:
             return None
         return (
@@ -210,7 +216,7 @@ class RatioLearner:
         past: RatioStatistics,
         sums: RatioSums,
         D: Array,
-        budget: Budget | None,
+        constraint: RowConstraint | None,
         free: NDArray[np.bool_],
     ) -> tuple[Array, RatioStatistics, Array]:
         """`learn` for KL without constraints, in three passes over N."""
@@ -222,7 +228,7 @@ class RatioLearner:
         column, extra, share = self._margins(columns, rows, margin, counts, weight)
         inverse = 1 / np.where(P > 0, P, 1)[:, 0]
         linear, quadratic = measure_atoms(N, column, extra, share, inverse)
-        sizes = _sizes(budget, linear, quadratic)
+        sizes = _sizes(constraint, linear, quadratic)
         idle = ~free | ~(rows > 0)
         sizes[idle] = 1
         moved = np.empty_like(D)
@@ -265,7 +271,7 @@ class RatioLearner:
     def _is_free(self, form: Form) -> bool:
         """Whether ratios may be taken as they are: lengths go to the codes, if there are limits."""
         unbounded = form.is_box and form.upper == np.inf and form.lower <= 0
-        return form.is_bare and (unbounded or (self.rescale and form.is_ball))
+        return form.is_unpenalised and (unbounded or (self.rescale and form.is_ball))
 
     def _constrained(self, N: Array, P: Array, weight: float, regulariser: Constrained) -> Array:
         """Minimise under ``γ₁Σd + γ₂/2 Σd² ≤ 1`` (or equality) and an elastic net, atom by atom.
@@ -275,12 +281,16 @@ class RatioLearner:
         """
         form, region = regulariser.form, regulariser.region
         linear, quadratic = form.l1 * weight, form.l2 * weight
-        if form.budget is None:
+        if form.row_constraint is None:
             entries = self._entries(
                 N, P, np.full((len(N), 1), linear), np.full((len(N), 1), quadratic)
             )
             return region.project(entries)
-        g1, g2, tight = form.budget.gamma1, form.budget.gamma2, form.budget.tight
+        g1, g2, tight = (
+            form.row_constraint.gamma1,
+            form.row_constraint.gamma2,
+            form.row_constraint.equality,
+        )
         if tight and g2 == 0:
             linear = 0.0  # sums are fixed there, and so is their cost
         unit = (P * np.ones_like(N)).max(axis=1, keepdims=True) + linear + quadratic + TINY
@@ -305,7 +315,7 @@ class RatioLearner:
         least = np.zeros_like(unit)
         if tight:  # an equality: the multiplier may be negative
             # At this one an entry reaches the radius by itself.
-            radius = form.budget.radius
+            radius = form.row_constraint.radius
             alone = P.min(axis=1, keepdims=True) * radius**self.b
             least = -(alone + quadratic * radius) / g1 * (1 - 1e-12)
         D = atoms(least)
@@ -376,11 +386,11 @@ def _power(d: Array, exponent: float) -> Array:
     return power
 
 
-def _sizes(budget: Budget | None, sums: Array, squares: Array) -> Array:
+def _sizes(constraint: RowConstraint | None, sums: Array, squares: Array) -> Array:
     """What atoms have to be divided by to spend their budget, from their sums and squares: (K,)."""
-    if budget is None:
+    if constraint is None:
         return np.ones(len(sums))
-    size = budget.spent(sums, squares)
+    size = constraint.gauge(sums, squares)
     return np.where(size > 0, size, 1)
 
 

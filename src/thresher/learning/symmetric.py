@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from thresher.kernels.bundles import SparseRows
-from thresher.kernels.symmetric import symmetric_columns, symmetric_loss, symmetric_sweep
+from thresher.kernels.symmetric import symmetric_loss, symmetric_sweep
 from thresher.linalg import Array
 
 
@@ -39,11 +39,6 @@ def asymmetry(X: Any) -> float:
 def manhattan_sweep(X: Any, H: Array) -> None:
     """Give every entry of H its best value in ‖X − H Hᵀ‖₁, row by row, in place."""
     symmetric_sweep(SparseRows.of(X), H)
-
-
-def manhattan_columns(X: Any, H: Array, as_printed: bool = False) -> None:
-    """The same column by column, as in (60)–(61), in place."""
-    symmetric_columns(SparseRows.of(X), H, as_printed)
 
 
 def manhattan_loss(X: Any, H: Array) -> float:

@@ -4,8 +4,8 @@ from thresher.losses.base import Loss
 from thresher.losses.distances import ElasticDistance, L1Distance, L2Distance
 from thresher.losses.envelope import Envelope, Huber
 from thresher.losses.generators import Bregman, Csiszar
-from thresher.losses.kinks import Kinks
 from thresher.losses.mahalanobis import Mahalanobis
+from thresher.losses.nonsmooth import NonsmoothPoints
 from thresher.losses.powers import (
     AlphaDivergence,
     BetaDivergence,
@@ -27,12 +27,12 @@ __all__ = [
     "Hellinger",
     "Huber",
     "ItakuraSaito",
-    "Kinks",
     "KullbackLeibler",
     "L1Distance",
     "L2Distance",
     "Loss",
     "Mahalanobis",
+    "NonsmoothPoints",
     "SeparableLoss",
     "SmoothedL1",
     "SquaredL2",

@@ -1,4 +1,4 @@
-"""What a loss can do, and what it declares of itself."""
+"""The interface of losses: values, derivatives, and the declarations that solvers rely on."""
 
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from thresher.linalg import Array
-from thresher.losses.kinks import Kinks
+from thresher.losses.nonsmooth import NonsmoothPoints
 
 if TYPE_CHECKING:
     from thresher.losses.envelope import Envelope
@@ -18,8 +18,8 @@ class Loss(ABC):
     Every method takes the data ``X``, the predictions ``Y`` and optionally the weights of the
     entries, all of shape (n, F). A weight of zero leaves an entry out: it is missing.
 
-    Solvers never ask which loss it is. They ask for the declarations below, all of which have
-    defaults that are safe: what a loss does not declare, nobody relies on.
+    Solvers never test the class of a loss. They use the declarations below. All of them have safe
+    defaults: no solver relies on a property that a loss does not declare.
     """
 
     # -------------------------------------------------------------------- shape
@@ -35,28 +35,28 @@ class Loss(ABC):
         return True
 
     @property
-    def convex_neighbour(self) -> "Loss":
-        """Itself; of a loss that is not convex, a convex one whose codes are a good start."""
+    def convex_surrogate(self) -> "Loss":
+        """A convex loss whose codes are a good start; itself, if the loss is convex."""
         if self.convex:
             return self
         raise ValueError(
-            f"{self} is not convex and names no convex_neighbour, from whose codes to start; "
+            f"{self} is not convex and names no convex_surrogate, from whose codes to start; "
             "declare one, such as Huber(1.0) for a robust loss or KullbackLeibler() for a "
             "divergence."
         )
 
     @property
     def smooth(self) -> bool:
-        """Whether the slope never jumps; losses with kinks need other solvers, and other proofs."""
+        """Whether the loss is differentiable; nonsmooth losses need other solvers."""
         return True
 
     @property
-    def kinks(self) -> Kinks | None:
-        """Where the slope jumps, of a loss that is a weighted ℓ1 distance, squares beside it."""
+    def nonsmooth_points(self) -> NonsmoothPoints | None:
+        """Where the slope jumps; for weighted ℓ1 distances, plus squares at most."""
         return None
 
-    def rounded(self, width: float) -> "Loss":
-        """The loss with its kinks rounded off where residuals are below ``width``."""
+    def smoothed(self, width: float) -> "Loss":
+        """A differentiable approximation, quadratic where residuals are below ``width``."""
         return self
 
     @property
@@ -65,25 +65,25 @@ class Loss(ABC):
         return False
 
     @property
-    def knows_no_features(self) -> bool:
-        """Whether all features cost the same, each by itself: some may be left out, or moved."""
+    def exchangeable_features(self) -> bool:
+        """Whether the loss is a sum of one function over the features, in any order."""
         return False
 
     @property
-    def positive_prediction(self) -> bool:
+    def needs_positive_prediction(self) -> bool:
         """Whether the loss needs ``y > 0``."""
         return False
 
     @property
-    def needs_nonnegative(self) -> bool:
-        """Whether the loss means nothing where predictions are negative."""
-        return self.positive_prediction
+    def needs_nonnegative_prediction(self) -> bool:
+        """Whether the loss is defined for nonnegative predictions only."""
+        return self.needs_positive_prediction
 
     @property
     def degree(self) -> float | None:
         """The p of ``loss(u·x, u·y) = u^p · loss.in_unit(u)(x, y)``, for every ``u > 0``.
 
-        None if the loss knows no such law: data are then computed with in their own unit.
+        None if there is no such p: data are then computed with in their own unit.
         """
         return None
 
@@ -91,16 +91,16 @@ class Loss(ABC):
         """The loss of data that are measured in ``unit``, but for the factor ``unit^degree``."""
         return self
 
-    # ------------------------------------------------------- what faster methods know
+    # ------------------------------------------------------- for specialised methods
 
     @property
-    def simplest(self) -> "Loss":
-        """The same loss as the part that says it in the fewest words."""
+    def canonical(self) -> "Loss":
+        """The same loss as an instance of its most specific class, such as `SquaredL2`."""
         return self
 
     @property
-    def coded_like(self) -> "Loss":
-        """A simpler loss with the same codes, where codes are not penalised."""
+    def equivalent_for_codes(self) -> "Loss":
+        """A simpler loss with the same optimal codes, where codes have no penalty."""
         return self
 
     @property
@@ -113,7 +113,7 @@ class Loss(ABC):
 
     @property
     def envelope(self) -> "Envelope | None":
-        """Itself, if the loss is a square with outliers set aside, as paper A's solvers need it."""
+        """Itself, if the loss is a squared loss with outliers (paper A)."""
         return None
 
     @property
@@ -169,7 +169,7 @@ class Loss(ABC):
     def value_and_gradient(
         self, X: Array, Y: Array, weight: Array | None = None
     ) -> tuple[Array, Array]:
-        """Both at once, for losses that can share the work."""
+        """`value` and `gradient`, computed together where that saves work."""
         return self.value(X, Y, weight), self.gradient(X, Y, weight)
 
     def split(self, X: Array, Y: Array, weight: Array | None = None) -> tuple[Array, Array]:
@@ -181,14 +181,17 @@ class Loss(ABC):
     def prox(self, V: Array, X: Array, step: float | Array, weight: Array | None = None) -> Array:
         """``argmin over y of loss(x, y) + ‖y − v‖²/(2·step)``; ``step`` may differ by row."""
 
-    def bend(self, X: Array, Y: Array) -> Array:
-        """``|∇|/|x − y|`` of every entry: the curvature of a square that majorises there."""
+    def irls_weights(self, X: Array, Y: Array) -> Array:
+        """``|∇|/|x − y|`` of every entry, as in iteratively reweighted least squares (IRLS).
+
+        A quadratic of this curvature through the residual majorises the loss.
+        """
         E, slope = np.abs(X - Y), np.abs(self.gradient(X, Y))
         return np.where(E > 0, slope / np.where(E > 0, E, 1), 0)
 
     @property
-    def knows_bend(self) -> bool:
-        """Whether `bend` is more than that quotient, which says nothing where data are met."""
+    def defines_irls_weights(self) -> bool:
+        """Whether `irls_weights` is defined where residuals are zero, too."""
         return False
 
     def row_curvatures(self, X: Array, Y: Array, weight: Array | None = None) -> Array:
@@ -203,13 +206,13 @@ class Loss(ABC):
         return np.where(largest > 0, largest, 1) * bound
 
     def outliers(self, X: Array, Y: Array, weight: Array | None = None) -> Array:
-        """The part of the residual that the loss sets aside, shape (n, F); zero by default."""
+        """The outliers r that the loss separates from residuals, shape (n, F); default zero."""
         return np.zeros_like(X)
 
     def check_features(self, n_features: int) -> None:
-        """Refuse samples of a width that the loss is not for; by default any is fine."""
+        """Raise a ValueError if the loss is not for so many features; by default it is."""
         return None
 
     def check_weight(self, weight: Array | None) -> None:
-        """Refuse weights that the loss cannot use; by default any are fine."""
+        """Raise a ValueError for entry weights that the loss cannot use; default none."""
         return None

@@ -6,14 +6,14 @@ import numpy as np
 
 from thresher.linalg import Array
 from thresher.losses.base import Loss
-from thresher.losses.kinks import Kinks, weigh_zeros
+from thresher.losses.nonsmooth import NonsmoothPoints, weigh_zeros
 from thresher.losses.separable import SeparableLoss
 from thresher.losses.smoothed import SmoothedL1
 from thresher.losses.squared import SquaredL2
 
 _LEAST_RESIDUAL = 1e-6  # of the row's largest entry
 _LEAST_LENGTH = 1e-3
-"""Of the sample's own: one that is met exactly would otherwise outweigh all others."""
+"""Lower bound of a residual, relative to its sample: a zero residual would have infinite weight."""
 
 
 @dataclass(frozen=True)
@@ -21,22 +21,23 @@ class L1Distance(SeparableLoss):
     """``Σ |x − y|``: half of the entries may be anything. Its slope is a subgradient.
 
     ``zero_weight`` is what a unit of prediction costs where data are exactly zero. In sparse data
-    zeros are many, and at full weight they often outvote all the rest: codes of zero are optimal.
+    zeros are many, and at full weight they often outweigh all other entries, so that zero codes are
+    optimal.
     """
 
     zero_weight: float = 1.0
 
     @property
     def smooth(self) -> bool:
-        """No: it has a kink where data are met."""
+        """No: the slope jumps where residuals are zero."""
         return False
 
     @property
-    def kinks(self) -> Kinks:
+    def nonsmooth_points(self) -> NonsmoothPoints:
         """At every entry."""
-        return Kinks(self.zero_weight)
+        return NonsmoothPoints(self.zero_weight)
 
-    def rounded(self, width: float) -> Loss:
+    def smoothed(self, width: float) -> Loss:
         """Quadratic near zero."""
         return SmoothedL1(width, self.zero_weight)
 
@@ -71,8 +72,8 @@ class L1Distance(SeparableLoss):
         return positive, positive - self.entry_gradient(x, y)
 
     def row_curvatures(self, X: Array, Y: Array, weight: Array | None = None) -> Array:
-        """``‖∇‖₁/‖e‖₁``, as if no sample were met to more than a thousandth of it."""
-        return _mean_bends(X, Y, self.gradient(X, Y, weight), weight)
+        """``‖∇‖₁/‖e‖₁``, with residuals of a thousandth of their sample at least."""
+        return _mean_curvatures(X, Y, self.gradient(X, Y, weight), weight)
 
     def split(self, X: Array, Y: Array, weight: Array | None = None) -> tuple[Array, Array]:
         """``y/|e|`` and ``x/|e|``: a square that majorises, reweighted.
@@ -99,7 +100,7 @@ class L1Distance(SeparableLoss):
 
 @dataclass(frozen=True)
 class ElasticDistance(SeparableLoss):
-    """``Σ |x − y| + α/2 (x − y)²``, paper C (58): outliers that come in groups leave together.
+    """``Σ |x − y| + α/2 (x − y)²``, the elastic distance of paper C, (58).
 
     ``zero_weight`` is that of `L1Distance`.
     """
@@ -114,21 +115,21 @@ class ElasticDistance(SeparableLoss):
 
     @property
     def smooth(self) -> bool:
-        """No: it has a kink where data are met."""
+        """No: the slope jumps where residuals are zero."""
         return False
 
     @property
-    def kinks(self) -> Kinks:
-        """At every entry, beside squares."""
-        return Kinks(self.zero_weight, self.square)
+    def nonsmooth_points(self) -> NonsmoothPoints:
+        """At every entry; the squares are smooth."""
+        return NonsmoothPoints(self.zero_weight, self.square)
 
-    def rounded(self, width: float) -> Loss:
+    def smoothed(self, width: float) -> Loss:
         """The ℓ1 part quadratic near zero."""
         return SmoothedL1(width, self.zero_weight, self.square)
 
     @property
     def degree(self) -> float:
-        """One: the weight of squares takes what is left of theirs."""
+        """One: the weight of squares has the inverse unit of the data."""
         return 1.0
 
     def in_unit(self, unit: float) -> Loss:
@@ -146,8 +147,8 @@ class ElasticDistance(SeparableLoss):
         return weigh_zeros(x, slope, self.zero_weight)
 
     def row_curvatures(self, X: Array, Y: Array, weight: Array | None = None) -> Array:
-        """``‖∇‖₁/‖e‖₁``, as if no sample were met to more than a thousandth of it."""
-        return _mean_bends(X, Y, self.gradient(X, Y, weight), weight)
+        """``‖∇‖₁/‖e‖₁``, with residuals of a thousandth of their sample at least."""
+        return _mean_curvatures(X, Y, self.gradient(X, Y, weight), weight)
 
     def entry_prox(self, v: Array, x: Array, t: Array) -> Array:
         """Shorten the residual by t, then divide it by ``1 + tα``."""
@@ -170,7 +171,7 @@ class L2Distance(Loss):
         return 1.0
 
     @property
-    def coded_like(self) -> Loss:
+    def equivalent_for_codes(self) -> Loss:
         """The squared loss, of which it is the root."""
         return SquaredL2()
 
@@ -179,9 +180,9 @@ class L2Distance(Loss):
         return _length(X - Y, weight)[:, 0]
 
     def row_curvatures(self, X: Array, Y: Array, weight: Array | None = None) -> Array:
-        """``1/‖e‖`` (errata E.6), as if no sample were met to more than a thousandth of it."""
-        usual = self.value(X, np.zeros_like(X), weight)
-        length = np.maximum(self.value(X, Y, weight), X.dtype.type(_LEAST_LENGTH) * usual)
+        """``1/‖e‖`` (errata E.6), with residuals of a thousandth of their sample at least."""
+        size = self.value(X, np.zeros_like(X), weight)
+        length = np.maximum(self.value(X, Y, weight), X.dtype.type(_LEAST_LENGTH) * size)
         return 1 / np.where(length > 0, length, 1)
 
     def gradient(self, X: Array, Y: Array, weight: Array | None = None) -> Array:
@@ -218,13 +219,13 @@ class L2Distance(Loss):
         return np.where(w > 0, X + E * kept, V).astype(X.dtype)
 
 
-def _mean_bends(X: Array, Y: Array, gradient: Array, weight: Array | None) -> Array:
+def _mean_curvatures(X: Array, Y: Array, gradient: Array, weight: Array | None) -> Array:
     """The curvature of a square that touches each row's loss at the mean size of its residual."""
     seen = np.ones_like(X) if weight is None else (weight > 0).astype(X.dtype)
-    usual, residual = (np.abs(np.where(seen > 0, E, 0)).sum(axis=1) for E in (X, X - Y))
-    residual = np.maximum(residual, X.dtype.type(_LEAST_LENGTH) * usual)
-    bends: Array = np.abs(gradient).sum(axis=1) / np.where(residual > 0, residual, 1)
-    return bends
+    size, residual = (np.abs(np.where(seen > 0, E, 0)).sum(axis=1) for E in (X, X - Y))
+    residual = np.maximum(residual, X.dtype.type(_LEAST_LENGTH) * size)
+    curvatures: Array = np.abs(gradient).sum(axis=1) / np.where(residual > 0, residual, 1)
+    return curvatures
 
 
 def _length(E: Array, weight: Array | None) -> Array:

@@ -1,4 +1,4 @@
-"""Squared loss with outliers set aside: the Moreau envelopes of paper A.
+"""Squared loss with outliers: the Moreau envelopes of paper A.
 
 A sample is modelled as ``x = y + r + noise`` with an outlier r that costs ``φ(r)`` and stays in a
 box. Eliminating r,
@@ -6,8 +6,8 @@ box. Eliminating r,
     loss(x, y) = min over r of ½‖x − y − r‖² + φ(r),
 
 leaves the Moreau envelope of φ at the residual ``e = x − y`` (errata A.1). It is convex and smooth:
-its gradient in y is ``−(e − r)`` with ``r = prox_φ(e)``, and r is known whenever it is wanted. No
-solver ever sees the outliers.
+its gradient in y is ``−(e − r)`` with ``r = prox_φ(e)``, and r follows from e. No solver
+handles outliers explicitly.
 """
 
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ from thresher.sets import Box, Reals
 
 @dataclass(frozen=True)
 class Envelope(Loss):
-    """The squared loss of what remains when the outliers r, at cost ``φ(r)``, are set aside.
+    """The squared loss after subtracting the best outliers r, which cost ``φ(r)``.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Envelope(Loss):
 
     @property
     def degree(self) -> float | None:
-        """Two, if the penalty knows itself in another unit."""
+        """Two, if the penalty can be expressed in another unit."""
         return None if self.penalty.in_unit(1.0, 1.0) is None else 2.0
 
     def in_unit(self, unit: float) -> Loss:
@@ -73,8 +73,8 @@ class Envelope(Loss):
         return None if weights is None else (*weights, *self.region.bounds)
 
     @property
-    def knows_no_features(self) -> bool:
-        """If outliers are set aside entry by entry."""
+    def exchangeable_features(self) -> bool:
+        """If the penalty of outliers is a sum over entries."""
         return self.penalty.weights is not None
 
     @property
@@ -101,7 +101,7 @@ class Envelope(Loss):
         return self.value_with(X, Y, self.outliers(X, Y, weight), weight)
 
     def value_with(self, X: Array, Y: Array, R: Array, weight: Array | None = None) -> Array:
-        """``½‖e − r‖² + φ(r)`` of every row, at outliers r that somebody else chose."""
+        """``½‖e − r‖² + φ(r)`` of every row, at given outliers r."""
         inlier = _residual(X, Y, weight) - R
         if weight is None or self.penalty.weights is None:
             total: Array = np.einsum("nf,nf->n", inlier, inlier) / 2 + self.penalty.value(R)
@@ -120,7 +120,7 @@ class Envelope(Loss):
         return _weighted(-self._inliers(_residual(X, Y, weight), 1.0), weight)
 
     def gradient_with(self, X: Array, Y: Array, R: Array, weight: Array | None = None) -> Array:
-        """The same at outliers r that somebody else chose."""
+        """``−(e − r)``, times the weights, at given outliers r."""
         return _weighted(R - _residual(X, Y, weight), weight)
 
     def split(self, X: Array, Y: Array, weight: Array | None = None) -> tuple[Array, Array]:

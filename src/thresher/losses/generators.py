@@ -1,4 +1,4 @@
-"""Divergences of a user's own: Csiszár and Bregman, from a generator and its derivative."""
+"""User-defined divergences: Csiszár and Bregman, from a generator and its derivative."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ def _difference(f: Function, u: Array) -> Array:
 
 
 def _check_slope(generator: Function, derivative: Function) -> None:
-    """Refuse a derivative that is not the generator's."""
+    """Raise a ValueError if the derivative does not belong to the generator."""
     values, slopes = (np.asarray(f(_POINTS), dtype=float) for f in (generator, derivative))
     for name, got in (("generator", values), ("derivative", slopes)):
         if got.shape != _POINTS.shape or not np.isfinite(got).all():
@@ -45,7 +45,7 @@ def _check_slope(generator: Function, derivative: Function) -> None:
 
 
 def _check_convex(derivative: Function) -> None:
-    """Refuse generators that are not convex."""
+    """Raise a ValueError if the generator is not convex."""
     slopes = np.asarray(derivative(_POINTS), dtype=float)
     if (np.diff(slopes) < -1e-9 * np.abs(slopes[1:])).any():
         raise ValueError("The generator is not convex: its derivative must never fall.")
@@ -91,13 +91,13 @@ class Csiszar(SeparableLoss):
         return 1.0
 
     @property
-    def positive_prediction(self) -> bool:
-        """Yes: u divides by it."""
+    def needs_positive_prediction(self) -> bool:
+        """Yes: ``u = x/y``."""
         return True
 
     @property
-    def positive_data(self) -> bool:
-        """Yes: φ need not exist at zero."""
+    def needs_positive_data(self) -> bool:
+        """Yes: φ may be undefined at zero."""
         return True
 
     def entry_value(self, x: Array, y: Array) -> Array:
@@ -125,8 +125,7 @@ class Bregman(SeparableLoss):
     second_derivative : callable, optional
         φ″; without it, fourth-order differences of φ′ serve.
     is_convex : bool
-        Say True if the divergence is convex in y: then codes have one optimum, and the fast
-        encoder that relies on it is used.
+        Whether the divergence is convex in y. If so, a faster encoder is used.
     """
 
     generator: Function
@@ -142,22 +141,22 @@ class Bregman(SeparableLoss):
 
     @property
     def convex(self) -> bool:
-        """What the user says."""
+        """As declared by ``is_convex``."""
         return self.is_convex
 
     @property
-    def convex_neighbour(self) -> Loss:
-        """KL, if the user does not say that the divergence is convex."""
+    def convex_surrogate(self) -> Loss:
+        """KL, unless the divergence is declared convex."""
         return self if self.convex else KullbackLeibler()
 
     @property
-    def positive_prediction(self) -> bool:
-        """Yes: φ need not exist at zero."""
+    def needs_positive_prediction(self) -> bool:
+        """Yes: φ may be undefined at zero."""
         return True
 
     @property
-    def positive_data(self) -> bool:
-        """Yes."""
+    def needs_positive_data(self) -> bool:
+        """Yes: φ may be undefined at zero."""
         return True
 
     def entry_value(self, x: Array, y: Array) -> Array:
@@ -167,14 +166,14 @@ class Bregman(SeparableLoss):
 
     def entry_gradient(self, x: Array, y: Array) -> Array:
         """``φ″(y)(y − x)``."""
-        return self._bend(y) * (y - x)
+        return self._second(y) * (y - x)
 
     def entry_split(self, x: Array, y: Array) -> tuple[Array, Array]:
         """``φ″(y) y`` and ``φ″(y) x``."""
-        bend = self._bend(y)
-        return bend * y, bend * x
+        second = self._second(y)
+        return second * y, second * x
 
-    def _bend(self, y: Array) -> Array:
+    def _second(self, y: Array) -> Array:
         if self.second_derivative is not None:
             return np.asarray(self.second_derivative(y), dtype=y.dtype)
         return np.asarray(_difference(self.derivative, y.astype(np.float64)), dtype=y.dtype)

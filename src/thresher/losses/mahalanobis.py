@@ -1,4 +1,4 @@
-"""The Mahalanobis distance: a squared loss that knows how the noise of features hangs together."""
+"""The Mahalanobis distance: a squared loss for correlated noise."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -65,7 +65,7 @@ class Mahalanobis(Loss):
         return float(self._spectrum[0][-1])
 
     def check_features(self, n_features: int) -> None:
-        """Refuse samples that the matrix does not fit."""
+        """Raise a ValueError if the matrix has another number of features."""
         if n_features != len(self.matrix):
             raise ValueError(
                 f"The matrix of the Mahalanobis distance is for {len(self.matrix)} features; the "
@@ -73,11 +73,11 @@ class Mahalanobis(Loss):
             )
 
     def check_weight(self, weight: Array | None) -> None:
-        """Refuse all: entries do not stand alone here."""
+        """Raise a ValueError: the loss couples the entries of a sample."""
         if weight is not None:
             raise ValueError(
                 "The Mahalanobis distance couples the entries of a sample, so it takes neither "
-                "missing values nor entry weights; fill the gaps, or use divergence='squared_l2'."
+                "missing values nor entry weights; impute first, or use divergence='squared_l2'."
             )
 
     def value(self, X: Array, Y: Array, weight: Array | None = None) -> Array:
@@ -94,7 +94,7 @@ class Mahalanobis(Loss):
         return slope
 
     def split(self, X: Array, Y: Array, weight: Array | None = None) -> tuple[Array, Array]:
-        """``y M⁺ + x M⁻`` and ``x M⁺ + y M⁻``, with the signs of M taken apart."""
+        """``y M⁺ + x M⁻`` and ``x M⁺ + y M⁻``, M⁺ and M⁻ the positive and negative parts of M."""
         self.check_weight(weight)
         above, below = np.maximum(self.matrix, 0), np.maximum(-self.matrix, 0)
         above, below = above.astype(X.dtype), below.astype(X.dtype)

@@ -84,12 +84,12 @@ class AlphaDivergence(SeparableLoss):
         return 1.0
 
     @property
-    def positive_prediction(self) -> bool:
-        """Always."""
+    def needs_positive_prediction(self) -> bool:
+        """Yes: ``u = x/y``."""
         return True
 
     @property
-    def positive_data(self) -> bool:
+    def needs_positive_data(self) -> bool:
         """If α ≤ 0, or so near that the limit is what counts."""
         return self.alpha < _LEAST_POWER
 
@@ -105,7 +105,7 @@ class AlphaDivergence(SeparableLoss):
 
     @property
     def powers(self) -> tuple[float, float] | None:
-        """``u^α`` is the part that bends: on the side of ∇⁻ for α > 0, of ∇⁺ for α < 0."""
+        """Those of ``u^α``, the curved part: in ∇⁻ for α > 0, in ∇⁺ for α < 0."""
         if abs(self.alpha) < _LEAST_POWER:
             return None
         return (self.alpha, 0.0) if self.alpha > 0 else (0.0, -self.alpha)
@@ -164,7 +164,7 @@ class BetaDivergence(SeparableLoss):
         return float(self.beta)
 
     @property
-    def simplest(self) -> Loss:
+    def canonical(self) -> Loss:
         """KL at β = 1, the square at β = 2."""
         return {1.0: KullbackLeibler(), 2.0: SquaredL2()}.get(float(self.beta), self)
 
@@ -174,8 +174,8 @@ class BetaDivergence(SeparableLoss):
         return 1 <= self.beta <= 2
 
     @property
-    def convex_neighbour(self) -> Loss:
-        """KL, a start without chance."""
+    def convex_surrogate(self) -> Loss:
+        """KL."""
         return self if self.convex else KullbackLeibler()
 
     @property
@@ -184,17 +184,17 @@ class BetaDivergence(SeparableLoss):
         return 1.0 if self.beta == 2 else float("inf")
 
     @property
-    def positive_prediction(self) -> bool:
+    def needs_positive_prediction(self) -> bool:
         """If β < 2."""
         return self.beta < 2
 
     @property
-    def needs_nonnegative(self) -> bool:
+    def needs_nonnegative_prediction(self) -> bool:
         """But for squares: powers of negative numbers are none."""
         return self.beta != 2
 
     @property
-    def positive_data(self) -> bool:
+    def needs_positive_data(self) -> bool:
         """If β ≤ 0, or so near that the limit is what counts."""
         return self.beta < _LEAST_POWER
 
@@ -205,7 +205,7 @@ class BetaDivergence(SeparableLoss):
 
     @property
     def powers(self) -> tuple[float, float]:
-        """Convex parts of the divergence bend, concave ones are replaced by tangents."""
+        """Those of its convex parts; concave parts are replaced by their tangents."""
         return max(2 - self.beta, 0.0), max(self.beta - 1, 0.0)
 
     def entry_value(self, x: Array, y: Array) -> Array:

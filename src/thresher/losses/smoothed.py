@@ -1,4 +1,4 @@
-"""The ℓ1 distance with its kinks rounded off: what dictionary steps of losses with kinks see."""
+"""A smoothed ℓ1 distance, for dictionary updates under nonsmooth losses."""
 
 from dataclasses import dataclass, replace
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from thresher.linalg import Array
 from thresher.losses.base import Loss
-from thresher.losses.kinks import weigh_zeros
+from thresher.losses.nonsmooth import weigh_zeros
 from thresher.losses.separable import SeparableLoss
 
 
@@ -16,9 +16,10 @@ class SmoothedL1(SeparableLoss):
 
     Where data are zero, the first part is ``y`` itself.
 
-    The dictionary of the ℓ1 distance has no small sufficient statistic: subgradients jump and have
-    no curvature. Rounded off at the scale of the noise they have one, and add up. Zeros stay
-    linear, since predictions cannot be negative, so that sparse rows stay sparse.
+    The ℓ1 distance has no sufficient statistic of fixed size for the dictionary: its subgradients
+    jump and have no curvature. Smoothed at the scale of the noise it has a quadratic majoriser,
+    whose coefficients add up. Where data are zero the loss stays linear, since predictions are
+    nonnegative, so that sparse rows stay sparse.
     """
 
     width: float
@@ -27,15 +28,15 @@ class SmoothedL1(SeparableLoss):
 
     def __post_init__(self) -> None:
         if not 0 < self.width < np.inf:
-            raise ValueError(f"The width of the rounding must be positive; got {self.width}.")
+            raise ValueError(f"The smoothing width must be positive; got {self.width}.")
         if not 0 <= self.zero_weight < np.inf:
             raise ValueError(
                 f"The weight of zeros must be a finite number, 0 or more; got {self.zero_weight}."
             )
 
     @property
-    def needs_nonnegative(self) -> bool:
-        """Yes: where data are zero it is linear, and has a kink at zero."""
+    def needs_nonnegative_prediction(self) -> bool:
+        """Yes: where data are zero, it is linear for nonnegative predictions."""
         return True
 
     @property
@@ -69,25 +70,24 @@ class SmoothedL1(SeparableLoss):
             slope = slope + y.dtype.type(self.square) * (y - x)
         return weigh_zeros(x, slope, self.zero_weight)
 
-    def bend(self, X: Array, Y: Array) -> Array:
-        """That of every entry."""
-        return self.entry_bend(X, Y)
+    def irls_weights(self, X: Array, Y: Array) -> Array:
+        """`entry_irls_weights`."""
+        return self.entry_irls_weights(X, Y)
 
     @property
-    def knows_bend(self) -> bool:
-        """Yes."""
+    def defines_irls_weights(self) -> bool:
+        """Yes: ``1/width`` at zero residuals."""
         return True
 
-    def entry_bend(self, x: Array, y: Array) -> Array:
-        """``|∇|/|e| = 1/max(|e|, width)``, and none where data are zero, since that is linear.
+    def entry_irls_weights(self, x: Array, y: Array) -> Array:
+        """``|∇|/|e| = 1/max(|e|, width)``, and 0 where data are zero, since the loss is linear.
 
-        Exact codes meet some entries exactly, or but for rounding: the quotient itself would be
-        anything there.
+        Exact codes fit some entries up to rounding, where the quotient itself is undefined.
         """
-        bend = np.where(x > 0, 1 / np.maximum(np.abs(x - y), y.dtype.type(self.width)), 0)
-        return weigh_zeros(x, bend + y.dtype.type(self.square), self.zero_weight)
+        weights = np.where(x > 0, 1 / np.maximum(np.abs(x - y), y.dtype.type(self.width)), 0)
+        return weigh_zeros(x, weights + y.dtype.type(self.square), self.zero_weight)
 
     def entry_split(self, x: Array, y: Array) -> tuple[Array, Array]:
-        """``1 + square·y`` and the rest; where data are zero, their weight and nothing."""
+        """``1 + square·y`` and the difference to the slope; the weight of zeros and 0 at zeros."""
         positive = weigh_zeros(x, 1 + y.dtype.type(self.square) * y, self.zero_weight)
         return positive, positive - self.entry_gradient(x, y)

@@ -11,7 +11,7 @@ _NEVER = 1e30
 
 @dataclass(frozen=True)
 class SquaredL2(SeparableLoss):
-    """``½‖x − y‖²``: no entry is an outlier. The β-divergence of β = 2."""
+    """``½‖x − y‖²``, the β-divergence of β = 2."""
 
     @property
     def degree(self) -> float:

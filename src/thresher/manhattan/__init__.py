@@ -4,8 +4,7 @@ from thresher.manhattan.exact_half import ExactRows
 from thresher.manhattan.graph import Graph, nearest_neighbours, similarities
 from thresher.manhattan.half import Half, HalfSolver
 from thresher.manhattan.nesterov import NesterovSmoothing
-from thresher.manhattan.optimal_gradient import OptimalGradient
-from thresher.manhattan.rank_one import RankOneSweeps, RepeatedSweeps
+from thresher.manhattan.rank_one import RankOneSweeps
 from thresher.manhattan.smoothing import SmoothedLoss, box_gap
 from thresher.manhattan.two_factors import LARGE, TwoFactors
 
@@ -16,9 +15,7 @@ __all__ = [
     "Half",
     "HalfSolver",
     "NesterovSmoothing",
-    "OptimalGradient",
     "RankOneSweeps",
-    "RepeatedSweeps",
     "SmoothedLoss",
     "TwoFactors",
     "box_gap",

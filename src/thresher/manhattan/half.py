@@ -140,7 +140,7 @@ class Half:
         n = self.samples.shape[0]
         if self.rows_are_alone:
             return np.arange(n)
-        numbers = None if self.graph else self.regulariser.ties(not self.transposed, n)
+        numbers = None if self.graph else self.regulariser.coupling_groups(not self.transposed, n)
         if numbers is None:
             return np.zeros(n, dtype=np.int64)
         return np.unique(numbers, return_inverse=True)[1].astype(np.int64)

@@ -1,6 +1,6 @@
 """Rank-one residual iteration (RRI): Algorithm 1 of paper C, and one sweep of it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -70,54 +70,6 @@ class RankOneSweeps:
         else:
             parts = [work(rows, *half.load(rows)) for rows in half.blocks()]
         return V, np.concatenate(parts)
-
-
-@dataclass(frozen=True)
-class RepeatedSweeps:
-    """Sweeps over one factor until they change little: Algorithm 1 with its stop (8).
-
-    A sweep goes atom by atom, in each over all rows (line 8); where a graph couples these, one
-    after the other (section 4.2). Rows that are alone do not see the order.
-
-    Parameters
-    ----------
-    epsilon : float
-        A sweep that changes the objective of the whole matrix by no more ends it; in units of the
-        mean ``|x|``, unless ``as_printed`` (errata C.4).
-    as_printed : bool
-    max_sweeps : int
-        Bound on the sweeps; the paper has none.
-    """
-
-    epsilon: float = 0.1
-    as_printed: bool = False
-    max_sweeps: int = 1000
-
-    def requires(self, half: Half) -> str | None:
-        """What sweeps require."""
-        return RankOneSweeps().requires(half)
-
-    def improve(self, half: Half, A: Array, V: Array, pool: Pool) -> tuple[Array, Array]:
-        """Sweep until (8)."""
-        tolerance = self.epsilon * (1.0 if self.as_printed else half.mean_entry)
-        losses = half.evaluate(A, V, pool)
-        now = half.total(losses) + half.penalty(V)
-        for _ in range(self.max_sweeps):
-            last = now
-            V, losses = self._sweep(half, A, V, pool)
-            now = half.total(losses) + half.penalty(V)
-            if abs(last - now) <= tolerance:
-                break
-        return V, losses
-
-    def _sweep(self, half: Half, A: Array, V: Array, pool: Pool) -> tuple[Array, Array]:
-        if half.graph is None:
-            return RankOneSweeps().improve(half, A, V, pool)
-        losses = half.evaluate(A, V, pool)
-        for k in half.atoms(len(A)):
-            only = replace(half, free=np.arange(len(A)) == k)
-            V, losses = RankOneSweeps().improve(only, A, V, pool)
-        return V, losses
 
 
 def _no_graph() -> tuple[Any, Any, Any, Any]:

@@ -1,4 +1,4 @@
-"""The Manhattan distance with its kinks rounded off: section 3 of paper C."""
+"""The smoothed Manhattan distance: section 3 of paper C."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +10,7 @@ from thresher.linalg import Array
 
 @dataclass(frozen=True)
 class SmoothedLoss:
-    """The loss of some rows with its kinks rounded off (15), as a function of their codes V.
+    """The smoothed loss of some rows (15), as a function of their codes V.
 
         f_λ(v) = Σ_f w_f max over |u| ≤ 1 of u e_f − λ q_f u²/2,     e = vA − x,  q_f = ‖A[:, f]‖₂
 
@@ -45,31 +45,26 @@ class SmoothedLoss:
         ``‖A diag(w/q) Aᵀ‖₂/λ`` with the largest weights of every column (errata C.4), or that of
         the paper, ``Σ w q/λ``, which can be smaller where these differ by row.
         """
-        heaviest = np.ones(len(self.q)) if self.weight is None else self.weight.max(axis=0)
-        L = np.minimum(self._norm(heaviest / np.where(self.q > 0, self.q, 1)), self.spread)
+        heaviest = self.largest_weights
+        L = np.minimum(self.norm(heaviest / np.where(self.q > 0, self.q, 1)), self.spread)
         L = L[:, None] / self.width
         if self.square:
-            L = L + self.square * self._norm(heaviest)
+            L = L + self.square * self.norm(heaviest)
         bound: Array = np.where(L > 0, L, 1).astype(self.A.dtype)
         return bound
 
     @cached_property
-    def published_lipschitz(self) -> Array:
-        """That of the paper, ``Σ w q/λ + square·‖A diag(w) Aᵀ‖₂``, shape (n, 1); zero if A is."""
-        L = self.spread[:, None] / self.width
-        if self.square:
-            heaviest = np.ones(len(self.q)) if self.weight is None else self.weight.max(axis=0)
-            L = L + self.square * self._norm(heaviest)
-        bound: Array = L.astype(self.A.dtype)
-        return bound
+    def largest_weights(self) -> Array:
+        """The largest weight of every column."""
+        return np.ones(len(self.q)) if self.weight is None else self.weight.max(axis=0)
 
-    def _norm(self, weight: Array) -> float:
+    def norm(self, weight: Array) -> float:
         """``‖A diag(weight) Aᵀ‖₂``."""
         return float(np.linalg.eigvalsh((self.A * weight.astype(self.A.dtype)) @ self.A.T)[-1])
 
     @property
     def _reach(self) -> Array:
-        """``λq``: up to that residual kinks are rounded off."""
+        """``λq``: the smoothed loss is quadratic up to that residual."""
         return np.asarray(self.width, dtype=self.A.dtype) * self.q
 
     def residual(self, V: Array) -> Array:
@@ -87,9 +82,9 @@ class SmoothedLoss:
             U = np.where(flat, np.sign(E), U)
         return U if self.weight is None else U * self.weight
 
-    def gradient(self, E: Array) -> Array:
-        """In the codes, given the residual."""
-        slope = self.dual(E)
+    def gradient(self, E: Array, U: Array | None = None) -> Array:
+        """In the codes, given the residual and, where it is known, its dual."""
+        slope = self.dual(E) if U is None else U
         if self.square:
             squares = E if self.weight is None else E * self.weight
             slope = slope + self.A.dtype.type(self.square) * squares

@@ -219,12 +219,14 @@ class TwoFactors:
     @cached_property
     def _is_scaled(self) -> bool:
         method = self.problem.method
-        free = self.rescales and method.code_regulariser.form.is_free and self.graph is None
+        free = (
+            self.rescales and method.code_regulariser.form.is_scale_invariant and self.graph is None
+        )
         atoms = method.dictionary_regulariser
-        return free and atoms.form.is_bare and atoms.region.filled(self.D) is not None
+        return free and atoms.form.is_unpenalised and atoms.region.gauge(self.D) is not None
 
     def _rescale(self) -> None:
-        factor = self.problem.method.dictionary_regulariser.region.filled(self.D)
+        factor = self.problem.method.dictionary_regulariser.region.gauge(self.D)
         assert factor is not None
         factor[(factor == 0) | ~self.problem.free(len(self.D))] = 1
         self.D = self.D / factor[:, None]

@@ -1,4 +1,4 @@
-"""What a penalty can do."""
+"""The interface of penalties."""
 
 from abc import ABC, abstractmethod
 
@@ -41,15 +41,15 @@ class Penalty(ABC):
 
     @abstractmethod
     def scaled(self, factor: float) -> "Penalty":
-        """``factor·φ`` as a penalty of its own."""
+        """``factor·φ`` as a penalty."""
 
-    def in_unit(self, unit: float, worth: float) -> "Penalty | None":
-        """``φ(unit·c)/worth`` as a penalty of its own; None if the penalty does not know it."""
+    def in_unit(self, unit: float, loss_unit: float) -> "Penalty | None":
+        """``φ(unit·c)/loss_unit`` as a penalty; None if it cannot be expressed."""
         return None
 
     @property
     def weights(self) -> tuple[float, float] | None:
-        """The l1 and l2 of a penalty that is ``l1·‖c‖₁ + l2/2·‖c‖²``; None if it is another."""
+        """The l1 and l2 of a penalty ``l1·‖c‖₁ + l2/2·‖c‖²``; None for other penalties."""
         return None
 
     @property
@@ -57,11 +57,11 @@ class Penalty(ABC):
         """Whether the penalty is a sum over entries; by default if it has `weights`."""
         return self.weights is not None
 
-    def ties(self, rows: bool, count: int) -> Array | None:
-        """A number for each of ``count`` rows (or columns), as for a set."""
+    def coupling_groups(self, rows: bool, count: int) -> Array | None:
+        """Group numbers of ``count`` rows (or columns), see `ConvexSet.coupling_groups`."""
         return None
 
     @property
     def couples_rows(self) -> bool:
-        """Whether rows have a share in each other's penalty; most penalties know no such."""
+        """Whether the penalty couples rows."""
         return False

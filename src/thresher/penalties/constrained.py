@@ -1,4 +1,4 @@
-"""A penalty over a set: what regularises codes, dictionaries and outliers alike."""
+"""A penalty over a set: the regulariser of codes, dictionaries and outliers."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,7 +18,7 @@ class Constrained:
 
     Two rules cover every combination that has a closed form:
 
-    * over a box the penalty knows its own map;
+    * over a box the penalty has its own proximal map;
     * an elastic net on a set of nonnegative rows is a linear and a quadratic term there, so
       ``prox(v) = Π((v − step·l1)/(1 + step·l2))`` for any such set.
     """
@@ -39,8 +39,8 @@ class Constrained:
                 )
         elif not form.nonnegative:
             raise ValueError(
-                f"{self.region} has negative members, and codes, atoms and outliers know only "
-                "boxes of such; use Box with bounds of its size, or a nonnegative set."
+                f"{self.region} has negative members, which only "
+                "boxes may have here; use Box with bounds of its size, or a nonnegative set."
             )
         elif not form.elastic:
             raise ValueError(
@@ -50,34 +50,34 @@ class Constrained:
 
     @cached_property
     def form(self) -> Form:
-        """The regulariser in numbers."""
+        """The properties of the regulariser, computed from its values."""
         return Form.of(self.penalty, self.region)
 
     @cached_property
     def _box(self) -> Box:
-        """The set, if it is one of bounds."""
+        """The set as a box."""
         region = self.region
         return region if isinstance(region, Box) else Box(self.form.lower, self.form.upper)
 
     @property
     def couples_rows(self) -> bool:
-        """Whether the set or the penalty ties rows together."""
+        """Whether the set or the penalty couples rows."""
         return self.form.by == "rows"
 
     @property
     def prefers_zero(self) -> bool:
-        """Whether a row that no sample uses is best at zero: it has a cost there otherwise."""
-        return not self.form.is_bare and self.region.has_zero
+        """Whether zero is the best value of a row that no sample uses: any other has a cost."""
+        return not self.form.is_unpenalised and self.region.contains_zero
 
-    def ties(self, rows: bool, count: int) -> Array | None:
-        """A number for each row (or column), if set and penalty tie only those of one number."""
+    def coupling_groups(self, rows: bool, count: int) -> Array | None:
+        """Group numbers of rows (or columns), if set and penalty couple only those of one group."""
         if self.form.is_box:
-            return self.penalty.ties(rows, count)
-        return self.region.ties(rows, count) if self.form.elastic else None
+            return self.penalty.coupling_groups(rows, count)
+        return self.region.coupling_groups(rows, count) if self.form.elastic else None
 
-    def in_unit(self, unit: float, worth: float) -> "Constrained | None":
-        """``φ(unit·c)/worth`` on the set divided by ``unit``; None if one of both knows no such."""
-        penalty, region = self.penalty.in_unit(unit, worth), self.region.in_unit(unit)
+    def in_unit(self, unit: float, loss_unit: float) -> "Constrained | None":
+        """``φ(unit·c)/loss_unit`` on the set divided by ``unit``; None if there is no such form."""
+        penalty, region = self.penalty.in_unit(unit, loss_unit), self.region.in_unit(unit)
         return None if penalty is None or region is None else Constrained(penalty, region)
 
     def value(self, C: Array) -> Array:

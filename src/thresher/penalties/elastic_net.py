@@ -1,4 +1,4 @@
-"""Penalties that act on every entry by itself: ℓ1, Tikhonov and their sum."""
+"""Separable penalties: ℓ1, Tikhonov and their sum, the elastic net."""
 
 from dataclasses import dataclass
 
@@ -35,17 +35,17 @@ class ElasticNet(Penalty):
 
     @property
     def weights(self) -> tuple[float, float]:
-        """Both."""
+        """``l1, l2``."""
         return self.l1, self.l2
 
     def scaled(self, factor: float) -> "ElasticNet":
         """Both weights times ``factor``."""
         return ElasticNet(self.l1 * factor, self.l2 * factor)
 
-    def in_unit(self, unit: float, worth: float) -> "ElasticNet":
-        """``l1·unit/worth`` and ``l2·unit²/worth``, at most `LARGEST_WEIGHT`."""
-        l1 = self.l1 * (unit / worth) if self.l1 else 0.0
-        l2 = self.l2 * (unit / worth * unit) if self.l2 else 0.0
+    def in_unit(self, unit: float, loss_unit: float) -> "ElasticNet":
+        """``l1·unit/loss_unit`` and ``l2·unit²/loss_unit``, at most `LARGEST_WEIGHT`."""
+        l1 = self.l1 * (unit / loss_unit) if self.l1 else 0.0
+        l2 = self.l2 * (unit / loss_unit * unit) if self.l2 else 0.0
         return ElasticNet(min(l1, LARGEST_WEIGHT), min(l2, LARGEST_WEIGHT))
 
     def value(self, C: Array) -> Array:
@@ -60,7 +60,7 @@ class ElasticNet(Penalty):
     def prox(self, V: Array, step: float | Array, box: Box) -> Array:
         """Soft-threshold, shrink, clip."""
         if self.l1:
-            # On nonnegative entries the ℓ1 norm is linear: one subtraction, the box does the rest.
+            # On nonnegative entries the ℓ1 norm is linear: one subtraction, then the projection.
             shifted = V - step * self.l1 if box.nonnegative else soft_threshold(V, step * self.l1)
         else:
             shifted = V

@@ -1,4 +1,4 @@
-"""Penalties that switch groups of entries on and off together."""
+"""Penalties on groups of entries: group lasso, sparse group lasso, group norms."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -34,7 +34,7 @@ class SparseGroupLasso(Penalty):
 
     @property
     def weights(self) -> tuple[float, float] | None:
-        """ℓ1 alone, if no group has more than one entry, or groups do not count."""
+        """ℓ1 alone, if no group has more than one entry, or groups have no weight."""
         alone = self.mix == 0 or self.weight == 0 or _is_alone(self.groups)
         return (self.weight, 0.0) if alone else None
 
@@ -42,9 +42,9 @@ class SparseGroupLasso(Penalty):
         """The weight times ``factor``."""
         return replace(self, weight=self.weight * factor)
 
-    def in_unit(self, unit: float, worth: float) -> "SparseGroupLasso":
-        """Norms grow with their argument: the weight times ``unit/worth``, within its limit."""
-        return replace(self, weight=min(self.weight * (unit / worth), LARGEST_WEIGHT))
+    def in_unit(self, unit: float, loss_unit: float) -> "SparseGroupLasso":
+        """Norms grow with their argument: the weight times ``unit/loss_unit``, within its limit."""
+        return replace(self, weight=min(self.weight * (unit / loss_unit), LARGEST_WEIGHT))
 
     def value(self, C: Array) -> Array:
         """Sum the weighted norms of the groups and the ℓ1 norm."""
@@ -95,7 +95,7 @@ class GroupNorm(Penalty):
     """``weight·Σ_ρ ‖c[ρ]‖_p`` over groups ρ of columns, paper C (41).
 
     With ``of_rows`` groups are of rows, samples for codes: ``weight·Σ_ρ Σ_k ‖C[ρ, k]‖_p``. Its
-    proximal map shrinks groups (p = 2), or cuts them at the level that takes the weight off
+    proximal map shrinks groups (p = 2), or clips them at the level that removes the weight
     (p = ∞) (56).
     """
 
@@ -121,8 +121,8 @@ class GroupNorm(Penalty):
         """If groups are of rows, and of more than one."""
         return self.of_rows and self.weights is None
 
-    def ties(self, rows: bool, count: int) -> Array | None:
-        """The groups, if they are of rows, or of columns."""
+    def coupling_groups(self, rows: bool, count: int) -> Array | None:
+        """The groups, if they are of the requested axis."""
         if rows != self.of_rows:
             return None
         return np.zeros(count, dtype=int) if self.groups is None else np.asarray(self.groups)
@@ -131,9 +131,9 @@ class GroupNorm(Penalty):
         """The weight times ``factor``."""
         return replace(self, weight=self.weight * factor)
 
-    def in_unit(self, unit: float, worth: float) -> "GroupNorm":
-        """Norms grow with their argument: the weight times ``unit/worth``, within its limit."""
-        return replace(self, weight=min(self.weight * (unit / worth), LARGEST_WEIGHT))
+    def in_unit(self, unit: float, loss_unit: float) -> "GroupNorm":
+        """Norms grow with their argument: the weight times ``unit/loss_unit``, within its limit."""
+        return replace(self, weight=min(self.weight * (unit / loss_unit), LARGEST_WEIGHT))
 
     def value(self, C: Array) -> Array:
         """Sum the norms of the groups; of groups of rows, every row has the same share."""
@@ -159,7 +159,7 @@ class GroupNorm(Penalty):
 
 
 def _is_alone(groups: tuple[int, ...] | None) -> bool:
-    """Whether every entry is a group of its own: its norm is its size."""
+    """Whether every group has one entry, so that its norm is its absolute value."""
     return groups is not None and len(set(groups)) == len(groups)
 
 

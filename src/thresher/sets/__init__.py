@@ -1,7 +1,7 @@
 """Convex sets for dictionaries and codes, with exact projections and, where cheap, oracles."""
 
 from thresher.sets.balls import NonnegativeElasticNetBall, NonnegativeL1Ball, NonnegativeL2Ball
-from thresher.sets.base import Budget, ConvexSet, OracleSet
+from thresher.sets.base import ConvexSet, OracleSet, RowConstraint
 from thresher.sets.box import Box, NonnegativeOrthant, Reals
 from thresher.sets.covered import CoveredBox
 from thresher.sets.groups import GroupBall
@@ -11,7 +11,6 @@ from thresher.sets.spectral import NuclearBall, SpectralBall
 
 __all__ = [
     "Box",
-    "Budget",
     "ConvexSet",
     "CoveredBox",
     "GroupBall",
@@ -24,6 +23,7 @@ __all__ = [
     "NuclearBall",
     "OracleSet",
     "Reals",
+    "RowConstraint",
     "Simplex",
     "SpectralBall",
 ]

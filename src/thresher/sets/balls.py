@@ -1,11 +1,11 @@
-"""Nonnegative parts of the ℓ1, ℓ2 and elastic-net balls; every row lies in a ball of its own."""
+"""Nonnegative parts of the ℓ1, ℓ2 and elastic-net balls; every row lies in its own ball."""
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from thresher.linalg import Array
-from thresher.sets.base import Budget, ConvexSet, OracleSet, check_radius
+from thresher.sets.base import ConvexSet, OracleSet, RowConstraint, check_radius
 from thresher.sets.simplex import project_rows_on_simplex
 
 
@@ -26,18 +26,18 @@ class NonnegativeL2Ball(OracleSet):
         return replace(self, radius=self.radius / unit)
 
     @property
-    def by_numbers(self) -> bool:
-        """The budget is all."""
+    def fully_declared(self) -> bool:
+        """Yes."""
         return True
 
     @property
-    def budget(self) -> Budget:
-        """Squares."""
-        return Budget(0.0, 2 / self.radius**2)
+    def row_constraint(self) -> RowConstraint:
+        """On squares."""
+        return RowConstraint(0.0, 2 / self.radius**2)
 
     @property
     def nonnegative(self) -> bool:
-        """Always true."""
+        """Yes."""
         return True
 
     def project(self, V: Array) -> Array:
@@ -73,22 +73,22 @@ class NonnegativeL1Ball(OracleSet):
         return replace(self, radius=self.radius / unit)
 
     @property
-    def by_numbers(self) -> bool:
-        """The budget is all."""
+    def fully_declared(self) -> bool:
+        """Yes."""
         return True
 
     @property
-    def budget(self) -> Budget:
-        """Sums."""
-        return Budget(1 / self.radius, 0.0)
+    def row_constraint(self) -> RowConstraint:
+        """On sums."""
+        return RowConstraint(1 / self.radius, 0.0)
 
     @property
     def nonnegative(self) -> bool:
-        """Always true."""
+        """Yes."""
         return True
 
     def project(self, V: Array) -> Array:
-        """Take the positive part, then project the rows that sum to too much on the simplex."""
+        """Take the positive part, then project rows whose sum exceeds the radius on the simplex."""
         P = np.maximum(V, 0)
         outside = P.sum(axis=1) > self.radius
         P[outside] = project_rows_on_simplex(P[outside], self.radius)
@@ -128,21 +128,21 @@ class NonnegativeElasticNetBall(ConvexSet):
         return NonnegativeElasticNetBall(self.gamma1 * unit, self.gamma2 * unit * unit)
 
     @property
-    def by_numbers(self) -> bool:
-        """The budget is all."""
+    def fully_declared(self) -> bool:
+        """Yes."""
         return True
 
     @property
-    def budget(self) -> Budget:
-        """Both."""
-        return Budget(self.gamma1, self.gamma2)
+    def row_constraint(self) -> RowConstraint:
+        """On sums and squares."""
+        return RowConstraint(self.gamma1, self.gamma2)
 
     @property
     def nonnegative(self) -> bool:
-        """Always true."""
+        """Yes."""
         return True
 
-    def gauge(self, V: Array) -> Array:
+    def constraint_value(self, V: Array) -> Array:
         """``γ₁‖v‖₁ + γ₂/2 ‖v‖²`` of every row."""
         size: Array = self.gamma1 * np.abs(V).sum(axis=1) + self.gamma2 / 2 * (V * V).sum(axis=1)
         return size
@@ -150,7 +150,7 @@ class NonnegativeElasticNetBall(ConvexSet):
     def project(self, V: Array) -> Array:
         """Find μ of every row outside in closed form, then shrink; without γ₂, a simplex."""
         P = np.maximum(V, 0)
-        outside = self.gauge(P) > 1
+        outside = self.constraint_value(P) > 1
         if not outside.any():
             return P
         if self.gamma2 == 0:

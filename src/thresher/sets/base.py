@@ -1,4 +1,4 @@
-"""What a set of dictionaries or of codes can do."""
+"""The interface of convex sets for dictionaries and codes."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -9,26 +9,26 @@ from thresher.linalg import Array
 
 
 def check_radius(name: str, radius: float) -> None:
-    """Refuse what is no radius."""
+    """Raise a ValueError unless the radius is positive and finite."""
     if not 0 < radius < np.inf:
         raise ValueError(f"The radius of {name} must be positive and finite, got {radius}.")
 
 
 @dataclass(frozen=True)
-class Budget:
-    """What every row may spend: ``γ₁Σ|v| + γ₂/2 Σv² ≤ 1``, exactly one where it is ``tight``."""
+class RowConstraint:
+    """The constraint ``γ₁Σ|v| + γ₂/2 Σv² ≤ 1`` on every row; ``= 1`` with ``equality``."""
 
     gamma1: float
     gamma2: float
-    tight: bool = False
+    equality: bool = False
 
     @property
     def radius(self) -> float:
         """The largest sum of a row if only sums count, its largest length if only squares do."""
         return float(1 / self.gamma1 if self.gamma1 else np.sqrt(2 / self.gamma2))
 
-    def spent(self, sums: Array, squares: Array) -> Array:
-        """By what rows have to be divided to spend all they may, from ``Σ|v|`` and ``Σv²``."""
+    def gauge(self, sums: Array, squares: Array) -> Array:
+        """Factors by which rows are divided to reach the boundary, from ``Σ|v|`` and ``Σv²``."""
         linear, quadratic = self.gamma1 * sums, self.gamma2 / 2 * squares
         # 1/s is the positive root of quadratic·r² + linear·r = 1.
         size: Array = (linear + np.sqrt(linear * linear + 4 * quadratic)) / 2
@@ -41,9 +41,9 @@ class ConvexSet(ABC):
     The sets of paper A constrain every row by itself; `project` still takes the whole matrix, so
     that a set which couples rows has the same form.
 
-    Solvers never ask which set it is. They ask for the numbers below, which a set declares where
-    it can (`bounds`, `budget`, and `by_numbers` if these say all); any other set is known by its
-    projection, and every part of the library that needs no more takes it.
+    Solvers never test the class of a set. They use the declarations below: `bounds` and
+    `row_constraint`, which describe the set completely if it is `fully_declared`. Solvers that need
+    only a projection accept every set.
     """
 
     @property
@@ -53,44 +53,44 @@ class ConvexSet(ABC):
 
     @property
     def couples_rows(self) -> bool:
-        """Whether a row can be a member or not depending on the others; most sets know no such."""
+        """Whether membership of a row depends on other rows."""
         return False
 
     @property
-    def shares(self) -> bool:
-        """Whether rows live from one budget, so that none of them can be left as it is."""
+    def rows_share_bound(self) -> bool:
+        """Whether rows share one bound, so that no row can be frozen."""
         return False
 
-    def ties(self, rows: bool, count: int) -> Array | None:
-        """A number for each of ``count`` rows (or columns); others than those of one are not tied.
+    def coupling_groups(self, rows: bool, count: int) -> Array | None:
+        """Group numbers of ``count`` rows (or columns), if only those of one group are coupled.
 
-        None if the set does not split so.
+        None if the set has no such groups.
         """
         return None
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Between what the entries of all members lie."""
+        """Lower and upper bound of all entries."""
         return (0.0 if self.nonnegative else -np.inf), np.inf
 
     @property
-    def budget(self) -> Budget | None:
-        """What every row may spend, if the set limits that."""
+    def row_constraint(self) -> RowConstraint | None:
+        """The constraint on the size of every row, if there is one."""
         return None
 
     @property
-    def by_numbers(self) -> bool:
-        """Whether bounds and budget are all that the set asks of its members."""
+    def fully_declared(self) -> bool:
+        """Whether `bounds` and `row_constraint` describe the set completely."""
         return False
 
     @property
-    def has_zero(self) -> bool:
-        """Whether zero is a member; most sets have it."""
+    def contains_zero(self) -> bool:
+        """Whether zero is a member."""
         return True
 
     @property
-    def cone(self) -> bool:
-        """Whether members may be multiplied by any positive number: the set has no unit."""
+    def is_cone(self) -> bool:
+        """Whether positive multiples of members are members, so that the set has no unit."""
         return self.in_unit(2.0) == self
 
     @abstractmethod
@@ -98,20 +98,20 @@ class ConvexSet(ABC):
         """Return the nearest member to ``V`` as a new array."""
 
     def in_unit(self, unit: float) -> "ConvexSet | None":
-        """The members divided by ``unit``, as a set; None if the set does not know it."""
+        """The set of all members divided by ``unit``; None if it cannot be expressed."""
         return None
 
-    def filled(self, D: Array) -> Array | None:
-        """By what atoms have to be divided to fill the set, shape (K,); lengths, if it has no end.
+    def gauge(self, D: Array) -> Array | None:
+        """Factors by which atoms are divided to reach the boundary (Minkowski gauge), shape (K,).
 
-        None if the set bounds more than the sizes of atoms.
+        Lengths, if the set is unbounded; None if the set bounds more than the sizes of atoms.
         """
-        if not self.by_numbers or self.bounds != (0, np.inf):
+        if not self.fully_declared or self.bounds != (0, np.inf):
             return None
-        if self.budget is None:
+        if self.row_constraint is None:
             return np.asarray(np.linalg.norm(D, axis=1))
         squares = np.einsum("kf,kf->k", D, D)
-        return self.budget.spent(np.abs(D).sum(axis=1), squares).astype(D.dtype)
+        return self.row_constraint.gauge(np.abs(D).sum(axis=1), squares).astype(D.dtype)
 
     def contains(self, V: Array, tol: float = 1e-6) -> bool:
         """Whether ``V`` lies in the set, up to ``tol`` relative to its largest entry."""
@@ -120,11 +120,11 @@ class ConvexSet(ABC):
 
 
 class OracleSet(ConvexSet):
-    """A bounded set over which a linear function is minimised as easily: all Frank–Wolfe needs."""
+    """A bounded set with a linear minimisation oracle, as Frank–Wolfe methods need it."""
 
     @abstractmethod
     def minimise_linear(self, G: Array, near: Array | None = None) -> Array:
-        """Return a member S with the least ``⟨G, S⟩``, an extreme point; of several, any.
+        """Return an extreme point S with the least ``⟨G, S⟩``.
 
-        Sets for which that choice matters take the one towards ``near``.
+        Of several, sets for which the choice matters return the one nearest to ``near``.
         """

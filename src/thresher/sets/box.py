@@ -1,4 +1,4 @@
-"""Sets that bound every entry by itself: the whole space, the nonnegative orthant, boxes."""
+"""Sets with bounds on every entry: the whole space, the nonnegative orthant, boxes."""
 
 from dataclasses import dataclass, replace
 
@@ -30,12 +30,12 @@ class Box(OracleSet):
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Both bounds."""
+        """``lower, upper``."""
         return self.lower, self.upper
 
     @property
-    def by_numbers(self) -> bool:
-        """The bounds are all."""
+    def fully_declared(self) -> bool:
+        """Yes."""
         return True
 
     @property
@@ -44,8 +44,8 @@ class Box(OracleSet):
         return self.lower >= 0
 
     @property
-    def has_zero(self) -> bool:
-        """Whether the bounds leave room for it."""
+    def contains_zero(self) -> bool:
+        """Whether zero lies between the bounds."""
         return self.lower <= 0 <= self.upper
 
     def project(self, V: Array) -> Array:

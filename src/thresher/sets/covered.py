@@ -1,4 +1,4 @@
-"""The dictionaries of paper E: bounded entries, and no feature without an atom."""
+"""The dictionary set of paper E: bounded entries, and a least sum of every column."""
 
 from dataclasses import dataclass
 
@@ -36,17 +36,17 @@ class CoveredBox(ConvexSet):
 
     @property
     def nonnegative(self) -> bool:
-        """Always true."""
+        """Yes."""
         return True
 
     @property
-    def has_zero(self) -> bool:
-        """Never: columns sum to something."""
+    def contains_zero(self) -> bool:
+        """No: columns have a positive sum."""
         return False
 
     @property
     def couples_rows(self) -> bool:
-        """Columns do."""
+        """Yes, by the sums of columns."""
         return True
 
     def project(self, V: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Groups of features or of samples that share a budget: paper C, section 4.3."""
+"""Groups of features or of samples with a common bound: paper C, section 4.3."""
 
 import reprlib
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ def group_members(groups: Sequence[int] | None, width: int) -> list[Any]:
 
 
 def group_numbers(groups: Any) -> tuple[int, ...]:
-    """Group numbers of entries; a ValueError says what they should be."""
+    """Validate group numbers of entries."""
     try:
         numbers = np.asarray(list(groups), dtype=np.float64)
     except (TypeError, ValueError):
@@ -42,7 +42,7 @@ def group_numbers(groups: Any) -> tuple[int, ...]:
 
 
 def check_norm(p: float) -> None:
-    """Refuse norms of groups that have no exact maps here."""
+    """Raise a ValueError unless p is 2 or infinite."""
     if p not in (2, np.inf):
         raise ValueError(f"Groups are measured with p=2 or p=inf; got p={p}.")
 
@@ -99,21 +99,21 @@ class GroupBall(ConvexSet):
 
     @property
     def nonnegative(self) -> bool:
-        """Always true."""
+        """Yes."""
         return True
 
     @property
     def couples_rows(self) -> bool:
-        """A group has one budget for all rows."""
+        """Yes: a group has one bound for all rows."""
         return True
 
     @property
-    def shares(self) -> bool:
-        """Yes: what one row takes is missing for the others."""
+    def rows_share_bound(self) -> bool:
+        """Yes."""
         return True
 
-    def ties(self, rows: bool, count: int) -> Array | None:
-        """The groups, if they are of rows, or of columns."""
+    def coupling_groups(self, rows: bool, count: int) -> Array | None:
+        """The groups, if they are of the requested axis."""
         if rows != self.of_rows:
             return None
         return np.zeros(count, dtype=int) if self.groups is None else np.asarray(self.groups)
@@ -125,8 +125,8 @@ class GroupBall(ConvexSet):
             P[:, members] = self._project_group(P[:, members])
         return np.ascontiguousarray(P.T) if self.of_rows else P
 
-    def filled(self, D: Array) -> Array | None:
-        """The share of the radius that the fullest group takes: one number for all atoms."""
+    def gauge(self, D: Array) -> Array | None:
+        """The largest norm of a group relative to the radius: one number for all atoms."""
         if self.of_rows:
             return None
         groups = group_members(self.groups, D.shape[1])

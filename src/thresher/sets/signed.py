@@ -1,4 +1,4 @@
-"""Balls of signed rows, each row in a ball of its own; the ℓ∞ ball is ``Box(−r, r)``."""
+"""Balls of signed rows, one for every row; the ℓ∞ ball is ``Box(−r, r)``."""
 
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ class L2Ball(OracleSet):
 
     @property
     def nonnegative(self) -> bool:
-        """Never."""
+        """No."""
         return False
 
     def project(self, V: Array) -> Array:
@@ -47,7 +47,7 @@ class L1Ball(OracleSet):
 
     @property
     def nonnegative(self) -> bool:
-        """Never."""
+        """No."""
         return False
 
     def project(self, V: Array) -> Array:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from thresher.linalg import Array
-from thresher.sets.base import Budget, OracleSet
+from thresher.sets.base import OracleSet, RowConstraint
 
 
 def project_rows_on_simplex(V: Array, radius: float) -> Array:
@@ -31,7 +31,7 @@ def project_rows_on_simplex(V: Array, radius: float) -> Array:
 class Simplex(OracleSet):
     """Nonnegative rows that sum to ``radius``, set C₂ of paper A, section VI-A.
 
-    For codes this is what spectra want: shares that add up to one.
+    As the set of codes, it makes them shares that add up to one, as for spectra.
     """
 
     radius: float = 1.0
@@ -47,23 +47,23 @@ class Simplex(OracleSet):
         return replace(self, radius=self.radius / unit)
 
     @property
-    def by_numbers(self) -> bool:
-        """The budget is all."""
+    def fully_declared(self) -> bool:
+        """Yes."""
         return True
 
     @property
-    def budget(self) -> Budget:
-        """Sums, spent to the last."""
-        return Budget(1 / self.radius, 0.0, tight=True)
+    def row_constraint(self) -> RowConstraint:
+        """An equality on sums."""
+        return RowConstraint(1 / self.radius, 0.0, equality=True)
 
     @property
     def nonnegative(self) -> bool:
-        """Always true."""
+        """Yes."""
         return True
 
     @property
-    def has_zero(self) -> bool:
-        """Never: rows sum to the radius."""
+    def contains_zero(self) -> bool:
+        """No: rows sum to the radius."""
         return False
 
     def project(self, V: Array) -> Array:

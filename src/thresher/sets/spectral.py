@@ -24,7 +24,7 @@ class SpectralBall(OracleSet):
 
     @property
     def nonnegative(self) -> bool:
-        """Never."""
+        """No."""
         return False
 
     @property
@@ -54,7 +54,7 @@ class NuclearBall(OracleSet):
 
     @property
     def nonnegative(self) -> bool:
-        """Never."""
+        """No."""
         return False
 
     @property

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from thresher.cli.live.board import MOST_READERS, Board, Reader
+from thresher.cli.live.board import MOST_READERS, Board, PageConnection
 from thresher.cli.live.guard import App, Guard
 from thresher.cli.live.page import POLICY, page
 from thresher.cli.live.wishes import Wish, Wishes
@@ -109,7 +109,7 @@ class _Events(Response):
             finally:
                 closed.cancel()
 
-    async def _send_news(self, reader: Reader, send: Any) -> None:
+    async def _send_news(self, reader: PageConnection, send: Any) -> None:
         news = reader.take(self._board)
         await _send(send, b"".join(news) or self._board.beat())
 

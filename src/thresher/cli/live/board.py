@@ -31,7 +31,7 @@ class Message(NamedTuple):
     content: Any
 
 
-class Reader:
+class PageConnection:
     """A page that is open: what it has not been sent yet, at most a few messages."""
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class Board:
         self._picture: dict[str, Any] = {
             "about": about, "state": "learning", "curve": [], "noticed": [],
         }  # fmt: skip
-        self._readers: set[Reader] = set()
+        self._readers: set[PageConnection] = set()
         self._given: deque[Message] = deque(maxlen=_WAITING)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._told_to_look = False
@@ -103,9 +103,9 @@ class Board:
         self._look()
 
     @contextmanager
-    def reader(self) -> Iterator[Reader]:
+    def reader(self) -> Iterator[PageConnection]:
         """A page is open; when it is closed, nothing of it is left."""
-        reader = Reader()
+        reader = PageConnection()
         self._readers.add(reader)
         try:
             yield reader

@@ -15,7 +15,7 @@ _SURE = 0.99  # so likely does chance mark no more documents of a step
 
 
 @dataclass(frozen=True)
-class Alarm:
+class AlertRule:
     """One of four rules.
 
     Parameters

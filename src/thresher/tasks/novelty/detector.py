@@ -23,7 +23,7 @@ from thresher.estimators.parameters import (
 from thresher.estimators.reporting import write_page
 from thresher.linalg import Array
 from thresher.persistence import Contents
-from thresher.tasks.novelty.alarm import Alarm
+from thresher.tasks.novelty.alarm import AlertRule
 from thresher.tasks.novelty.collections import lazy_scores
 from thresher.tasks.novelty.emerging import emerging_topics
 from thresher.tasks.novelty.explaining import explained
@@ -41,7 +41,7 @@ from thresher.tasks.novelty.modes import (
 from thresher.tasks.novelty.recent import RecentDocuments
 from thresher.tasks.novelty.results import Explanation, NoveltyStep
 from thresher.tasks.novelty.starting import begun, without_rarest
-from thresher.tasks.novelty.usual import PastScores, Usual
+from thresher.tasks.novelty.usual import PastScores, ScoreReference
 from thresher.tasks.text.growing_words import GrowingWords
 from thresher.tasks.text.records import Record, check_records, records_of
 from thresher.tasks.text.steps import DocumentStep, document_steps
@@ -356,7 +356,9 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
         """For `thresher.load`."""
         return unpack_detector(contents)
 
-    def _adopt(self, words: GrowingWords, memory: Memory, usual: Usual, n_steps: int) -> Self:
+    def _adopt(
+        self, words: GrowingWords, memory: Memory, usual: ScoreReference, n_steps: int
+    ) -> Self:
         """Take all of it over at once, so that an interrupt leaves the old state or the new one."""
         self.__dict__.update(
             _words=words,
@@ -373,11 +375,11 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
         self._check_goes_on()
         return self._words.copy(self.vectorizer)
 
-    def _new_alarm(self) -> Alarm:
+    def _new_alarm(self) -> AlertRule:
         """The rule by the current parameters."""
-        return Alarm(self.threshold, self.top_share, self.false_alarm_rate, self.fdr)
+        return AlertRule(self.threshold, self.top_share, self.false_alarm_rate, self.fdr)
 
-    def _new_usual(self) -> Usual:
+    def _new_usual(self) -> ScoreReference:
         """What `auto` compares with are documents; others compare with the scores before."""
         if self.model is not None or self.mode != "auto":
             return PastScores()

@@ -8,14 +8,19 @@ import numpy as np
 
 from thresher.tasks.novelty.memory import Memory
 from thresher.tasks.novelty.results import Explanation
-from thresher.tasks.novelty.usual import Usual
+from thresher.tasks.novelty.usual import ScoreReference
 from thresher.tasks.text.growing_words import GrowingWords
 
 _WORDS_OF_AN_ATOM = 5
 
 
 def explained(
-    memory: Memory, usual: Usual, words: GrowingWords, document: Any, n_words: int, n_atoms: int
+    memory: Memory,
+    usual: ScoreReference,
+    words: GrowingWords,
+    document: Any,
+    n_words: int,
+    n_atoms: int,
 ) -> Explanation:
     """Words of a document that nothing explains, and what is nearest to it."""
     counts, new = words.counts([document] if isinstance(document, str) else document)

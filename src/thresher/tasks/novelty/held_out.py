@@ -38,7 +38,7 @@ from thresher.tasks.novelty.directions import unit_rows
 from thresher.tasks.novelty.emerging import topics_beside
 from thresher.tasks.novelty.memory import DirectionMemory, Memory
 from thresher.tasks.novelty.recent import RecentDocuments, as_wide_as
-from thresher.tasks.novelty.usual import Judged, Usual, usual_share
+from thresher.tasks.novelty.usual import ScoredDocuments, ScoreReference, usual_share
 from thresher.tasks.text.growing_words import GrowingWords
 from thresher.tasks.text.records import Record
 
@@ -96,7 +96,7 @@ class Yardstick:
         return distances, nearest
 
 
-class HeldOut(Usual):
+class HeldOut(ScoreReference):
     """The last documents, and how novel they would be if they came now."""
 
     from_all = True
@@ -109,7 +109,7 @@ class HeldOut(Usual):
         """The mean of both distances."""
         return self._yardstick(memory, words).measure(weights)[0]
 
-    def judged(self, memory: Memory, words: GrowingWords, weights: Any) -> Judged:
+    def judged(self, memory: Memory, words: GrowingWords, weights: Any) -> ScoredDocuments:
         """Scores, p-values, and groups that are new together."""
         yardstick = self._yardstick(memory, words)
         scores, follows, rows = yardstick.measure(weights)
@@ -124,13 +124,13 @@ class HeldOut(Usual):
         shift = _shift(p_values[beside.alone])
         if shift > 0:
             p_values = np.maximum(p_values, norm.sf(_normal(p_values) - shift))
-        return Judged(scores, p_values, shift, beside.topics, ranks, beside.new)
+        return ScoredDocuments(scores, p_values, shift, beside.topics, ranks, beside.new)
 
     def learned(
         self,
         words: GrowingWords,
         counts: Any,
-        judged: Judged | None,
+        judged: ScoredDocuments | None,
         rate: float,
         records: Sequence[Record],
     ) -> HeldOut:

@@ -13,8 +13,8 @@ from thresher.estimators import (
     OnlineL1Dictionary,
     OnlineOrthogonalDictionary,
 )
+from thresher.published.novelty import BatchImpl, L2Batch, Online
 from thresher.solvers import Published
-from thresher.solvers.novelty import BatchImpl, L2Batch, Online
 from thresher.tasks.novelty.directions import Directions
 from thresher.tasks.novelty.fixed_terms import FixedTermsMemory
 from thresher.tasks.novelty.memory import DictionaryMemory, DirectionMemory, Memory

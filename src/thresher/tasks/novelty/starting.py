@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from thresher.tasks.novelty.memory import Memory, learned_from
-from thresher.tasks.novelty.usual import Usual
+from thresher.tasks.novelty.usual import ScoreReference
 from thresher.tasks.text.growing_words import GrowingWords
 from thresher.tasks.text.records import Record
 
@@ -20,12 +20,12 @@ _CALIBRATED = 0.2  # of the first documents, held out to learn usual scores; by 
 
 def begun(
     empty: Callable[[int], Memory],
-    usual: Usual,
+    usual: ScoreReference,
     words: GrowingWords,
     counts: Any,
     rate: float,
     records: Sequence[Record],
-) -> tuple[Memory, Usual]:
+) -> tuple[Memory, ScoreReference]:
     """What is known after the documents to start from; ``words`` learns on the way.
 
     If usual scores can only be seen as they come, the last fifth of the documents (of few up to
@@ -35,7 +35,7 @@ def begun(
     ----------
     empty : callable
         A memory of so many words that knows nothing.
-    usual : Usual
+    usual : ScoreReference
         That knows nothing.
     """
     n = counts.shape[0]
@@ -65,7 +65,9 @@ def begun(
     return without_rarest(memory, usual, words)
 
 
-def without_rarest(memory: Memory, usual: Usual, words: GrowingWords) -> tuple[Memory, Usual]:
+def without_rarest(
+    memory: Memory, usual: ScoreReference, words: GrowingWords
+) -> tuple[Memory, ScoreReference]:
     """Let the rarest words leave, if there are too many."""
     kept = words.rarest()
     if kept is None:

@@ -21,7 +21,7 @@ _BURST = 2.0  # times the false alarms to be expected: more are a new topic; by 
 _MEASURABLE = 50  # scores that a quartile is taken of, at least; by judgement
 
 
-class Judged(NamedTuple):
+class ScoredDocuments(NamedTuple):
     """The documents of a step, before anything is learned from them.
 
     Attributes
@@ -49,7 +49,7 @@ class Judged(NamedTuple):
     together: NDArray[np.bool_] | None = None
 
 
-class Usual(ABC):
+class ScoreReference(ABC):
     """What a detector knows of the scores of documents that are not novel."""
 
     from_all: bool
@@ -60,7 +60,7 @@ class Usual(ABC):
         """Scores of some documents; nothing changes."""
 
     @abstractmethod
-    def judged(self, memory: Memory, words: GrowingWords, weights: Any) -> Judged:
+    def judged(self, memory: Memory, words: GrowingWords, weights: Any) -> ScoredDocuments:
         """The same with what they mean; nothing changes."""
 
     @abstractmethod
@@ -68,13 +68,13 @@ class Usual(ABC):
         self,
         words: GrowingWords,
         counts: Any,
-        judged: Judged | None,
+        judged: ScoredDocuments | None,
         rate: float,
         records: Sequence[Record],
-    ) -> Usual:
+    ) -> ScoreReference:
         """After some documents; ``judged`` is None for those to start from."""
 
-    def kept(self, columns: Any) -> Usual:
+    def kept(self, columns: Any) -> ScoreReference:
         """Without the words that have left."""
         return self
 
@@ -100,7 +100,7 @@ def usual_share(marked: NDArray[np.bool_], values: Array, rate: float) -> NDArra
     return kept
 
 
-class PastScores(Usual):
+class PastScores(ScoreReference):
     """The scores of the last documents, each as it came: for any memory.
 
     Scores fall as more is known, and old ones would make the rule too careful. How far they fell
@@ -117,10 +117,10 @@ class PastScores(Usual):
         """Those of the memory."""
         return memory.scores(weights)
 
-    def judged(self, memory: Memory, words: GrowingWords, weights: Any) -> Judged:
+    def judged(self, memory: Memory, words: GrowingWords, weights: Any) -> ScoredDocuments:
         """Ranks among the scores before."""
         scores = memory.scores(weights)
-        return Judged(scores, self.p_values(scores))
+        return ScoredDocuments(scores, self.p_values(scores))
 
     def p_values(self, scores: Array) -> Array:
         """Share of documents before that scored as high."""
@@ -130,7 +130,7 @@ class PastScores(Usual):
         self,
         words: GrowingWords,
         counts: Any,
-        judged: Judged | None,
+        judged: ScoredDocuments | None,
         rate: float,
         records: Sequence[Record],
     ) -> PastScores:

@@ -10,14 +10,14 @@ from thresher.estimators.parts import packed_value
 from thresher.persistence import Contents, put_strings
 from thresher.tasks.novelty.held_out import HeldOut
 from thresher.tasks.novelty.recent import RecentDocuments, as_wide_as
-from thresher.tasks.novelty.usual import REMEMBERED, PastScores, Usual
+from thresher.tasks.novelty.usual import REMEMBERED, PastScores, ScoreReference
 from thresher.tasks.text.counts_file import documents_of
 from thresher.tasks.text.records import Record
 
 _TEXTS = ("id", "title", "date", "text")
 
 
-def packed_usual(usual: Usual, n_words: int, arrays: dict[str, Any]) -> dict[str, Any]:
+def packed_usual(usual: ScoreReference, n_words: int, arrays: dict[str, Any]) -> dict[str, Any]:
     """Puts arrays where they belong; what else there is to say."""
     if isinstance(usual, PastScores):
         arrays["past"] = usual.past
@@ -32,7 +32,7 @@ def packed_usual(usual: Usual, n_words: int, arrays: dict[str, Any]) -> dict[str
     return {"recent": packed_value("recent", as_wide_as(recent.counts, n_words), arrays)}
 
 
-def unpacked_usual(contents: Contents, empty: Usual, n_words: int) -> Usual:
+def unpacked_usual(contents: Contents, empty: ScoreReference, n_words: int) -> ScoreReference:
     """The same again; a file from before the last documents were kept begins without any."""
     if isinstance(empty, PastScores):
         return PastScores(contents.array("past", (None,)))

@@ -261,7 +261,7 @@ def rather_glitches(suspicions: NDArray[Any]) -> float:
         limit = lifted
 
 
-class Alarm(NamedTuple):
+class AnomalyThresholds(NamedTuple):
     """When a live cleaner calls a reading a glitch, by what was sound in hindsight."""
 
     limit: float  # suspicion, above which it does
@@ -269,7 +269,9 @@ class Alarm(NamedTuple):
     share: float  # of all readings that are to be expected above the limit
 
     @classmethod
-    def calibrated(cls, sound: NDArray[Any], glitches: NDArray[Any], rate: float) -> Alarm:
+    def calibrated(
+        cls, sound: NDArray[Any], glitches: NDArray[Any], rate: float
+    ) -> AnomalyThresholds:
         """From suspicions of both, as they came.
 
         Of sound ones not more than asked for are above the limit, by what was seen. Where glitches

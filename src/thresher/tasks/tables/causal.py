@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.tasks.tables.alarms import HALF_WINDOW, Alarm, Tail, fewest_mistakes
+from thresher.tasks.tables.alarms import HALF_WINDOW, AnomalyThresholds, Tail, fewest_mistakes
 from thresher.tasks.tables.blending import Blend
 from thresher.tasks.tables.containers import in_steps
 from thresher.tasks.tables.hindsight import judged
 from thresher.tasks.tables.looking import (
+    EntryPredictions,
     Found,
-    Look,
     Promises,
     found,
     limits,
@@ -52,13 +52,13 @@ def _dues() -> Iterator[int]:
 
 
 @dataclass(frozen=True)
-class Learned:
+class CausalFit:
     """What the rows up to some point say."""
 
     model: Model
     blend: Blend
     tail: Tail | None
-    alarm: Alarm
+    alarm: AnomalyThresholds
     ends: tuple[NDArray[Any], NDArray[Any]]
     stretch: float  # of intervals, so that they hold for what is new
     step: float  # seconds
@@ -75,7 +75,7 @@ class Follower:
     came: NDArray[Any]  # 2 × n × F: suspicions and |error| / half an interval, as rows came; or NaN
     n_rows: int = 0
     n_learned: int = 0  # of the rows that are kept
-    learned: Learned | None = field(default=None, repr=False)
+    learned: CausalFit | None = field(default=None, repr=False)
     left: list[NDArray[Any] | None] = field(default_factory=list, repr=False)
     """What rows left of readings, as each pass sees them; found anew once it has learned."""
 
@@ -133,14 +133,14 @@ class Follower:
         gaps, coverage = np.isnan(X), promises.among_trusted
         blend = proved(model, X, gaps, sound, times, coverage, rng, causal=True)
         look = looked(model, blend, X, sound, times, causal=True)
-        tail, alarm, stretch = None, Alarm(np.inf, np.inf, 0.0), 1.0
+        tail, alarm, stretch = None, AnomalyThresholds(np.inf, np.inf, 0.0), 1.0
         allowed = promises.allowed(X)
         if sound.any():
             kept = verdict.kept
             tail, alarm, stretch = self._as_it_came(look.suspicions, allowed, kept, promises)
         ends = limits(promises, model, X, sound, look)
         known = (sound.sum(0) >= _FIRST) & model.alone.weights.any(1)
-        self.learned = Learned(model, blend, tail, alarm, ends, stretch, step, known)
+        self.learned = CausalFit(model, blend, tail, alarm, ends, stretch, step, known)
         self.left = [None] * len(self.trusted)
 
     def _as_it_came(
@@ -149,7 +149,7 @@ class Follower:
         allowed: NDArray[Any],
         sound: NDArray[Any],
         promises: Promises,
-    ) -> tuple[Tail | None, Alarm, float]:
+    ) -> tuple[Tail | None, AnomalyThresholds, float]:
         """The tail of suspicions, and how much wider intervals must be than what was learned says.
 
         They are told by rows that came when at least half as much was known as now; as long as
@@ -163,10 +163,10 @@ class Follower:
         seen = allowed & late & np.isfinite(came)
         if not (seen & sound).any():
             likely = fewest_mistakes(suspicions[sound], suspicions[allowed & ~sound])[0]
-            return None, Alarm(np.inf, likely, 0.0), 1.0
+            return None, AnomalyThresholds(np.inf, likely, 0.0), 1.0
         good, bad = came[seen & sound], came[seen & ~sound]
         tail = Tail.learned(came[seen], good)
-        alarm = Alarm.calibrated(good, bad, promises.false_alarm_rate)
+        alarm = AnomalyThresholds.calibrated(good, bad, promises.false_alarm_rate)
         measured = ratios[seen & sound & np.isfinite(ratios)]
         stretch = np.quantile(measured, promises.among_trusted) if len(measured) else 1.0
         return tail, alarm, float(stretch)
@@ -191,7 +191,7 @@ class Follower:
             look = self._look(number, now)
             now = told & (~known | (look.suspicions[-n:] <= alarm.likely))
         look = self._look(_PASSES, now)
-        look = Look(*(part[-n:] for part in look))
+        look = EntryPredictions(*(part[-n:] for part in look))
         self.came[0, -n:] = np.where(allowed & known, look.suspicions, np.nan)
         errors = np.abs(model.standardised(X) - look.mean)
         some = look.half > 0  # of constants there is no interval
@@ -215,7 +215,7 @@ class Follower:
             np.where(np.isfinite(promises.high), high, np.maximum(high, highest)),
         )
 
-    def _look(self, number: int, now: NDArray[Any]) -> Look:
+    def _look(self, number: int, now: NDArray[Any]) -> EntryPredictions:
         """What is said of the next rows if these readings of them are trusted, in one pass.
 
         A few rows before them are looked at again, as they tell how lively columns are.

@@ -20,7 +20,7 @@ from thresher.estimators.frames import (
 from thresher.streams.tables import is_named
 from thresher.tasks.tables.times import (
     Label,
-    Times,
+    RowTimes,
     asked_times,
     found_groups,
     found_times,
@@ -46,7 +46,7 @@ class SensorColumns:
     group: NDArray[Any]  # the station of each given row
     groups: list[str]  # stations; one without a name if there are none
     group_name: Any = None  # the column that tells stations
-    told: Times | None = None  # of the given rows, if times were found in text
+    told: RowTimes | None = None  # of the given rows, if times were found in text
 
     @classmethod
     def of(cls, table: Any, time: Any = None, whole: bool = True) -> SensorColumns:
@@ -87,7 +87,7 @@ class SensorColumns:
         at: list[int],
         seconds: NDArray[Any] | None,
         labels: Sequence[Label] = (),
-        times: Times | None = None,
+        times: RowTimes | None = None,
     ) -> SensorColumns:
         """From readings as they were given, and what else the table tells.
 

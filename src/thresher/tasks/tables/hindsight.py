@@ -29,7 +29,7 @@ _MEDIAN = 7
 STEPS = 6  # that are told of
 
 
-class Judged(NamedTuple):
+class OfflineFit(NamedTuple):
     """What is known once each reading was tried against all others."""
 
     model: Model  # learned from a first, rough choice of what is sound
@@ -62,7 +62,7 @@ def judged(
     promises: Promises,
     rng: np.random.Generator,
     tell: Callable[[int], None] = lambda done: None,
-) -> Judged:
+) -> OfflineFit:
     """Steps 1 and 2: which readings are sound."""
     allowed = promises.allowed(X)
     near = allowed & ~_far_from_median(X, allowed)
@@ -84,7 +84,7 @@ def judged(
             level = max(Tail.learned(own, own).level(rate), tail.limit(rate))
             kept[:, j] = allowed[:, j] & (s[:, j] <= level)
     tell(STEPS - 2)
-    return Judged(model, trusted, kept, s, tail)
+    return OfflineFit(model, trusted, kept, s, tail)
 
 
 def resting(X: NDArray[Any], allowed: NDArray[Any], rate: float) -> NDArray[Any]:

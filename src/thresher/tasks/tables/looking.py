@@ -50,7 +50,7 @@ class Found(NamedTuple):
     unknown: NDArray[Any]
 
 
-class Look(NamedTuple):
+class EntryPredictions(NamedTuple):
     """What is said of each entry of some rows, in standardised columns."""
 
     mean: NDArray[Any]
@@ -70,8 +70,8 @@ def looked(
     causal: bool = False,
     first: int = 0,
     left: NDArray[Any] | None = None,
-) -> Look:
-    """Look at rows from ``first`` on; see `Model.guesses`."""
+) -> EntryPredictions:
+    """Predictions at rows from ``first`` on; see `Model.guesses`."""
     Z = model.standardised(X)
     guesses = model.guesses(Z, trusted, times, causal, first, left)
     kinds = kinds_of_gap(guesses, model.whole_row)
@@ -80,7 +80,7 @@ def looked(
     scale = spread * activity(errors, spread, trusted[first:], causal)
     unknown = _unknown(model, guesses, trusted)
     half = blend.quantiles[kinds] * scale
-    return Look(mean, scale, half, suspicion(errors, scale), unknown, guesses.left)
+    return EntryPredictions(mean, scale, half, suspicion(errors, scale), unknown, guesses.left)
 
 
 def proved(
@@ -118,7 +118,7 @@ def proved(
 
 
 def limits(
-    promises: Promises, model: Model, X: NDArray[Any], trusted: NDArray[Any], look: Look
+    promises: Promises, model: Model, X: NDArray[Any], trusted: NDArray[Any], look: EntryPredictions
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Bounds of each column: as given, or else its natural limits."""
     guess, spread = look.mean * model.scale + model.centre, look.scale * model.scale
@@ -143,7 +143,7 @@ def found(
     X: NDArray[Any],
     allowed: NDArray[Any],
     trusted: NDArray[Any],
-    look: Look,
+    look: EntryPredictions,
     scores: NDArray[Any],
     model: Model,
     limits: tuple[NDArray[Any], NDArray[Any]],

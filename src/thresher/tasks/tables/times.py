@@ -35,7 +35,7 @@ class Label(NamedTuple):
     cells: list[str]  # one for each row
 
 
-class Times(NamedTuple):
+class RowTimes(NamedTuple):
     """When each row was, and which columns say so."""
 
     seconds: NDArray[Any]
@@ -57,12 +57,12 @@ class Groups(NamedTuple):
     number: NDArray[Any]  # of each row's, among the names
 
 
-def found_times(labels: Sequence[Label]) -> Times | None:
+def found_times(labels: Sequence[Label]) -> RowTimes | None:
     """The times of the rows; None if no column tells them."""
     dated = [(label, *dates) for label in labels if (dates := _dates(label.cells)) is not None]
     days, whole = (
         [
-            Times(seconds, (label.name,), label.cells)
+            RowTimes(seconds, (label.name,), label.cells)
             for label, seconds, has in dated
             if has == clock
         ]
@@ -75,7 +75,7 @@ def found_times(labels: Sequence[Label]) -> Times | None:
     for label in labels:
         seconds = _numbers(label.cells)
         if seconds is not None and len(seconds) > 1 and (np.diff(seconds) > 0).all():
-            return Times(seconds, (label.name,), label.cells, dated=False)
+            return RowTimes(seconds, (label.name,), label.cells, dated=False)
     return None
 
 
@@ -92,15 +92,15 @@ def _warn_of_gaps(labels: Sequence[Label]) -> None:
             )
 
 
-def asked_times(labels: Sequence[Label], name: Any) -> Times:
+def asked_times(labels: Sequence[Label], name: Any) -> RowTimes:
     """Of the column that was asked for: dates, or numbers as they are."""
     for label in labels:
         if label.name == name:
             dates, numbers = _dates(label.cells), _numbers(label.cells)
             if dates is not None:
-                return Times(dates[0], (name,), label.cells)
+                return RowTimes(dates[0], (name,), label.cells)
             if numbers is not None:
-                return Times(numbers, (name,), label.cells, dated=False)
+                return RowTimes(numbers, (name,), label.cells, dated=False)
     raise ValueError(
         f"The column {name!r} has no times that can be read: write them as 2026-03-01T12:00, or as "
         "numbers that rise."
@@ -133,11 +133,11 @@ def _dates(cells: list[str]) -> tuple[NDArray[Any], bool] | None:
     return (times.seconds, times.has_clock) if times is not None and times.has_date else None
 
 
-def _with_a_clock(days: list[Times], labels: Sequence[Label]) -> list[Times]:
+def _with_a_clock(days: list[RowTimes], labels: Sequence[Label]) -> list[RowTimes]:
     """Days of one column with the clock of another."""
     clocks = [(label, seconds) for label in labels if (seconds := _clock(label.cells)) is not None]
     return [
-        Times(
+        RowTimes(
             day.seconds + seconds,
             (*day.names, label.name),
             [f"{a} {b}" for a, b in zip(day.cells, label.cells, strict=True)],
@@ -158,7 +158,7 @@ def _clock(cells: list[str]) -> NDArray[Any] | None:
     return np.asarray(parts @ [3600.0, 60.0, 1.0])
 
 
-def _of_parts(labels: Sequence[Label]) -> list[Times]:
+def _of_parts(labels: Sequence[Label]) -> list[RowTimes]:
     """Times whose year, month, day, hour, minute and second are columns; the later may miss."""
     by_name = {str(label.name).strip().lower(): label for label in labels}
     taken = [by_name[part] for part in _PARTS if part in by_name]
@@ -179,7 +179,7 @@ def _of_parts(labels: Sequence[Label]) -> list[Times]:
         seconds = seconds + units[name] * part
     stamps = seconds.astype(np.int64).astype("M8[s]")
     cells = [str(stamp).replace("T", " ") for stamp in stamps]
-    return [Times(seconds, tuple(label.name for label in taken), cells)]
+    return [RowTimes(seconds, tuple(label.name for label in taken), cells)]
 
 
 def _numbers(cells: list[str]) -> NDArray[Any] | None:

@@ -28,7 +28,7 @@ BATCH = 64
 _UNLIKE = 0.1  # of the earlier documents; heuristic
 
 
-class Candidate(NamedTuple):
+class TopicCandidate(NamedTuple):
     """A topic that some documents have and earlier ones had not.
 
     Attributes
@@ -53,7 +53,7 @@ def learn(model: Any, X: Any) -> Any:
     return model
 
 
-def candidate(model: Any, X: Any, left: Mask, now: Any, told: Mask, before: Any) -> Candidate:
+def candidate(model: Any, X: Any, left: Mask, now: Any, told: Mask, before: Any) -> TopicCandidate:
     """The topic of which there are the most documents beyond chance.
 
     Parameters
@@ -83,7 +83,7 @@ def candidate(model: Any, X: Any, left: Mask, now: Any, told: Mask, before: Any)
     atom = atoms[best : best + 1]
     trial = known.grow(atoms=atom)
     about, were, here = (main_topics(shares_of(trial, Z)) == K for Z in (now, before, X))
-    return Candidate(atom, p_value(about, were), here, about & ~told)
+    return TopicCandidate(atom, p_value(about, were), here, about & ~told)
 
 
 def unlike(model: Any, now: Any, before: Any) -> Mask:

@@ -25,7 +25,7 @@ class Weigher:
 
 
 @dataclass(frozen=True)
-class Sums:
+class WordSumCounter:
     """From the documents of a part to the sums that tf-idf needs of all."""
 
     counter: WordCounter
@@ -54,7 +54,7 @@ def fit_collection(model: Any, documents: Any) -> tuple[WordCounter, TfIdf | Non
     counter, _ = learn_words(head, model.vectorizer, model.vocabulary)
     tfidf = None
     if model.weighting:
-        tfidf = TfIdf(model.n_words).fit_sums(sum_of_parts(documents, Sums(counter)))
+        tfidf = TfIdf(model.n_words).fit_sums(sum_of_parts(documents, WordSumCounter(counter)))
     width = len(counter.words) if tfidf is None else len(tfidf.selected_)
     inner = model._new_model()
     inner.fit(by_part(documents, Weigher(counter, tfidf), width, thin=True))

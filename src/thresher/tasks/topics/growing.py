@@ -24,7 +24,7 @@ WORD_HALF_LIFE = 10_000.0
 _ENTERS, _LEAVES = 1.0, 0.5  # documents: a second one; one, a half-life ago
 
 
-class Learned(NamedTuple):
+class VocabularyUpdate(NamedTuple):
     """What a batch made of a vocabulary.
 
     Attributes
@@ -97,7 +97,7 @@ class LivingWords:
         in_use = np.concatenate([self.in_use, np.zeros(len(new), dtype=bool)])
         return replace(self, table=table, in_use=in_use), counts
 
-    def learned(self, counts: Any, half_life: float, forget: bool = True) -> Learned:
+    def learned(self, counts: Any, half_life: float, forget: bool = True) -> VocabularyUpdate:
         """The vocabulary after a batch, given as counts of known words; this one stays as it is.
 
         Unless it is to ``forget``, all words stay known for now.
@@ -116,7 +116,7 @@ class LivingWords:
         if not stays.all():
             table.keep(kept)
             used, number = used[kept], number[kept]
-        return Learned(replace(self, table=table, in_use=used), number[used], kept)
+        return VocabularyUpdate(replace(self, table=table, in_use=used), number[used], kept)
 
     def _with_new(self, documents: Any) -> tuple[Any, list[str]]:
         """Checked counts, and the new words, whose columns come last."""

@@ -104,7 +104,7 @@ class TopicLife:
         return replace(self, past=past, n_steps=self.n_steps + 1, events=told)
 
 
-class Step:
+class PendingStep:
     """A step of a living model, on copies: whoever asked for it adopts them at the end.
 
     Parameters

@@ -16,7 +16,7 @@ from thresher.tasks.text.documents import as_texts, is_table
 from thresher.tasks.text.steps import document_steps, periods
 from thresher.tasks.topics.changes import TopicEvent
 from thresher.tasks.topics.growing import check_can_grow
-from thresher.tasks.topics.life import HELD_OUT, Step, TopicLife
+from thresher.tasks.topics.life import HELD_OUT, PendingStep, TopicLife
 from thresher.tasks.topics.timeline import TopicsOverTime
 
 _STARTS = 16  # that a first step tries: its topics are what all others are compared with
@@ -111,7 +111,7 @@ class WatchesTopics:
         life = self._life or TopicLife.begun(self._names(), len(self._counter.words), self._seed())
         name = str(life.n_steps) if name is None else name
         start = not life.past.shape[0]
-        taken = Step(
+        taken = PendingStep(
             self.model_, self._counter, self.tfidf_, life,
             self.false_alarm_rate, self._word_half_life(), name, self._fresh_model, self.warm_up,
         )  # fmt: skip

@@ -14,7 +14,7 @@ Mask = NDArray[np.bool_]
 _TOUCHING = np.ones((3, 3), dtype=bool)  # pixels that share a corner belong together
 
 
-class Box(NamedTuple):
+class BoundingBox(NamedTuple):
     """An upright rectangle around something that moves, in pixels; ends are not inside."""
 
     top: int
@@ -43,7 +43,7 @@ class VideoSeparation(NamedTuple):
     """Whether a pixel belongs to something that moves, of shape (n, height, width)."""
 
     @property
-    def boxes(self) -> list[list[Box]]:
+    def boxes(self) -> list[list[BoundingBox]]:
         """For each frame, a box around everything that moves, the largest first."""
         return [boxes(mask) for mask in self.mask]
 
@@ -59,7 +59,7 @@ class WatchedFrames(NamedTuple):
     """The separator, usable as it is: it can be saved, or given another threshold."""
 
 
-def boxes(mask: Mask, smallest: int = 1) -> list[Box]:
+def boxes(mask: Mask, smallest: int = 1) -> list[BoundingBox]:
     """Boxes around the connected parts of a mask, the largest part first.
 
     Parameters
@@ -75,7 +75,7 @@ def boxes(mask: Mask, smallest: int = 1) -> list[Box]:
     >>> mask = np.zeros((6, 8), dtype=bool)
     >>> mask[1:4, 2:7] = True
     >>> boxes(mask)
-    [Box(top=1, left=2, bottom=4, right=7, pixels=15)]
+    [BoundingBox(top=1, left=2, bottom=4, right=7, pixels=15)]
     """
     if np.ndim(mask) != 2:
         raise ValueError(
@@ -86,7 +86,7 @@ def boxes(mask: Mask, smallest: int = 1) -> list[Box]:
     pixels = np.bincount(parts.ravel(), minlength=n_parts + 1)[1:]
     places = ndimage.find_objects(parts)
     found = [
-        Box(rows.start, columns.start, rows.stop, columns.stop, int(n))
+        BoundingBox(rows.start, columns.start, rows.stop, columns.stop, int(n))
         for (rows, columns), n in zip(places, pixels, strict=True)
         if n >= smallest
     ]

@@ -49,7 +49,7 @@ class Rules(NamedTuple):
         return max(1, self.patience // OFTEN_ENOUGH)
 
 
-class Judged(NamedTuple):
+class SeparatedFrame(NamedTuple):
     """A frame taken apart, in the internal unit."""
 
     background: Array
@@ -110,9 +110,9 @@ def _begun_with(picture: Array, unit: float, side: int) -> Scene:
     return Scene(unit, side, Light(cells), detail, noise, picture, flat > 0, nothing)
 
 
-def watched(scene: Scene, frames: Array, rules: Rules) -> tuple[Scene, list[Judged]]:
+def watched(scene: Scene, frames: Array, rules: Rules) -> tuple[Scene, list[SeparatedFrame]]:
     """Judge some frames in their order, each by what came before it, and learn from them."""
-    judged: list[Judged] = []
+    judged: list[SeparatedFrame] = []
     start = 0
     while start < len(frames):
         # The model learns at the same frames, however they come.
@@ -125,14 +125,14 @@ def watched(scene: Scene, frames: Array, rules: Rules) -> tuple[Scene, list[Judg
 
 def _watched_until_it_learns(
     scene: Scene, frames: Array, rules: Rules
-) -> tuple[Scene, list[Judged]]:
+) -> tuple[Scene, list[SeparatedFrame]]:
     """Judge frames until the light is learned, or another scene begins."""
     pictures = [_in_levels(frame, scene.unit, scene.side) for frame in frames]
     shifts = _shifts(scene, pictures) if rules.align else [NO_SHIFT] * len(pictures)
     pictures = [shifted(picture, by) for picture, by in zip(pictures, shifts, strict=True)]
     cells = np.stack([cell_means(picture, scene.side) for picture in pictures])
     light = np.maximum(scene.light.predicted(cells), np.float32(LEAST))
-    judged: list[Judged] = []
+    judged: list[SeparatedFrame] = []
     background = scene.reference
     for picture, mine, its_light, shift in zip(pictures, cells, light, shifts, strict=True):
         background = lit(scene.detail, its_light, scene.side)
@@ -247,14 +247,14 @@ def _in_levels(frame: Array, unit: float, side: int) -> Array:
     return np.pad(picture, ((0, below), (0, right), (0, 0)), "edge") if below + right else picture
 
 
-def _seen(background: Array, mask: Mask, shift: Shift, size: tuple[int, int]) -> Judged:
+def _seen(background: Array, mask: Mask, shift: Shift, size: tuple[int, int]) -> SeparatedFrame:
     """Background and mask where the frame has them, which the camera may have moved."""
     if shift != NO_SHIFT:
         back = (-shift[0], -shift[1])
         background = shifted(background, back)
         mask = shifted(mask.astype(np.float32), back) > 0.5
     height, width = size
-    return Judged(background[:height, :width], mask[:height, :width])
+    return SeparatedFrame(background[:height, :width], mask[:height, :width])
 
 
 def room_for(frames: Array) -> VideoSeparation:
@@ -264,7 +264,7 @@ def room_for(frames: Array) -> VideoSeparation:
 
 
 def separation(
-    frames: Array, judged: list[Judged], unit: float, into: VideoSeparation | None = None
+    frames: Array, judged: list[SeparatedFrame], unit: float, into: VideoSeparation | None = None
 ) -> VideoSeparation:
     """What was found of frames, in their own unit, shape and kind; in ``into``, if there is room.
 

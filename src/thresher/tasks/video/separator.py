@@ -32,7 +32,15 @@ from thresher.tasks.video.frames import (
     pieces_of,
 )
 from thresher.tasks.video.results import SceneChange, VideoSeparation, WatchedFrames
-from thresher.tasks.video.scene import Judged, Rules, Scene, begun, room_for, separation, watched
+from thresher.tasks.video.scene import (
+    Rules,
+    Scene,
+    SeparatedFrame,
+    begun,
+    room_for,
+    separation,
+    watched,
+)
 
 _ATOMS = 1  # of the light; with three, slow objects were taken for light (benchmarks/video.py)
 _AT_ONCE = 64  # frames of an array that are looked at between two updates of the progress bar
@@ -265,7 +273,7 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
         assert shape is not None
         return self._adopt(scene, shape)
 
-    def _watched(self, scene: Scene | None, frames: Array) -> tuple[Scene, list[Judged]]:
+    def _watched(self, scene: Scene | None, frames: Array) -> tuple[Scene, list[SeparatedFrame]]:
         rules = Rules(
             self._estimator(),
             float(self.threshold),

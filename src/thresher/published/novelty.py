@@ -1,4 +1,4 @@
-"""The detectors of novel documents of paper B: ONLINE, BATCH-IMPL and L2-BATCH.
+"""Paper B, detectors of novel documents: constants of ONLINE, BATCH-IMPL and L2-BATCH.
 
 Given as ``NovelDocumentDetector(mode=...)``. Each has the solver of its dictionaries.
 """
@@ -9,19 +9,18 @@ from typing import Any, Literal, get_args
 from thresher.encoding import AutoEncoder
 from thresher.learning import BlockDescent, QuadraticLearner
 from thresher.losses import SquaredL2
-from thresher.solvers import divergences
-from thresher.solvers.constants import (
+from thresher.published.base import (
     AT_LEAST_0,
     BELOW_1,
     COUNT,
     COUNT_OR_0,
     FLAG,
+    Published,
     check_constants,
     one_of,
 )
-from thresher.solvers.divergences import DivergenceSolver
-from thresher.solvers.l1 import ADMM, OIADMM, DualConstants, LinearisedConstants
-from thresher.solvers.names import Published
+from thresher.published.divergences import DivergenceSolver
+from thresher.published.l1_dictionary import ADMM, OIADMM, DualConstants, LinearisedConstants
 
 Unit = Literal["l1", "l2"]
 
@@ -200,12 +199,6 @@ class L2Batch(GrowthConstants, SquareConstants, Published[DivergenceSolver]):
     def made(self) -> DivergenceSolver:
         """Its parts."""
         return self.solver.made()
-
-
-BATCH_DIVERGENCE_SOLVERS = {
-    **divergences.BATCH_DIVERGENCE_SOLVERS,
-    "sparse_coding": SparseCoding(),
-}
 
 
 def _shared(mode: Any, kind: Any) -> dict[str, Any]:

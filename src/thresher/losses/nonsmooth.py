@@ -1,4 +1,4 @@
-"""Where the slopes of a loss jump, and by how much."""
+"""Nonsmooth points of losses: where the slope jumps, and by how much."""
 
 from dataclasses import dataclass
 
@@ -13,8 +13,8 @@ def weigh_zeros(x: Array, values: Array, weight: float) -> Array:
 
 
 @dataclass(frozen=True)
-class Kinks:
-    """A loss that is ``Σ b|x − y| + b·square/2 (x − y)²``: its slope jumps where data are met.
+class NonsmoothPoints:
+    """Nonsmooth points of ``Σ b|x − y| + b·square/2 (x − y)²``: the slope jumps by 2b at ``y = x``.
 
     b is the weight of the entry, times ``zero_weight`` where data are exactly zero.
     """
@@ -23,7 +23,7 @@ class Kinks:
     square: float = 0.0
 
     def bounds(self, X: Array, weight: Array | None = None) -> Array | None:
-        """B of every entry, shape (n, F); None if all are one."""
+        """The b of every entry, shape (n, F); None if all are one."""
         if weight is None and self.zero_weight == 1:
             return None
         return weigh_zeros(X, np.ones_like(X) if weight is None else weight, self.zero_weight)

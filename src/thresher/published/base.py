@@ -1,14 +1,38 @@
-"""What the constants of published solvers may be: rules, and the one sentence that refuses."""
+"""What published solvers share: their base class, and rules for their constants."""
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import isfinite
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from thresher.solvers.names import listed
+Made = TypeVar("Made")
+
+AS_PUBLISHED = "it was asked for by name, and keeps to what was published"
+
+
+class Published(ABC, Generic[Made]):
+    """A solver as it was published: a frozen dataclass of its constants.
+
+    Given as ``solver=``, by name or with other constants. Files keep the constants, and nothing of
+    what is made from them.
+    """
+
+    name: ClassVar[str]
+    """What users, states and files call it."""
+
+    @abstractmethod
+    def made(self) -> Made:
+        """What it stands for: who finds codes, and who moves the dictionary."""
+
+
+def listed(names: Iterable[str]) -> str:
+    """``'a', 'b' or 'c'``."""
+    *others, last = map(repr, names)
+    return f"{', '.join(others)} or {last}"
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,646 @@
+"""Paper E, general divergences: SPSGD, its peers OL-Guan, OL-Lef and OL-Wang, and MU in batch."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.encoding import (
+    AutoEncoder,
+    Block,
+    BlockEncoder,
+    CodingProblem,
+    Encoder,
+    Fit,
+    MultiplicativeUpdates,
+    Never,
+    SmallChange,
+)
+from thresher.encoding.armijo import ArmijoGradient
+from thresher.encoding.iterate import RowSolver, State, Stop
+from thresher.learning import Learner, RatioLearner, Statistics
+from thresher.linalg import Array
+from thresher.losses import ItakuraSaito, Loss
+from thresher.penalties import Constrained, Form
+from thresher.published.base import (
+    AT_LEAST_0,
+    BETWEEN_0_AND_1,
+    COUNT,
+    COUNT_OR_0,
+    FLAG,
+    POSITIVE,
+    Published,
+    check_constants,
+    one_of,
+)
+from thresher.sets import ConvexSet, CoveredBox, Simplex
+
+StepRule = Literal["armijo", "constant", "polyak"]
+
+
+def published_rule(loss: Loss) -> StepRule:
+    """The step that the paper takes for a loss (section V-C)."""
+    if not loss.smooth:
+        return "polyak"
+    return "constant" if np.isfinite(loss.curvature) else "armijo"
+
+
+@dataclass(frozen=True)
+class ProjectedSubgradient(ArmijoGradient):
+    """``c ← Π(c − β ∇)``, (12), with one of three step sizes.
+
+    - ``armijo``: a first β, multiplied by 0.1 at most eleven times, until
+      ``d(c⁺) ≤ d(c) + 0.01⟨∇, c⁺ − c⟩`` at the *projected* point c⁺; else the row stays. Algorithm
+      3 tests the unprojected one, where KL and IS are often undefined (errata E.1).
+    - ``constant``: β = 1/L, L the curvature of the loss times ‖D‖₂².
+    - ``polyak``: ``β = (d − d_best + δ)/‖∇‖²``, and the best codes are returned.
+
+    The published steps have units: the first trial β = 1 and δ = 0.01 mean something else for data
+    times a thousand (errata E.3). Here the first trial is that of the step before, times ten,
+    starting at the size of the codes over that of the slope, and δ is relative to the loss of zero
+    codes. ``as_printed`` takes β = 1, δ as it is, and Algorithm 3, which accepts undefined values
+    and the last trial.
+
+    Parameters
+    ----------
+    rule : {"armijo", "constant", "polyak"}, optional
+        The step size; None is `published_rule` of the loss.
+    delta : float
+        δ of Polyak's steps.
+    patience : int
+        Number of Polyak's steps over which `NoMoreGain` measures the improvement.
+    as_printed : bool
+    """
+
+    rule: StepRule | None = None
+    delta: float = 0.01
+    patience: int = 100
+    as_printed: bool = False
+
+    def prepare(self, problem: CodingProblem) -> None:
+        """Compute the norm that the constant step needs."""
+        problem.dictionary_norm  # noqa: B018 - kept by the problem
+
+    def start(self, block: Block, codes: Array | None) -> State:
+        """Equal codes that explain the mass of the row, made feasible."""
+        problem, state = block.problem, super().start(block, codes)
+        value, delta = state["value"], np.full_like(state["value"], self.delta)
+        if not self.as_printed:
+            zero = problem.regulariser.region.project(np.zeros_like(state["C"]))
+            delta = delta * block.objective(zero)
+        state["delta"] = delta
+        if self.rule_for(problem.loss) == "polyak":
+            state["bests"] = np.full((len(value), self.patience + 1), np.inf, dtype=value.dtype)
+            state["bests"][:, -1] = value
+        return state
+
+    def steps(self, block: Block, state: State, times: int) -> None:
+        """Steps by the rule of the loss."""
+        rules = {"armijo": self.search, "constant": self._constant, "polyak": self._polyak}
+        for _ in range(times):
+            rules[self.rule_for(block.problem.loss)](block, state)
+
+    def rule_for(self, loss: Loss) -> StepRule:
+        """The step for a loss: that of the paper, unless another was chosen."""
+        return self.rule or published_rule(loss)
+
+    def codes(self, block: Block, state: State) -> Array:
+        """The best codes so far; as printed the last, but for Polyak's steps."""
+        return state["C" if self._returns_last(block) else "best"]
+
+    def objective(self, block: Block, state: State) -> Array:
+        """The objective of the same codes."""
+        return state["value" if self._returns_last(block) else "best_value"]
+
+    def _returns_last(self, block: Block) -> bool:
+        return self.as_printed and self.rule_for(block.problem.loss) != "polyak"
+
+    # ----------------------------------------------------------------- the rules
+
+    def first_trial(self, state: State) -> Array:
+        """As printed β = 1."""
+        trial = super().first_trial(state)
+        return np.ones_like(trial) if self.as_printed else trial
+
+    def accepts(
+        self, block: Block, state: State, gradient: Array, step: Array, trial: Array, n: int
+    ) -> NDArray[np.bool_]:
+        """As printed ``not d(c − β∇) > d(c) − αβ‖∇‖²``, also where the left side is undefined."""
+        if not self.as_printed:
+            return super().accepts(block, state, gradient, step, trial, n)
+        problem, C = block.problem, state["C"] - step * gradient
+        predicted = step[:, 0] * np.einsum("nk,nk->n", gradient, gradient)
+        fails = block.objective(C) > state["value"] - self.acceptance * predicted
+        if problem.loss.needs_positive_prediction:
+            fails &= (C @ problem.D >= 0).all(axis=1)
+        return np.asarray(~fails | (n == self.cuts))  # the last trial is not tested
+
+    def _constant(self, block: Block, state: State) -> None:
+        problem = block.problem
+        curvature = problem.row_curvature(block.weight, len(block.X))
+        eta = 1 / (curvature * block.X.dtype.type(problem.dictionary_norm))
+        gradient = problem.gradient(block.X, state["C"], block.weight)
+        self.move(block, state, problem.regulariser.prox(state["C"] - eta * gradient, eta))
+
+    def _polyak(self, block: Block, state: State) -> None:
+        problem, C = block.problem, state["C"]
+        gradient = problem.gradient(block.X, C, block.weight)
+        energy = np.einsum("nk,nk->n", gradient, gradient)
+        excess = state["value"] - state["best_value"] + state["delta"]
+        step = np.where(energy > 0, excess / np.where(energy > 0, energy, 1), 0)[:, None]
+        self.move(block, state, problem.regulariser.prox(C - step * gradient, step))
+        latest = state["best_value"][:, None]
+        state["bests"] = np.concatenate([state["bests"][:, 1:], latest], axis=1)
+
+
+@dataclass(frozen=True)
+class NoMoreGain(Stop):
+    """Stop a row of `ProjectedSubgradient` when its objective changes by less than ``tol``.
+
+    Relatively, in a step. Polyak's steps are not monotone, and one that does not improve says
+    nothing: such a row ends when its last steps lowered the best value by less than δ, which is
+    all that section V-C promises.
+    """
+
+    tol: float = 1e-3
+
+    def done(self, solver: RowSolver, block: Block, state: State) -> NDArray[np.bool_]:
+        """From the objectives that the steps left in the state."""
+        if "bests" in state:
+            return np.asarray(state["bests"][:, 0] - state["best_value"] < state["delta"])
+        return SmallChange(self.tol).done(solver, block, state)
+
+
+@dataclass(frozen=True)
+class StepStatistics(Statistics):
+    """What a step size depends on; gradients leave nothing behind.
+
+    Attributes
+    ----------
+    curvature : float
+        How curved the loss was in the dictionary, summed over samples.
+    weight : float
+        Total weight of the samples, never discounted: τt.
+    """
+
+    curvature: float
+    weight: float
+
+    def discounted(self, factor: float) -> "StepStatistics":
+        """Steps shrink with all samples ever seen."""
+        return self
+
+
+@dataclass(frozen=True)
+class GradientSums:
+    """``Σ cᵀ∇`` of a block, the curvature that the step is divided by, and the total weight."""
+
+    gradient: Array
+    curvature: float
+    weight: float
+
+    def __add__(self, other: "GradientSums") -> "GradientSums":
+        """Merge two sums."""
+        return GradientSums(
+            self.gradient + other.gradient,
+            self.curvature + other.curvature,
+            self.weight + other.weight,
+        )
+
+
+@dataclass(frozen=True)
+class StochasticGradient:
+    """``D ← Π(D − η_t G)``, G the mean (sub)gradient of the batch, ``η_t = a/(τt + b)``.
+
+    t counts batches from 1. Without ``tau``, τt counts the samples seen, those of the batch
+    included, so that batches may be uneven. With ``scaled`` the step is divided by the curvature
+    that it sees, averaged over the stream::
+
+        Σ ‖c‖² mean_f |∇|/|x − cD|
+
+    so that it has no unit: data times a thousand give the same dictionary. As published it has
+    one, and diverges on the paper's own data (errata E.3). Where the slope jumps, the quotient of
+    an entry is anything, and that of the sample takes its place, ``‖∇‖₁/‖x − cD‖₁``. ``constant``
+    leaves out the decrease (OL-Wang).
+    """
+
+    a: float = 2e4
+    b: float = 2e4
+    tau: float | None = None
+    scaled: bool = True
+    constant: bool = False
+
+    def requires(self, loss: Loss, atoms: Form) -> str | None:
+        """Nothing: every loss has a slope, and every set a projection."""
+        return None
+
+    def empty(self, n_components: int, n_features: int) -> StepStatistics:
+        """Nothing seen."""
+        return StepStatistics(0.0, 0.0)
+
+    def summarise(self, fit: Fit, sample_weight: Array | None) -> GradientSums:
+        """The gradient, and how curved the loss is."""
+        C = fit.C
+        weights = np.ones(len(C), dtype=C.dtype)
+        if sample_weight is not None:
+            weights = sample_weight.astype(C.dtype)
+        energy = np.einsum("nk,nk->n", C, C) * weights
+        if fit.loss.smooth:
+            curvature = fit.curvatures(energy).mean(dtype=np.float64)
+        else:
+            curvature = energy @ fit.row_curvatures()
+        gradient = fit.dictionary_gradient(C * weights[:, None]).astype(np.float64)
+        return GradientSums(gradient, float(curvature), float(weights.sum(dtype=np.float64)))
+
+    def learn(
+        self,
+        past: StepStatistics,
+        sums: GradientSums,
+        D: Array,
+        regulariser: Constrained,
+        free: NDArray[np.bool_],
+    ) -> tuple[Array, StepStatistics, Array]:
+        """One step."""
+        more = sums.weight if self.tau is None else self.tau
+        mean = 1 / sums.weight if sums.weight > 0 else 0.0
+        seen, curvature = past.weight + more, past.curvature + sums.curvature * mean * more
+        eta = self.a / (self.b if self.constant else seen + self.b)
+        if self.scaled:
+            eta = eta * seen / curvature if curvature > 0 else 0.0
+        target = D.astype(np.float64) - eta * mean * sums.gradient
+        moved = np.where(free[:, None], regulariser.prox(target, eta), D).astype(D.dtype)
+        return moved, StepStatistics(curvature, seen), np.ones(len(D), dtype=D.dtype)
+
+    def cautious(self) -> "StochasticGradient":
+        """There is none."""
+        return self
+
+    def usage(self, statistics: StepStatistics, D: Array) -> Array:
+        """Not known; all atoms count as used."""
+        return np.ones(len(D))
+
+
+@dataclass(frozen=True)
+class BufferStatistics(Statistics):
+    """The last samples and their codes, at most as many as the buffer holds.
+
+    Attributes
+    ----------
+    X, C : arrays of shape (l, F) and (l, K)
+    weight : float
+        Samples seen, which also is what random numbers are drawn from.
+    """
+
+    AXES: ClassVar[dict[str, str]] = {"X": "nF", "C": "nK"}
+
+    X: Array
+    C: Array
+    weight: float
+
+    def discounted(self, factor: float) -> "BufferStatistics":
+        """The buffer forgets by itself."""
+        return self
+
+
+@dataclass(frozen=True)
+class BufferSums:
+    """Samples and codes of a block, with missing entries as the model predicts them."""
+
+    X: Array
+    C: Array
+    weight: float
+
+    def __add__(self, other: "BufferSums") -> "BufferSums":
+        """One after the other."""
+        X, C = np.concatenate([self.X, other.X]), np.concatenate([self.C, other.C])
+        return BufferSums(X, C, self.weight + other.weight)
+
+
+@dataclass(frozen=True)
+class RobustApproximation:
+    """``D ← Π(D − θ_i (c ᵀ(cD − x)))`` on samples drawn from a buffer; the iterates' average.
+
+    Steps are ``θ_i = step/(L√i)`` with L the spectral norm of the buffer's ``mean cᵀc``. Every
+    batch makes ``steps`` of them, each on as many samples as ``draw``. The average has the weights
+    θ_i and the points where slopes were taken, from the old dictionary on.
+    """
+
+    keeps_samples: ClassVar[bool] = True
+
+    length: int = 1000
+    steps: int = 20
+    draw: int = 50
+    step: float = 1.0
+
+    def requires(self, loss: Loss, atoms: Form) -> str | None:
+        """The squared loss: its slope is the step's."""
+        metric = loss.canonical.metric
+        if isinstance(metric, float) and metric == 1:
+            return None
+        return f"the squared loss, not {loss}; use solver='auto'"
+
+    def empty(self, n_components: int, n_features: int) -> BufferStatistics:
+        """An empty buffer."""
+        return BufferStatistics(np.zeros((0, n_features)), np.zeros((0, n_components)), 0.0)
+
+    def summarise(self, fit: Fit, sample_weight: Array | None) -> BufferSums:
+        """Keep the last samples of a block; a weight counts as a factor of both."""
+        last = slice(-self.length, None)
+        X, C = fit.filled_samples(last), fit.C[last]
+        if sample_weight is not None:
+            root = np.sqrt(sample_weight[last])[:, None]
+            X, C = X * root, C * root
+        total = len(fit.C) if sample_weight is None else sample_weight.sum()
+        return BufferSums(X.astype(np.float64), C.astype(np.float64), float(total))
+
+    def learn(
+        self,
+        past: BufferStatistics,
+        sums: BufferSums,
+        D: Array,
+        regulariser: Constrained,
+        free: NDArray[np.bool_],
+    ) -> tuple[Array, BufferStatistics, Array]:
+        """Steps on random samples of the buffer, and their average."""
+        seen = past.weight + sums.weight
+        X = np.concatenate([past.X, sums.X])[-self.length :]
+        C = np.concatenate([past.C, sums.C])[-self.length :]
+        statistics = BufferStatistics(X, C, seen)
+        ones = np.ones(len(D), dtype=D.dtype)
+        L = float(np.linalg.norm(C.T @ C / max(len(C), 1), 2))
+        if L == 0:
+            return D.copy(), statistics, ones
+        rng = np.random.default_rng([int(seen), len(C)])
+        point = D.astype(np.float64)
+        average = np.zeros_like(point)
+        total = 0.0
+        for i in range(1, self.steps + 1):
+            chosen = rng.integers(len(C), size=min(self.draw, len(C)))
+            c, theta = C[chosen], self.step / (L * np.sqrt(i))
+            average, total = average + theta * point, total + theta
+            gradient = c.T @ (c @ point - X[chosen]) / len(chosen)
+            target = regulariser.prox(point - theta * gradient, theta)
+            point = np.where(free[:, None], target, point)
+        return (average / total).astype(D.dtype), statistics, ones
+
+    def cautious(self) -> "RobustApproximation":
+        """There is none."""
+        return self
+
+    def usage(self, statistics: BufferStatistics, D: Array) -> Array:
+        """Energy of its codes in the buffer."""
+        share: Array = (statistics.C**2).sum(axis=0)
+        return share
+
+
+@dataclass(frozen=True)
+class DivergenceSolver:
+    """What a solver of paper E stands for.
+
+    Without a ``learner`` it is ``auto``, which takes the one that suits the divergence;
+    ``multiplicative`` stands for the update that every divergence has. ``only_for`` is the one
+    loss that the solver was published for, if there is one; ``only_outliers`` says that it is for
+    losses that set outliers aside. ``region`` is where its dictionaries lie, if it was published
+    with a set; ``sparse`` says that its encoder codes sparse rows on their nonzeros. ``exponent``
+    is that of multiplicative updates, if it is not the proven one, ``prior`` that of
+    `RatioLearner`. ``dictionary_first`` says that codes are solved anew after the dictionary
+    (paper B).
+    """
+
+    description: str
+    encoder: BlockEncoder
+    learner: Learner | None = None
+    multiplicative: bool = False
+    only_for: Loss | None = None
+    only_outliers: bool = False
+    region: ConvexSet | None = None
+    sparse: bool = False
+    exponent: float | None = None
+    prior: float = 0.0
+    dictionary_first: bool = False
+
+    @property
+    def published(self) -> bool:
+        """Whether it keeps to what was published."""
+        return self.learner is not None or self.multiplicative
+
+    def check(self, loss: Loss, atoms: Constrained) -> None:
+        """Refuse a loss or atoms that the solver is not for."""
+        reason = None if self.learner is None else self.learner.requires(loss, atoms.form)
+        if self.only_for is not None and loss.canonical != self.only_for:
+            reason = f"{self.only_for}, not {loss}; use solver='auto', or that divergence"
+        if self.only_outliers and loss.envelope is None:
+            reason = f"divergence='huber', not {loss}; use solver='auto', or that divergence"
+        if reason is not None:
+            raise ValueError(f"This solver ({self.description}) needs {reason}.")
+
+
+@dataclass(frozen=True)
+class SPSGD(Published[DivergenceSolver]):
+    """Algorithm 1 of paper E: projected subgradient codes, stochastic gradient dictionary.
+
+    Parameters
+    ----------
+    a, b : float
+        Of the steps ``η_t = a/(τt + b)`` of the dictionary (VIII-C), t counting batches from 1.
+    tau : float, optional
+        Their τ; without one, τt is the number of samples seen, the batch included.
+    rule : {"armijo", "constant", "polyak"}, optional
+        The step of the codes; without one, that of section V-C: ``polyak`` for losses with kinks,
+        ``constant`` for those of bounded curvature, ``armijo`` for all others.
+    alpha, gamma, q : float, float, int
+        Of Armijo's rule (Algorithm 3): how much of the promised fall must come, by what the step is
+        cut, and the last cut that is tested but for one: there are q + 2 trials.
+    delta : float
+        δ of Polyak's steps, in units of the loss of zero codes.
+    tol, max_iter, patience : float, int, int
+        The stop of the codes, which is not stated: a relative change of at most ``tol`` (of best
+        values under Polyak's rule: less than δ in ``patience`` steps), or so many iterations.
+    as_printed : bool
+        The letter: steps have the unit of the data, and diverge on those of the paper (errata E.3);
+        codes are tested where they are not projected (E.1), and columns of the dictionary before
+        they are clipped (E.2).
+    """
+
+    name = "spsgd"
+    a: float = 2e4
+    b: float = 2e4
+    tau: float | None = None
+    rule: StepRule | None = None
+    alpha: float = 0.01
+    gamma: float = 0.1
+    q: int = 10
+    delta: float = 0.01
+    tol: float = 1e-3
+    max_iter: int = 2000
+    patience: int = 100
+    as_printed: bool = False
+
+    def __post_init__(self) -> None:
+        check_constants(
+            self,
+            a=POSITIVE,
+            b=POSITIVE,
+            tau=POSITIVE,
+            rule=one_of(*get_args(StepRule)),
+            alpha=BETWEEN_0_AND_1,
+            gamma=BETWEEN_0_AND_1,
+            q=COUNT_OR_0,
+            delta=POSITIVE,
+            tol=AT_LEAST_0,
+            max_iter=COUNT,
+            patience=COUNT,
+            as_printed=FLAG,
+        )
+
+    def made(self) -> DivergenceSolver:
+        """Its parts."""
+        codes = ProjectedSubgradient(
+            acceptance=self.alpha,
+            cut=self.gamma,
+            cuts=self.q + 1,
+            rule=self.rule,
+            delta=self.delta,
+            patience=self.patience,
+            as_printed=self.as_printed,
+        )
+        return DivergenceSolver(
+            "projected subgradient codes, projected stochastic gradient dictionary (paper E)",
+            Encoder(codes, NoMoreGain(self.tol), self.max_iter, certify=False),
+            StochasticGradient(self.a, self.b, self.tau, scaled=not self.as_printed),
+            region=CoveredBox(as_printed=self.as_printed),
+        )
+
+
+@dataclass(frozen=True)
+class OLGuan(Published[DivergenceSolver]):
+    """Exact codes, robust stochastic approximation over a buffer (Guan et al., OL-Guan).
+
+    Its constants are stated neither in paper A nor in paper E.
+
+    Parameters
+    ----------
+    buffer : int
+        So many of the last samples are kept, with their codes.
+    steps, draw : int
+        Steps for each batch, and samples of the buffer that a step sees, drawn at random.
+    step : float
+        The k-th of them is ``step/(L√k)``, L the spectral norm of the buffer's ``mean cᵀc``.
+    tol : float
+        To what codes are exact.
+    """
+
+    name = "ol_guan"
+    buffer: int = 1000
+    steps: int = 20
+    draw: int = 50
+    step: float = 1.0
+    tol: float = 1e-4
+
+    def __post_init__(self) -> None:
+        check_constants(self, buffer=COUNT, steps=COUNT, draw=COUNT, step=POSITIVE, tol=POSITIVE)
+
+    def made(self) -> DivergenceSolver:
+        """Its parts."""
+        return DivergenceSolver(
+            "exact codes, robust stochastic approximation over a buffer (Guan et al., OL-Guan)",
+            AutoEncoder(self.tol),
+            RobustApproximation(self.buffer, self.steps, self.draw, self.step),
+        )
+
+
+@dataclass(frozen=True)
+class OLLef(Published[DivergenceSolver]):
+    """Multiplicative codes and dictionary from two sums (Lefèvre et al., OL-Lef).
+
+    Atoms sum to one. A discount of the past is `forgetting` of the estimator.
+
+    Parameters
+    ----------
+    updates, tol : int, float
+        Codes have so many updates at most, or end when a relative change is at most ``tol``;
+        neither is stated.
+    """
+
+    name = "ol_lef"
+    updates: int = 100
+    tol: float = 1e-3
+
+    def __post_init__(self) -> None:
+        check_constants(self, updates=COUNT, tol=AT_LEAST_0)
+
+    def made(self) -> DivergenceSolver:
+        """Its parts."""
+        return DivergenceSolver(
+            "multiplicative codes, majorised dictionary (Lefèvre et al., OL-Lef)",
+            _updates(self.updates, self.tol),
+            RatioLearner(2.0, 0.0),
+            only_for=ItakuraSaito(),
+            region=Simplex(),
+        )
+
+
+@dataclass(frozen=True)
+class OLWang(Published[DivergenceSolver]):
+    """Multiplicative codes, stochastic gradient with a constant step (Wang et al., OL-Wang).
+
+    Parameters
+    ----------
+    step : float, optional
+        The constant step, one over the square of the data's unit. It is not stated; without one,
+        the step is one over the curvature that it sees, averaged over the stream.
+    updates, tol : int, float
+        As in `OLLef`.
+    """
+
+    name = "ol_wang"
+    step: float | None = None
+    updates: int = 100
+    tol: float = 1e-3
+
+    def __post_init__(self) -> None:
+        check_constants(self, step=POSITIVE, updates=COUNT, tol=AT_LEAST_0)
+
+    def made(self) -> DivergenceSolver:
+        """Its parts."""
+        step = 1.0 if self.step is None else self.step
+        return DivergenceSolver(
+            "multiplicative codes, stochastic gradient with a constant step (Wang et al., OL-Wang)",
+            _updates(self.updates, self.tol),
+            StochasticGradient(step, 1.0, scaled=self.step is None, constant=True),
+            only_outliers=True,
+            region=CoveredBox(),
+        )
+
+
+@dataclass(frozen=True)
+class MU(Published[DivergenceSolver]):
+    """One multiplicative update of codes and dictionary in turn (paper E, batch).
+
+    Parameters
+    ----------
+    exponent : float, optional
+        Of both updates; without one, that which makes them majorisation steps. Some texts have
+        those of β < 1 and β > 2 with 1.
+    """
+
+    name = "mu"
+    exponent: float | None = None
+
+    def __post_init__(self) -> None:
+        check_constants(self, exponent=POSITIVE)
+
+    def made(self) -> DivergenceSolver:
+        """Its parts."""
+        return DivergenceSolver(
+            "one multiplicative update of codes and dictionary",
+            Encoder(MultiplicativeUpdates(self.exponent, lift=0.0), Never(), 1, certify=False),
+            multiplicative=True,
+            exponent=self.exponent,
+            sparse=True,
+        )
+
+
+def _updates(times: int, tol: float) -> Encoder:
+    return Encoder(MultiplicativeUpdates(), SmallChange(tol), times, certify=False)

@@ -1,0 +1,716 @@
+"""Paper B, ℓ1 dictionaries: OIADMM online, and ADMM (Algorithms 2 to 4) in batch."""
+
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from thresher.encoding import Block, BlockEncoder, CodingProblem, Encoder, Fit
+from thresher.encoding.iterate import RowSolver, State, Stop
+from thresher.engine import ExactAlternation
+from thresher.learning import Statistics
+from thresher.linalg import Array, thinned
+from thresher.losses import Loss
+from thresher.penalties import Constrained, Form
+from thresher.published.base import (
+    BELOW_1,
+    COUNT,
+    POSITIVE,
+    Published,
+    Rule,
+    check_constants,
+    one_of,
+)
+from thresher.published.divergences import DivergenceSolver
+
+
+@dataclass(frozen=True)
+class LinearisedADMM(RowSolver):
+    """Algorithm 2: a copy E of the residual ``P − C D``, its dual ρ, one gradient step for codes.
+
+    As printed, with ``κ = 1/λmax(D Dᵀ)``, ``φ = 5``, ``γ = 1.89``::
+
+        E ← soft(P − C D + ρ/φ, 1/φ)                 G ← (C D + E − P − ρ/φ) Dᵀ
+        C ← [C − κG − λκ/φ]₊                         ρ ← ρ + γφ(P − C D − E)
+
+    E need not be stored: with ``U = clip(φ(P − C D) + ρ, 1)``, which is φ(P − C D − E) + ρ,
+
+        C' ← [C + (κ/φ)(U Dᵀ − λ)]₊                  ρ ← ρ + γ(U − ρ − φ(C' − C) D).
+
+    φ has the inverse unit of the data: 5 is for documents that sum to one. ``κλmax + γ`` exceeds 2,
+    where convergence is proven, and still it converges (errata B.2), slowly: score with exact
+    codes.
+
+    Codes never see features that no atom has, so those are left out; and if atoms have few
+    features, as those of documents do, products only touch these.
+    """
+
+    phi: float = 5.0
+    gamma: float = 1.89
+    kappa: float = 1.0
+    """In units of ``1/λmax(D Dᵀ)``."""
+
+    def prepare(self, problem: CodingProblem) -> None:
+        """Find λmax, and which features atoms have, once for all blocks."""
+        problem.dictionary_norm  # noqa: B018 - kept by the problem
+        _used(problem)
+
+    def start(self, block: Block, codes: Array | None) -> State:
+        """Zero codes, as published, or those that were given; a zero dual."""
+        problem = block.problem
+        kinks = problem.loss.nonsmooth_points
+        if kinks is None or kinks.square:
+            raise ValueError(
+                f"This ADMM splits off the residual of the ℓ1 distance and cannot use "
+                f"{problem.loss}; use L1Distance, or another solver."
+            )
+        columns, D = _used(problem)
+        weight = block.weight
+        seen = block.X if weight is None else np.where(weight > 0, block.X, 0)
+        size = np.asarray(abs(seen).sum(axis=1)).ravel()
+        X = seen[:, columns]
+        X = X.toarray() if hasattr(X, "toarray") else X  # the dual is dense
+        n, K = X.shape[0], len(problem.D)
+        C = np.zeros((n, K), dtype=X.dtype) if codes is None else np.array(codes, dtype=X.dtype)
+        moved = np.full(n, np.inf, dtype=X.dtype)
+        bound = kinks.bounds(X, None if weight is None else weight[:, columns])
+        bound = np.ones((n, 1), dtype=X.dtype) if bound is None else bound
+        state = {"C": C, "residual": X - _predicted(C, D), "dual": np.zeros_like(X), "size": size}
+        return state | {"bound": bound, "primal": moved, "change": moved.copy()}
+
+    def steps(self, block: Block, state: State, times: int) -> None:
+        """Rounds of Algorithm 2."""
+        problem = block.problem
+        _, D = _used(problem)
+        bound, number = state["bound"], block.X.dtype.type
+        phi, step = number(self.phi), number(self.kappa / problem.dictionary_norm / self.phi)
+        for _ in range(times):
+            C, dual, residual = state["C"], state["dual"], state["residual"]
+            U = phi * residual
+            U += dual
+            np.clip(U, -bound, bound, out=U)
+            new = problem.regulariser.prox(C + step * _correlated(U, D), step)
+            towards = _predicted(new - C, D)
+            residual -= towards
+            towards *= phi
+            U -= dual
+            U -= towards  # φ(P − C' D − E)
+            state["C"] = new
+            state["primal"] = np.abs(U).sum(axis=1) / phi
+            state["change"] = np.abs(new - C).max(axis=1) / step
+            U *= number(self.gamma)
+            dual += U
+
+    def codes(self, block: Block, state: State) -> Array:
+        """The codes themselves; they are feasible."""
+        return state["C"]
+
+
+def _used(problem: CodingProblem) -> tuple[NDArray[np.intp], Any]:
+    """The features that some atom has, and the dictionary on them, as CSR if it is sparse."""
+
+    def make() -> tuple[NDArray[np.intp], Any]:
+        columns = np.flatnonzero(problem.D.any(axis=0))
+        return columns, thinned(np.ascontiguousarray(problem.D[:, columns]))
+
+    found: tuple[NDArray[np.intp], Any] = problem.remember("features of atoms", make)
+    return found
+
+
+def _predicted(C: Array, D: Any) -> Array:
+    """``C D``."""
+    if isinstance(D, np.ndarray):
+        return np.asarray(C @ D)
+    return np.asarray((sparse.csr_array(C) @ D).toarray())
+
+
+def _correlated(U: Array, D: Any) -> Array:
+    """``U Dᵀ``."""
+    if isinstance(D, np.ndarray):
+        return np.asarray(U @ D.T)
+    return np.asarray(D @ np.ascontiguousarray(U.T)).T
+
+
+@dataclass(frozen=True)
+class Settled(Stop):
+    """Stop a row when it meets its constraint and its codes rest: both residuals are small.
+
+    ``‖p − c D − e‖₁ ≤ tol ‖p‖₁`` on the features that atoms have, and ``(φ/κ) max |c' − c| ≤ tol
+    max_k ‖d_k‖₁``, which is the largest slope that a code can have. The paper only says "to
+    convergence" (errata B.9).
+    """
+
+    tol: float = 1e-3
+
+    def done(self, solver: RowSolver, block: Block, state: State) -> NDArray[np.bool_]:
+        """Look at what the last step left in the state."""
+        rests = state["change"] <= self.tol * np.abs(block.problem.D).sum(axis=1).max()
+        return np.asarray(rests & (state["primal"] <= self.tol * state["size"]))
+
+
+def needs_l1(loss: Loss) -> str | None:
+    """What steps need that split off the residual of the ℓ1 distance."""
+    if loss.nonsmooth_points is None or loss.nonsmooth_points.square:
+        return f"the ℓ1 distance, whose residual is split off, not {loss}; use solver='auto'"
+    return None
+
+
+@dataclass(frozen=True)
+class CodedSamples:
+    """Samples P and codes C of a block or batch, one after the other.
+
+    They stand where other learners have sums, and add up by appending: order matters.
+
+    Attributes
+    ----------
+    P, C : arrays of shape (n, F) and (n, K)
+    bound : array of shape (n, F) or (n, 1)
+        How much a unit of each residual costs: zero where an entry is missing.
+    sample_weight : array of shape (n,)
+        Two counts as two equal samples.
+    """
+
+    P: Array
+    C: Array
+    bound: Array
+    sample_weight: Array
+
+    @classmethod
+    def of(cls, fit: Fit, sample_weight: Array | None) -> "CodedSamples":
+        """Keep a coded block."""
+        P, kinks = fit.samples(), fit.loss.nonsmooth_points
+        if kinks is None:
+            raise ValueError(f"The ADMM steps of paper B need {needs_l1(fit.loss)}.")
+        bound = kinks.bounds(P, fit.weight)
+        weights = np.ones(len(P)) if sample_weight is None else sample_weight
+        if bound is None:
+            bound = np.ones((len(P), 1), dtype=P.dtype)
+        return cls(P, fit.C, bound, weights.astype(P.dtype))
+
+    def __add__(self, other: "CodedSamples") -> "CodedSamples":
+        """One after the other."""
+        pairs = ((getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
+        return CodedSamples(*map(np.concatenate, pairs))
+
+    @property
+    def weight(self) -> float:
+        """Total weight of the samples."""
+        return float(self.sample_weight.sum())
+
+    def spectral_norm(self) -> float:
+        """``λmax(CᵀC)``."""
+        return float(np.linalg.norm((self.C * self.sample_weight[:, None]).T @ self.C, 2))
+
+    def subgradient_norm(self) -> float:
+        """Φ: no subgradient of ``‖P − C D‖₁`` in its residual is longer; √(nF) without weights."""
+        bound = np.broadcast_to(self.bound, self.P.shape)
+        return float(np.sqrt(self.sample_weight @ np.einsum("nf,nf->n", bound, bound)))
+
+    def residual(self, D: Array) -> Array:
+        """``P − C D``."""
+        R = self.predicted(D)
+        return np.subtract(self.P, R, out=R)
+
+    def predicted(self, D: Array) -> Array:
+        """``C D``."""
+        return np.asarray(self._codes @ D)
+
+    def correlated(self, U: Array) -> Array:
+        """``Cᵀ W U``, W the weights of the samples."""
+        return np.asarray(self._codes.T @ (U * self.sample_weight[:, None]))
+
+    @cached_property
+    def _codes(self) -> Any:
+        return thinned(self.C)  # documents have few atoms each
+
+    def loss(self, residual: Array) -> float:
+        """``‖P − C D‖₁`` of a residual."""
+        return float(self.sample_weight @ (self.bound * np.abs(residual)).sum(axis=1))
+
+
+def linearised_step(
+    samples: CodedSamples,
+    D: Array,
+    residual: Array,
+    dual: Array,
+    beta: float,
+    tau: float,
+    gamma: float,
+    regulariser: Constrained,
+    free: NDArray[np.bool_],
+) -> tuple[Array, Array, Array, Array]:
+    """One step of linearised ADMM for ``min over D of ‖P − C D‖₁``.
+
+    With ``Γ̃ = P − C D`` and a copy Γ of it (paper B, (2)–(4); Algorithm 3 calls it E and takes
+    ``γ = 1.89``)::
+
+        Γ ← soft(Γ̃ + Δ/β, 1/β)                      G ← −Cᵀ(Δ/β + Γ̃ − Γ)
+        D' ← Π(D − τG)                               Δ ← Δ + γβ(P − C D' − Γ)
+
+    Γ need not be stored: ``U = clip(βΓ̃ + Δ, 1)`` is ``β(Γ̃ − Γ) + Δ``, so that
+
+        G = −CᵀU/β                                   Δ ← Δ + γ(U − Δ − βC(D' − D)).
+
+    Returns D', ``P − C D'``, the new Δ, and ``P − C D' − Γ``, by which the constraint is violated.
+    """
+    bound = samples.bound
+    U = beta * residual
+    U += dual
+    np.clip(U, -bound, bound, out=U)
+    G = -samples.correlated(U) / beta
+    # The penalty is relative to the mean loss, this is the sum.
+    moved = regulariser.prox(D - tau * G, samples.weight * tau / beta)
+    moved = np.where(free[:, None], moved, D)
+    towards = samples.predicted(moved - D)
+    U -= dual
+    U -= beta * towards  # β(P − C D' − Γ)
+    return moved, np.subtract(residual, towards, out=towards), dual + gamma * U, U / beta
+
+
+Horizon = Literal["doubling", "growing"]
+
+
+@dataclass(frozen=True)
+class DualStatistics(Statistics):
+    """What OIADMM remembers.
+
+    Attributes
+    ----------
+    Delta : float64 array of shape (n, F)
+        The dual, one row for each document of the largest batch so far.
+    slope : float64 array of shape (K, F), or (0, F) where no regret is known
+        ``Σ CᵀU`` with ``U = clip(β(P − C D) + Δ, 1)``.
+    step, horizon : float
+        Steps made in this epoch, and for how many its β is meant.
+    tau, beta : float
+        Step sizes of the last step.
+    phi : float
+        The Φ that β was made from.
+    violation : float
+        ``Σ ‖Γ − (P − C D')‖²``, over all steps: how far the constraint was missed (Theorem B.6).
+    cost, value : float
+        ``Σ ‖P − C D‖₁`` and ``Σ ⟨U, P⟩``.
+    regret : float
+        ``cost − value + max over D* in S of ⟨Σ CᵀU, D*⟩``.
+    """
+
+    AXES: ClassVar[dict[str, str]] = {"Delta": "nF", "slope": "mF"}
+
+    Delta: Array
+    slope: Array
+    step: float = 0.0
+    horizon: float = 1.0
+    tau: float = 0.0
+    beta: float = 0.0
+    phi: float = 0.0
+    violation: float = 0.0
+    cost: float = 0.0
+    value: float = 0.0
+    regret: float = 0.0
+
+    def discounted(self, factor: float) -> "DualStatistics":
+        """A dual is not an average; the method forgets by itself."""
+        return self
+
+    def measures(self, D: Array) -> dict[str, float]:
+        """The violation so far, and what the regret cannot exceed."""
+        known = {"regret": self.regret} if len(self.slope) else {}
+        return {"violation": self.violation, **known}
+
+    def keep(self, columns: NDArray[np.intp]) -> "DualStatistics":
+        """Forget all features but some; regret is counted anew, on those."""
+        kept = super().keep(columns)
+        return replace(kept, slope=0 * kept.slope, cost=0.0, value=0.0, regret=0.0)
+
+    def after(
+        self, samples: CodedSamples, cost: float, U: Array, regulariser: Constrained
+    ) -> "DualStatistics":
+        """With a step that cost ``‖P − C D‖₁`` added to the regret.
+
+        No dictionary of S would have cost less than ``Σ⟨U, P − C D*⟩`` in all, as no entry of U
+        exceeds one: so the regret against the best of them, at the same codes, is at most
+        `regret`, though the best is not known. It needs a set with a linear oracle.
+        """
+        region = regulariser.region
+        if not hasattr(region, "minimise_linear") or not regulariser.form.is_unpenalised:
+            return self
+        slope = samples.correlated(U)
+        slope[: len(self.slope)] += self.slope  # atoms that are new had no codes
+        value = self.value + float(samples.sample_weight @ np.einsum("nf,nf->n", U, samples.P))
+        most = float(np.vdot(slope, region.minimise_linear(-slope)))
+        total = self.cost + cost
+        return replace(self, slope=slope, cost=total, value=value, regret=total - value + most)
+
+
+@dataclass(frozen=True)
+class OnlineInexactADMM:
+    """One `linearised_step` with ``γ = 1`` for every batch, the dual carried from batch to batch.
+
+    Row i of the dual belongs to the i-th document of a batch, so the order within batches matters.
+    The theory is for batches of one size. Here a row that had no partner yet starts at zero, and
+    those that a small batch does not reach wait for the next large one (errata B.4). A batch
+    without any codes leaves the dictionary as it is, and moves the dual (errata B.3).
+
+    Parameters
+    ----------
+    beta : float
+        β of every batch, in the inverse unit of the data, where there is no ``horizon``.
+    share : float
+        ``τ = share/λmax(CᵀC)`` of every batch; Theorem B.5 (iv) wants 1/2 at most.
+    tau : float, optional
+        τ of every batch instead, for which the sums of the theorem telescope.
+    horizon : int, "doubling" or "growing", optional
+        T, the number of batches to come, for ``β = (Φ/‖D*‖)√(τT)`` of Theorem B.5. Nobody knows
+        it of a stream. ``doubling``: τ and β are constant over an epoch of T batches, T doubles
+        from epoch to epoch, and the dual starts anew; an epoch also ends when a batch has a larger
+        Φ or a λmax that needs a smaller τ, which then has twice the room that it needs.
+        ``growing``: T is the number of batches so far.
+    best_norm, subgradient_norm : float, optional
+        ‖D*‖ and Φ of the theorem; by default their bounds √K and, for every batch, √(nF).
+    """
+
+    keeps_samples: ClassVar[bool] = True
+
+    beta: float = 5.0
+    share: float = 0.5
+    tau: float | None = None
+    horizon: int | Horizon | None = None
+    best_norm: float | None = None
+    subgradient_norm: float | None = None
+
+    def requires(self, loss: Loss, atoms: Form) -> str | None:
+        """The ℓ1 distance, whose residual is split off."""
+        return needs_l1(loss)
+
+    def empty(self, n_components: int, n_features: int) -> DualStatistics:
+        """No batch, no dual."""
+        return DualStatistics(np.zeros((0, n_features)), np.zeros((0, n_features)))
+
+    def summarise(self, fit: Fit, sample_weight: Array | None) -> CodedSamples:
+        """The samples and codes themselves."""
+        return CodedSamples.of(fit, sample_weight)
+
+    def learn(
+        self,
+        past: DualStatistics,
+        sums: CodedSamples,
+        D: Array,
+        regulariser: Constrained,
+        free: NDArray[np.bool_],
+    ) -> tuple[Array, DualStatistics, Array]:
+        """(2)–(4)."""
+        ones = np.ones(len(D), dtype=D.dtype)
+        now = self._step_sizes(past, sums, len(D))
+        if now.beta == 0:  # that of the theorem, which needs a τ
+            return D.copy(), past, ones
+        n = len(sums.P)
+        Delta = now.Delta
+        if len(Delta) < n:
+            Delta = np.concatenate([Delta, np.zeros((n - len(Delta), D.shape[1]))])
+        exact = D.astype(np.float64)
+        before = sums.residual(exact)
+        cost = sums.loss(before)
+        moved, residual, rows, gap = linearised_step(
+            sums, exact, before, Delta[:n], now.beta, now.tau, 1.0, regulariser, free
+        )
+        U = rows + now.beta * (before - residual)
+        after = replace(
+            now.after(sums, cost, U, regulariser),
+            Delta=np.concatenate([rows, Delta[n:]]),
+            step=now.step + 1,
+            violation=now.violation
+            + float(sums.sample_weight @ np.where(sums.bound > 0, gap**2, 0).sum(axis=1)),
+        )
+        return moved.astype(D.dtype), after, ones
+
+    def _step_sizes(
+        self, past: DualStatistics, sums: CodedSamples, n_components: int
+    ) -> DualStatistics:
+        """τ and β for the next step; a new epoch if the last one is over."""
+        largest = sums.spectral_norm()
+        tau = self.share / largest if largest > 0 else 0.0
+        tau = tau if self.tau is None else self.tau
+        if self.horizon is None:
+            return replace(past, tau=tau, beta=self.beta)
+        given = self.subgradient_norm
+        phi = sums.subgradient_norm() if given is None else given
+        if self.horizon == "doubling":
+            return self._epoch(past, tau, phi, n_components)
+        T = past.step + 1 if self.horizon == "growing" else float(self.horizon)
+        beta = self._beta(phi, tau, T, n_components)
+        return replace(past, tau=tau, beta=beta, phi=phi, horizon=T)
+
+    def _epoch(
+        self, past: DualStatistics, tau: float, phi: float, n_components: int
+    ) -> DualStatistics:
+        """The epoch that goes on, or the next one."""
+        tau = tau if tau > 0 else past.tau  # of a batch without codes any will do
+        used_up = past.step >= past.horizon
+        if past.step > 0 and not used_up and tau >= past.tau and phi <= past.phi:
+            return past
+        if self.tau is None:
+            tau = past.tau if 0 < past.tau <= tau else tau / 2
+        phi = max(phi, past.phi)
+        T = 2 * past.horizon if used_up else past.horizon
+        beta = self._beta(phi, tau, T, n_components)
+        nothing = np.zeros_like(past.Delta)
+        return replace(past, Delta=nothing, step=0.0, horizon=T, tau=tau, beta=beta, phi=phi)
+
+    def _beta(self, phi: float, tau: float, T: float, n_components: int) -> float:
+        """``(Φ/‖D*‖)√(τT)``."""
+        size = float(np.sqrt(n_components)) if self.best_norm is None else self.best_norm
+        return phi / size * float(np.sqrt(tau * T))
+
+    def cautious(self) -> "OnlineInexactADMM":
+        """There is none."""
+        return self
+
+    def usage(self, statistics: DualStatistics, D: Array) -> Array:
+        """Not known; all atoms count as used."""
+        return np.ones(len(D))
+
+
+@dataclass(frozen=True)
+class NoStatistics(Statistics):
+    """Nothing: all samples are there."""
+
+
+@dataclass(frozen=True)
+class L1DictionaryADMM:
+    """``min over D in S of ‖P − C D‖₁``: `linearised_step` again and again, from the last D.
+
+    Published are ``φ = 5``, ``γ = 1.89``, for documents that sum to one; κ is not given, ours is in
+    units of ``1/λmax(CᵀC)``. Stops when both residuals are small, ``‖P − C D − E‖₁ ≤ tol ‖P‖₁`` and
+    ``(φ/κ) max |D' − D| ≤ tol max_k Σ_n c_nk`` (errata B.9). The loss is not monotone on the way.
+    """
+
+    keeps_samples: ClassVar[bool] = True
+
+    phi: float = 5.0
+    gamma: float = 1.89
+    kappa: float = 1.0
+    tol: float = 1e-3
+    max_iter: int = 1000
+
+    def requires(self, loss: Loss, atoms: Form) -> str | None:
+        """The ℓ1 distance, whose residual is split off."""
+        return needs_l1(loss)
+
+    def empty(self, n_components: int, n_features: int) -> NoStatistics:
+        """Nothing."""
+        return NoStatistics()
+
+    def summarise(self, fit: Fit, sample_weight: Array | None) -> CodedSamples:
+        """The samples and codes themselves."""
+        return CodedSamples.of(fit, sample_weight)
+
+    def learn(
+        self,
+        past: NoStatistics,
+        sums: CodedSamples,
+        D: Array,
+        regulariser: Constrained,
+        free: NDArray[np.bool_],
+    ) -> tuple[Array, NoStatistics, Array]:
+        """Algorithm 3, warm-started; without any codes there is no step."""
+        ones = np.ones(len(D), dtype=D.dtype)
+        largest = sums.spectral_norm()
+        if largest == 0:
+            return D.copy(), past, ones
+        kappa, size = self.kappa / largest, sums.loss(sums.P)
+        slope = float((sums.sample_weight @ np.abs(sums.C)).max())
+        point, residual, dual = D, sums.residual(D), np.zeros_like(sums.P)
+        for _ in range(self.max_iter):
+            before = point
+            point, residual, dual, gap = linearised_step(
+                sums, point, residual, dual, self.phi, kappa, self.gamma, regulariser, free
+            )
+            moved = float(np.abs(point - before).max()) * self.phi / kappa
+            if sums.loss(gap) <= self.tol * size and moved <= self.tol * slope:
+                break
+        return point.astype(D.dtype), past, ones
+
+    def cautious(self) -> "L1DictionaryADMM":
+        """There is none."""
+        return self
+
+    def usage(self, statistics: NoStatistics, D: Array) -> Array:
+        """Not known; all atoms count as used."""
+        return np.ones(len(D))
+
+
+@dataclass
+class DictionaryFirst(ExactAlternation):
+    """Dictionary and codes in turns, each solved anew: Algorithm 4 of paper B.
+
+    A round moves the dictionary from where it is, and then finds all codes, from zero: the
+    objective of a round is that of a dictionary and its own codes. Codes that are given serve the
+    first dictionary alone. Nothing is kept for being better, so the objective may rise.
+    """
+
+    def __post_init__(self) -> None:
+        if self.cold:
+            self.cold = False
+            self._code()
+        else:
+            self._evaluate()
+
+    def improve_codes(self) -> None:
+        """They are those of the dictionary already."""
+
+    def improve_dictionary(self) -> None:
+        """The learner's step, and codes for it."""
+        method = self.problem.method
+        self.D, _, _ = method.learner.learn(
+            method.learner.empty(*self.D.shape),
+            self._summed(),
+            self.D,
+            method.dictionary_regulariser,
+            self.problem.free(len(self.D)),
+        )
+        self._code()
+
+    def _code(self) -> None:
+        coding = self.problem.coding(self.D)
+        self.encoder.prepare(coding, self.problem.method.rows(self.problem.batch))
+
+        def work(rows: slice) -> None:
+            X, weight = self.problem.load(rows)
+            self.C[rows] = self.encoder.encode(coding, X, weight).codes
+
+        self.C = np.zeros_like(self.C)
+        self.pool.map(work, self.problem.blocks())
+        self._evaluate()
+
+
+_NAMES = one_of(*get_args(Horizon))
+_HORIZON = Rule(
+    f"{COUNT.words}, {_NAMES.words}", lambda value: COUNT.holds(value) or _NAMES.holds(value)
+)
+
+
+@dataclass(frozen=True)
+class LinearisedConstants:
+    """Constants of Algorithms 2 and 3 of paper B.
+
+    Parameters
+    ----------
+    phi, gamma : float
+        φ and γ of both, in the unit of the data: 5 and 1.89 for documents that sum to one.
+    kappa : float
+        κ in units of ``1/λmax(D Dᵀ)`` (Algorithm 2, printed) and ``1/λmax(CᵀC)`` (Algorithm 3, not
+        given).
+    iterations : int
+        Of either algorithm, at most.
+    tol : float
+        Both residuals at which either stops; 0 makes all iterations. The paper says "to
+        convergence" (errata B.9).
+    """
+
+    phi: float = 5.0
+    gamma: float = 1.89
+    kappa: float = 1.0
+    iterations: int = 1000
+    tol: float = 1e-3
+
+    def __post_init__(self) -> None:
+        check_constants(
+            self, phi=POSITIVE, gamma=POSITIVE, kappa=POSITIVE, iterations=COUNT, tol=BELOW_1
+        )
+
+    @property
+    def algorithm_2(self) -> BlockEncoder:
+        """Codes."""
+        steps = LinearisedADMM(self.phi, self.gamma, self.kappa)
+        return Encoder(steps, Settled(self.tol), self.iterations, certify=False)
+
+    @property
+    def algorithm_3(self) -> L1DictionaryADMM:
+        """The batch dictionary."""
+        return L1DictionaryADMM(self.phi, self.gamma, self.kappa, self.tol, self.iterations)
+
+
+@dataclass(frozen=True)
+class DualConstants(LinearisedConstants):
+    """Constants of OIADMM beside those of its codes: see `thresher.learning.OnlineInexactADMM`.
+
+    Parameters
+    ----------
+    beta, share : float
+        ``β = 5`` and ``τ = share/λmax(CᵀC)`` of every batch, with a share of 1/2, as the
+        main paper is remembered to have them.
+    tau : float, optional
+        A constant τ instead.
+    horizon : int, "doubling" or "growing", optional
+        T, for ``β = (Φ/‖D*‖)√(τT)`` of Theorem B.5 instead of ``beta``.
+    best_norm, subgradient_norm : float, optional
+        ‖D*‖ and Φ; their bounds √K and √(nF) if left out.
+    """
+
+    beta: float = 5.0
+    share: float = 0.5
+    tau: float | None = None
+    horizon: int | Horizon | None = None
+    best_norm: float | None = None
+    subgradient_norm: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_constants(
+            self,
+            beta=POSITIVE,
+            share=POSITIVE,
+            tau=POSITIVE,
+            horizon=_HORIZON,
+            best_norm=POSITIVE,
+            subgradient_norm=POSITIVE,
+        )
+
+    @property
+    def dual_step(self) -> OnlineInexactADMM:
+        """(2)–(4)."""
+        return OnlineInexactADMM(
+            self.beta, self.share, self.tau, self.horizon, self.best_norm, self.subgradient_norm
+        )
+
+
+@dataclass(frozen=True)
+class OIADMM(DualConstants, Published[DivergenceSolver]):
+    """Linearised ADMM codes, online inexact ADMM dictionary (paper B, (2)–(4)).
+
+    Its constants are those of `LinearisedConstants` and `DualConstants`.
+    """
+
+    name = "oiadmm"
+
+    def made(self) -> DivergenceSolver:
+        """Its parts; what it keeps is dense, but scores need not be."""
+        return DivergenceSolver(
+            "linearised ADMM codes, online inexact ADMM dictionary (paper B, OIADMM)",
+            self.algorithm_2,
+            self.dual_step,
+            sparse=True,
+        )
+
+
+@dataclass(frozen=True)
+class ADMM(LinearisedConstants, Published[DivergenceSolver]):
+    """Linearised ADMM dictionary and codes in turns (paper B, Algorithms 3 and 2).
+
+    Its constants are those of `LinearisedConstants`.
+    """
+
+    name = "admm"
+
+    def made(self) -> DivergenceSolver:
+        """Its parts; what it keeps is dense, but scores need not be."""
+        return DivergenceSolver(
+            "linearised ADMM codes and dictionary (paper B, Algorithms 2 and 3)",
+            self.algorithm_2,
+            self.algorithm_3,
+            sparse=True,
+            dictionary_first=True,
+        )

@@ -1,0 +1,440 @@
+"""Paper C, Manhattan NMF: RRI and OGM, and RRI for symmetric factorisation."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.engine import Pool
+from thresher.kernels.bundles import SparseRows
+from thresher.kernels.symmetric import symmetric_columns
+from thresher.linalg import Array
+from thresher.manhattan import (
+    Half,
+    HalfSolver,
+    RankOneSweeps,
+    SmoothedLoss,
+    TwoFactors,
+)
+from thresher.manhattan.nesterov import (
+    NesterovIterates,
+    SmoothedPart,
+    has_gap,
+    spreads,
+    summed,
+)
+from thresher.published.base import (
+    AT_LEAST_0,
+    COUNT,
+    FLAG,
+    POSITIVE,
+    Published,
+    check_constants,
+)
+
+
+@dataclass(frozen=True)
+class RepeatedSweeps:
+    """Sweeps over one factor until they change little: Algorithm 1 with its stop (8).
+
+    A sweep goes atom by atom, in each over all rows (line 8); where a graph couples these, one
+    after the other (section 4.2). Rows that are alone do not see the order.
+
+    Parameters
+    ----------
+    epsilon : float
+        A sweep that changes the objective of the whole matrix by no more ends it; in units of the
+        mean ``|x|``, unless ``as_printed`` (errata C.4).
+    as_printed : bool
+    max_sweeps : int
+        Bound on the sweeps; the paper has none.
+    """
+
+    epsilon: float = 0.1
+    as_printed: bool = False
+    max_sweeps: int = 1000
+
+    def requires(self, half: Half) -> str | None:
+        """What sweeps require."""
+        return RankOneSweeps().requires(half)
+
+    def improve(self, half: Half, A: Array, V: Array, pool: Pool) -> tuple[Array, Array]:
+        """Sweep until (8)."""
+        tolerance = self.epsilon * (1.0 if self.as_printed else half.mean_entry)
+        losses = half.evaluate(A, V, pool)
+        now = half.total(losses) + half.penalty(V)
+        for _ in range(self.max_sweeps):
+            last = now
+            V, losses = self._sweep(half, A, V, pool)
+            now = half.total(losses) + half.penalty(V)
+            if abs(last - now) <= tolerance:
+                break
+        return V, losses
+
+    def _sweep(self, half: Half, A: Array, V: Array, pool: Pool) -> tuple[Array, Array]:
+        if half.graph is None:
+            return RankOneSweeps().improve(half, A, V, pool)
+        losses = half.evaluate(A, V, pool)
+        for k in half.atoms(len(A)):
+            only = replace(half, free=np.arange(len(A)) == k)
+            V, losses = RankOneSweeps().improve(only, A, V, pool)
+        return V, losses
+
+
+@dataclass
+class OptimalGradient:
+    """One call of Algorithm 2 for each half, with the ``λ_t = λ₀/(t + 1)`` of Algorithm 3.
+
+    From V₀ the sequences (19)–(21) are::
+
+        Y_k = prox(V_k − ∇_k/L),   Z_k = prox(centre·V₀ − Σ_{i≤k} (i+1)/2 ∇_i/L),
+        V_{k+1} = 2/(k+3) Z_k + (k+1)/(k+3) Y_k,     L = Σ q/λ,
+
+    with ``prox`` that of set and penalty, (30), (47), (56), and what squares (58) and a graph (33)
+    add to L. It ends, with ``V_{k+1}``, where the objective of the whole matrix changes by no more
+    than ``ε_t`` from one k to the next (8), ``ε_t`` being the smaller of ε and what Theorem 2
+    allows. Groups of rows (40) are problems of their own, and end by themselves.
+
+    Units (errata C.4): λ in ``mean|X|/mean(q)``, ε in the mean ``|x|`` of what ends together.
+
+    Codes in a box end where the duality gap (25) is at most ε. Then ``λ = ε/Σq``, which makes
+    the bound (25) least, and the result is ``Y_k``, of which (25) speaks.
+
+    As printed, λ₀ and ε have the unit of the data, (35) takes all gradients at V_k, and in a box
+    ``λ = 2ε/Σq``.
+
+    Parameters
+    ----------
+    lambda_0, epsilon : float
+    centre : float
+        1 to start from V₀ (errata C.3), 0 as printed.
+    monotone : bool
+        Take the best of ``Y_{k−1}``, ``V_k`` and ``Y_k`` for Y_k.
+    by_row : bool
+        End each row by itself, by its smoothed loss (22).
+    as_printed : bool
+    max_iter : int
+        Bound on k; the paper has none.
+    """
+
+    lambda_0: float = 0.1
+    epsilon: float = 0.1
+    centre: float = 1.0
+    monotone: bool = False
+    by_row: bool = False
+    as_printed: bool = False
+    max_iter: int = 1000
+    _round: int = field(default=0, init=False)
+
+    def improve(self, half: Half, A: Array, V: Array, pool: Pool) -> tuple[Array, Array]:
+        """Minimise the smoothed loss of the round."""
+        A, V = np.ascontiguousarray(A), np.ascontiguousarray(V)
+        self._round += 1
+        spread = spreads(half, A, pool)
+        if half.total(spread) > 0:
+            V = self._moved(half, A, V, self._stop(half, spread), pool)
+        return V, half.evaluate(A, V, pool)
+
+    def _moved(self, half: Half, A: Array, V: Array, stop: "_Stop", pool: Pool) -> Array:
+        def minimised(blocks: list[slice], pool: Pool | None = None) -> Array:
+            part = SmoothedPart(half, A, stop.width, blocks, _published_bound, stop.ties, pool)
+            return self._minimise(part, V[part.all], stop.epsilon[part.all])
+
+        with np.errstate(over="ignore", invalid="ignore"):  # (35) as printed may diverge
+            if stop.ties is None:  # rows end by themselves: one block after the other
+                moved = np.concatenate(pool.map(lambda rows: minimised([rows]), half.blocks()))
+            else:
+                moved = minimised(half.blocks(), pool)
+        if not np.isfinite(moved).all():
+            raise ValueError(
+                "The iterates of ogm diverged, which they can do as printed; leave out as_printed, "
+                "or divide the data by a number."
+            )
+        return moved
+
+    def _stop(self, half: Half, spread: Array) -> "_Stop":
+        """Widths and tolerances of the round."""
+        sizes, counts = half.row_sums
+        ties = half.ties
+        alone = half.rows_are_alone and (self.by_row or has_gap(half))
+        if half.rows_are_alone and not alone:
+            ties = np.zeros_like(ties)
+        unit = np.ones(len(sizes))
+        if not self.as_printed:
+            size, count = sizes, counts
+            if not alone:
+                weight = np.ones(len(sizes)) if half.row_weight is None else half.row_weight
+                size, count = (summed(ties, weight * each)[ties] for each in half.row_sums)
+            unit = np.where(size > 0, size / np.where(count > 0, count, 1), 1.0)
+        if has_gap(half):
+            share = 2.0 if self.as_printed else 1.0
+            epsilon = self.epsilon * unit
+            width = share * epsilon / np.where(spread > 0, spread, 1.0)
+            return _Stop(width[:, None], epsilon, None)
+        width_t = self.lambda_0 / self._round
+        hidden = half.total(spread) / 2
+        if self.by_row:
+            hidden /= half.total(np.ones(len(sizes)))
+        if not self.as_printed:
+            width_t *= half.mean_entry * half.total(counts) / half.total(spread)
+            hidden /= half.mean_entry
+        epsilon = min(self.epsilon, hidden * width_t) * unit
+        return _Stop(np.full((len(sizes), 1), width_t), epsilon, None if alone else ties)
+
+    def _minimise(self, part: SmoothedPart, start: Array, epsilon: Array) -> Array:
+        """Algorithm 2, with the numbers of its lines."""
+        iterates = NesterovIterates(part, start, self.centre)
+        running = np.broadcast_to(part.lipschitz[:, 0] > 0, len(start))
+        last: Array | None = None
+        for k in range(self.max_iter + 1):
+            slope, smooth, true = part.evaluate(iterates.V, k)  # 3, 4
+            values = smooth if self.by_row else true
+            if last is not None and not part.has_gap:
+                running = running & (np.abs(last - values) > epsilon)  # 8
+            if k == self.max_iter or not running.any():
+                break
+            last = values
+            iterates.add(slope, k)
+            if self.as_printed and part.half.graph is not None:
+                iterates.past = start.dtype.type((k + 1) * (k + 2) / 4) * slope  # (35)
+            Y = iterates.descent(slope)  # 5
+            if self.monotone:
+                Y = _best(part, iterates, Y, smooth, k)
+            iterates.advance(Y, k, running[:, None])  # 6, 7
+            if part.has_gap:
+                running = running & (part.gap(iterates.Y) > epsilon)  # (25)
+        return iterates.Y if part.has_gap else iterates.V
+
+
+class _Stop(NamedTuple):
+    """λ (n, 1) and ε (n) of the rows of a half, and which end together (None: each by itself)."""
+
+    width: Array
+    epsilon: Array
+    ties: NDArray[np.int64] | None
+
+
+def _best(part: SmoothedPart, iterates: NesterovIterates, Y: Array, smooth: Array, k: int) -> Array:
+    """The best of ``Y_{k−1}``, ``V_k`` and ``Y_k`` by smoothed value; of several, the first."""
+    tried = [(iterates.V, smooth), (Y, part.values(Y))]
+    if k > 0:
+        tried.insert(0, (iterates.Y, part.values(iterates.Y)))
+    best, least = tried[0]
+    for point, value in tried[1:]:
+        best = np.where((value < least)[:, None], point, best)
+        least = np.minimum(value, least)
+    return best
+
+
+def _published_bound(loss: SmoothedLoss) -> Array:
+    """``Σ w q/λ + square·‖A diag(w) Aᵀ‖₂``, shape (n, 1); zero if A is."""
+    L = loss.spread[:, None] / loss.width
+    if loss.square:
+        L = L + loss.square * loss.norm(loss.largest_weights)
+    bound: Array = L.astype(loss.A.dtype)
+    return bound
+
+
+@dataclass(frozen=True)
+class FactorSolver:
+    """What a solver of paper C stands for: who moves the factor of a half.
+
+    ``xi`` is that of the paper's stop (4), in units of the mean ``|x|`` unless ``as_printed``;
+    without one, ``tol`` ends a fit. ``rescales`` says that a method sees no more than the product
+    of the factors, so that atoms may be brought to a length.
+    """
+
+    description: str
+    choose: Callable[[Half], HalfSolver]
+    quick_start: bool = False
+    published: bool = True
+    rescales: bool = True
+    xi: float | None = None
+    as_printed: bool = False
+
+    def small_change(self, factors: TwoFactors) -> float | None:
+        """The change of the objective per sample at which (4) holds."""
+        if self.xi is None:
+            return None
+        unit = 1.0 if self.as_printed else factors.codes.mean_entry
+        return self.xi * unit / float(factors.problem.sample_weight.sum())
+
+
+@dataclass(frozen=True)
+class RRI(Published[FactorSolver]):
+    """Rank-one residual iteration (paper C, Algorithm 1), for codes and dictionary in turns.
+
+    Parameters
+    ----------
+    epsilon : float
+        ε of (8): a sweep over one factor that changes the objective of the whole matrix by no more
+        is the last. In units of the mean ``|x|`` (errata C.4).
+    xi : float
+        ξ of (4): so with a round.
+    as_printed : bool
+        ε and ξ in the unit of the data.
+    max_sweeps : int
+        Bound on the sweeps over one factor; the paper has none.
+    """
+
+    name = "rri"
+    epsilon: float = 0.1
+    xi: float = 0.1
+    as_printed: bool = False
+    max_sweeps: int = 1000
+
+    def __post_init__(self) -> None:
+        check_constants(self, epsilon=AT_LEAST_0, xi=AT_LEAST_0, as_printed=FLAG, max_sweeps=COUNT)
+
+    def made(self) -> FactorSolver:
+        """Its parts."""
+        sweeps = RepeatedSweeps(self.epsilon, self.as_printed, self.max_sweeps)
+
+        def choose(half: Half) -> HalfSolver:
+            reason = sweeps.requires(half)
+            if reason is not None:
+                raise ValueError(reason)
+            return sweeps
+
+        return FactorSolver(
+            "sweeps over the entries of each factor (paper C, RRI)",
+            choose,
+            xi=self.xi,
+            as_printed=self.as_printed,
+        )
+
+
+@dataclass(frozen=True)
+class OGM(Published[FactorSolver]):
+    """Nesterov's smoothing method (paper C, Algorithms 2 and 3).
+
+    Parameters
+    ----------
+    lambda_0 : float
+        ``λ_t = λ₀/(t + 1)`` rounds kinks off in round t; in units of ``mean|X|/mean(q)``, q the
+        lengths of the columns of the other factor (errata C.4). In a box λ follows from ε.
+    epsilon : float
+        ε of (8) for Algorithm 2, in units of the mean ``|x|``; of (25) in a box.
+    xi : float
+        ξ of (4), likewise.
+    centre : float, optional
+        What the start counts in (20): 1 keeps it (errata C.3), 0 is as printed. None is 1, and 0
+        ``as_printed``.
+    monotone : bool
+        The variant with the best of three points in line 5.
+    by_row : bool
+        (22) in place of (8): each row ends by itself, by its smoothed loss.
+    as_printed : bool
+        λ₀, ε and ξ in the unit of the data, and the centre 0.
+    max_iter : int
+        Bound on the iterations of Algorithm 2; the paper has none.
+    """
+
+    name = "ogm"
+    lambda_0: float = 0.1
+    epsilon: float = 0.1
+    xi: float = 0.1
+    centre: float | None = None
+    monotone: bool = False
+    by_row: bool = False
+    as_printed: bool = False
+    max_iter: int = 1000
+
+    def __post_init__(self) -> None:
+        check_constants(
+            self,
+            lambda_0=POSITIVE,
+            epsilon=POSITIVE,
+            xi=AT_LEAST_0,
+            centre=AT_LEAST_0,
+            monotone=FLAG,
+            by_row=FLAG,
+            as_printed=FLAG,
+            max_iter=COUNT,
+        )
+
+    def made(self) -> FactorSolver:
+        """Its parts; a half has a method of its own, which counts its rounds."""
+        centre = 0.0 if self.as_printed else 1.0
+
+        def choose(half: Half) -> HalfSolver:
+            return OptimalGradient(
+                self.lambda_0,
+                self.epsilon,
+                centre if self.centre is None else self.centre,
+                self.monotone,
+                self.by_row,
+                self.as_printed,
+                self.max_iter,
+            )
+
+        return FactorSolver(
+            "Nesterov's smoothing method (paper C, OGM)",
+            choose,
+            rescales=False,
+            xi=self.xi,
+            as_printed=self.as_printed,
+        )
+
+
+def manhattan_columns(X: Any, H: Array, as_printed: bool = False) -> None:
+    """The same column by column, as in (60)–(61), in place."""
+    symmetric_columns(SparseRows.of(X), H, as_printed)
+
+
+@dataclass(frozen=True)
+class SymmetricSolver:
+    """What a solver of symmetric factorisation stands for: a sweep over X and H, in place.
+
+    ``epsilon`` is that of the paper's stop (8), as ``xi`` of a `FactorSolver` is.
+    """
+
+    description: str
+    sweep: Callable[[Any, Array], None]
+    epsilon: float | None = None
+    as_printed: bool = False
+
+    def small_change(self, X: Any, n_samples: int) -> float | None:
+        """The change of the objective at which (8) holds; X is CSR, its NaN are gaps."""
+        if self.epsilon is None or self.as_printed:
+            return self.epsilon
+        gaps = np.isnan(X.data)
+        known = n_samples**2 - int(gaps.sum())
+        return self.epsilon * float(X.data[~gaps].sum()) / max(known, 1)
+
+
+@dataclass(frozen=True)
+class SymmetricRRI(Published[SymmetricSolver]):
+    """Rank-one residual iteration for ``X ≈ H Hᵀ`` (paper C, (60)–(61)), column by column.
+
+    Parameters
+    ----------
+    epsilon : float
+        ε of (8): a sweep that changes the objective by no more is the last. In units of the mean
+        similarity (errata C.4).
+    as_printed : bool
+        (61) as it stands: entries off the diagonal count once, and the diagonal is convex (errata
+        C.6). ε in the unit of the data. The objective may rise.
+    """
+
+    name = "symmetric_rri"
+    epsilon: float = 0.1
+    as_printed: bool = False
+
+    def __post_init__(self) -> None:
+        check_constants(self, epsilon=AT_LEAST_0, as_printed=FLAG)
+
+    def made(self) -> SymmetricSolver:
+        """Its parts."""
+
+        def sweep(X: Any, H: Array) -> None:
+            manhattan_columns(X, H, self.as_printed)
+
+        return SymmetricSolver(
+            "column by column, entry by entry (paper C, MahNMF-SYM)",
+            sweep,
+            self.epsilon,
+            self.as_printed,
+        )

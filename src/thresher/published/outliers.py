@@ -1,0 +1,727 @@
+"""Paper A, robust NMF: OPGD and OADMM online, BPGD and BADMM in batch."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from functools import partial, reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from thresher.encoding import (
+    Block,
+    BlockADMM,
+    BlockEncoder,
+    CodingProblem,
+    Encoder,
+    Fit,
+    Never,
+    SmallChange,
+)
+from thresher.encoding.iterate import RowSolver, State
+from thresher.engine import Alternation, BatchProblem, Pool
+from thresher.learning import (
+    BatchSums,
+    BlockDescent,
+    DictionaryProblem,
+    DictionaryStep,
+    OutlierWeight,
+    QuadraticLearner,
+    QuadraticStatistics,
+)
+from thresher.linalg import Array
+from thresher.losses import Envelope
+from thresher.published.base import (
+    AT_LEAST_0,
+    COUNT,
+    FLAG,
+    POSITIVE,
+    SHARE,
+    Published,
+    check_constants,
+)
+from thresher.sets import Reals
+
+
+def uniform_start(block: Block, seed: int, envelope: Envelope | None) -> tuple[Array, Array | None]:
+    """Codes and, under an ``envelope``, outliers of a block, made feasible like the first atoms.
+
+    Each row has its own, and the same block always starts alike.
+    """
+    problem, X = block.problem, block.X
+    n, (K, F) = X.shape[0], problem.D.shape
+    rng = np.random.default_rng(seed)
+    C = problem.regulariser.region.project(rng.random((n, K)).astype(X.dtype))
+    if envelope is None:
+        return C, None
+    R: Array = envelope.region.project(rng.random((n, F)).astype(X.dtype))
+    if block.weight is not None:
+        R[block.weight == 0] = 0
+    return C, R
+
+
+@dataclass(frozen=True)
+class ProjectedGradient(RowSolver):
+    """``c ← prox(c − η(cD + r − x)Dᵀ)``, ``η = κ/‖D‖₂²``, ``r ← clip(soft(x − cD, λ), M)``.
+
+    That is (15)–(17). Codes and outliers start uniform on [0, 1], as published. After the first
+    step r minimises exactly given c, so that the alternation *is* projected gradient descent on the
+    envelope, and r needs no variable any more (errata A.1). From codes that are given it is so
+    at once.
+    """
+
+    kappa: float = 0.7
+    seed: int = field(default=0, repr=False)
+
+    def prepare(self, problem: CodingProblem) -> None:
+        """Compute the norm that the step size needs."""
+        problem.dictionary_norm  # noqa: B018 - kept by the problem
+
+    def start(self, block: Block, codes: Array | None) -> State:
+        """Uniform codes and outliers, or given codes, and one step size per row."""
+        problem, X = block.problem, block.X
+        if codes is None:
+            C, R = uniform_start(block, self.seed, problem.loss.envelope)
+        else:
+            C, R = problem.regulariser.region.project(codes), None
+        curvature = problem.row_curvature(block.weight, X.shape[0])
+        eta = self.kappa / (curvature * X.dtype.type(problem.dictionary_norm))
+        state = {"C": C, "eta": eta}
+        if R is not None:
+            values = problem.fit(X, C, block.weight, R).values()
+            state["R"], state["objective"] = R, values + problem.regulariser.value(C)
+        return state
+
+    def steps(self, block: Block, state: State, times: int) -> None:
+        """Projected (proximal, under a penalty) gradient steps."""
+        problem, eta = block.problem, state["eta"]
+        for _ in range(times):
+            C, R = state["C"], state.pop("R", None)
+            gradient = problem.gradient(block.X, C, block.weight, R)
+            state["C"] = problem.regulariser.prox(C - eta * gradient, eta)
+
+    def codes(self, block: Block, state: State) -> Array:
+        """The current codes."""
+        return state["C"]
+
+
+@dataclass(frozen=True)
+class OutlierADMM(RowSolver):
+    """Eqs (25)–(30): copies u of the codes h and q of the outliers r.
+
+    In the notation of the paper::
+
+        h ← (D Dᵀ + ρ₁I)⁻¹ ((x − r)Dᵀ + ρ₁u − α)     r ← prox_{φ/(1+ρ₂)}((ρ₂q + x − β − hD)/(1+ρ₂))
+        u ← prox(h + α/ρ₁)                           q ← Π(r + β/ρ₂)
+        α ← α + ρ₁(h − u)                            β ← β + ρ₂(r − q)
+
+    with the new h in the r-step. u and q start uniform on [0, 1], and the duals at zero. The
+    feasible copies u, q are what it returns and what its stop looks at: at (h, r) the objective can
+    lie below the optimum (errata A.5); ``as_printed`` takes h, r all the same. The factor of
+    ``D Dᵀ + ρ₁I`` is shared by all rows, unless entries are weighted: then each row has its own.
+    """
+
+    rho_1: float = 1.0
+    rho_2: float = 1.0
+    as_printed: bool = False
+    seed: int = field(default=0, repr=False)
+
+    def prepare(self, problem: CodingProblem) -> None:
+        """Invert the matrix of (25) once for all rows."""
+        problem.shifted_gram_inverse(self.rho_1)
+
+    def start(self, block: Block, codes: Array | None) -> State:
+        """Uniform codes (unless there are some) and outliers, as published, and zero duals."""
+        problem, X, weight = block.problem, block.X, block.weight
+        U, Q = uniform_start(block, self.seed, _envelope(problem))
+        assert Q is not None
+        if codes is not None:
+            U = problem.regulariser.region.project(codes)
+        state = {"H": U, "U": U, "R": Q, "Q": Q}
+        state |= {"alpha": np.zeros_like(U), "beta": np.zeros_like(Q)}
+        if weight is not None:
+            gram = (weight[:, None, :] * problem.D) @ problem.D.T
+            state["inverse"] = np.linalg.inv(
+                gram + self.rho_1 * np.eye(len(gram[0]), dtype=X.dtype)
+            )
+        state["objective"] = self.objective(block, state)
+        return state
+
+    def steps(self, block: Block, state: State, times: int) -> None:
+        """Rounds of (25)–(30)."""
+        for _ in range(times):
+            self._round(block, state)
+
+    def _round(self, block: Block, state: State) -> None:
+        problem, X, weight = block.problem, block.X, block.weight
+        rho_1, rho_2, D, loss = self.rho_1, self.rho_2, problem.D, _envelope(problem)
+        U, Q, R, alpha, beta = (state[name] for name in ("U", "Q", "R", "alpha", "beta"))
+        if weight is None:
+            H = ((X - R) @ D.T + rho_1 * U - alpha) @ problem.shifted_gram_inverse(rho_1)
+            V = (X - H @ D + rho_2 * Q - beta) / (1 + rho_2)
+            R = loss.penalty.prox(V, 1 / (1 + rho_2), Reals())
+        else:
+            right = (weight * (X - R)) @ D.T + rho_1 * U - alpha
+            H = np.einsum("nk,nkj->nj", right, state["inverse"])
+            V = (weight * (X - H @ D) + rho_2 * Q - beta) / (weight + rho_2)
+            R = self._weighted_outliers(loss, V, weight)
+        U = problem.regulariser.prox(H + alpha / rho_1, 1 / rho_1)
+        Q = loss.region.project(R + beta / rho_2)
+        state["alpha"] = alpha + rho_1 * (H - U)
+        state["beta"] = beta + rho_2 * (R - Q)
+        state["H"], state["U"], state["R"], state["Q"] = H, U, R, Q
+
+    def _weighted_outliers(self, loss: Envelope, V: Array, weight: Array) -> Array:
+        """The r-step with entry weights w: the cost ``w·φ`` against a curvature of ``w + ρ₂``."""
+        if loss.penalty.weights is not None:
+            return loss.penalty.prox(V, weight / (weight + self.rho_2), Reals())
+        # Under a group penalty weights are 0 or 1; a missing entry belongs to no group.
+        return loss.penalty.prox(V * weight, 1 / (1 + self.rho_2), Reals())
+
+    def codes(self, block: Block, state: State) -> Array:
+        """The feasible copy u."""
+        return state["H" if self.as_printed else "U"]
+
+    def outliers(self, block: Block, state: State) -> Array:
+        """The feasible copy q; an entry that is missing has none."""
+        R = state["R" if self.as_printed else "Q"]
+        return R if block.weight is None else np.where(block.weight > 0, R, 0)
+
+    def objective(self, block: Block, state: State) -> Array:
+        """The objective of (5) at both."""
+        problem, C, R = block.problem, self.codes(block, state), self.outliers(block, state)
+        fit = _envelope(problem).value_with(block.X, C @ problem.D, R, block.weight)
+        return fit + problem.regulariser.value(C)
+
+
+def _envelope(problem: CodingProblem) -> Envelope:
+    envelope = problem.loss.envelope
+    if envelope is None:
+        raise ValueError(
+            f"OADMM splits outliers from the squared loss and cannot use {problem.loss}; use "
+            "an outlier envelope such as Huber, or another solver."
+        )
+    return envelope
+
+
+def has_settled(now: float, before: float, tol: float, as_printed: bool = False) -> bool:
+    """Whether an objective stopped changing, relative to its size.
+
+    The dictionary's is negative: ``as_printed``, divided by it as it is, every change is small
+    (errata A.8).
+    """
+    return (as_printed and before < 0) or abs(now - before) <= tol * abs(before)
+
+
+@dataclass(frozen=True)
+class DictionaryGradient:
+    """``D ← Π(D − η(A D − B))``, ``η = κ/‖A‖_F``: (20)–(22), until the objective settles.
+
+    ``‖A‖_F`` is the bound below (18); ``as_printed`` takes the ``‖D‖₂²`` of the codes that the text
+    after (22) names (errata A.6).
+    """
+
+    kappa: float = 0.7
+    tol: float = 1e-4
+    max_iter: int = 200
+    as_printed: bool = False
+
+    def minimise(self, problem: DictionaryProblem, D: Array) -> Array:
+        """Iterate from D; without any coded sample there is no step."""
+        D = D.astype(np.float64)
+        bound = float(np.linalg.norm(problem.A))
+        if self.as_printed:
+            bound = float(np.linalg.norm(D, 2)) ** 2
+        if bound == 0:
+            return D
+        eta = self.kappa / bound
+        before = problem.objective(D)
+        for _ in range(self.max_iter):
+            D = problem.regulariser.prox(D - eta * problem.gradient(D), eta)
+            now = problem.objective(D)
+            if has_settled(now, before, self.tol, self.as_printed):
+                break
+            before = now
+        return D
+
+
+@dataclass(frozen=True)
+class DictionaryADMM:
+    """Eqs (33)–(35), with ρ = ρ₃.
+
+    With Q the feasible copy and Δ the dual (the paper's D)::
+
+        W ← (A + ρI)⁻¹ (B − Δ + ρQ)     Q ← Π(W + Δ/ρ)     Δ ← Δ + ρ(W − Q)
+
+    Q is returned, and the stop looks at Q (errata A.5); ``as_printed`` both are W.
+    """
+
+    rho: float = 1.0
+    tol: float = 1e-4
+    max_iter: int = 200
+    as_printed: bool = False
+
+    def minimise(self, problem: DictionaryProblem, D: Array) -> Array:
+        """Iterate from ``Q = D`` with a zero dual."""
+        rho, A, B = self.rho, problem.A, problem.B
+        shown: Array = D.astype(np.float64)
+        if not A.any():
+            return shown
+        inverse = np.linalg.inv(A + rho * np.eye(len(A)))
+        Q, dual = shown, np.zeros_like(shown)
+        before = problem.objective(shown)
+        for _ in range(self.max_iter):
+            W = inverse @ (B - dual + rho * Q)
+            Q = problem.regulariser.prox(W + dual / rho, 1 / rho)
+            dual = dual + rho * (W - Q)
+            shown = W if self.as_printed else Q
+            now = problem.objective(shown)
+            if has_settled(now, before, self.tol, self.as_printed):
+                break
+            before = now
+        return shown
+
+
+@dataclass(frozen=True)
+class RunningSurrogate(QuadraticStatistics):
+    """The quadratic that stands for a stream, with the constant ``s``, a sum like the others."""
+
+    s: float = 0.0
+
+    def measures(self, D: Array) -> dict[str, float]:
+        """(11) at D: penalties of codes and dictionary are no part of it."""
+        if not self.weight > 0:
+            return {}
+        D = D.astype(np.float64)
+        total = float(np.vdot(D, self.A @ D)) / 2 - float(np.vdot(D, self.B)) + self.s
+        return {"surrogate": total / self.weight}
+
+    def keep(self, columns: NDArray[np.intp]) -> QuadraticStatistics:  # type: ignore[override]
+        """Forget all features but some, and s, as nobody knows their part of it."""
+        kept = super().keep(columns)
+        return QuadraticStatistics(kept.A, kept.B, kept.weight)
+
+
+@dataclass(frozen=True)
+class SurrogateSums(BatchSums):
+    """The sums of a batch, with its loss at the dictionary of the time."""
+
+    loss: float = 0.0
+
+    @classmethod
+    def of(cls, fit: Fit, sample_weight: Array | None) -> "SurrogateSums":
+        """Sum up a coded block."""
+        sums, values = BatchSums.of(fit, sample_weight), fit.values()
+        values = values if sample_weight is None else values * sample_weight
+        parts = {part.name: getattr(sums, part.name) for part in fields(sums)}
+        return cls(**parts, loss=float(values.sum(dtype=np.float64)))
+
+    def surrogate(self, D: Array, sharp: bool) -> QuadraticStatistics:
+        """The quadratic, and the s with which it touches the loss at D."""
+        quadratic = super().surrogate(D, sharp)
+        A, B = quadratic.A, quadratic.B
+        D = D.astype(np.float64)
+        s = self.loss - float(np.vdot(D, A @ D)) / 2 + float(np.vdot(D, B))
+        return RunningSurrogate(A, B, quadratic.weight, s)
+
+
+@dataclass(frozen=True)
+class SurrogateLearner(QuadraticLearner):
+    """The learner of paper A: the same as its parent, and it tells (11) after every step."""
+
+    def empty(self, n_components: int, n_features: int) -> RunningSurrogate:
+        """Zeros."""
+        nothing = QuadraticStatistics.empty(n_components, n_features)
+        return RunningSurrogate(nothing.A, nothing.B, 0.0)
+
+    def summarise(self, fit: Fit, sample_weight: Array | None) -> SurrogateSums:
+        """The sums of the parent, and the loss."""
+        return SurrogateSums.of(fit, sample_weight)
+
+
+@dataclass
+class BatchGradient:
+    """BPGD, (S-8)–(S-10): one projected gradient step for codes C and dictionary D in turn.
+
+    In our notation, with ``η₁ = κ₁/‖D‖₂²`` and ``η₂ = κ₂/‖CᵀC‖_F``::
+
+        C ← [C − η₁(C D + R − X)Dᵀ]₊     R ← prox_φ(X − C D)     D ← Π(D − η₂Cᵀ(C D + R − X))
+
+    The first step takes the R of the round before, which the step of D has left behind: so
+    the dictionary that R was made with is kept, and no outliers are. R starts at zero.
+    """
+
+    problem: BatchProblem
+    D: Array
+    C: Array
+    pool: Pool
+    solver: ProjectedGradient
+    _made_with: Array | None = field(default=None, init=False)
+    """The dictionary of R; None while R is zero."""
+
+    def improve_codes(self) -> None:
+        """(S-8); then R belongs to the new codes and the current dictionary, (S-9)."""
+        coding = self.problem.coding(self.D)
+        self.solver.prepare(coding)
+
+        def work(rows: slice) -> None:
+            X, weight = self.problem.load(rows)
+            block = Block(coding, X, weight)
+            state = self.solver.start(block, self.C[rows])
+            state["R"] = self._outliers(X, self.C[rows], weight)
+            self.solver.steps(block, state, 1)
+            self.C[rows] = state["C"]
+
+        self.pool.map(work, self.problem.blocks())
+        self._made_with = self.D
+
+    def improve_dictionary(self) -> None:
+        """(S-10): one step of the learner, whose outliers are those of (S-9)."""
+        method, coding = self.problem.method, self.problem.coding(self.D)
+
+        def work(rows: slice) -> Any:
+            X, weight = self.problem.load(rows)
+            fit = coding.fit(X, self.C[rows], weight)
+            return method.learner.summarise(fit, self.problem.sample_weight[rows])
+
+        sums = reduce(add, self.pool.map(work, self.problem.blocks()))
+        nothing, free = method.learner.empty(*self.D.shape), self.problem.free(len(self.D))
+        regulariser = method.dictionary_regulariser
+        self.D, _, _ = method.learner.learn(nothing, sums, self.D, regulariser, free)
+
+    def change_support(self, seed: int) -> bool:
+        """Never: as published."""
+        return False
+
+    def objective(self) -> float:
+        """The objective of (S-7) at (C, R, D), per sample: it never rises."""
+        coding = self.problem.coding(self.D)
+
+        def work(rows: slice) -> Array:
+            X, weight = self.problem.load(rows)
+            C = self.C[rows]
+            fit = coding.fit(X, C, weight, self._outliers(X, C, weight))
+            return fit.values() + coding.regulariser.value(C)
+
+        losses = np.concatenate(self.pool.map(work, self.problem.blocks()))
+        return self.problem.mean(losses, self.D)
+
+    def certificate(self) -> float:
+        """Of the first few codes."""
+        return self.problem.certificate(self.D, self.C)
+
+    def _outliers(self, X: Array, C: Array, weight: Array | None) -> Array:
+        if self._made_with is None:
+            return np.zeros_like(X)
+        return self.problem.loss.outliers(X, C @ self._made_with, weight)
+
+
+@dataclass
+class BatchADMM:
+    """BADMM, (S-12)–(S-20): codes H, outliers R and dictionary W with copies U, Q, Ψ and duals.
+
+    The copies are feasible; they are what the objective sees and what is returned (errata A.5). It
+    is the one method that stores the outliers of all samples. Missing entries have free outliers,
+    which absorb them.
+    """
+
+    problem: BatchProblem
+    Psi: Array
+    U: Array
+    rho_1: float = 1.0
+    rho_2: float = 1.0
+    rho_3: float = 1.0
+    Q: Array = field(init=False)
+    R: Array = field(init=False)
+    H: Array = field(init=False)
+    W: Array = field(init=False)
+
+    def __post_init__(self) -> None:
+        envelope = self.problem.loss.envelope
+        if envelope is None:
+            raise ValueError(
+                f"badmm splits outliers from the squared loss and cannot use {self.problem.loss}; "
+                "use solver='auto'."
+            )
+        self.envelope: Envelope = envelope
+        self.X, self.weight = self.problem.load(slice(0, self.problem.batch.n_samples))
+        if self.weight is not None and not np.isin(self.weight, (0, 1)).all():
+            raise ValueError("badmm knows missing entries but no other weights; use solver='auto'.")
+        self.H, self.W = self.U.copy(), self.Psi.copy()
+        self.R = np.zeros_like(self.X)
+        if self.weight is not None:  # whatever stands at a missing entry has no influence
+            self.R = np.where(self.weight > 0, self.R, self.X - self.H @ self.W)
+        self.Q = self.R.copy()
+        self.A, self.B, self.Delta = (np.zeros_like(Z) for Z in (self.H, self.R, self.W))
+
+    @property
+    def D(self) -> Array:  # noqa: N802 - the notation
+        """The feasible dictionary."""
+        return self.Psi
+
+    @property
+    def C(self) -> Array:  # noqa: N802 - the notation
+        """The feasible codes."""
+        return self.U
+
+    def improve_codes(self) -> None:
+        """(S-12), (S-13) and the copies and duals of codes and outliers."""
+        rho_1, rho_2, X, loss = self.rho_1, self.rho_2, self.X, self.envelope
+        eye = np.eye(len(self.W), dtype=X.dtype)
+        right = (X - self.R) @ self.W.T + rho_1 * self.U - self.A
+        self.H = np.linalg.solve(self.W @ self.W.T + rho_1 * eye, right.T).T
+        residual = X - self.H @ self.W
+        V = (rho_2 * self.Q + residual - self.B) / (1 + rho_2)
+        R = loss.penalty.prox(self._seen(V), 1 / (1 + rho_2), Reals())
+        self.R = R if self.weight is None else np.where(self.weight > 0, R, residual)
+        self.U = self.problem.method.code_regulariser.prox(self.H + self.A / rho_1, 1 / rho_1)
+        Q = loss.region.project(self.R + self.B / rho_2)
+        self.Q = Q if self.weight is None else np.where(self.weight > 0, Q, self.R)
+        self.A = self.A + rho_1 * (self.H - self.U)
+        self.B = self.B + rho_2 * (self.R - self.Q)
+
+    def improve_dictionary(self) -> None:
+        """(S-14) and the copy and dual of the dictionary, for the atoms that are free."""
+        rho, free = self.rho_3, self.problem.free(len(self.Psi))
+        sample = self.problem.sample_weight.astype(self.H.dtype)[:, None]
+        sample = sample / sample.mean()
+        gram = (self.H * sample).T @ self.H + rho * np.eye(self.H.shape[1], dtype=self.H.dtype)
+        cross = (self.H * sample).T @ (self.X - self.R)
+        W = np.linalg.solve(gram, cross - self.Delta + rho * self.Psi)
+        step = len(self.X) / rho  # the penalty is relative to the mean loss, this is the sum
+        Psi = self.problem.method.dictionary_regulariser.prox(W + self.Delta / rho, step)
+        W[~free], Psi[~free] = self.Psi[~free], self.Psi[~free]
+        self.W, self.Psi = W, Psi
+        self.Delta = self.Delta + rho * (W - Psi)
+
+    def change_support(self, seed: int) -> bool:
+        """Never: as published."""
+        return False
+
+    def objective(self) -> float:
+        """The objective of (S-7) at the copies, per sample."""
+        fit = self.envelope.value_with(self.X, self.U @ self.Psi, self._seen(self.Q), self.weight)
+        return self.problem.mean(fit + self.problem.method.code_regulariser.value(self.U), self.Psi)
+
+    def certificate(self) -> float:
+        """Of the first few codes."""
+        return self.problem.certificate(self.D, self.C)
+
+    def _seen(self, V: Array) -> Array:
+        return V if self.weight is None else np.where(self.weight > 0, V, 0)
+
+
+@dataclass(frozen=True)
+class Solver:
+    """What a solver's name stands for: how it finds codes while learning, and moves atoms.
+
+    ``published`` ones keep to what was published: the data's own unit, a uniform start, the plain
+    average, no revival of dead atoms. ``patient`` codes where λ comes from the noise: which rows
+    are mostly noise is not known before it is. ``rounds`` makes the rounds of a batch method from
+    the problem, dictionary and codes to start from, if they are its own. ``strays`` says that
+    the dictionary may leave its set.
+    """
+
+    description: str
+    encoder: BlockEncoder
+    step: DictionaryStep
+    published: bool = True
+    patient: BlockEncoder | None = None
+    rounds: Callable[[BatchProblem, Array, Array, Pool], Alternation] | None = None
+    strays: bool = False
+
+    def encoder_for(self, rule: OutlierWeight) -> BlockEncoder:
+        """The encoder, given the rule for λ."""
+        measured = rule.measures == "residuals" and self.patient is not None
+        return self.patient if measured and self.patient is not None else self.encoder
+
+
+_SIX_ROUNDS = Encoder(BlockADMM(), Never(), 6, certify=False)
+
+
+@dataclass(frozen=True)
+class OPGD(Published[Solver]):
+    """Projected gradient codes and dictionary (paper A, IV-A), started uniform on [0, 1].
+
+    Parameters
+    ----------
+    kappa : float
+        κ: codes take steps of ``κ/‖D‖₂²``, (15).
+    kappa_dictionary : float
+        κ̃: the dictionary takes steps of ``κ̃/‖A‖_F``, (20)–(22).
+    code_tol, code_max_iter : float, int
+        Codes of a sample end when (6) changes by less, relatively, or after so many steps (VII-B2).
+    dictionary_tol, dictionary_max_iter : float, int
+        The same for the dictionary and (18).
+    as_printed : bool
+        The dictionary's step is ``κ̃/‖D‖₂²``, its stop divides by the negative (18), and its
+        start is not in the set (errata A.6 to A.8).
+    """
+
+    name = "opgd"
+    kappa: float = 0.7
+    kappa_dictionary: float = 0.7
+    code_tol: float = 1e-3
+    code_max_iter: int = 50
+    dictionary_tol: float = 1e-4
+    dictionary_max_iter: int = 200
+    as_printed: bool = False
+
+    def __post_init__(self) -> None:
+        check_constants(
+            self,
+            kappa=SHARE,
+            kappa_dictionary=SHARE,
+            code_tol=AT_LEAST_0,
+            code_max_iter=COUNT,
+            dictionary_tol=AT_LEAST_0,
+            dictionary_max_iter=COUNT,
+            as_printed=FLAG,
+        )
+
+    def made(self) -> Solver:
+        """Its parts."""
+        stop, step = SmallChange(self.code_tol), ProjectedGradient(self.kappa)
+        return Solver(
+            "projected gradient codes and dictionary (paper A, OPGD)",
+            Encoder(step, stop, self.code_max_iter, certify=False),
+            DictionaryGradient(
+                self.kappa_dictionary,
+                self.dictionary_tol,
+                self.dictionary_max_iter,
+                as_printed=self.as_printed,
+            ),
+            strays=self.as_printed,
+        )
+
+
+@dataclass(frozen=True)
+class OADMM(Published[Solver]):
+    """ADMM codes and dictionary (paper A, IV-B), started uniform on [0, 1].
+
+    Parameters
+    ----------
+    rho_1, rho_2, rho_3 : float
+        ρ₁ ties the copies of the codes together and ρ₂ those of the outliers, (24); ρ₃ those of the
+        dictionary, (32).
+    code_tol, code_max_iter : float, int
+        Codes of a sample end when (6) changes by less, relatively, or after so many steps (VII-B2).
+    dictionary_tol, dictionary_max_iter : float, int
+        The same for the dictionary and (18).
+    as_printed : bool
+        The free copies h, r and W are what goes on, and what the stops look at; the dictionary's
+        stop divides by the negative (18), and its start is not in the set (errata A.5, A.7, A.8).
+    """
+
+    name = "oadmm"
+    rho_1: float = 1.0
+    rho_2: float = 1.0
+    rho_3: float = 1.0
+    code_tol: float = 1e-3
+    code_max_iter: int = 50
+    dictionary_tol: float = 1e-4
+    dictionary_max_iter: int = 200
+    as_printed: bool = False
+
+    def __post_init__(self) -> None:
+        check_constants(
+            self,
+            rho_1=POSITIVE,
+            rho_2=POSITIVE,
+            rho_3=POSITIVE,
+            code_tol=AT_LEAST_0,
+            code_max_iter=COUNT,
+            dictionary_tol=AT_LEAST_0,
+            dictionary_max_iter=COUNT,
+            as_printed=FLAG,
+        )
+
+    def made(self) -> Solver:
+        """Its parts."""
+        codes = OutlierADMM(self.rho_1, self.rho_2, self.as_printed)
+        return Solver(
+            "ADMM codes and dictionary (paper A, OADMM)",
+            Encoder(codes, SmallChange(self.code_tol), self.code_max_iter, certify=False),
+            DictionaryADMM(
+                self.rho_3, self.dictionary_tol, self.dictionary_max_iter, self.as_printed
+            ),
+            strays=self.as_printed,
+        )
+
+
+@dataclass(frozen=True)
+class BPGD(Published[Solver]):
+    """One projected gradient step for codes and dictionary in turn (paper A, (S-8)–(S-10)).
+
+    Parameters
+    ----------
+    kappa, kappa_dictionary : float
+        Steps are ``κ/‖D‖₂²`` for codes and ``κ̃/‖CᵀC‖_F`` for the dictionary.
+    as_printed : bool
+        The uniform start of the dictionary is not in the set (errata A.7).
+    """
+
+    name = "bpgd"
+    kappa: float = 0.7
+    kappa_dictionary: float = 0.7
+    as_printed: bool = False
+
+    def __post_init__(self) -> None:
+        check_constants(
+            self,
+            kappa=SHARE,
+            kappa_dictionary=SHARE,
+            as_printed=FLAG,
+        )
+
+    def made(self) -> Solver:
+        """Its parts; the encoder serves nobody but who streams."""
+        codes = ProjectedGradient(self.kappa)
+        return Solver(
+            "one projected gradient step for codes and dictionary (paper A, BPGD)",
+            Encoder(codes, Never(), 1, certify=False),
+            DictionaryGradient(self.kappa_dictionary, max_iter=1),
+            rounds=partial(BatchGradient, solver=codes),
+            strays=self.as_printed,
+        )
+
+
+@dataclass(frozen=True)
+class BADMM(Published[Solver]):
+    """ADMM on codes, outliers and dictionary together (paper A, (S-12)–(S-20)).
+
+    Parameters
+    ----------
+    rho_1, rho_2, rho_3 : float
+        ρ̃₁ ties the copies of the codes together, ρ̃₂ those of the outliers, ρ̃₃ those of the
+        dictionary, (S-11).
+    as_printed : bool
+        The uniform start of the dictionary is not in the set (errata A.7).
+    """
+
+    name = "badmm"
+    rho_1: float = 1.0
+    rho_2: float = 1.0
+    rho_3: float = 1.0
+    as_printed: bool = False
+
+    def __post_init__(self) -> None:
+        check_constants(
+            self,
+            rho_1=POSITIVE,
+            rho_2=POSITIVE,
+            rho_3=POSITIVE,
+            as_printed=FLAG,
+        )
+
+    def made(self) -> Solver:
+        """Its parts; the encoder and the step serve nobody but who streams."""
+        penalties = {"rho_1": self.rho_1, "rho_2": self.rho_2, "rho_3": self.rho_3}
+        return Solver(
+            "ADMM on codes, outliers and dictionary together (paper A, BADMM)",
+            _SIX_ROUNDS,
+            BlockDescent(),
+            rounds=lambda problem, D, C, pool: BatchADMM(problem, D, C, **penalties),
+            strays=self.as_printed,
+        )
