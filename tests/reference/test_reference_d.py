@@ -271,7 +271,7 @@ def test_the_scheme_is_the_four_steps(threshold, as_printed):
 
 
 def test_packets_of_the_paper_have_the_bytes_of_the_reference():
-    """The reference counts no heads: 2 bytes of a packet of codes, 2 of a dictionary."""
+    """The reference counts neither frames (10 bytes) nor heads (2 bytes) of packets."""
     Y, start = three_sparse(120)
     codec = SensorCodec(error=0.1, n_nonzero=4, mode="paper")
     encoder, decoder = codec.encoder(12, start=start), codec.decoder()
@@ -283,7 +283,7 @@ def test_packets_of_the_paper_have_the_bytes_of_the_reference():
             sum(now[kind] - then[kind] for kind in ("rows", "dictionary"))
             for now, then in zip((encoder.n_packets_, encoder.n_bytes_), before, strict=True)
         )
-        assert sizes - counts * (8 + 2) == slot.bytes_honest
+        assert sizes - counts * (10 + 2) == slot.bytes_honest
 
 
 @pytest.mark.parametrize(("parameter", "value"), [("whiten", True), ("p", 4)])
