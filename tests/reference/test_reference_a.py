@@ -338,7 +338,7 @@ def test_the_surrogate_touches_the_loss_where_entries_are_missing_or_weighted(na
         encoding = solvers.PUBLISHED[name]().made().encoder.encode(problem, X, weight)
         fit = problem.fit(X, encoding.codes, weight, encoding.outliers)
         sums = learner.summarise(fit, sample_weight)
-        told = sums.surrogate(problem.D, False).measures(problem.D)["surrogate"]
+        told = sums.around_zero(problem.D, False).measures(problem.D)["surrogate"]
         close(told, np.average(fit.values(), weights=sample_weight))
         if weight is not None and encoding.outliers is not None:
             assert not encoding.outliers[weight == 0].any()

@@ -12,12 +12,12 @@ import numpy as np
 from thresher.engine import (
     OVERFLOW,
     Alternation,
+    AndersonExtrapolation,
     BatchProblem,
     Energies,
     ExactAlternation,
-    Extrapolation,
+    HeldOutEntries,
     HistoryRow,
-    LeftOut,
     Method,
     Pool,
     Position,
@@ -29,7 +29,7 @@ from thresher.engine import (
     list_callbacks,
     residual_sizes,
     stream,
-    told_in_words,
+    translate_linalg_errors,
 )
 from thresher.estimators.dictionary_estimator import DictionaryEstimator
 from thresher.estimators.fitting import Attempt, unchanged_if_refused, warn_unconverged
@@ -61,7 +61,7 @@ class Learned(NamedTuple):
     stopped: bool = False
     """Whether a callback ended it."""
     missed: float = 0.0
-    """How far it was from its end, see `engine.alternate.Ending`."""
+    """How far it was from its end, see `engine.batch.Ending`."""
 
 
 class BatchEstimator(DictionaryEstimator):
@@ -89,7 +89,7 @@ class BatchEstimator(DictionaryEstimator):
         warn_unconverged(self, learned.missed)
         return self
 
-    @told_in_words()
+    @translate_linalg_errors()
     def _fit(
         self,
         X: Any,
@@ -106,7 +106,7 @@ class BatchEstimator(DictionaryEstimator):
         batch = self._batch(samples, sample_weight, entry_weight)
         fitted = self._model() if goes_on else self._begin(batch, self._draw_seed())
         method = fitted.method
-        state = method.measure_range(fitted.state.having_seen(batch), batch)
+        state = method.measure_range(fitted.state.with_range(batch), batch)
         method.problem(state).loss.check_weight(batch.entry_weight)
         with unchanged_if_refused(self) as attempt, Pool(self.n_jobs) as pool:
             if not goes_on:
@@ -220,7 +220,7 @@ class BatchEstimator(DictionaryEstimator):
         room = np.zeros((batch.n_samples, len(D)), dtype=D.dtype) if codes is None else codes
         # Bounded codes hold atoms where they are, and rounds creep (docs/guide/choices.md).
         creeps = not method.code_regulariser.region.is_cone and not self._solver().published
-        further = Extrapolation() if creeps else None
+        further = AndersonExtrapolation() if creeps else None
         return ExactAlternation(problem, D, room, method.encoder, pool, further, codes is None)
 
     def _problem_and_start(
@@ -249,11 +249,11 @@ class BatchEstimator(DictionaryEstimator):
 
         Where entries are missing, what fits the noise only ends it, and is undone.
         """
-        work, left_out = self._alternation(method, batch, pool, codes), None
+        work, held_out = self._alternation(method, batch, pool, codes), None
         if isinstance(work, ExactAlternation) and self.tol > 0 and not self._solver().published:
-            left_out = LeftOut.of(work.problem, self._state.seed)
-            if left_out is not None and codes is not None:  # what further rounds have to beat
-                left_out.overfits(work.problem.coding(work.D), codes)
+            held_out = HeldOutEntries.of(work.problem, self._state.seed)
+            if held_out is not None and codes is not None:  # what further rounds have to beat
+                held_out.overfits(work.problem.coding(work.D), codes)
         already, started = self._seconds, time.perf_counter()
         label = f"{type(self).__name__}: rounds"
         stopped, overfits = False, False
@@ -265,8 +265,8 @@ class BatchEstimator(DictionaryEstimator):
                 bar.update(number, f"objective {row.loss:.4g}")
                 nonlocal stopped, overfits
                 stopped = ask(Step(row, self.components_, self))
-                if left_out is not None and not stopped:
-                    overfits = left_out.overfits(method.problem(self._state), work.C)
+                if held_out is not None and not stopped:
+                    overfits = held_out.overfits(method.problem(self._state), work.C)
                 return stopped or overfits
 
             small, seed = self._small_change(work), self._state.seed
@@ -278,9 +278,9 @@ class BatchEstimator(DictionaryEstimator):
         reason = "a callback said stop" if stopped else reason
         reason = "it began to fit the noise of entries, which is undone" if overfits else reason
         _log.info("%s: ends after %d rounds: %s", type(self).__name__, done, reason)
-        if not overfits or left_out is None or left_out.best is None:
+        if not overfits or held_out is None or held_out.best is None:
             return Learned(work.C, stopped, missed)
-        _, D, codes = left_out.best
+        _, D, codes = held_out.best
         self._adopt_state(replace(self._state, D=D, average=D))
         return Learned(codes, stopped)
 

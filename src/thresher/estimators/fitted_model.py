@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from thresher.encoding import DENSE, AutoEncoder, CodingProblem, Encoding, Status, encode_rows
-from thresher.engine import Candidate, Pool, StreamState, told_in_words
+from thresher.engine import Candidate, Pool, StreamState, translate_linalg_errors
 from thresher.estimators.calibration import Calibration, RecentSamples, distances_to
 from thresher.estimators.validation import computing_dtype
 from thresher.linalg import Array, StoredBlock
@@ -142,7 +142,7 @@ class FittedModel:
         converge.
         """
         method, state = self.method, self.state
-        with told_in_words():
+        with translate_linalg_errors():
             method.check(state, batch)
             dtype = method.computing_dtype(state, batch, dtype)
             problem, encoder = self.problem(dtype), self.encoder
@@ -151,7 +151,7 @@ class FittedModel:
 
         def work(rows: slice) -> tuple[slice, Result, int]:
             block, weight, divisor = method.load(batch, rows, dtype)
-            with told_in_words():
+            with translate_linalg_errors():
                 encoding = encode_rows(encoder, problem, block, weight)
             n_unconverged = int(np.count_nonzero(encoding.status != _CONVERGED))
             coded = CodedBlock(problem, block, weight, encoding, divisor)
@@ -236,7 +236,7 @@ class FittedModel:
         seen = self.state.seen
         low, high = self._bounds(bounds)
         empty = np.asarray(np.isnan(X).all(axis=1))
-        unseen = np.zeros(X.shape[1], dtype=bool) if seen is None else ~seen.known
+        unseen = np.zeros(X.shape[1], dtype=bool) if seen is None else ~seen.observed
         for rows, samples in predictions:
             block = X[rows]
             missing = np.isnan(block) & ~empty[rows, None] & ~unseen
@@ -258,8 +258,8 @@ class FittedModel:
         if isinstance(bounds, str) and bounds == "seen":
             if seen is None:
                 return -np.inf, np.inf
-            low = np.where(seen.known, seen.low, -np.inf)
-            return low, np.where(seen.known, seen.high, np.inf)
+            low = np.where(seen.observed, seen.low, -np.inf)
+            return low, np.where(seen.observed, seen.high, np.inf)
         if bounds is None:
             return -np.inf, np.inf
         try:

@@ -2,7 +2,6 @@
 
 import logging
 import time
-from collections import deque
 from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
@@ -13,13 +12,12 @@ import numpy as np
 from thresher.cluster import cluster_for
 from thresher.engine import (
     WINDOWS,
-    Ahead,
-    Course,
-    Energies,
+    Continuation,
     Event,
     HistoryRow,
     Pool,
     Position,
+    PrefetchedArray,
     ProgressBar,
     Step,
     StreamMethod,
@@ -30,12 +28,13 @@ from thresher.engine import (
     begin_callbacks,
     best_start,
     check_origin,
+    energies,
     events_of,
     list_callbacks,
     named,
     passes_per_window,
     stream,
-    told_in_words,
+    translate_linalg_errors,
 )
 from thresher.estimators.dictionary_estimator import DictionaryEstimator
 from thresher.estimators.fitted_model import FittedModel
@@ -54,7 +53,6 @@ from thresher.linalg import Array, length
 from thresher.streams import ArraySource, Batch, BatchSource, Source
 
 _PASSES_FOR_A_START = 3
-_LAST_BATCHES = 5  # whose energies decide about a warning; heuristic
 _RECORDED = ("outlier_weight", "forgetting")  # parameters whose changes are events of the history
 
 _log = logging.getLogger(__name__)
@@ -84,7 +82,7 @@ class OnlineEstimator(DictionaryEstimator):
 
     # ----------------------------------------------------------------- learning
 
-    @told_in_words()
+    @translate_linalg_errors()
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, entry_weight: Any = None
     ) -> Self:
@@ -126,7 +124,7 @@ class OnlineEstimator(DictionaryEstimator):
             self._adopt(fitted, Position(n_rows=source.n_samples, batch_size=self.batch_size))
             return self._run(source, attempt, in_order)
 
-    @told_in_words()
+    @translate_linalg_errors()
     def resume(
         self, X: Any, y: Any = None, sample_weight: Any = None, entry_weight: Any = None
     ) -> Self:
@@ -157,7 +155,7 @@ class OnlineEstimator(DictionaryEstimator):
         with unchanged_if_refused(self) as attempt:
             return self._run(source, attempt, in_order=not self.shuffle)
 
-    @told_in_words()
+    @translate_linalg_errors()
     def partial_fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, entry_weight: Any = None
     ) -> Self:
@@ -209,7 +207,7 @@ class OnlineEstimator(DictionaryEstimator):
         self.history_.note(changes)
         self._in_use = self._recorded_parameters()
         if any(event.kind == "outlier_weight" for event in changes):
-            self._position = self._position.untold()
+            self._position = self._position.without_losses()
             self._calibrated_threshold = None
 
     def _with_changes(self) -> Self:
@@ -233,7 +231,7 @@ class OnlineEstimator(DictionaryEstimator):
         # λ stays until the next batch; a rule measures the data from then on.
         rule = fitted.candidate.method.outlier_weight
         scale = float(before.method.threshold(state)) / rule.weight(1.0, state.D.shape[1])
-        watch = None if state.watch is None else state.watch.anew()
+        watch = None if state.watch is None else state.watch.restarted()
         return fitted.after(
             replace(state, scale=scale, scale_weight=0.0, watch=watch), self._recent
         )
@@ -391,16 +389,16 @@ class OnlineEstimator(DictionaryEstimator):
         seen_before = self._state.n_samples
         callbacks = list(self.callbacks or ())
         stopped = converged = False
-        energies: deque[Callable[[], Energies]] = deque(maxlen=_LAST_BATCHES)
+        last: Batch | None = None
         in_memory = isinstance(source, ArraySource)
 
         with self._workers(source) as pool, ProgressBar(label, total, self.verbose > 0) as bar:
             batches: BatchSource = source
             origin: Callable[[], dict[str, str]] | None = None
             if isinstance(source, ArraySource):
-                batches = Ahead(source, pool)
+                batches = PrefetchedArray(source, pool)
                 if not self._position.origin:  # needed only when the model is saved
-                    origin = pool.beside(source.origin)
+                    origin = pool.submit(source.origin)
 
             def report(
                 before: StreamState,
@@ -408,9 +406,9 @@ class OnlineEstimator(DictionaryEstimator):
                 position: Position,
                 batch: Batch,
                 summary: Summary,
-            ) -> bool | Course:
-                nonlocal stopped, fitted
-                energies.append(summary.energies)
+            ) -> bool | Continuation:
+                nonlocal stopped, fitted, last
+                last = batch if batch.has_entries else last
                 if not (in_memory or hasattr(source, "workers")):
                     self._remember(batch)
                 self._seconds = already + time.perf_counter() - started
@@ -430,7 +428,7 @@ class OnlineEstimator(DictionaryEstimator):
                 attempt.keep = keep
                 self._put_into_effect(changes)
                 self._adopt(fitted, self._position)
-                return Course(fitted.method, fitted.state, self._position)
+                return Continuation(fitted.method, fitted.state, self._position)
 
             def restart(state: StreamState, batch: Batch) -> tuple[StreamMethod, StreamState]:
                 nonlocal fitted
@@ -452,12 +450,17 @@ class OnlineEstimator(DictionaryEstimator):
             self._log_end("the mean loss has converged")
         else:
             self._log_end("there is no more to read")
-        if not stopped:
-            self._warn_of_size(sum((of_batch() for of_batch in energies), Energies()))
         if isinstance(source, ArraySource):
-            self._remember(source.whole())
+            last = source.whole()
+            self._remember(last)
             self._adopt_state(self._state)
+        if not stopped and last is not None:
+            self._warn_of_batch(last)
         return self
+
+    def _warn_of_batch(self, batch: Batch) -> None:
+        """Warn if the last samples are poorly explained because of sets or penalties."""
+        self._warn_of_size(energies(self._model().method, self._state, batch))
 
     def _log_end(self, reason: str) -> None:
         name, seen, steps = type(self).__name__, self.n_samples_seen_, self.n_iter_

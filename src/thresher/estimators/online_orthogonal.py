@@ -14,7 +14,7 @@ from thresher.engine import (
     OrthogonalMethod,
     StreamState,
     choose,
-    told_in_words,
+    translate_linalg_errors,
 )
 from thresher.estimators.fitted_model import FittedModel
 from thresher.estimators.online_estimator import OnlineEstimator
@@ -202,6 +202,9 @@ class OnlineOrthogonalDictionary(OnlineEstimator):
             weight, "An orthogonal dictionary fills entries or takes them as they are"
         )
 
+    def _warn_of_batch(self, batch: Batch) -> None:
+        """Orthogonal dictionaries have neither sets nor penalties to blame."""
+
     def _check_weights(self, fitted: FittedModel, entry_weight: Array | None) -> None:
         return None
 
@@ -263,7 +266,7 @@ class OnlineOrthogonalDictionary(OnlineEstimator):
         for rows in block_slices(X.shape[0], X.shape[1]):
             yield rows, *code(rows)
 
-    @told_in_words()
+    @translate_linalg_errors()
     def _codes(self, X: Any, entry_weight: Any = None) -> Array:
         N, method = len(self.components_), self._model().method
         atoms, _ = method.atoms(self._state)
@@ -272,7 +275,7 @@ class OnlineOrthogonalDictionary(OnlineEstimator):
             C[rows] = method.kept(codes, atoms, N if self.n_nonzero is None else self.n_nonzero)
         return C
 
-    @told_in_words()
+    @translate_linalg_errors()
     def _sample_scores(self, given: Any, X: Any, entry_weight: Any = None) -> Array:
         method = self._model().method
         atoms, _ = method.atoms(self._state)
@@ -292,12 +295,12 @@ class OnlineOrthogonalDictionary(OnlineEstimator):
         distance: Array = np.linalg.norm(C - best, axis=1) / length
         return distance
 
-    @told_in_words()
+    @translate_linalg_errors()
     def _predictions(self, X: Any) -> Iterator[tuple[slice, Array]]:
         """Samples with their missing entries filled from the observed entries."""
         return ((rows, Y) for rows, Y, _ in self._coded_blocks(X))
 
-    @told_in_words()
+    @translate_linalg_errors()
     def _reconstructions(self, X: Any) -> Iterator[tuple[slice, Array]]:
         """Predictions of the codes that count in the loss; all codes predict the filled entries."""
         method = self._model().method

@@ -32,14 +32,14 @@ from thresher.estimators.saving import (
     unpacked_model,
 )
 from thresher.estimators.validation import as_matrix, computing_dtype, refuse_mask
-from thresher.learning.symmetric import (
+from thresher.linalg import Array
+from thresher.manhattan.symmetric import (
     as_csr,
     asymmetry,
     manhattan_loss,
     random_embedding,
     squared_steps,
 )
-from thresher.linalg import Array
 from thresher.persistence import Contents
 from thresher.solvers import SYMMETRIC_SOLVERS, named_solver
 

@@ -20,7 +20,7 @@ from thresher.engine import (
     StreamState,
     begin_callbacks,
     list_callbacks,
-    told_in_words,
+    translate_linalg_errors,
 )
 from thresher.estimators.fitting import Attempt, unchanged_if_refused, warn_unconverged
 from thresher.estimators.outlier_mixin import OutlierMixin
@@ -90,7 +90,7 @@ class WholeMatrixEstimator(OutlierMixin):
         tags.input_tags.sparse = False
         return tags
 
-    @told_in_words()
+    @translate_linalg_errors()
     def fit(self, X: Any, y: Any = None, entry_weight: Any = None) -> Self:
         """Take a matrix apart, and keep the basis of its low-rank part.
 
@@ -117,7 +117,7 @@ class WholeMatrixEstimator(OutlierMixin):
         nothing = np.zeros((1, batch.X.shape[1]), dtype=dtype)
         empty = chosen.method.learner.empty(1, batch.X.shape[1])
         state = StreamState(nothing, nothing, empty, seed, method=chosen.name, **units)
-        fitted = self._make(chosen, state.having_seen(batch), in_order=True)
+        fitted = self._make(chosen, state.with_range(batch), in_order=True)
         samples, weight, _ = fitted.method.load_dense(batch, slice(0, batch.n_samples), dtype)
         observed = None if weight is None else weight > 0
         # One BLAS thread: with more, sums of products have other bits.
