@@ -511,10 +511,13 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
         """
         self._check_is_fitted()
         if write is not None or comes_in_parts(X):
-            return self._by_batch("transform", self._codes, X, write, entry_weight)
-        return codes_like(X, self._codes(X, self._checked(X, known=True), entry_weight), self)
+            return self._by_batch("transform", self._transformed, X, write, entry_weight)
+        return self._transformed(X, self._checked(X, known=True), entry_weight)
 
-    def _codes(self, given: Any, X: Any, entry_weight: Any = None) -> Array:
+    def _transformed(self, given: Any, X: Any, entry_weight: Any = None) -> Any:
+        return codes_like(given, self._codes(X, entry_weight), self)
+
+    def _codes(self, X: Any, entry_weight: Any = None) -> Array:
         C = np.empty((X.shape[0], len(self.components_)), dtype=computing_dtype(X))
         for rows, codes in self._coded(X, entry_weight, FittedModel.codes):
             C[rows] = codes

@@ -267,7 +267,7 @@ class OnlineOrthogonalDictionary(OnlineEstimator):
             yield rows, *code(rows)
 
     @translate_linalg_errors()
-    def _codes(self, given: Any, X: Any, entry_weight: Any = None) -> Array:
+    def _codes(self, X: Any, entry_weight: Any = None) -> Array:
         N, method = len(self.components_), self._model().method
         atoms, _ = method.atoms(self._state)
         C = np.empty((X.shape[0], N), dtype=computing_dtype(X))
@@ -289,7 +289,7 @@ class OnlineOrthogonalDictionary(OnlineEstimator):
     def certificates(self, X: Any, C: Any, entry_weight: Any = None) -> Array:
         """How far given codes are from those of `transform`, relative to their length."""
         X = self._checked(X, known=True)
-        best = self._codes(X, X, entry_weight)
+        best = self._codes(X, entry_weight)
         C = checked_codes(C, X, len(self.components_))
         length = np.maximum(np.linalg.norm(best, axis=1), np.finfo(best.dtype).tiny)
         distance: Array = np.linalg.norm(C - best, axis=1) / length

@@ -43,14 +43,67 @@ _LEAST_BATCHES, _SMALLEST_BATCH = 16, 64
 _STARTS_FOR_SHORT_LISTS = 4
 
 
-class TopicModel(  # type: ignore[call-arg]  # scikit-learn has no types
+class CodesDocuments:
+    """`transform` and `fit_transform`, which scikit-learn does not wrap: streams give no frame."""
+
+    batch_size: int
+    components_: Array
+    fit: Any
+    get_feature_names_out: Any
+    _check_goes_on: Any
+    _shares: Any
+
+    def transform(self, documents: Any, *, write: Any = None) -> Any:
+        """Share of each topic in each document.
+
+        Parameters
+        ----------
+        documents : sequence of str, table of counts, source or iterator
+            As for `fit`.
+        write : path or array, optional
+            Where to put the shares, batch by batch, as in `OnlineNMF.transform`.
+
+        Returns
+        -------
+        shares : array of shape (n, K), of a Dask collection a lazy one
+            Rows sum to one. A document without a known word has equal shares of all topics. Of a
+            stream, an iterable of such arrays; with ``write``, what was written to.
+        """
+        check_is_fitted(self, "components_")
+        self._check_goes_on()
+        if is_collection(documents):
+            return lazy_shares(self, documents)
+        if write is not None or is_stream(documents):
+            return self._shares_by_batch(stream_of(documents, self.batch_size), write)
+        return codes_like(documents, self._shares(documents), self)
+
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
+        """Learn, then return the shares of the same documents; see `transform`."""
+        if comes_in_parts(X):
+            refuse_single_reading(X)
+        return self.fit(X, y, **fit_params).transform(X)
+
+    def _shares_by_batch(self, stream: Any, write: Any) -> Any:
+        source = as_source(stream)
+        if source.batch_size is None and source.reader.uneven and not source.window:
+            source = source.in_batches(1 << 62)  # each list as it comes
+        source = source.sized(len(self.components_))
+        shares = Results(source, lambda piece: codes_like(piece, self._shares(piece), self))
+        if write is None:
+            return shares
+        return write_results(
+            shares, write, About(list(self.get_feature_names_out())), source.reader.paths
+        )
+
+
+class TopicModel(
     WatchesTopics,
     MeasuresTopics,
     ShowsTopics,
+    CodesDocuments,
     KeepsParameters,
     TransformerMixin,
     BaseEstimator,
-    auto_wrap_output_keys=(),  # `transform` makes frames itself, and not of streams
 ):
     r"""Find the topics of documents, from a list, a table of counts, or a stream without end.
 
@@ -266,47 +319,6 @@ class TopicModel(  # type: ignore[call-arg]  # scikit-learn has no types
         return self._adopt(learned.words, tfidf, model, life)
 
     # -------------------------------------------------------------- what documents are about
-
-    def transform(self, documents: Any, *, write: Any = None) -> Any:
-        """Share of each topic in each document.
-
-        Parameters
-        ----------
-        documents : sequence of str, table of counts, source or iterator
-            As for `fit`.
-        write : path or array, optional
-            Where to put the shares, batch by batch, as in `OnlineNMF.transform`.
-
-        Returns
-        -------
-        shares : array of shape (n, K), of a Dask collection a lazy one
-            Rows sum to one. A document without a known word has equal shares of all topics. Of a
-            stream, an iterable of such arrays; with ``write``, what was written to.
-        """
-        check_is_fitted(self, "components_")
-        self._check_goes_on()
-        if is_collection(documents):
-            return lazy_shares(self, documents)
-        if write is not None or is_stream(documents):
-            return self._shares_by_batch(stream_of(documents, self.batch_size), write)
-        return codes_like(documents, self._shares(documents), self)
-
-    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
-        """Learn, then return the shares of the same documents; see `transform`."""
-        if comes_in_parts(X):
-            refuse_single_reading(X)
-        return self.fit(X, y, **fit_params).transform(X)
-
-    def _shares_by_batch(self, stream: Any, write: Any) -> Any:
-        source = as_source(stream)
-        if source.batch_size is None and source.reader.uneven and not source.window:
-            source = source.in_batches(1 << 62)  # each list as it comes
-        shares = Results(source.sized(len(self.components_)), self._shares)
-        if write is None:
-            return shares
-        return write_results(
-            shares, write, About(list(self.get_feature_names_out())), source.reader.paths
-        )
 
     def _shares_of(self, documents: Any) -> Array:
         """What `transform` gives, as one array, whatever `set_output` says."""
