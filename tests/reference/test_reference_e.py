@@ -70,7 +70,7 @@ def learned(X, D0, divergence, solver, **options):
 def codes_of(solver, model, X, D):
     """Codes of a batch as they are found while learning."""
     problem = CodingProblem(D, model.loss_, model.problem().regulariser)
-    encoder = solver.made().encoder
+    encoder = solver.encoder
     encoder.prepare(problem)
     return encoder.encode(problem, X).codes
 
@@ -224,7 +224,7 @@ def test_polyak_codes_are_the_best_and_keep_what_is_promised():
     """Section V-C: within δ of the optimum, here relative to the loss of zero codes."""
     X, _ = stream(40)
     D = np.random.default_rng(3).random((K, F))
-    problem, encoder = CodingProblem(D, L1Distance()), spsgd().made().encoder
+    problem, encoder = CodingProblem(D, L1Distance()), spsgd().encoder
     encoder.prepare(problem)
     value = problem.objective(X, encoder.encode(problem, X).codes)
     best = np.array([least_absolute(x, D) for x in X])
@@ -237,7 +237,7 @@ def test_polyak_codes_stop_as_the_reference():
     X, _ = stream(20)
     D = np.random.default_rng(3).random((K, F))
     solver = spsgd(delta=0.05, patience=30, as_printed=True)
-    problem, encoder = CodingProblem(D, L1Distance()), solver.made().encoder
+    problem, encoder = CodingProblem(D, L1Distance()), solver.encoder
     encoder.prepare(problem)
     given = {"delta": 0.05, "patience": 30, "eps": 0.0, "U": np.inf}
     C = printed_codes(X, D, reference.l1(), **given)

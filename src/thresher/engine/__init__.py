@@ -1,8 +1,8 @@
 """The two loops, state, history, callbacks, progress and the thread pool."""
 
 from thresher.engine.ahead import Ahead
-from thresher.engine.alternate import Alternation, alternate
-from thresher.engine.batch import BatchProblem, ExactAlternation
+from thresher.engine.alternate import Alternation, PlainAlternation, alternate
+from thresher.engine.batch import BatchProblem, ExactAlternation, Rounds
 from thresher.engine.callbacks import (
     Callback,
     Step,
@@ -24,6 +24,7 @@ from thresher.engine.orthogonal import OrthogonalMethod
 from thresher.engine.pool import Pool
 from thresher.engine.progress import ProgressBar
 from thresher.engine.seen import SeenRange
+from thresher.engine.specification import Specification
 from thresher.engine.starts import best_start
 from thresher.engine.state import StreamState, Summary
 from thresher.engine.stream import (
@@ -63,11 +64,14 @@ __all__ = [
     "MannWhitneyDrift",
     "Method",
     "OrthogonalMethod",
+    "PlainAlternation",
     "Pool",
     "Position",
     "ProgressBar",
     "Rival",
+    "Rounds",
     "SeenRange",
+    "Specification",
     "Step",
     "StopAfter",
     "StreamMethod",

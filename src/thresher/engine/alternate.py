@@ -4,14 +4,23 @@ The objective is checked after each half-step, so a method can see what each hal
 loop ends when a whole round improves it by less than the tolerance.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 from thresher.linalg import Array
+
+if TYPE_CHECKING:
+    from thresher.engine.batch import BatchProblem
 
 
 class Alternation(Protocol):
     """A batch method in the middle of its work; the half-steps change it in place."""
+
+    @property
+    def problem(self) -> BatchProblem:
+        """The samples and the parts of the method."""
 
     @property
     def D(self) -> Array:  # noqa: N802 - the notation
@@ -20,6 +29,14 @@ class Alternation(Protocol):
     @property
     def C(self) -> Array:  # noqa: N802 - the notation
         """The feasible codes."""
+
+    @property
+    def early_stopping(self) -> bool:
+        """Whether a fit ends when rounds predict missing entries worse."""
+
+    @property
+    def absolute_tol(self) -> float | None:
+        """The change of the objective that ends a fit; None is ``tol`` of the objective."""
 
     def improve_codes(self) -> None:
         """Better codes for the current dictionary."""
@@ -35,6 +52,21 @@ class Alternation(Protocol):
 
     def certificate(self) -> float:
         """How far some codes are from optimal, at worst; NaN where that is not known."""
+
+
+class PlainAlternation:
+    """What an alternation does unless it says otherwise: no change of support, no early stop."""
+
+    early_stopping: ClassVar[bool] = False
+
+    @property
+    def absolute_tol(self) -> float | None:
+        """None: ``tol`` is relative."""
+        return None
+
+    def change_support(self, seed: int) -> bool:
+        """Leave all atoms as they are."""
+        return False
 
 
 Report = Callable[[int, float, float], bool]

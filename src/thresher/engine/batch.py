@@ -1,16 +1,19 @@
 """Codes by any encoder and dictionaries by any learner, in turns, for the second loop."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thresher.encoding import BlockEncoder, CodingProblem
+from thresher.engine.alternate import Alternation, PlainAlternation
 from thresher.engine.extrapolation import Extrapolation
-from thresher.engine.method import Method
 from thresher.engine.pool import Pool
 from thresher.engine.restarts import restarted
 from thresher.engine.state import StreamState
@@ -18,6 +21,12 @@ from thresher.learning import Learner
 from thresher.linalg import Array
 from thresher.losses import Loss
 from thresher.streams import Batch
+
+if TYPE_CHECKING:
+    from thresher.engine.method import Method
+
+Rounds = Callable[["BatchProblem", StreamState, Array | None, Pool], Alternation]
+"""Begins a batch method: from the problem, the state, codes to start from if any, and a pool."""
 
 # By judgement: steps of a learner, each more cautious, before a dictionary stays as it is, and the
 # rows whose codes a certificate is taken of.
@@ -44,6 +53,13 @@ class BatchProblem:
         ones = np.ones(self.batch.n_samples)
         given = self.batch.sample_weight
         self.sample_weight: Array = ones if given is None else given.astype(np.float64)
+
+    @classmethod
+    def of(cls, method: Method, batch: Batch, state: StreamState) -> BatchProblem:
+        """The problem with the λ of a state."""
+        threshold = method.threshold(state)
+        smoothed = None if method.dictionary_loss is None else method.dictionary_loss(threshold)
+        return cls(method, batch, method.loss(threshold), state.D.dtype, smoothed)
 
     def load(self, rows: slice) -> tuple[Any, Array | None]:
         """A block of samples and the weights of its entries, zero where missing."""
@@ -81,12 +97,14 @@ class BatchProblem:
 
 
 @dataclass
-class ExactAlternation:
+class ExactAlternation(PlainAlternation):
     """Codes by an encoder, warm-started and never worsened; dictionary by a learner's step.
 
     With one multiplicative update for each half it is that of Lee and Seung and its kin; with an
     exact encoder and an ``extrapolation`` it is ``auto``. The objective never rises.
     """
+
+    early_stopping: ClassVar[bool] = True
 
     problem: BatchProblem
     D: Array

@@ -214,10 +214,7 @@ class DictionaryModel(
         self._check_is_fitted()
         solver = self._chosen(self._state)
         encoder, reason = self._coding_choice()
-        return (
-            f"solver: {solver.name} ({self._solver().description})\n  {solver.reason}\n"
-            f"encoder: {encoder}\n  {reason}"
-        )
+        return f"solver: {solver.name}\n  {solver.reason}\nencoder: {encoder}\n  {reason}"
 
     def _coding_choice(self) -> tuple[str, str]:
         """Name of the method that codes dense samples, and the reason for the choice."""

@@ -157,7 +157,8 @@ class OnlineOrthogonalDictionary(OnlineModel):
             raise ValueError(f"p={self.p!r} is not known; use 3, or 4 for the baseline.")
         if self.p not in solver.powers:
             raise ValueError("p=4 is for solver='noncvx_sfw' and 'sfw'; leave p out for others.")
-        learner = solver.make(self.p, named_half_life(self.forgetting) is not None)
+        drifts = named_half_life(self.forgetting) is not None
+        learner: OrthogonalLearner = solver.learner(self.p, drifts)
         if self.whiten and not learner.whitens:
             raise ValueError(
                 f"whiten=True makes complete dictionaries of orthogonal ones; {learner.description}"

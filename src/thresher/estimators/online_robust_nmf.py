@@ -3,12 +3,11 @@
 from collections.abc import Iterable
 from typing import Any
 
-from thresher.engine import Callback, Candidates, Method
+from thresher.engine import Callback
 from thresher.estimators.growing import GrowingModel
 from thresher.estimators.online import OnlineModel
-from thresher.estimators.registry import AVERAGING_SHUFFLED, FORGETTING_SHUFFLED, named_forgetting
-from thresher.estimators.robust import RobustModel, robust_plan
-from thresher.solvers import ONLINE_ROBUST_SOLVERS, Solver, named_solver
+from thresher.estimators.robust import RobustModel
+from thresher.solvers import ONLINE_ROBUST_SOLVERS
 
 
 class OnlineRobustNMF(RobustModel, GrowingModel, OnlineModel):
@@ -127,6 +126,8 @@ class OnlineRobustNMF(RobustModel, GrowingModel, OnlineModel):
     (500, 3)
     """
 
+    _solvers = ONLINE_ROBUST_SOLVERS
+
     def __init__(
         self,
         n_components: int | None = None,
@@ -181,13 +182,3 @@ class OnlineRobustNMF(RobustModel, GrowingModel, OnlineModel):
         self.random_state = random_state
         self.callbacks = callbacks
         self.verbose = verbose
-
-    def _solver(self) -> Solver:
-        return named_solver(self.solver, ONLINE_ROBUST_SOLVERS)
-
-    def _plan(self, n_components: int, in_order: bool = True) -> Candidates[Method]:
-        solver = self._solver()
-        forgetting = named_forgetting(self.forgetting, in_order, solver.published)
-        averaging = AVERAGING_SHUFFLED if forgetting == FORGETTING_SHUFFLED else 0.0
-        method = self._parts(n_components, solver, forgetting, averaging)
-        return robust_plan(self.solver, solver, method)

@@ -1,13 +1,13 @@
 """What the robust models share: parameters that name outliers, and the separation itself."""
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from thresher.encoding import AutoEncoder
-from thresher.engine import Candidate, Candidates, Method
+from thresher.engine import Candidates, Method, Specification
 from thresher.estimators.anomalies import FlagsAnomalies
 from thresher.estimators.base import DictionaryModel
 from thresher.estimators.by_batch import comes_in_parts
@@ -16,17 +16,17 @@ from thresher.estimators.containers import codes_like, samples_like
 from thresher.estimators.inputs import computing_dtype
 from thresher.estimators.registry import (
     frozen_mask,
-    named_atoms,
     named_codes,
+    named_dictionary_set,
+    named_forgetting,
     named_loss,
     named_outlier_weight,
+    named_penalty,
     named_scaling,
 )
-from thresher.learning import Forgetting, OutlierWeight, QuadraticLearner
+from thresher.learning import OutlierWeight
 from thresher.linalg import Array
-from thresher.published.method import PublishedMethod
-from thresher.published.outliers import SurrogateLearner
-from thresher.solvers import AS_PUBLISHED, Solver, name_of
+from thresher.solvers import named_solver
 
 
 class Separation(NamedTuple):
@@ -38,21 +38,6 @@ class Separation(NamedTuple):
     """What was set aside; zero in most places."""
     codes: Any
     """Codes of the samples."""
-
-
-_QUADRATIC = (
-    "a squared loss with outliers set aside has bounded curvature, and a quadratic that touches it "
-    "is all it needs (docs/lab/learner.md)"
-)
-
-
-def robust_plan(
-    given: Any, solver: Solver, method: Method, streaming: Method | None = None
-) -> Candidates[Method]:
-    """There is one way to learn such dictionaries, but for what was published."""
-    if solver.published:
-        return (Candidate(name_of(given), method, AS_PUBLISHED),)
-    return (Candidate("quadratic", method, _QUADRATIC, warm_start=streaming),)
 
 
 class RobustModel(FlagsAnomalies, DictionaryModel):
@@ -69,42 +54,36 @@ class RobustModel(FlagsAnomalies, DictionaryModel):
     dictionary_penalty: Any
     frozen_atoms: Any
     scale_samples: str | None
+    forgetting: Any = "auto"
 
-    def _parts(
-        self, n_components: int, solver: Solver, forgetting: Forgetting, averaging: float = 0.0
-    ) -> Method:
-        """The method that the parameters describe, with the solver's own encoder and step."""
+    _solvers: ClassVar[dict[str, Any]]
+
+    def _plan(self, n_components: int, in_order: bool = True) -> Candidates[Method]:
+        solver = named_solver(self.solver, self._solvers)
+        chosen: Candidates[Method] = solver(self._specification(n_components, in_order))
+        return chosen
+
+    def _specification(self, n_components: int, in_order: bool = True) -> Specification:
+        """The problem that the parameters describe."""
         codes = named_codes(self.code_set, self.code_penalty)
-        atoms = named_atoms(self.dictionary_set, self.dictionary_penalty, codes)
-        rule, scaling = self._weight_rule(), named_scaling(self.scale_samples)
+        scaling = named_scaling(self.scale_samples)
         if scaling and not codes.region.is_cone:
             raise ValueError(
                 f"scale_samples='max' codes divided samples and multiplies their codes back, which "
                 f"takes codes out of code_set={self.code_set!r}; use code_set='nonnegative', or "
                 "divide the samples yourself and set scale_samples=None."
             )
-        parts: dict[str, Any] = {
-            "encoder": solver.encoder_for(rule),
-            "loss": named_loss(self.outlier_penalty, self.outlier_sign, self.outlier_bound),
-            "outlier_weight": rule,
-            "code_regulariser": codes,
-            "dictionary_regulariser": atoms,
-            "forgetting": forgetting,
-            "frozen": frozen_mask(self.frozen_atoms, n_components, atoms.region),
-            "scale_samples": scaling,
-        }
-        if solver.published:
-            return PublishedMethod(
-                learner=SurrogateLearner(solver.step),
-                default_init="uniform",
-                feasible=not solver.strays,
-                **parts,
-            )
-        return Method(
-            learner=QuadraticLearner(solver.step, sharp=True),
-            keep_stored=self.implicit_zeros == "missing",
-            averaging=averaging,
-            **parts,
+        return Specification(
+            loss=named_loss(self.outlier_penalty, self.outlier_sign, self.outlier_bound),
+            code_regulariser=codes,
+            dictionary_set=named_dictionary_set(self.dictionary_set),
+            dictionary_penalty=named_penalty("dictionary_penalty", self.dictionary_penalty),
+            outlier_weight=self._weight_rule(),
+            forgetting=named_forgetting(self.forgetting),
+            in_order=in_order,
+            frozen=frozen_mask(self.frozen_atoms, n_components),
+            scale_samples=scaling,
+            only_stored=self.implicit_zeros == "missing",
         )
 
     def _weight_rule(self) -> OutlierWeight:

@@ -83,7 +83,7 @@ def _l2_batch(mode: L2Batch, settings: MemorySettings) -> Memory:
     )
 
 
-_PUBLISHED: dict[type[Published[Any]], Callable[[Any, MemorySettings], Memory]] = {
+_PUBLISHED: dict[type[Published], Callable[[Any, MemorySettings], Memory]] = {
     Online: _online,
     BatchImpl: _batch_impl,
     L2Batch: _l2_batch,
