@@ -33,7 +33,6 @@ from thresher.learning import (
     RefinedLearner,
     TrackedLearner,
 )
-from thresher.learning.symmetric import manhattan_sweep
 from thresher.linalg import Array
 from thresher.losses import Loss
 from thresher.manhattan import (
@@ -45,6 +44,7 @@ from thresher.manhattan import (
     NesterovSmoothing,
     RankOneSweeps,
 )
+from thresher.manhattan.symmetric import manhattan_sweep
 from thresher.penalties import Constrained
 from thresher.published.base import Published
 from thresher.published.divergences import MU, SPSGD, OLGuan, OLLef, OLWang

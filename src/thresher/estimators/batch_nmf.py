@@ -4,12 +4,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from thresher.engine import Callback
-from thresher.estimators.divergence import DivergenceModel
-from thresher.estimators.sparse_coding import SparseCodingModel
+from thresher.estimators.batch_estimator import BatchEstimator
+from thresher.estimators.divergence import (
+    DivergenceModel,
+)
 from thresher.solvers import BATCH_DIVERGENCE_SOLVERS
 
 
-class BatchNMF(DivergenceModel, SparseCodingModel):
+class BatchNMF(DivergenceModel, BatchEstimator):
     r"""Factorise a whole nonnegative matrix under any divergence.
 
     Minimises, over codes :math:`C \ge 0` and dictionaries :math:`D` in a convex set,

@@ -1,12 +1,11 @@
 """What the models of paper E share: the divergence, and the method that suits it."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from thresher.encoding import AutoEncoder
-from thresher.engine import Candidates, Method, Specification
-from thresher.estimators.base import DictionaryModel
+from thresher.engine import Specification
+from thresher.estimators.dictionary_estimator import DictionaryEstimator
 from thresher.estimators.registry import (
     frozen_mask,
     named_codes,
@@ -17,10 +16,9 @@ from thresher.estimators.registry import (
 )
 from thresher.linalg import is_only_stored
 from thresher.losses import Loss
-from thresher.solvers import named_solver
 
 
-class DivergenceModel(DictionaryModel):
+class DivergenceModel(DictionaryEstimator):
     """A dictionary model whose loss is a divergence by name, or any `Loss`."""
 
     divergence: Any
@@ -30,18 +28,10 @@ class DivergenceModel(DictionaryModel):
     dictionary_set: Any
     dictionary_penalty: Any
     frozen_atoms: Any
-    solver: Any
     forgetting: Any = "auto"
 
-    _solvers: ClassVar[dict[str, Any]]
-
-    def _plan(self, n_components: int, in_order: bool = True) -> Candidates[Method]:
-        solver = named_solver(self.solver, self._solvers)
-        chosen: Candidates[Method] = solver(self._specification(n_components, in_order))
-        return chosen
-
     def _specification(self, n_components: int, in_order: bool = True) -> Specification:
-        """The problem that the parameters describe."""
+        """Return the problem that the parameters describe."""
         divergence = named_divergence(self.divergence, self.divergence_parameter)
         return Specification(
             loss=divergence.loss,
@@ -56,14 +46,11 @@ class DivergenceModel(DictionaryModel):
             only_stored=self.implicit_zeros == "missing",
         )
 
-    def _check_gaps(self, X: Any) -> None:
+    def _check_missing(self, X: Any) -> None:
         values = X.data if hasattr(X, "indptr") else X
         if is_only_stored(X) or np.isnan(np.add.reduce(values, None, np.float64)):
             loss = named_divergence(self.divergence, self.divergence_parameter).loss(1.0)
             loss.check_weight(np.zeros((1, 1)))  # a gap is an entry of weight zero
-
-    def _exact_encoder(self) -> AutoEncoder:
-        return AutoEncoder(float(self.tol), self.max_iter)
 
     @property
     def loss_(self) -> Loss:

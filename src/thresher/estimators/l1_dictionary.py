@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from thresher.engine import Callback
+from thresher.estimators.batch_estimator import BatchEstimator
 from thresher.estimators.l1_model import L1Model
-from thresher.estimators.sparse_coding import SparseCodingModel
 from thresher.solvers import BATCH_L1_SOLVERS
 
 
-class L1Dictionary(L1Model, SparseCodingModel):
+class L1Dictionary(L1Model, BatchEstimator):
     r"""Factorise a whole matrix of documents in the ℓ1 distance.
 
     Minimises, over codes :math:`C \ge 0` and dictionaries :math:`D` of nonnegative atoms with

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from thresher.estimators.by_batch import comes_in_parts
 from thresher.estimators.divergence import DivergenceModel
+from thresher.linalg import Array
 from thresher.losses import L1Distance
 
 
@@ -20,12 +20,10 @@ class L1Model(DivergenceModel):
         """The ℓ1 distance, with the weight of zeros."""
         return L1Distance(self.zero_weight)
 
-    def score_samples(self, X: Any, entry_weight: Any = None, *, write: Any = None) -> Any:
+    def _sample_scores(self, given: Any, X: Any, entry_weight: Any = None) -> Array:
         """``−(‖p − cD‖₁ + λ‖c‖₁)`` of every document, at its exact codes.
 
         A document is novel if this falls below −ζ (paper B, Algorithm 4). Zero codes are always
         possible, so that no document of sum one scores below −1.
         """
-        if write is not None or comes_in_parts(X):
-            return super().score_samples(X, entry_weight, write=write)
-        return -self.objective_samples(X, entry_weight)
+        return -self._objectives(X, entry_weight)

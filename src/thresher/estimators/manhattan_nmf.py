@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from thresher.encoding import AutoEncoder
-from thresher.engine import Callback, Candidates, Method
-from thresher.estimators.batch import BatchModel
+from thresher.engine import Callback
+from thresher.estimators.batch_estimator import BatchEstimator
 from thresher.estimators.registry import (
     frozen_mask,
     named_dictionary_set,
@@ -15,11 +15,10 @@ from thresher.estimators.registry import (
 )
 from thresher.losses import ElasticDistance, L1Distance, Loss
 from thresher.manhattan import FactorSpecification, Graph
-from thresher.penalties import Constrained
-from thresher.solvers import MANHATTAN_SOLVERS, named_solver
+from thresher.solvers import MANHATTAN_SOLVERS
 
 
-class ManhattanNMF(BatchModel):
+class ManhattanNMF(BatchEstimator):
     r"""Factorise a whole nonnegative matrix so that few entries are far off.
 
     Minimises (1) of paper C, divided by the number of samples,
@@ -89,6 +88,8 @@ class ManhattanNMF(BatchModel):
     (3, 30)
     """
 
+    _solvers = MANHATTAN_SOLVERS
+
     def __init__(
         self,
         n_components: int | None = None,
@@ -132,32 +133,22 @@ class ManhattanNMF(BatchModel):
 
     # ------------------------------------------------------------------- details
 
-    def _plan(self, n_components: int, in_order: bool = True) -> Candidates[Method]:
-        loss, encoder = self._loss(), self._exact_encoder()
-        given = FactorSpecification(
+    def _specification(self, n_components: int, in_order: bool = True) -> FactorSpecification:
+        loss = self._loss()
+        return FactorSpecification(
             loss=lambda _: loss,
             code_regulariser=named_regulariser("code", self.code_set, self.code_penalty),
             dictionary_set=named_dictionary_set(self.dictionary_set),
             dictionary_penalty=named_penalty("dictionary_penalty", self.dictionary_penalty),
             frozen=frozen_mask(self.frozen_atoms, n_components),
-            encoder=encoder,
+            encoder=AutoEncoder(float(self.tol), self.max_iter),
             square_weight=self.square_weight,
             graph=None if self.graph is None else self._graph,
             tol=self.tol,
         )
-        chosen: Candidates[Method] = named_solver(self.solver, MANHATTAN_SOLVERS)(given)
-        return chosen
 
     def _graph(self, X: Any, worth: float) -> Graph | None:
         return named_graph(self.graph, self.graph_weight * worth, X)
-
-    def _row_regulariser(self, method: Method) -> Constrained:
-        """What ties the rows of `fit` together does not act on others."""
-        codes = method.code_regulariser
-        return Constrained() if codes.couples_rows else codes
-
-    def _exact_encoder(self) -> AutoEncoder:
-        return AutoEncoder(float(self.tol), self.max_iter)
 
     def _loss(self) -> Loss:
         if self.square_weight == 0:

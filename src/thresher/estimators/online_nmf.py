@@ -4,13 +4,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from thresher.engine import Callback
-from thresher.estimators.divergence import DivergenceModel
-from thresher.estimators.growing import GrowingModel
-from thresher.estimators.online import OnlineModel
+from thresher.estimators.divergence import (
+    DivergenceModel,
+)
+from thresher.estimators.online_estimator import OnlineEstimator
 from thresher.solvers import ONLINE_DIVERGENCE_SOLVERS
 
 
-class OnlineNMF(DivergenceModel, GrowingModel, OnlineModel):
+class OnlineNMF(DivergenceModel, OnlineEstimator):
     r"""Learn nonnegative parts from a stream under any divergence.
 
     Minimises, over dictionaries :math:`D` in a convex set,

@@ -4,13 +4,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from thresher.engine import Callback
-from thresher.estimators.growing import GrowingModel
-from thresher.estimators.online import OnlineModel
-from thresher.estimators.robust import RobustModel
+from thresher.estimators.online_estimator import OnlineEstimator
+from thresher.estimators.outlier_mixin import OutlierMixin
 from thresher.solvers import ONLINE_ROBUST_SOLVERS
 
 
-class OnlineRobustNMF(RobustModel, GrowingModel, OnlineModel):
+class OnlineRobustNMF(OutlierMixin, OnlineEstimator):
     r"""Learn nonnegative parts from a stream and set the outliers aside.
 
     Minimises, over dictionaries :math:`D` in a convex set,

@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from thresher.engine import Callback
-from thresher.estimators.batch import BatchModel
-from thresher.estimators.robust import RobustModel
+from thresher.estimators.batch_estimator import BatchEstimator
+from thresher.estimators.outlier_mixin import OutlierMixin
 from thresher.solvers import BATCH_ROBUST_SOLVERS
 
 
-class RobustNMF(RobustModel, BatchModel):
+class RobustNMF(OutlierMixin, BatchEstimator):
     r"""Factorise a whole matrix into nonnegative parts and set the outliers aside.
 
     Minimises (S-7) of paper A, divided by the number of samples,

@@ -9,7 +9,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from thresher.engine import Callback, Candidates, Method
 from thresher.estimators.registry import named_positive
-from thresher.estimators.whole_matrix import FINER, Basis, WholeMatrixModel, typical
+from thresher.estimators.whole_matrix_estimator import (
+    FINER,
+    Basis,
+    WholeMatrixEstimator,
+    typical,
+)
 from thresher.linalg import Array
 from thresher.solvers import DUAL_PER_PRIMAL, default_weight, pursue, whole_matrix
 
@@ -21,7 +26,7 @@ _REASON = (
 )
 
 
-class RobustPCA(WholeMatrixModel):
+class RobustPCA(WholeMatrixEstimator):
     r"""Take a matrix apart into low rank and sparse outliers of any size: the convex problem.
 
     Principal component pursuit,

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.encoding import AutoEncoder, BlockEncoder, can_stay_sparse
-from thresher.engine.alternate import PlainAlternation, alternate
-from thresher.engine.batch import BatchProblem, Rounds
-from thresher.engine.pool import Pool
+from thresher.engine.batch import BatchProblem, PlainAlternation, Rounds, alternate
+from thresher.engine.executor import Pool
 from thresher.engine.specification import Specification
 from thresher.engine.state import StreamState
 from thresher.linalg import Array

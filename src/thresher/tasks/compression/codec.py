@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from thresher.estimators.frames import columns_of, is_frame
-from thresher.estimators.inputs import unmasked
 from thresher.estimators.parameters import is_number, is_whole
 from thresher.estimators.reporting import write_page
+from thresher.estimators.validation import unmasked
 from thresher.linalg import Array
 from thresher.published.orthogonal import DictionaryCompression
 from thresher.tasks.compression.bounds import Bounds, asks_exact, bounds_of, check_errors

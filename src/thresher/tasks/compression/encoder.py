@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from thresher.estimators.inputs import unmasked
+from thresher.estimators.validation import unmasked
 from thresher.tasks.compression.batch import Batch, CodedBatch, StreamState, code_plain
 from thresher.tasks.compression.bounds import Bounds
 from thresher.tasks.compression.packet import (
