@@ -16,6 +16,7 @@ from reference.e.spsgd import spsgd as reference_spsgd
 from thresher import BatchNMF, OnlineNMF
 from thresher.encoding import CodingProblem
 from thresher.losses import Csiszar, KullbackLeibler, L1Distance
+from thresher.published.divergences import PrintedCoveredBox
 from thresher.sets import Box, CoveredBox
 from thresher.solvers import mu, ol_guan, ol_lef, ol_wang, spsgd
 
@@ -336,7 +337,7 @@ def test_the_covered_box_as_printed():
     V = np.random.default_rng(0).normal(size=(3, 9))
     V[:, 0], V[:, 1], V[:, 2] = -1, 1e-10, [-2, -1, 1e-9]
     for printed in (False, True):
-        P = CoveredBox(as_printed=printed).project(V)
+        P = (PrintedCoveredBox() if printed else CoveredBox()).project(V)
         np.testing.assert_allclose(P, project_dictionary(V, 1e-8, printed), atol=1e-15)
     assert not P[:, 0].any()
 

@@ -360,6 +360,23 @@ class RobustApproximation(Learner):
 
 
 @dataclass(frozen=True)
+class PrintedCoveredBox(CoveredBox):
+    """The set of paper E with the map that its supplement prints, which is no projection.
+
+    It tests columns before they are clipped, and maps those of a small sum to the simplex of radius
+    one (errata E.2).
+    """
+
+    def project(self, V: Array) -> Array:
+        """Clip, and map the columns whose sum is too small."""
+        P = np.clip(V, 0, self.upper)
+        small = np.abs(V).sum(axis=0) < self.least
+        if small.any():
+            P[:, small] = Simplex().project(V[:, small].T).T
+        return P
+
+
+@dataclass(frozen=True)
 class SPSGD(PublishedSolver[Specification]):
     """Algorithm 1 of paper E: projected subgradient codes, stochastic gradient dictionary.
 
@@ -419,7 +436,8 @@ class SPSGD(PublishedSolver[Specification]):
     def method(self, given: Specification) -> PublishedMethod:
         """Build the method, on the set of the paper unless another is given."""
         learner = StochasticGradient(self.a, self.b, self.tau, scaled=not self.as_printed)
-        return self.build(given, self.encoder, learner, CoveredBox(as_printed=self.as_printed))
+        region = PrintedCoveredBox() if self.as_printed else CoveredBox()
+        return self.build(given, self.encoder, learner, region)
 
 
 @dataclass(frozen=True)

@@ -364,7 +364,7 @@ class OGM(_FactorSolver):
 
 def manhattan_columns(X: Any, H: Array, as_printed: bool = False) -> None:
     """Minimise ‖X − H Hᵀ‖₁ in every entry of H, column by column (60)–(61), in place."""
-    symmetric_columns(SparseRows.of(X), H, as_printed)
+    symmetric_columns(SparseRows.of(X), H, not as_printed)
 
 
 @dataclass(frozen=True)

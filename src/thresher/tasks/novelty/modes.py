@@ -66,7 +66,7 @@ def _batch_impl(mode: BatchImpl, settings: MemorySettings) -> Memory:
         single=mode.single,
         rounds=mode.rounds,
         rtol=mode.rtol,
-        as_printed=mode.as_printed,
+        zero_atoms=mode.as_printed,
         keeps_codes=True,
     )
 
