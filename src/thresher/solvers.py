@@ -72,19 +72,6 @@ rri, ogm, symmetric_rri = RRI, OGM, SymmetricRRI
 noncvx_sfw, sfw, aodl = NoncvxSFW, SFW, AODL
 spsgd, ol_guan, ol_lef, ol_wang, mu = SPSGD, OLGuan, OLLef, OLWang, MU
 
-PUBLISHED: dict[str, type[Published]] = {
-    kind.name: kind
-    for kind in (
-        *(opgd, oadmm, bpgd, badmm),
-        *(oiadmm, admm),
-        *(online, batch_impl, l2_batch, sparse_coding),
-        *(rri, ogm, symmetric_rri),
-        *(noncvx_sfw, sfw, aodl),
-        *(spsgd, ol_guan, ol_lef, ol_wang, mu),
-    )
-}
-"""Every published solver, by its name."""
-
 
 def name_of(value: Any) -> str:
     """Return the name of a solver for states and files, or the class of another object."""
@@ -421,6 +408,19 @@ ORTHOGONAL_SOLVERS: dict[str, Any] = {
     "sfw": SFW(),
     "aodl": AODL(),
 }
+
+_TABLES = (
+    *(ONLINE_ROBUST_SOLVERS, BATCH_ROBUST_SOLVERS, ONLINE_L1_SOLVERS, BATCH_L1_SOLVERS),
+    *(MANHATTAN_SOLVERS, SYMMETRIC_SOLVERS, ORTHOGONAL_SOLVERS),
+    *(ONLINE_DIVERGENCE_SOLVERS, BATCH_DIVERGENCE_SOLVERS),
+)
+PUBLISHED: dict[str, type[Published]] = {
+    solver.name: type(solver)
+    for table in (*_TABLES, {"online": Online(), "batch_impl": BatchImpl(), "l2_batch": L2Batch()})
+    for solver in table.values()
+    if isinstance(solver, Published)
+}
+"""Every published solver and mode, by its name."""
 
 __all__ = [
     "BATCH_DIVERGENCE_SOLVERS",
