@@ -6,6 +6,8 @@ from thresher.engine.batch import (
     BatchProblem,
     ExactAlternation,
     HeldOutEntries,
+    PlainAlternation,
+    Rounds,
     alternate,
 )
 from thresher.engine.callbacks import (
@@ -23,6 +25,7 @@ from thresher.engine.method import Candidate, Candidates, Method, StreamMethod, 
 from thresher.engine.orthogonal import OrthogonalMethod
 from thresher.engine.progress import ProgressBar
 from thresher.engine.residuals import Energies, UnexplainedWarning, energies, residual_sizes
+from thresher.engine.specification import Specification
 from thresher.engine.state import FeatureRange, StreamState, Summary
 from thresher.engine.stream import (
     WINDOWS,
@@ -60,11 +63,14 @@ __all__ = [
     "MannWhitneyDrift",
     "Method",
     "OrthogonalMethod",
+    "PlainAlternation",
     "Pool",
     "Position",
     "PrefetchedArray",
     "ProgressBar",
     "Rival",
+    "Rounds",
+    "Specification",
     "Step",
     "StopAfter",
     "StreamMethod",

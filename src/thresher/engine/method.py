@@ -14,6 +14,14 @@ from numpy.typing import NDArray
 
 from thresher.encoding import BlockEncoder, CodingProblem, Rows, encode_rows
 from thresher.engine import restarts
+from thresher.engine.batch import (
+    Alternation,
+    AndersonExtrapolation,
+    BatchProblem,
+    ExactAlternation,
+    Rounds,
+)
+from thresher.engine.executor import Pool
 from thresher.engine.first_batch import entries, first_atoms
 from thresher.engine.residuals import EXACT, mass_of, residual_sizes
 from thresher.engine.state import StreamState, Summary
@@ -145,6 +153,8 @@ class Method(StreamMethod):
         `PowerForgetting`: statistics may then forget fast, and the average takes out the noise.
     default_init : str or None
         The start that ``init="auto"`` stands for; None chooses by the first batch.
+    rounds : callable or None
+        Begins the batch method, if it is not `ExactAlternation`.
     unit : float
         What samples are divided by, see `in_unit`.
     """
@@ -166,6 +176,7 @@ class Method(StreamMethod):
     keep_stored: bool = False
     averaging: float = 0.0
     default_init: str | None = None
+    rounds: Rounds | None = None
     unit: float = 1.0
 
     min_residual_scale: ClassVar[float] = 1e-8
@@ -557,6 +568,26 @@ class Method(StreamMethod):
         if self.dictionary_regulariser.form.is_unpenalised:
             return 0.0
         return float(self.dictionary_regulariser.value(state.D).sum())
+
+    # ------------------------------------------------------------------- batch
+
+    def alternation(
+        self, problem: BatchProblem, state: StreamState, codes: Array | None, pool: Pool
+    ) -> Alternation:
+        """Begin the batch method, at the dictionary of a state and at codes, if there are some."""
+        if self.rounds is not None:
+            return self.rounds(problem, state, codes, pool)
+        D = state.D.copy()
+        shape = problem.batch.n_samples, len(D)
+        room = np.zeros(shape, dtype=D.dtype) if codes is None else codes
+        # Bounded codes hold atoms where they are, so that rounds converge slowly
+        # (docs/guide/choices.md).
+        further = AndersonExtrapolation() if self.bounds_codes else None
+        return ExactAlternation(problem, D, room, self.encoder, pool, further, codes is None)
+
+    def rounds_left(self, max_iter: int, state: StreamState) -> int:
+        """How many rounds may follow those that measured the noise."""
+        return max_iter
 
     def _average(self, state: StreamState, D: Array, share: float) -> Array:
         if self.averaging <= 0:
