@@ -15,7 +15,7 @@ import numpy as np
 from thresher.engine.drift import watched
 from thresher.engine.method import Method, StreamMethod
 from thresher.engine.state import StreamState, Summary
-from thresher.engine.units import OVERFLOW, translate_linalg_errors
+from thresher.engine.units import OVERFLOW
 from thresher.learning import Statistics
 from thresher.linalg import Array, has_gram, is_finite
 from thresher.streams import Batch, BatchSource
@@ -50,9 +50,8 @@ def advance(
     state = method.measure(state, batch)
     method = method.in_unit_of(state)
     state = method.measure_range(state, batch)
-    with translate_linalg_errors():
-        summary = pool.summarise(method, state, batch)
-        after = method.update(state.with_range(batch), batch, summary)
+    summary = pool.summarise(method, state, batch)
+    after = method.update(state.with_range(batch), batch, summary)
     if not has_gram(after.D) or not all(map(is_finite, after.statistics.arrays().values())):
         raise ValueError(OVERFLOW)
     if state.watch is not None:
