@@ -239,7 +239,7 @@ class LearnerAlone:
         self.step, self.seen = self.step + 1, self.seen + n
         progress = Progress(self.step, n, self.seen, self.forgetting(n, self.seen))
         sums = self.learner.summarise(self.statistics, self.D, Y, np.ones(len(Y)))
-        self.D, self.statistics = self.learner.learn(self.statistics, sums, self.D, progress)
+        self.D, self.statistics = self.learner.update(self.statistics, sums, self.D, progress)
 
 
 def _learn_block(model: Any, block: list[Array]) -> None:

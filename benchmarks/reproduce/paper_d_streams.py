@@ -57,7 +57,7 @@ def dictionaries(options: dict[str, Any], setting: dict[str, Any], n_steps: int,
     wanted, found = set(looks(n_steps)), []
     for t in range(1, n_steps + 1):
         Y = stream.data[(t - 1) * B : t * B]
-        D, state = learner.learn(
+        D, state = learner.update(
             state, learner.summarise(state, D, Y, weight), D, Progress(t, B, t * B, 1.0)
         )
         if t in wanted:

@@ -17,8 +17,8 @@ from thresher.encoding import (
     RoughEncoder,
 )
 from thresher.learning import BlockDescent, OrthogonalLearner, RefinedLearner, TrackedLearner
-from thresher.learning.symmetric import manhattan_sweep
 from thresher.manhattan import LARGE, ExactRows, Half, HalfSolver, NesterovSmoothing, RankOneSweeps
+from thresher.manhattan.symmetric import manhattan_sweep
 from thresher.published.base import AS_PUBLISHED, Published, listed
 from thresher.published.divergences import MU, SPSGD, DivergenceSolver, OLGuan, OLLef, OLWang
 from thresher.published.l1_dictionary import ADMM, OIADMM

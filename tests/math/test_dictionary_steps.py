@@ -13,13 +13,12 @@ from thresher.encoding import (
     DenseFit,
 )
 from thresher.learning import (
-    BatchSums,
     BlockDescent,
     DictionaryProblem,
     HalfLife,
     PlainAverage,
     PowerForgetting,
-    ProjectedGradientStep,
+    QuadraticLearner,
     QuadraticStatistics,
     RatioLearner,
     initial_atoms,
@@ -46,7 +45,6 @@ from thresher.sets import (
 
 K, F = 4, 6
 STEPS = {
-    "pgd": ProjectedGradientStep(tol=1e-15, max_iter=50_000),
     "admm": DictionaryADMM(tol=1e-15, max_iter=50_000, rho=0.1),
     "block descent": BlockDescent(max_sweeps=5000, tol=1e-13),
 }
@@ -56,7 +54,8 @@ NONNEGATIVE = [name for name, (region, _) in SETS.items() if region.nonnegative]
 def statistics(seed=0, n=50):
     rng = np.random.default_rng(seed)
     C, X = rng.random((n, K)), rng.random((n, F))
-    return QuadraticStatistics(C.T @ C, C.T @ X, float(n)), C, X
+    none = np.zeros(F)
+    return QuadraticStatistics(C.T @ C, C.T @ X, float(n), none, none), C, X
 
 
 def start(region, seed=1):
@@ -79,7 +78,6 @@ def test_steps_agree_with_each_other_and_with_cvxpy(name, penalty):
         D = step.minimise(problem, D0)
         assert region.contains(D, tol=1e-8)
         assert problem.objective(D) == pytest.approx(best, abs=1e-6)
-        assert problem.residual(D) < 1e-5
 
 
 @pytest.mark.parametrize("p", [2, np.inf])
@@ -130,7 +128,7 @@ def test_frozen_atoms_stay_and_the_rest_is_optimal(step):
 @pytest.mark.parametrize("step", STEPS)
 def test_without_samples_the_dictionary_stays(step):
     D0 = start(NonnegativeL2Ball())
-    empty = QuadraticStatistics.empty(K, F)
+    empty = QuadraticStatistics.zeros(K, F)
     regulariser = Constrained(region=NonnegativeL2Ball())
     problem = DictionaryProblem.of(empty, D0, regulariser, np.ones(K, bool))
     np.testing.assert_array_equal(STEPS[step].minimise(problem, D0), D0)
@@ -140,7 +138,7 @@ def test_statistics_are_a_monoid():
     (a, _, _), (b, _, _), (c, _, _) = statistics(1), statistics(2), statistics(3)
     left, right = (a + b) + c, a + (b + c)
     np.testing.assert_allclose(left.B, right.B, rtol=1e-14)
-    zero = QuadraticStatistics.empty(K, F)
+    zero = QuadraticStatistics.zeros(K, F)
     np.testing.assert_array_equal((a + zero).A, a.A)
     np.testing.assert_allclose((a + b).discounted(0.5).A, a.discounted(0.5).A + b.A / 2)
 
@@ -151,8 +149,8 @@ def test_surrogate_majorises_the_envelope():
     D, C, X = rng.random((K, F)), rng.random((30, K)), 2 * rng.random((30, F))
     mask = (rng.random(X.shape) > 0.3).astype(float)
     loss = Huber(0.2, bound=0.5)
-    sums = BatchSums.of(DenseFit(loss, X, C, D, mask), None)
-    stats = sums.surrogate(D, sharp=False)
+    sums = QuadraticLearner(BlockDescent()).summarise(DenseFit(loss, X, C, D, mask), None)
+    stats = sums.around_zero(D, sharp=False)
 
     def surrogate(E):
         return np.vdot(E, stats.A @ E) / 2 - np.vdot(E, stats.B)
@@ -173,8 +171,9 @@ def test_sharp_surrogate_has_the_gradient_of_the_loss_and_less_curvature():
 
     def stretch(mask):
         gradient = Huber(0.2).gradient(X, C @ D, mask)
-        sums = BatchSums.of(DenseFit(Huber(0.2), X, C, D, mask), None)
-        plain, sharp = sums.surrogate(D, sharp=False), sums.surrogate(D, sharp=True)
+        fit = DenseFit(Huber(0.2), X, C, D, mask)
+        sums = QuadraticLearner(BlockDescent()).summarise(fit, None)
+        plain, sharp = sums.around_zero(D, sharp=False), sums.around_zero(D, sharp=True)
         np.testing.assert_allclose(plain.A @ D - plain.B, C.T @ gradient)
         return (sharp.A @ D - sharp.B) / (plain.A @ D - plain.B)
 
@@ -224,11 +223,11 @@ def test_the_compiled_kl_step_is_the_general_one(region, prior, monkeypatch):
     sums = learner.summarise(problem.fit(sparse.csr_array(X), C), None)
 
     def twice():
-        D1, past, _ = learner.learn(learner.empty(4, 30), sums, D, codes, free)
-        return learner.learn(past.discounted(0.5), sums, D1, codes, free)
+        D1, past, _ = learner.update(learner.empty(4, 30), sums, D, codes, free)
+        return learner.update(past.discounted(0.5), sums, D1, codes, free)
 
     compiled = twice()
-    monkeypatch.setattr(RatioLearner, "_compiles", lambda *_: False)
+    monkeypatch.setattr(RatioLearner, "_is_compiled", lambda *_: False)
     slow = twice()
     np.testing.assert_allclose(compiled[0], slow[0], rtol=1e-10)
     np.testing.assert_allclose(compiled[2], slow[2], rtol=1e-10)
@@ -243,7 +242,7 @@ def test_dense_samples_with_gaps_take_the_general_kl_step():
     weight = (rng.random((40, 9)) < 0.5) * np.linspace(0.1, 1, 9)
     learner, codes = RatioLearner(1.0, 0.0), Constrained(region=NonnegativeOrthant())
     sums = learner.summarise(CodingProblem(D, KullbackLeibler()).fit(X, C, weight), None)
-    moved, _, _ = learner.learn(learner.empty(3, 9), sums, D, codes, np.ones(3, bool))
+    moved, _, _ = learner.update(learner.empty(3, 9), sums, D, codes, np.ones(3, bool))
     expected = D * (C.T @ (weight * X / (C @ D))) / (C.T @ weight)  # Lee and Seung
     np.testing.assert_allclose(moved, expected, rtol=1e-6)
 
@@ -354,7 +353,7 @@ def test_rescaling_changes_no_prediction(loss, region):
         codes, atoms, statistics = C, D, learner.empty(K, F)
         for X in (first, second):
             sums = learner.summarise(DenseFit(loss, X, codes, atoms), None)
-            atoms, statistics, gain = learner.learn(
+            atoms, statistics, gain = learner.update(
                 statistics, sums, atoms, Constrained(region=place), free
             )
             codes = codes * gain  # what the atoms lost in length

@@ -26,7 +26,7 @@ from thresher.kernels.bundles import EntryPenalty, Samples
 from thresher.kernels.cholesky import drop, factorise, solve
 from thresher.kernels.column_range import column_range
 from thresher.kernels.products import add, add_gram, combine, copy, dot
-from thresher.kernels.quadratic import Bends, pulled
+from thresher.kernels.quadratic import FeatureCurvature, scaled_steps
 from thresher.kernels.ratio import add_batch, measure_atoms, write_atoms
 from thresher.kernels.region import Region, project
 from thresher.kernels.sparse_rows import add_rows, floor_rows, products_at
@@ -414,15 +414,16 @@ def test_ranges_of_columns_skip_missing_values(dtype):
 @pytest.mark.parametrize("bounded", [True, False])
 def test_the_surrogate_of_a_batch_has_the_curvature_of_each_feature(bounded):
     rng = np.random.default_rng(1)
-    AD, gradient = rng.random((2, 3, 5))
+    AD, step = rng.random((2, 3, 5))
     curvature = np.array([0.0, 0.004, 0.3, 2.0, 0.9])
-    usual = np.array([0.0, 1.0, 1.0, 1.0, 1.0])
+    inlier = np.array([0.0, 1.0, 1.0, 1.0, 1.0])
     found = np.empty_like(AD)
-    pulled(AD, gradient, Bends(curvature, usual, 1.5, bounded, 0.02), found)
-    shares = np.maximum(curvature, 0.02 * usual) / 1.5
+    features = FeatureCurvature(curvature, inlier, 1.5, bounded, 0.02)
+    scaled_steps(AD, step, features, found)
+    shares = np.maximum(curvature, 0.02 * inlier) / 1.5
     shares = np.where(shares > 0, shares, 1)
     shares = np.minimum(shares, 1) if bounded else shares
-    np.testing.assert_allclose(found, AD - gradient / shares)
+    np.testing.assert_allclose(found, AD + step / shares)
 
 
 @pytest.mark.parametrize("K", [1, 3, 4])

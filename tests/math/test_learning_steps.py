@@ -7,24 +7,35 @@ from scipy import sparse
 
 import statements
 from thresher.encoding.fit import DenseFit
-from thresher.learning import FixedWeight, NoiseWeight, ProjectedGradientStep, RangeWeight
+from thresher.learning import (
+    BlockDescent,
+    DictionaryProblem,
+    FixedWeight,
+    NoiseWeight,
+    QuadraticLearner,
+    QuadraticStatistics,
+    RangeWeight,
+)
 from thresher.learning.diagonal import DiagonalStatistics, _minimiser
-from thresher.learning.initial import initial_atoms, mean_sample, sample_length
-from thresher.learning.medians import median_atoms, weighted_median
-from thresher.learning.outlier_weight import weighted_quantile
-from thresher.learning.quadratic import QuadraticLearner
-from thresher.learning.sparsity import (
+from thresher.learning.initialisation import (
+    initial_atoms,
+    mean_sample,
+    median_atoms,
+    sample_length,
+    weighted_median,
+)
+from thresher.learning.orthogonal import (
     cubes_by_length,
     keep_largest,
-    left_out,
     power_gradient,
+    rank_weighted,
     rank_weights,
-    ranked,
+    tail_energies,
 )
-from thresher.learning.surrogate import BatchSums, DictionaryProblem, QuadraticStatistics
+from thresher.learning.outlier_weight import weighted_quantile
 from thresher.losses import Huber, L1Distance, SquaredL2
 from thresher.penalties import L1, Constrained, Tikhonov
-from thresher.published.divergences import GradientSums, StepStatistics, StochasticGradient
+from thresher.published.divergences import StepStatistics, StochasticGradient
 from thresher.published.l1_dictionary import CodedSamples
 from thresher.published.low_rank import BasisLearner, RidgeRegression
 from thresher.published.outliers import DictionaryGradient, SurrogateLearner
@@ -43,7 +54,8 @@ def coded(loss=SquaredL2(), weight=None, seed=0, dtype=np.float64):  # noqa: B00
 def statistics():
     rng = np.random.default_rng(0)
     C = rng.random((N, K))
-    return QuadraticStatistics(C.T @ C, C.T @ rng.random((N, F)), 12.0), C
+    none = np.zeros(F)
+    return QuadraticStatistics(C.T @ C, C.T @ rng.random((N, F)), 12.0, none, none), C
 
 
 def problem(regulariser=None):
@@ -172,12 +184,12 @@ def test_gradients_of_sparsity_measures():
     assert not cubes_by_length(np.zeros((1, 3))).any()
     np.testing.assert_allclose(rank_weights(3), [1, 2**-1.5, 3**-1.5])
     place = np.argsort(np.argsort(-np.abs(C), axis=1), axis=1)
-    np.testing.assert_allclose(ranked(C), (place + 1.0) ** -1.5 * C)
+    np.testing.assert_allclose(rank_weighted(C), (place + 1.0) ** -1.5 * C)
 
 
 def test_the_largest_codes_and_the_energy_of_the_others():
     C = np.array([[3.0, -1, 2], [0, 5, -6]])
-    np.testing.assert_allclose(left_out(C), [[5, 1, 0], [25, 0, 0]])
+    np.testing.assert_allclose(tail_energies(C), [[5, 1, 0], [25, 0, 0]])
     np.testing.assert_array_equal(keep_largest(C, 1), [[3, 0, 0], [0, 0, -6]])
     np.testing.assert_array_equal(keep_largest(C, 2), [[3, 0, 2], [0, 5, -6]])
     np.testing.assert_array_equal(
@@ -223,11 +235,11 @@ def test_the_running_surrogate_equals_the_loss_at_its_dictionary():
     weight = np.arange(1.0, N + 1)
     learner = SurrogateLearner(DictionaryGradient())
     sums = learner.summarise(fit, weight)
-    made = learner.empty(K, F) + sums.surrogate(fit.D, sharp=False)
+    made = learner.empty(K, F) + sums.around_zero(fit.D, sharp=False)
     wanted = (Huber(0.2).value(fit.X, fit.C @ fit.D) * weight).sum() / weight.sum()
     assert made.measures(fit.D) == {"surrogate": pytest.approx(wanted)}
     twice = learner.summarise(fit, None) + learner.summarise(fit, None)
-    assert twice.loss == pytest.approx(2 * Huber(0.2).value(fit.X, fit.C @ fit.D).sum())
+    assert twice.s == pytest.approx(2 * Huber(0.2).value(fit.X, fit.C @ fit.D).sum())
 
 
 @pytest.mark.parametrize("loss", [SquaredL2(), Huber(0.2), L1Distance().smoothed(0.1)], ids=str)
@@ -237,17 +249,17 @@ def test_sums_of_a_batch_against_their_formulas(loss, weighted):
     entry = rng.uniform(0.2, 1.5, (N, F)) if weighted else None
     sample = rng.uniform(0.5, 2, N) if weighted else None
     fit = coded(loss, entry)
-    sums = BatchSums.of(fit, sample)
+    sums = QuadraticLearner(BlockDescent()).summarise(fit, sample)
     s = np.ones(N) if sample is None else sample
     w = np.ones((N, F)) if entry is None else entry
     kappa = s * loss.row_curvatures(fit.X, fit.C @ fit.D, entry)
     E, G = np.abs(fit.X - fit.C @ fit.D), loss.gradient(fit.X, fit.C @ fit.D, entry)
     energy = (fit.C**2).sum(axis=1)
     np.testing.assert_allclose(sums.A, (fit.C * kappa[:, None]).T @ fit.C)
-    np.testing.assert_allclose(sums.gradient, (fit.C * s[:, None]).T @ G, atol=1e-12)
+    np.testing.assert_allclose(sums.B, -(fit.C * s[:, None]).T @ G, atol=1e-12)
     np.testing.assert_allclose(sums.curvature, (energy * s) @ (np.abs(G) / E), rtol=1e-6)
     assert sums.weight == pytest.approx(s.sum())
-    assert sums.energy == pytest.approx((energy * kappa).sum())
+    assert sums.A.trace() == pytest.approx((energy * kappa).sum())
     bounded = np.isfinite(loss.curvature)
     heaviest = w / w.max(axis=1, keepdims=True)
     wanted = (energy * kappa) @ heaviest if bounded else np.zeros(F)
@@ -275,22 +287,23 @@ def test_ridge_regression_has_zero_gradient():
 
 
 def test_a_share_of_a_quadratic_step_is_the_convex_combination():
-    sums, D = BatchSums.of(coded(), None), coded().D
-    past = QuadraticStatistics.empty(K, F)
-    step = ProjectedGradientStep(0.0, 500)
-    whole, *_ = QuadraticLearner(step).learn(past, sums, D, Constrained(), ALL)
-    half, *_ = QuadraticLearner(step, share=0.5).learn(past, sums, D, Constrained(), ALL)
+    step = BlockDescent()
+    sums, D = QuadraticLearner(step).summarise(coded(), None), coded().D
+    past = QuadraticStatistics.zeros(K, F)
+    whole, *_ = QuadraticLearner(step).update(past, sums, D, Constrained(), ALL)
+    half, *_ = QuadraticLearner(step, share=0.5).update(past, sums, D, Constrained(), ALL)
     np.testing.assert_allclose(half, (D + whole) / 2)
     free = np.array([True, False, True])
-    some, *_ = QuadraticLearner(step).learn(past, sums, D, Constrained(), free)
+    some, *_ = QuadraticLearner(step).update(past, sums, D, Constrained(), free)
     np.testing.assert_array_equal(some[1], D[1])
 
 
 def test_the_penalty_of_a_basis_is_not_divided_by_the_weight():
-    sums, D = BatchSums.of(coded(), None), coded().D
-    past = QuadraticStatistics.empty(K, F)
+    learner = BasisLearner(RidgeRegression())
+    sums, D = learner.summarise(coded(), None), coded().D
+    past = QuadraticStatistics.zeros(K, F)
     ridge = Constrained(Tikhonov(2.0), Reals())
-    moved, *_ = BasisLearner(RidgeRegression()).learn(past, sums, D, ridge, ALL)
+    moved, *_ = learner.update(past, sums, D, ridge, ALL)
     fit = coded()
     wanted = np.linalg.solve(fit.C.T @ fit.C + 2.0 * np.eye(K), fit.C.T @ fit.X)
     np.testing.assert_allclose(moved, wanted, rtol=1e-6)
@@ -301,16 +314,16 @@ def test_the_penalty_of_a_basis_is_not_divided_by_the_weight():
 @pytest.mark.parametrize("scaled", [False, True])
 def test_stochastic_steps_have_the_published_length(tau, constant, scaled):
     learner = StochasticGradient(3.0, 5.0, tau, scaled, constant)
-    sums = GradientSums(np.ones((K, F)), 6.0, 4.0)
-    past, D = StepStatistics(10.0, 20.0), np.full((K, F), 2.0)
-    moved, after, _ = learner.learn(past, sums, D, Constrained(region=Reals()), ALL)
+    sums = StepStatistics(np.ones((K, F)), 6.0, 4.0)
+    past, D = StepStatistics(np.empty((0, 0)), 10.0, 20.0), np.full((K, F), 2.0)
+    moved, after, _ = learner.update(past, sums, D, Constrained(region=Reals()), ALL)
     more = 4.0 if tau is None else tau
     seen, curvature = 20 + more, 10 + 6 / 4 * more
     eta = 3 / 5 if constant else 3 / (seen + 5)
     eta *= seen / curvature if scaled else 1
     np.testing.assert_allclose(moved, 2 - eta / 4)
-    assert after == StepStatistics(curvature, seen)
-    frozen, *_ = learner.learn(past, sums, D, Constrained(region=Reals()), ~ALL)
+    assert after.numbers() == {"curvature": curvature, "weight": seen}
+    frozen, *_ = learner.update(past, sums, D, Constrained(region=Reals()), ~ALL)
     np.testing.assert_array_equal(frozen, D)
 
 

@@ -131,7 +131,7 @@ def test_algorithm_3_reaches_the_optimum():
     samples = CodedSamples(samples.P, samples.C, weights, rng.integers(0, 3, 30) * 1.0)
     best, _ = best_dictionary(samples)
     step = L1DictionaryADMM(tol=1e-9, max_iter=20_000)
-    D, _, _ = step.learn(step.empty(K, F), samples, np.zeros((K, F)), BALL, np.ones(K, bool))
+    D, _, _ = step.update(step.empty(K, F), samples, np.zeros((K, F)), BALL, np.ones(K, bool))
     assert BALL.region.contains(D)
     assert abs(samples.loss(samples.residual(D)) - best) < 1e-6 * best
 
@@ -142,7 +142,7 @@ def run(learner, batches, D=None):
     statistics, seen, kept = learner.empty(K, F), [], []
     for samples in batches:
         seen.append(D)
-        D, statistics, _ = learner.learn(statistics, samples, D, BALL, np.ones(K, bool))
+        D, statistics, _ = learner.update(statistics, samples, D, BALL, np.ones(K, bool))
         kept.append(statistics)
     return [*seen, D], kept
 
@@ -291,7 +291,7 @@ def test_the_separable_surrogate_lies_above_the_smoothed_loss(sparse_rows):
 
     def above(sums, atoms):
         step = atoms - D
-        return value(D) + np.vdot(sums.gradient, step) + np.vdot(sums.H, step**2) / 2
+        return value(D) + np.vdot(sums.H * D - sums.B, step) + np.vdot(sums.H, step**2) / 2
 
     sums = learner.summarise(CodingProblem(D, loss).fit(rows, C), weights)
     for size in (0.01, 0.1, 1.0):
@@ -299,10 +299,10 @@ def test_the_separable_surrogate_lies_above_the_smoothed_loss(sparse_rows):
         for other in (alone, (1 - size) * D):  # atom by atom, and all together
             assert value(other) <= above(sums, other) + 1e-9
     free = np.ones(8, dtype=bool)
-    moved, _, _ = learner.learn(learner.empty(*D.shape), sums, D, BALL, free)
+    moved, _, _ = learner.update(learner.empty(*D.shape), sums, D, BALL, free)
     assert BALL.region.contains(moved)
     atoms = cp.Variable(D.shape)
-    B = sums.H * D - sums.gradient
+    B = sums.B
     best = solve(
         cp.sum(cp.multiply(sums.H, atoms**2)) / 2 - cp.sum(cp.multiply(B, atoms)),
         [atoms >= 0, cp.sum(atoms, axis=1) <= 1],

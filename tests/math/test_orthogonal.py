@@ -14,11 +14,11 @@ from thresher.learning import (
     TrackedLearner,
     principal_directions,
 )
-from thresher.learning.sparsity import (
+from thresher.learning.orthogonal import (
     keep_largest,
-    left_out,
+    rank_weighted,
     rank_weights,
-    ranked,
+    tail_energies,
 )
 from thresher.linalg import polar
 from thresher.metrics import frank_wolfe_gap
@@ -42,7 +42,7 @@ def power_iterations(Y, D, p, n):
     state = learner.begin(Y, weight, D)
     for t in range(1, n + 1):
         sums = learner.summarise(state, D, Y, weight)
-        D, state = learner.learn(state, sums, D, Progress(t, len(Y), t * len(Y), 1.0))
+        D, state = learner.update(state, sums, D, Progress(t, len(Y), t * len(Y), 1.0))
         yield D
 
 
@@ -50,13 +50,15 @@ def test_ranked_codes_are_compression_averaged_over_k():
     """``Σ_k (w_k − w_{k+1}) ‖k largest‖² = Σ_j w_j c_(j)²``."""
     C = np.random.default_rng(0).normal(size=(4, 9))
     w = rank_weights(9)
-    captured = (C * C).sum(axis=1, keepdims=True) - left_out(C)
+    captured = (C * C).sum(axis=1, keepdims=True) - tail_energies(C)
     averaged = captured @ -np.diff(w, append=0)
-    np.testing.assert_allclose(averaged, np.sum(ranked(C) * C, axis=1))
+    np.testing.assert_allclose(averaged, np.sum(rank_weighted(C) * C, axis=1))
     for k in (1, 4, 9):
         kept = keep_largest(C, k)
         assert np.all(np.count_nonzero(kept, axis=1) == k)
-        np.testing.assert_allclose(((C - kept) ** 2).sum(axis=1), left_out(C)[:, k - 1], atol=1e-12)
+        np.testing.assert_allclose(
+            ((C - kept) ** 2).sum(axis=1), tail_energies(C)[:, k - 1], atol=1e-12
+        )
 
 
 def test_with_weights_of_one_and_p_4_it_is_msp():
@@ -115,10 +117,10 @@ def test_a_refined_dictionary_that_got_worse_is_dropped():
     fitted = model().fit(stream.data)
     learner, now = RefinedLearner(), fitted.statistics_
     assert now.chosen
-    bad = learner._decided(replace(now, lead=-10.0, spread=1.0), now.weight)
+    bad = learner._chosen(replace(now, lead=-10.0, spread=1.0), now.weight)
     assert not bad.chosen
     np.testing.assert_array_equal(bad.refined, now.first)
-    good = learner._decided(replace(now, lead=-1.0, spread=1.0), now.weight)
+    good = learner._chosen(replace(now, lead=-1.0, spread=1.0), now.weight)
     assert good.chosen  # within chance
 
 
@@ -127,7 +129,7 @@ def test_the_mixed_dictionary_turns_principal_directions_within_their_span():
     rng = np.random.default_rng(0)
     Y = rng.laplace(size=(500, 8)) @ rng.normal(size=(8, 8))
     S, D = Y.T @ Y, polar(rng.normal(size=(8, 8)))
-    V, mixed = principal_directions(S), TrackedLearner()._turned(S, D)
+    V, mixed = principal_directions(S), TrackedLearner()._mixed(S, D)
     np.testing.assert_allclose(mixed[:2].T @ mixed[:2], V[:2].T @ V[:2], atol=1e-9)
     np.testing.assert_allclose(mixed[2:], V[2:], atol=1e-9)
 

@@ -261,7 +261,7 @@ def test_constants(name):
 def rounds_of(solver, M, nonnegative, D, C):
     """The rounds of a batch method from a given start."""
     model = batch_model(solver, M, nonnegative)
-    method = model._planned(K)[0].method
+    method = model._plan(K)[0].method
     problem = BatchProblem(method, Batch(X), method.loss(LAMBDA), X.dtype)
     return solver.made().rounds(problem, D.copy(), C.copy(), Pool(1))
 
@@ -338,7 +338,7 @@ def test_the_surrogate_touches_the_loss_where_entries_are_missing_or_weighted(na
         encoding = solvers.PUBLISHED[name]().made().encoder.encode(problem, X, weight)
         fit = problem.fit(X, encoding.codes, weight, encoding.outliers)
         sums = learner.summarise(fit, sample_weight)
-        told = sums.surrogate(problem.D, False).measures(problem.D)["surrogate"]
+        told = sums.around_zero(problem.D, False).measures(problem.D)["surrogate"]
         close(told, np.average(fit.values(), weights=sample_weight))
         if weight is not None and encoding.outliers is not None:
             assert not encoding.outliers[weight == 0].any()

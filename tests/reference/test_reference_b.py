@@ -83,10 +83,10 @@ def test_algorithm_3(n):
     for given in ({}, ODD):
         *_, last = dictionary_iterates(P, C, D, n_iter=n, tol=0, **given)
         step = admm(iterations=n, tol=0, **given).algorithm_3
-        close(step.learn(step.empty(4, 24), samples, D, BALL, np.ones(4, bool))[0], last.D)
+        close(step.update(step.empty(4, 24), samples, D, BALL, np.ones(4, bool))[0], last.D)
     *_, last = dictionary_iterates(P, C, D, n_iter=n, tol=0, kappa=0.6 / psi_max(C))
     step = admm(iterations=n, tol=0, kappa=0.6).algorithm_3
-    close(step.learn(step.empty(4, 24), samples, D, BALL, np.ones(4, bool))[0], last.D)
+    close(step.update(step.empty(4, 24), samples, D, BALL, np.ones(4, bool))[0], last.D)
 
 
 def test_both_stop_where_the_reference_does():
@@ -100,7 +100,7 @@ def test_both_stop_where_the_reference_does():
     *_, moved = dictionary_iterates(P, last.C, D, tol=1e-3)
     step = admm(iterations=10_000, tol=1e-3).algorithm_3
     samples = CodedSamples(P, last.C, np.ones(P.shape), np.ones(15))
-    close(step.learn(step.empty(4, 24), samples, D, BALL, np.ones(4, bool))[0], moved.D)
+    close(step.update(step.empty(4, 24), samples, D, BALL, np.ones(4, bool))[0], moved.D)
 
 
 @pytest.mark.parametrize("rounds", STEPS)

@@ -10,8 +10,8 @@ from reference.c import box, elastic_net, group_sparse, manifold, recognition, r
 from reference.c import ogm as ogm_
 from thresher import FaceRecognizer, ManhattanNMF, SymmetricManhattanNMF
 from thresher.engine import Pool
-from thresher.learning.symmetric import as_csr
 from thresher.manhattan import Graph, Half, TwoFactors
+from thresher.manhattan.symmetric import as_csr
 from thresher.penalties import Constrained, GroupNorm
 from thresher.published.manhattan import OptimalGradient, RepeatedSweeps, manhattan_columns
 from thresher.sets import Box, GroupBall

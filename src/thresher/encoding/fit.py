@@ -72,7 +72,7 @@ class Fit(ABC):
 
     @abstractmethod
     def curvatures(self, energy: Array) -> Array:
-        """``Σ_n energy_n |∇|/|x − y|`` for each feature: what `learning.surrogate` needs."""
+        """``Σ_n energy_n |∇|/|x − y|`` for each feature: see `learning.quadratic`."""
 
     @abstractmethod
     def inlier_energies(self, energy: Array) -> Array:

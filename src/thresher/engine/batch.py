@@ -314,7 +314,7 @@ class ExactAlternation:
     def _move(self, learner: Learner, sums: Any) -> None:
         method, free = self.problem.method, self.problem.free(len(self.D))
         nothing = learner.empty(*self.D.shape)
-        D, _, gain = learner.learn(nothing, sums, self.D, method.dictionary_regulariser, free)
+        D, _, gain = learner.update(nothing, sums, self.D, method.dictionary_regulariser, free)
         if method.selects_atoms:
             D = np.where((free & ~self.C.any(axis=0))[:, None], D.dtype.type(0), D)
         self.D, self.C = D, self.C * gain

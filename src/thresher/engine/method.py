@@ -178,7 +178,7 @@ class Method(StreamMethod):
     @property
     def keeps_samples(self) -> bool:
         """Whether the learner keeps coded samples instead of sums of a fixed size."""
-        return bool(getattr(self.learner, "keeps_samples", False))
+        return self.learner.keeps_samples
 
     @property
     def bounds_codes(self) -> bool:
@@ -529,7 +529,7 @@ class Method(StreamMethod):
         seen = state.weight_seen + batch.weight
         past = state.statistics.discounted(self.forgetting(batch.weight, seen))
         free = self.free_atoms(len(state.D))
-        D, statistics, _ = self.learner.learn(
+        D, statistics, _ = self.learner.update(
             past, summary.sums, state.D, self.dictionary_regulariser, free
         )
         if summary.residuals.size:

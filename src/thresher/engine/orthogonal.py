@@ -120,7 +120,7 @@ class OrthogonalMethod(StreamMethod):
         step = state.n_steps + 1
         progress = Progress(step, batch.weight, seen, self.forgetting(batch.weight, seen))
         before = state.D.astype(np.float64, copy=False)
-        D, statistics = self.learner.learn(state.statistics, summary.sums, before, progress)
+        D, statistics = self.learner.update(state.statistics, summary.sums, before, progress)
         D = np.ascontiguousarray(D, dtype=state.D.dtype)
         after = replace(
             state,

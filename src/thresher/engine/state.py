@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.learning import Statistics, Sums
+from thresher.learning import Statistics
 from thresher.linalg import Array, is_only_stored
 from thresher.streams import Batch
 
@@ -228,7 +228,7 @@ class Summary:
     ``mass`` and ``entries`` are ``Σ w|x|`` and ``Σ w`` over all entries, for drift detection.
     """
 
-    sums: Sums
+    sums: Statistics
     loss: float
     certificate: float
     residuals: Array

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from thresher.engine import Detector, MannWhitneyDrift
 from thresher.estimators.parameters import is_number
 from thresher.learning import (
+    CustomForgetting,
     FixedWeight,
     Forgetting,
     HalfLife,
     NoiseWeight,
     OutlierWeight,
-    OwnForgetting,
     PlainAverage,
     PowerForgetting,
     RangeWeight,
@@ -261,7 +261,7 @@ def named_forgetting(
     if isinstance(value, PlainAverage | PowerForgetting | HalfLife):
         return value
     if callable(value) and not isinstance(value, type):
-        return OwnForgetting(value)
+        return CustomForgetting(value)
     raise ValueError(
         f"forgetting={value!r} is not known; use 'auto', None for the plain average, a positive "
         "half-life in samples, or a function of (samples in the batch, samples seen)."

@@ -82,7 +82,8 @@ def _seen(contents: Contents, n_features: int) -> FeatureRange | None:
 
 def _statistics(contents: Contents, shape: tuple[int, int]) -> Statistics:
     name = contents.text("statistics")
-    kind: Any = {kind.__name__: kind for kind in subclasses_of(Statistics)}.get(name)
+    kinds = {Statistics, *subclasses_of(Statistics)}
+    kind: Any = {kind.__name__: kind for kind in kinds}.get(name)
     if kind is None:
         raise contents.error(
             f"it has statistics named {name[:40]!r}, which this Thresher does not have"

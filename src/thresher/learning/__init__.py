@@ -1,11 +1,10 @@
-"""Dictionaries from statistics of coded samples: one file per method."""
+"""Dictionaries from statistics of coded samples: one module for each method."""
 
-from thresher.learning.block_descent import BlockDescent
 from thresher.learning.diagonal import DiagonalLearner, DiagonalStatistics
 from thresher.learning.forgetting import (
+    CustomForgetting,
     Forgetting,
     HalfLife,
-    OwnForgetting,
     PlainAverage,
     PowerForgetting,
 )
@@ -19,15 +18,22 @@ from thresher.learning.frank_wolfe import (
     exact_gradient,
     frank_wolfe,
 )
-from thresher.learning.initial import initial_atoms, mean_sample, positive_atoms, sample_length
-from thresher.learning.medians import median_atoms
+from thresher.learning.initialisation import (
+    initial_atoms,
+    mean_sample,
+    median_atoms,
+    positive_atoms,
+    sample_length,
+)
 from thresher.learning.orthogonal import (
     OrthogonalLearner,
     Progress,
+    keep_largest,
+    principal_directions,
     random_orthogonal,
 )
 from thresher.learning.orthogonal_refined import RefinedLearner
-from thresher.learning.orthogonal_tracked import TrackedLearner, principal_directions
+from thresher.learning.orthogonal_tracked import TrackedLearner
 from thresher.learning.outlier_weight import (
     FixedWeight,
     NoiseWeight,
@@ -35,24 +41,22 @@ from thresher.learning.outlier_weight import (
     RangeWeight,
     weighted_quantile,
 )
-from thresher.learning.projected_gradient import ProjectedGradientStep
-from thresher.learning.quadratic import QuadraticLearner
-from thresher.learning.ratio import RatioLearner, RatioStatistics
-from thresher.learning.sparsity import keep_largest
-from thresher.learning.statistics import Learner, Statistics, Sums
-from thresher.learning.surrogate import (
-    BatchSums,
+from thresher.learning.quadratic import (
+    BlockDescent,
     DictionaryProblem,
     DictionaryStep,
+    QuadraticLearner,
     QuadraticStatistics,
 )
+from thresher.learning.ratio import RatioLearner, RatioStatistics
+from thresher.learning.statistics import Learner, Statistics
 
 __all__ = [
     "PUBLISHED_AVERAGING",
     "PUBLISHED_STEP",
     "SHIFTED_AVERAGING",
-    "BatchSums",
     "BlockDescent",
+    "CustomForgetting",
     "DiagonalLearner",
     "DiagonalStatistics",
     "DictionaryProblem",
@@ -65,12 +69,10 @@ __all__ = [
     "NoiseWeight",
     "OrthogonalLearner",
     "OutlierWeight",
-    "OwnForgetting",
     "PlainAverage",
     "PowerForgetting",
     "PowerSchedule",
     "Progress",
-    "ProjectedGradientStep",
     "QuadraticLearner",
     "QuadraticStatistics",
     "RangeWeight",
@@ -79,7 +81,6 @@ __all__ = [
     "RefinedLearner",
     "Statistics",
     "StochasticFrankWolfe",
-    "Sums",
     "TrackedLearner",
     "exact_gradient",
     "frank_wolfe",

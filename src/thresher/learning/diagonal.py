@@ -1,28 +1,27 @@
-"""Learning by a surrogate that is separable in the entries of the dictionary: ℓ1 on documents.
+"""Separable quadratic majorisers of the loss: one curvature for each entry of the dictionary.
 
 A document has few words, and most words occur with few atoms. So the curvature of a word differs
-from atom to atom, and one for all of them, as in `thresher.learning.quadratic`, is far too small
-for the atoms that have the word: their steps overshoot.
+from atom to atom, and one curvature for all atoms, as in `thresher.learning.quadratic`, is far too
+small for those that have the word: their steps overshoot.
 """
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thresher.encoding.fit import Fit
-from thresher.learning.statistics import Statistics
+from thresher.learning.statistics import Learner, Statistics
 from thresher.linalg import Array
-from thresher.losses import Loss
-from thresher.penalties import Constrained, Form
+from thresher.penalties import Constrained
 
-_ROUNDS = 100
+_NEWTON_STEPS = 100  # each changes the set of positive entries, or is the last
 
 
 @dataclass(frozen=True)
 class DiagonalStatistics(Statistics):
-    """``Σ_kf ½ H_kf D_kf² − B_kf D_kf``, which stands for a stream.
+    """The quadratic ``Σ_kf ½ H_kf D_kf² − B_kf D_kf`` of a batch or a stream.
 
     Attributes
     ----------
@@ -39,62 +38,47 @@ class DiagonalStatistics(Statistics):
 
 
 @dataclass(frozen=True)
-class DiagonalSums:
-    """Curvature and gradient of a coded block or batch in the dictionary; they add up."""
+class DiagonalLearner(Learner):
+    """Add separable quadratics that lie above the loss, and minimise the sum.
 
-    H: Array
-    gradient: Array
-    weight: float
-
-    def __add__(self, other: "DiagonalSums") -> "DiagonalSums":
-        """Merge two sums."""
-        return DiagonalSums(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
-
-
-@dataclass(frozen=True)
-class DiagonalLearner:
-    """Sums of separable quadratics that lie above the loss; the dictionary is their minimiser.
-
-    A residual e costs no more than a quadratic of curvature ``b = |∇|/|e|`` through it, and for
+    A residual e costs at most a quadratic of curvature ``b = |∇|/|e|`` through it, and for
     nonnegative codes ``(Σ_k c_k δ_k)² ≤ (Σ_k c_k)(Σ_k c_k δ_k²)``, so that with
 
         H = Σ_n c_nk ‖c_n‖₁ b_nf,    G the gradient,    B = H∘D − G
 
     the quadratic ``½ Σ H∘D² − Σ B∘D`` lies above the loss and touches it at the current D. The
     minimiser in the nonnegative ℓ1 ball is ``[(B − θ)/H]₊`` with one θ ≥ 0 for each atom.
-    ``share`` is how much of the way to it the dictionary goes.
+
+    Parameters
+    ----------
+    share : float
+        Share of the way to the minimum that the dictionary moves.
     """
 
     share: float = 1.0
 
-    def requires(self, loss: Loss, atoms: Form) -> str | None:
-        """Nothing: other sets than ℓ1 balls have steps with one curvature for each atom."""
-        return None
-
     def empty(self, n_components: int, n_features: int) -> DiagonalStatistics:
         """Zeros."""
-        H = np.zeros((n_components, n_features))
-        return DiagonalStatistics(H, H.copy(), 0.0)
+        return DiagonalStatistics.zeros(n_components, n_features)
 
-    def summarise(self, fit: Fit, sample_weight: Array | None) -> DiagonalSums:
-        """H and G."""
+    def summarise(self, fit: Fit, sample_weight: Array | None) -> DiagonalStatistics:
+        """The quadratic of a block."""
         C = fit.C if sample_weight is None else fit.C * sample_weight.astype(fit.C.dtype)[:, None]
         H = fit.dictionary_curvature(C * np.abs(fit.C).sum(axis=1, keepdims=True))
-        total = len(C) if sample_weight is None else sample_weight.sum()
-        gradient = np.broadcast_to(fit.dictionary_gradient(C), H.shape)
-        return DiagonalSums(H.astype(np.float64), gradient.astype(np.float64), float(total))
+        H = H.astype(np.float64)
+        total = float(len(C) if sample_weight is None else sample_weight.sum())
+        return DiagonalStatistics(H, H * fit.D - fit.dictionary_gradient(C), total)
 
-    def learn(
+    def update(
         self,
         past: DiagonalStatistics,
-        sums: DiagonalSums,
+        batch: DiagonalStatistics,
         D: Array,
         regulariser: Constrained,
         free: NDArray[np.bool_],
     ) -> tuple[Array, DiagonalStatistics, Array]:
-        """Add the batch's quadratic, and minimise the sum over the free atoms."""
-        B = sums.H * D - sums.gradient
-        statistics = past + DiagonalStatistics(sums.H, B, sums.weight)
+        """Add the quadratic of the batch, and minimise the sum over the free atoms."""
+        statistics = past + batch
         moved = np.array(D)
         moved[free] = _minimiser(statistics, D.astype(np.float64), regulariser)[free]
         if self.share < 1:
@@ -102,17 +86,17 @@ class DiagonalLearner:
         return moved, statistics, np.ones(len(D), dtype=D.dtype)
 
     def cautious(self) -> "DiagonalLearner":
-        """The quadratic lies above the smoothed loss; for the loss itself, a shorter step."""
+        """Half the step: the quadratic lies above the smoothed loss, not above the loss itself."""
         return replace(self, share=self.share / 2)
 
     def usage(self, statistics: DiagonalStatistics, D: Array) -> Array:
-        """Its share of the energy, ``Σ_f H_kf D_kf²``."""
+        """The curvature-weighted energy ``Σ_f H_kf D_kf²``."""
         share: Array = np.einsum("kf,kf,kf->k", statistics.H, D, D, dtype=np.float64)
         return share
 
 
 def _minimiser(statistics: DiagonalStatistics, D: Array, regulariser: Constrained) -> Array:
-    """The minimum of the quadratic, per sample, and the regulariser; unused atoms stay."""
+    """Minimise the mean quadratic plus the regulariser; atoms without codes stay."""
     scale = 1 / statistics.weight if statistics.weight > 0 else 0.0
     H, B = statistics.H * scale, statistics.B * scale
     form = regulariser.form
@@ -125,14 +109,14 @@ def _minimiser(statistics: DiagonalStatistics, D: Array, regulariser: Constraine
         largest[largest == 0] = 1
         return regulariser.prox(D - (H * D - B) / largest, 1 / largest)
     H, B = H + form.l2, B - form.l1
-    # A word that no document with the atom has is a slope without curvature, and points down.
+    # A word in no document of the atom has a downward slope without curvature: it becomes zero.
     used, seen = H.any(axis=1, keepdims=True), H > 0
     inverse = np.divide(1, H, out=np.zeros_like(H), where=seen)
     low: Array = np.zeros((len(H), 1))
     if sums_only:
         low = _threshold(B, inverse, form.sum_radius)
     target = np.maximum(B - low, 0) * inverse
-    # Entries that no sample has shown are free: of all minimisers, the one nearest to D.
+    # Entries without any data are free: of all minimisers, take the one nearest to D.
     unknown = ~seen & np.equal(B, 0)
     kept = np.where(unknown, D, 0)
     if sums_only:
@@ -144,11 +128,11 @@ def _minimiser(statistics: DiagonalStatistics, D: Array, regulariser: Constraine
 def _threshold(B: Array, inverse: Array, radius: float | Array) -> Array:
     """The least θ ≥ 0 of every row with ``Σ [B − θ]₊/H ≤ radius``, shape (K, 1).
 
-    The sum falls with θ and is convex, so Newton's method from the left never passes the root, and
-    is there once the positive entries no longer change.
+    The sum is convex and decreases with θ, so that Newton's method from the left never passes the
+    root, and has reached it once the set of positive entries no longer changes.
     """
     theta = np.zeros((len(B), 1))
-    for _ in range(_ROUNDS):
+    for _ in range(_NEWTON_STEPS):
         above = theta < B
         total = np.where(above, B * inverse, 0).sum(axis=1, keepdims=True)
         slope = np.where(above, inverse, 0).sum(axis=1, keepdims=True)

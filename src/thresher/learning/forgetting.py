@@ -1,7 +1,7 @@
-"""How fast a stream forgets: the factor by which old statistics count when a batch arrives.
+"""Forgetting rules: the factor by which old statistics are discounted when a batch arrives.
 
-Everything is measured in samples, so cutting the same stream into other batches, in `fit` or in
-`partial_fit`, means the same.
+Factors depend on numbers of samples, so that the batches into which a stream is divided, in `fit`
+or in `partial_fit`, make no difference.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 
 class Forgetting(Protocol):
-    """A schedule: how much the past still counts."""
+    """A rule for the discount of old statistics."""
 
     def __call__(self, n_batch: float, n_seen: float) -> float:
         """Factor for the old statistics; ``n_seen`` counts the ``n_batch`` new samples too."""
@@ -19,7 +19,7 @@ class Forgetting(Protocol):
 
 @dataclass(frozen=True)
 class PlainAverage:
-    """Never forget: the average of paper A."""
+    """No forgetting: the plain average of paper A."""
 
     def __call__(self, n_batch: float, n_seen: float) -> float:
         """One."""
@@ -28,11 +28,11 @@ class PlainAverage:
 
 @dataclass(frozen=True)
 class PowerForgetting:
-    """``(1 − b/n)^ω``: a sample seen when the stream was half as long counts ``2^−ω``.
+    """``(1 − b/n)^ω``: a sample from when the stream was half as long has the weight ``2^−ω``.
 
-    Early samples were coded with poor dictionaries; this lets them fade while the window, a share
-    of about ``1/(ω + 1)`` of the stream, keeps growing, so that the average still converges
-    (errata A.2). With ω = 0 it is the plain average.
+    Early samples were coded with poor dictionaries and fade. The window, a share of about
+    ``1/(ω + 1)`` of the stream, keeps growing, so that the average still converges (errata A.2).
+    With ω = 0 it is the plain average.
     """
 
     omega: float = 10.0
@@ -48,7 +48,7 @@ class PowerForgetting:
 
 @dataclass(frozen=True)
 class HalfLife:
-    """After ``samples`` more samples the past counts half: for data that drift."""
+    """Exponential forgetting: weights halve after ``samples`` more samples, for data that drift."""
 
     samples: float
 
@@ -64,18 +64,17 @@ class HalfLife:
 
 
 @dataclass(frozen=True)
-class OwnForgetting:
-    """A function of one's own, whose factors are looked at: the past counts from 0 to 1."""
+class CustomForgetting:
+    """A user's function, whose factors are validated to lie between 0 and 1."""
 
     function: Callable[[float, float], Any]
 
     def __call__(self, n_batch: float, n_seen: float) -> float:
-        """What the function says."""
+        """The factor of the function."""
         factor = self.function(n_batch, n_seen)
         if not isinstance(factor, Real) or not 0 <= float(factor) <= 1:
             raise ValueError(
                 f"The function given as forgetting returned {factor!r} for a batch of {n_batch:g} "
-                f"of {n_seen:g} samples; it must return how much the past still counts, from 0 to "
-                "1."
+                f"of {n_seen:g} samples; it must return the factor of old statistics, from 0 to 1."
             )
         return float(factor)

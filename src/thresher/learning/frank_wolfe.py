@@ -41,10 +41,10 @@ def exact_gradient(t: int) -> float:
 
 
 class FrankWolfeState(NamedTuple):
-    """Where the method stands after ``t`` steps.
+    """The state after ``t`` steps.
 
-    ``gap`` is the Frank–Wolfe gap of the point *before* the last step, as the averaged gradient
-    sees it: ``⟨G, X − S⟩``. With exact gradients of a convex loss it bounds ``F(X) − min F``.
+    ``gap`` is the Frank–Wolfe gap ``⟨G, X − S⟩`` of the point *before* the last step, estimated
+    with the averaged gradient. With exact gradients of a convex loss it bounds ``F(X) − min F``.
     """
 
     X: Array
@@ -69,15 +69,14 @@ class StochasticFrankWolfe:
     ----------
     region : OracleSet
         The set :math:`\mathcal C`: ``SpectralBall``, ``NuclearBall``, ``L1Ball``, ``L2Ball``,
-        ``Box``, ``Simplex``, or one of your own with ``minimise_linear``.
+        ``Box``, ``Simplex``, or a custom set with ``minimise_linear``.
     averaging, step : callable
         ρ_t and γ_t; the defaults are the paper's.
     improve : callable, optional
         :math:`\mathcal P`: any map into the set that does not raise the loss, such as
         `thresher.linalg.polar` for orthogonal dictionaries (Lemma 4). None: the identity.
     nearest : bool
-        Of several minimisers :math:`S_t` take the one nearest to :math:`X_{t-1}`; else whichever
-        the oracle comes upon.
+        Of several minimisers :math:`S_t` take the one nearest to :math:`X_{t-1}`; otherwise any.
     """
 
     region: OracleSet
@@ -89,12 +88,12 @@ class StochasticFrankWolfe:
     def __post_init__(self) -> None:
         if not hasattr(self.region, "minimise_linear"):
             raise ValueError(
-                f"Frank–Wolfe needs a set with minimise_linear, which {self.region!r} has not; use "
+                f"Frank–Wolfe needs a set with minimise_linear, not {self.region!r}; use "
                 "SpectralBall, NuclearBall, L1Ball, L2Ball, Box or Simplex from thresher.sets."
             )
 
     def begin(self, X: Array) -> FrankWolfeState:
-        """A state at a member of the set that has seen no gradient."""
+        """The state before the first step, at a member of the set."""
         if not self.region.contains(X):
             raise ValueError(
                 f"The start does not lie in {self.region!r}; project it first: region.project(X)."
@@ -102,7 +101,7 @@ class StochasticFrankWolfe:
         return FrankWolfeState(X.copy(), np.zeros_like(X))
 
     def advance(self, state: FrankWolfeState, gradient: Array) -> FrankWolfeState:
-        """One step, given the mean gradient of a mini-batch at ``state.X``."""
+        """Make one step with the mean gradient of a mini-batch at ``state.X``."""
         X, t = state.X, state.t + 1
         rho, gamma = self.averaging(t), self.step(t)
         G = (1 - rho) * state.G + rho * gradient
@@ -135,10 +134,10 @@ def frank_wolfe(
     start : array
         A member of the set.
     n_steps, tol : int, float
-        When to stop; a tolerance of 0 never does. The gap of an averaged stochastic gradient is
-        an estimate.
+        Maximum number of steps, and the gap at which to stop; 0 makes all steps. The gap of an
+        averaged stochastic gradient is an estimate.
     callback : callable, optional
-        Told of every state; returning True ends the run.
+        Called with every state; returning True ends the run.
 
     Returns
     -------
@@ -170,7 +169,7 @@ def frank_wolfe(
     state = method.begin(np.asarray(start, dtype=np.float64))
     for t in range(1, n_steps + 1):
         slope = gradient(state.X, t)
-        if np.isfinite(slope).all():  # or oracles would fail in their own words
+        if np.isfinite(slope).all():  # oracles fail otherwise
             state = method.advance(state, slope)
         if not (np.isfinite(slope).all() and np.isfinite(state.X).all()):
             raise ValueError(

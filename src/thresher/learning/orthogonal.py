@@ -1,9 +1,15 @@
-"""Learners of square dictionaries: their interface, and what those on the spectral ball share."""
+"""The interface of learners of square dictionaries, and the sparsity measures that they maximise.
+
+The gradient of a sparsity measure is ``w(|c|) ∘ c`` with weights that increase with ``|c|``. On the
+orthogonal group codes keep the length of their sample, so that a measure which favours large
+entries favours sparse codes (paper D, figure 3).
+"""
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from thresher.encoding import CodingProblem
 from thresher.kernels.floors import TINY
@@ -14,11 +20,16 @@ from thresher.penalties import Constrained
 from thresher.sets import ConvexSet, Reals, SpectralBall
 
 START_ITERATIONS = 20
-"""Of the batch version on the first batch (paper D, Table I)."""
+"""Iterations of the batch version on the first batch (paper D, Table I)."""
+
+NEGLIGIBLE_ENERGY = 1e-10
+"""Energy relative to that of all samples, or of the strongest direction, that is rounding error."""
+
+_RANK_POWER = 1.5
 
 
 class Progress(NamedTuple):
-    """Where a stream stands when a batch has been coded."""
+    """The position in a stream after a batch has been coded."""
 
     step: int
     """Number of this batch, from one."""
@@ -27,75 +38,91 @@ class Progress(NamedTuple):
     n_seen: float
     """Weight of all samples so far, with this batch."""
     keep: float
-    """How much the past counts, by the user's forgetting; one for the plain average."""
+    """Discount of the past, by the user's forgetting; one for the plain average."""
 
 
-class OrthogonalLearner(Protocol):
-    """How a square dictionary is learned: what is summed up, and what follows.
+class OrthogonalLearner(ABC):
+    """How a square dictionary is learned, by default on the unit spectral ball.
 
-    Statistics have the arrays and numbers of their sums at least, ``S = Σ yᵀy`` and ``weight``
-    among them, so that gaps can be filled and data whitened.
+    There codes are products with the atoms. Statistics have at least ``S = Σ yᵀy`` and ``weight``,
+    from which missing values are imputed and data whitened.
     """
 
-    @property
-    def statistics(self) -> type[Statistics]:
-        """What `begin` and `learn` give."""
-
-    @property
-    def name(self) -> str:
-        """Short name, for states and files."""
-
-    @property
-    def coding(self) -> str:
-        """How codes are found: by "projection" on the atoms, or as the solution of a "lasso"."""
-
-    @property
-    def description(self) -> str:
-        """What it does, in a few words."""
-
-    @property
-    def why(self) -> str:
-        """When it is the one to use, as it was measured."""
+    statistics: ClassVar[type[Statistics]]
+    """The class of the statistics."""
+    name: ClassVar[str]
+    """Short name, for states and files."""
+    coding: ClassVar[str] = "projection"
+    """How codes are found: by "projection" on the atoms, or as the solution of a "lasso"."""
+    whitens: ClassVar[bool] = True
+    """Whether it can learn from whitened samples."""
 
     @property
     def orthogonal(self) -> bool:
         """Whether dictionaries are orthogonal, or only lie in their set."""
+        return True
 
     @property
     def region(self) -> ConvexSet:
-        """The set that dictionaries lie in."""
+        """The set of the dictionaries."""
+        return SpectralBall()
 
     @property
-    def whitens(self) -> bool:
-        """Whether it can learn from whitened samples."""
+    @abstractmethod
+    def description(self) -> str:
+        """What it does, in a few words."""
+
+    @property
+    @abstractmethod
+    def why(self) -> str:
+        """When it is the best choice, as measured."""
 
     def problem(self, D: Array) -> CodingProblem:
-        """What codes minimise."""
+        """The coding problem: ``½‖y − cD‖²`` over all codes c."""
+        return CodingProblem(D, SquaredL2(), Constrained(region=Reals()))
 
     def codes(self, Y: Array, D: Array) -> Array:
-        """The codes of samples."""
+        """Codes of samples: ``y Dᵀ``."""
+        return Y @ D.T
 
     def energies(self, statistics: Any, D: Array) -> Array:
-        """Mean square of the codes on every atom."""
+        """Mean square of the codes on every atom: ``d S dᵀ``."""
+        found: Array = np.einsum("ij,ij->i", D @ statistics.S, D) / max(statistics.weight, TINY)
+        return found
 
     def nearest(self, D: Array) -> Array:
-        """A dictionary to start from, as near to the given one as can be."""
+        """The nearest dictionary to start from: the polar factor."""
+        if np.linalg.matrix_rank(D) < len(D):
+            raise ValueError(
+                "init is singular, so no orthogonal matrix is nearest to it, and zero has no "
+                "gradient; give N independent rows, or leave init out."
+            )
+        return polar(D)
 
+    @abstractmethod
     def start(self, Y: Array, weight: Array, rng: np.random.Generator) -> Array:
-        """The batch version on the first batch."""
+        """Learn a dictionary from the first batch alone."""
 
+    @abstractmethod
     def begin(self, Y: Array, weight: Array, D: Array) -> Any:
         """Statistics of no sample; the first batch may set scales."""
 
+    @abstractmethod
     def summarise(self, past: Any, D: Array, Y: Array, weight: Array) -> Any:
-        """Sums over a block; they add up over blocks."""
+        """Statistics of a block; they add up over blocks."""
 
-    def learn(self, past: Any, sums: Any, D: Array, progress: Progress) -> tuple[Array, Any]:
-        """The next dictionary and statistics."""
+    @abstractmethod
+    def update(self, past: Any, batch: Any, D: Array, progress: Progress) -> tuple[Array, Any]:
+        """Return the next dictionary and the statistics of all samples."""
+
+
+def no_dictionary() -> Array:
+    """An empty matrix: the dictionaries in the statistics of a batch."""
+    return np.empty((0, 0))
 
 
 def random_orthogonal(n: int, rng: np.random.Generator) -> Array:
-    """Drawn uniformly from the orthogonal group."""
+    """A uniform random member of the orthogonal group."""
     return polar(rng.standard_normal((n, n)))
 
 
@@ -105,49 +132,93 @@ def second_moments(Y: Array, weight: Array) -> Array:
     return S
 
 
-class ByProducts:
-    """What learners in the spectral ball share: codes are products."""
+def principal_directions(
+    S: Array, near: Array | None = None, order: NDArray[np.intp] | None = None
+) -> Array:
+    """Eigenvectors of second moments in rows, the strongest first.
 
-    region: ClassVar[ConvexSet] = SpectralBall()
-    whitens: ClassVar[bool] = True
-
-    def problem(self, D: Array) -> CodingProblem:
-        """``½‖y − cD‖²`` over all codes c."""
-        return CodingProblem(D, SquaredL2(), Constrained(region=Reals()))
-
-    def codes(self, Y: Array, D: Array) -> Array:
-        """``y Dᵀ``."""
-        return Y @ D.T
-
-    def energies(self, statistics: Any, D: Array) -> Array:
-        """``d S dᵀ``, as a mean."""
-        found: Array = np.einsum("ij,ij->i", D @ statistics.S, D) / max(statistics.weight, TINY)
-        return found
-
-    def nearest(self, D: Array) -> Array:
-        """The nearest orthogonal matrix."""
-        if np.linalg.matrix_rank(D) < len(D):
-            raise ValueError(
-                "init is singular, so no orthogonal matrix is nearest to it, and zero has no "
-                "gradient; give N independent rows, or leave init out."
-            )
-        return polar(D)
+    Directions without any energy are not unique; those nearest to the weakest rows of ``near`` are
+    taken, by default of the identity. ``order`` is `by_energy`, if it is known.
+    """
+    values, V = np.linalg.eigh(S)
+    directions = np.ascontiguousarray(V[:, ::-1].T)
+    n_null = int(np.count_nonzero(values <= NEGLIGIBLE_ENERGY * values[-1]))
+    if n_null:
+        near = np.eye(len(S)) if near is None else near
+        order = by_energy(S, near) if order is None else order
+        weakest = near[np.sort(order[-n_null:])]
+        directions[-n_null:] = rotated(directions[-n_null:], weakest)
+    # Of v and −v, the one whose largest entry is positive.
+    largest = directions[np.arange(len(S)), np.abs(directions).argmax(axis=1)]
+    return directions * np.where(largest < 0, -1.0, 1.0)[:, None]
 
 
-class ByGuess(ByProducts, ABC):
-    """Learners that start from a guess, and improve it on the first batch."""
+def rotated(V: Array, D: Array) -> Array:
+    """The orthonormal rows in the span of V that are nearest to those of D: ``polar(D Vᵀ) V``."""
+    rows: Array = polar(D @ V.T, np.eye(len(V))) @ V
+    return rows
 
-    def start(self, Y: Array, weight: Array, rng: np.random.Generator) -> Array:
-        """The first guess, improved."""
-        D = self.first_guess(Y, weight, rng)
-        for _ in range(START_ITERATIONS):
-            D = self.improved(Y, weight, D)
-        return D
 
-    @abstractmethod
-    def first_guess(self, Y: Array, weight: Array, rng: np.random.Generator) -> Array:
-        """Where the batch version starts."""
+def by_energy(S: Array, D: Array) -> NDArray[np.intp]:
+    """Indices of the atoms in descending order of ``d S dᵀ``."""
+    return np.argsort(-np.einsum("ij,ij->i", D @ S, D), kind="stable")
 
-    @abstractmethod
-    def improved(self, Y: Array, weight: Array, D: Array) -> Array:
-        """One iteration of the batch version."""
+
+# --------------------------------------------------------------------- sparsity measures
+
+
+def power_gradient(C: Array, p: int) -> Array:
+    """``|c|^(p−2) ∘ c``, the gradient of ``‖c‖_p^p / p``."""
+    size = np.abs(C)
+    weighted: Array = size ** (p - 2) * C
+    return weighted
+
+
+def cubes_by_length(C: Array) -> Array:
+    """``|c| ∘ c / ‖c‖``: cubes, with samples weighted by their squared length, as in a variance.
+
+    Without the division a few long samples dominate.
+    """
+    length = np.linalg.norm(C, axis=1, keepdims=True)
+    weighted: Array = np.divide(np.abs(C) * C, length, out=np.zeros_like(C), where=length > 0)
+    return weighted
+
+
+def rank_weighted(C: Array) -> Array:
+    """``j^(−3/2) c`` for the j-th largest code of a sample.
+
+    This is the gradient of ``½ Σ_k a_k ‖k largest codes‖²`` with decreasing ``a_k > 0``: its
+    maximiser minimises the energy outside the k largest codes, averaged over k.
+    """
+    order = np.argsort(-np.abs(C), axis=1, kind="stable")
+    weights = np.empty(C.shape)
+    weights.flat[order + C.shape[1] * np.arange(len(C))[:, None]] = rank_weights(C.shape[1])
+    return weights * C
+
+
+def rank_weights(n: int) -> Array:
+    """``j^(−3/2)``, j = 1 … n."""
+    weights: Array = np.arange(1.0, n + 1) ** -_RANK_POWER
+    return weights
+
+
+def tail_energies(C: Array) -> Array:
+    """Energy of every sample outside its k largest codes, k = 1 … N, shape (n, N)."""
+    ascending = np.sort(C * C, axis=1)
+    ascending[:, 1:] = np.cumsum(ascending[:, :-1], axis=1)
+    ascending[:, 0] = 0
+    return ascending[:, ::-1]
+
+
+def keep_largest(C: Array, k: int, lengths: Array | None = None) -> Array:
+    """``T_k`` of paper D, V-C: the k largest codes of every sample; zero elsewhere.
+
+    For atoms of different ``lengths``, the k largest contributions ``|c_j| ‖d_j‖``.
+    """
+    if k >= C.shape[1]:
+        return C.copy()
+    size = np.abs(C) if lengths is None else np.abs(C) * lengths
+    places = np.argpartition(size, -k, axis=1)[:, -k:] + C.shape[1] * np.arange(len(C))[:, None]
+    kept = np.zeros_like(C)
+    kept.flat[places] = C.flat[places]
+    return kept

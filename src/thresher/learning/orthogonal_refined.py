@@ -1,4 +1,4 @@
-"""Orthogonal dictionaries from stationary streams: find the atoms, refine on their supports."""
+"""Orthogonal dictionaries from stationary streams: find atoms, then refine on their supports."""
 
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
@@ -6,48 +6,63 @@ from typing import ClassVar
 import numpy as np
 
 from thresher.kernels.floors import TINY
-from thresher.learning.orthogonal import ByGuess, Progress, random_orthogonal
-from thresher.learning.sparsity import cubes_by_length, rank_weights
+from thresher.learning.orthogonal import (
+    START_ITERATIONS,
+    OrthogonalLearner,
+    Progress,
+    cubes_by_length,
+    no_dictionary,
+    random_orthogonal,
+    rank_weights,
+)
 from thresher.learning.statistics import Statistics
 from thresher.linalg import Array, approach, polar
 
-_SMALLEST = 1e-28  # variance of zero codes, relative to the others: rounding
-_NOISY = 1e-3
-_EMPTY = 1e-12  # squared length of a sample, relative to the mean: nothing in it
+_MIN_VARIANCE = 1e-28  # of zero codes, relative to the others: rounding error
+_NOISY = 1e-3  # variance of zero codes, relative to the others, above which it is noise
+_EMPTY = 1e-12  # squared length of an empty sample, relative to the mean
 
 
 @dataclass(frozen=True)
-class RefinedSums(Statistics):
-    """Sums of a block.
+class RefinedStatistics(Statistics):
+    """Gradients of both stages, a mixture of the codes, and the two dictionaries.
 
-    ``G`` and ``T`` are the gradients of the two stages. The next four describe a mixture of two
-    normal distributions that the codes are taken for: how many are zero but for noise, their
-    squares, and the same of the others. ``lead`` and ``spread`` sum up how much less the refined
-    dictionary leaves out than the first, and its square.
+    Attributes
+    ----------
+    G, T : arrays of shape (N, N)
+        Gradients of the two stages.
+    S : array of shape (N, N)
+        ``Σ yᵀy``.
+    weight : float
+        Total weight of the samples.
+    n_zero, zero_squares, n_other, other_squares : float
+        A mixture of two normal distributions fitted to the codes: the expected number of codes that
+        are zero up to noise, the sum of their squares, and the same of the others.
+    lead, spread : float
+        Sum and sum of squares of the energy by which the refined dictionary leaves out less.
+    first, refined : arrays of shape (N, N)
+        The dictionaries of the two stages; empty for a batch.
+    chosen, since : float
+        Whether the refined dictionary is shown (1 or 0), and since which sample.
+    pending : float
+        Weight of the samples since the last update of the dictionaries.
     """
 
-    AXES: ClassVar[dict[str, str]] = {"G": "KF", "T": "KF", "S": "FF"}
+    AXES: ClassVar[dict[str, str]] = {"G": "KF", "T": "KF", "S": "FF", "first": "KF",
+                                      "refined": "KF"}  # fmt: skip
 
     G: Array
     T: Array
     S: Array
     weight: float
-    n_zero: float
-    zero_squares: float
-    n_other: float
-    other_squares: float
-    lead: float
-    spread: float
-
-
-@dataclass(frozen=True)
-class RefinedStatistics(RefinedSums):
-    """Discounted sums, both dictionaries, which is shown, since when; samples since they turned."""
-
-    AXES: ClassVar[dict[str, str]] = {**RefinedSums.AXES, "first": "KF", "refined": "KF"}
-
-    first: Array
-    refined: Array
+    n_zero: float = 0.0
+    zero_squares: float = 0.0
+    n_other: float = 0.0
+    other_squares: float = 0.0
+    lead: float = 0.0
+    spread: float = 0.0
+    first: Array = field(default_factory=no_dictionary)
+    refined: Array = field(default_factory=no_dictionary)
     chosen: float = 0.0
     since: float = 0.0
     pending: float = 0.0
@@ -63,11 +78,11 @@ class RefinedStatistics(RefinedSums):
         other = self.other_squares / max(self.n_other, TINY)
         zero = self.zero_squares / max(self.n_zero, TINY)
         share = self.n_zero / max(self.n_zero + self.n_other, TINY)
-        return max(zero, _SMALLEST * other, TINY), max(other, TINY), share
+        return max(zero, _MIN_VARIANCE * other, TINY), max(other, TINY), share
 
 
 @dataclass(frozen=True)
-class RefinedLearner(ByGuess):
+class RefinedLearner(OrthogonalLearner):
     """Two stages, each a polar factor of a running sum; the better dictionary is shown.
 
     1. ``G ← f G + Σ (|c| ∘ c/‖c‖)ᵀ y``, ``D = polar(G)``: the ℓ3 norm of paper D with samples that
@@ -75,29 +90,36 @@ class RefinedLearner(ByGuess):
     2. ``T ← f T + Σ (c ∘ [|c| > τ])ᵀ y``, ``D = polar(T)``: Procrustes on the supports that were
        found. Without noise the error falls below any power of t, as τ falls with it (errata D.4).
 
-    The threshold τ is four standard deviations of the codes that are zero but for noise, whose
-    variance v₀, beside v₁ of the others, comes from a mixture of two normals that is fitted on the
-    way. It is six if v₀ is below v₁/1000: then little of it is noise, much is atoms that still
-    turn, and two of them that are mixed by more than τ would stay so.
+    The threshold τ is four standard deviations of the codes that are zero up to noise. Their
+    variance v₀, and v₁ of the others, come from a mixture of two normal distributions that is
+    fitted on the way. τ is six standard deviations if v₀ is below v₁/1000: then v₀ is mostly due to
+    atoms that still move, and a smaller τ would keep two mixed atoms mixed.
 
-    The second stage begins on the codes of the first, after 50 N samples. It takes over when the
-    first has settled (100 N samples, and v₁ is 30 times v₀) and leaves out no less, and is dropped
-    again if it then leaves out more by two standard deviations: it may sit where two atoms are
-    mixed, or the data may not be sparse at all.
+    The second stage begins on the codes of the first, after 50 N samples. Its dictionary is shown
+    once the first has converged (100 N samples, and v₁ is 30 times v₀) and the second leaves out no
+    more energy. It is dropped if it then leaves out more by two standard deviations: it may be a
+    stationary point with two mixed atoms, or the data may not be sparse at all.
 
-    N² numbers do not follow from a few samples: dictionaries turn when N/4 new samples have come,
-    or a 128th of the stream; sums take every batch.
+    N² numbers cannot be estimated from a few samples: dictionaries are updated after N/4 new
+    samples, or a 128th of the stream; the sums include every batch.
+
+    Parameters
+    ----------
+    first_memory, memory : float
+        ω of the forgetting ``(1 − b/n)^ω`` in the first and the second stage.
+    samples_per_atom : float
+        Samples for each atom before the refined dictionary may be shown.
+    contrast : float
+        The least v₁/v₀ at which it may be shown.
     """
 
     statistics: ClassVar[type[Statistics]] = RefinedStatistics
     name: ClassVar[str] = "refined"
-    coding: ClassVar[str] = "projection"
 
     first_memory: float = 6.0
     memory: float = 8.0
-    settled: float = 100.0
+    samples_per_atom: float = 100.0
     contrast: float = 30.0
-    orthogonal: bool = field(default=True, init=False)
 
     @property
     def description(self) -> str:
@@ -112,34 +134,40 @@ class RefinedLearner(ByGuess):
             "them end far closer than any norm (docs/lab/orthogonal.md)"
         )
 
-    def first_guess(self, Y: Array, weight: Array, rng: np.random.Generator) -> Array:
-        """Random."""
-        return random_orthogonal(Y.shape[1], rng)
-
-    def improved(self, Y: Array, weight: Array, D: Array) -> Array:
-        """The first stage on one batch."""
-        return polar(cubes_by_length(Y @ D.T).T @ (Y * weight[:, None]), D)
+    def start(self, Y: Array, weight: Array, rng: np.random.Generator) -> Array:
+        """Power iterations of the first stage on the first batch, from a random dictionary."""
+        D = random_orthogonal(Y.shape[1], rng)
+        for _ in range(START_ITERATIONS):
+            D = polar(cubes_by_length(Y @ D.T).T @ (Y * weight[:, None]), D)
+        return D
 
     def begin(self, Y: Array, weight: Array, D: Array) -> RefinedStatistics:
-        """The mixture starts from the smaller and the larger half of the first codes."""
-        zero = np.zeros(D.shape)
+        """Zeros, and a mixture of the smaller and the larger half of the first codes."""
         squares = (Y @ D.T)[weight > 0] ** 2
         lengths = squares.sum(axis=1)
         squares = np.sort(squares[lengths > _EMPTY * lengths.mean()], axis=None)
         half = len(squares) // 2
-        low, high = float(squares[:half].sum()), float(squares[half:].sum())
-        mixture = (half, low, len(squares) - half, high)
-        return RefinedStatistics(zero, zero, zero, 0.0, *mixture, 0.0, 0.0, D, D)
+        return replace(
+            RefinedStatistics.zeros(*D.shape),
+            n_zero=half,
+            zero_squares=float(squares[:half].sum()),
+            n_other=len(squares) - half,
+            other_squares=float(squares[half:].sum()),
+            first=D,
+            refined=D,
+        )
 
-    def summarise(self, past: RefinedStatistics, D: Array, Y: Array, weight: Array) -> RefinedSums:
+    def summarise(
+        self, past: RefinedStatistics, D: Array, Y: Array, weight: Array
+    ) -> RefinedStatistics:
         """Code with the first dictionary, later with both."""
         weighted = Y * weight[:, None]
         C = Y @ past.first.T
         G, S, total = cubes_by_length(C).T @ weighted, weighted.T @ Y, float(weight.sum())
         if not self._second_stage(past):
-            return RefinedSums(G, np.zeros_like(G), S, total, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+            return RefinedStatistics(G, np.zeros_like(G), S, total)
         C2 = Y @ past.refined.T
-        # What the k largest codes leave out, averaged over k as in `ranked`.
+        # Energies outside the k largest codes, averaged over k as in `rank_weighted`.
         lead = (np.sort(C * C, axis=1) - np.sort(C2 * C2, axis=1)) @ (
             1 - rank_weights(C.shape[1])[::-1]
         )
@@ -149,16 +177,16 @@ class RefinedLearner(ByGuess):
         v0, v1, share = past.mixture
         threshold = (16 if v0 > _NOISY * v1 else 36) * v0
         kept = (squares > threshold) | (squares >= squares.max(axis=1, keepdims=True))
-        # Empty samples fit any dictionary: their zeros would tell that this one is exact.
+        # Empty samples fit any dictionary: their zeros are no evidence for this one.
         mean = np.trace(past.S) / past.weight
         counted = np.where(squares.sum(axis=1) > _EMPTY * mean, weight, 0)
-        # Probability that a code is zero but for noise.
+        # Posterior probability that a code is zero up to noise.
         odds = np.log(max(share, TINY) / max(1 - share, TINY)) + 0.5 * np.log(v1 / v0)
         zero = counted[:, None] / (
             1 + np.exp(np.minimum(0.5 * squares * (1 / v0 - 1 / v1) - odds, 700))
         )
         n_zero, zero_squares = float(zero.sum()), float((zero * squares).sum())
-        return RefinedSums(
+        return RefinedStatistics(
             G,
             np.where(kept, C, 0).T @ weighted,
             S,
@@ -171,27 +199,27 @@ class RefinedLearner(ByGuess):
             spread=float(weight @ (lead * lead)),
         )
 
-    def learn(
-        self, past: RefinedStatistics, sums: RefinedSums, D: Array, progress: Progress
+    def update(
+        self, past: RefinedStatistics, batch: RefinedStatistics, D: Array, progress: Progress
     ) -> tuple[Array, RefinedStatistics]:
-        """Discount, add, decide, and turn the dictionaries."""
-        if not sums.weight > 0:
+        """Discount, add, choose, and update the dictionaries."""
+        if not batch.weight > 0:
             return D, past
         left = max(0.0, 1 - progress.n_batch / progress.n_seen)
         f = left**self.first_memory
         now = replace(
             past,
-            G=f * past.G + sums.G,
-            S=past.S + sums.S,
-            weight=past.weight + sums.weight,
-            pending=past.pending + sums.weight,
+            G=f * past.G + batch.G,
+            S=past.S + batch.S,
+            weight=past.weight + batch.weight,
+            pending=past.pending + batch.weight,
         )
         if self._second_stage(past):
-            now = self._decided(self._added(now, sums, left**self.memory), progress.n_seen)
+            now = self._chosen(self._added(now, batch, left**self.memory), progress.n_seen)
         if now.pending < max(len(D) / 4, progress.n_seen / 128):
             return now.shown, now
         first = refined = now.first
-        if not now.chosen or progress.step % 8 == 0:  # later it is only there to compare
+        if not now.chosen or progress.step % 8 == 0:  # later it only serves the comparison
             first = refined = approach(now.G, now.first)
         if self._second_stage(past):
             refined = approach(now.T, now.refined if now.chosen else first)
@@ -199,25 +227,27 @@ class RefinedLearner(ByGuess):
         return now.shown, now
 
     def _second_stage(self, past: RefinedStatistics) -> bool:
-        return past.weight >= self.settled * len(past.G) / 2
+        return past.weight >= self.samples_per_atom * len(past.G) / 2
 
-    def _added(self, now: RefinedStatistics, sums: RefinedSums, g: float) -> RefinedStatistics:
-        """The sums of the second stage, the past discounted by g."""
+    def _added(
+        self, now: RefinedStatistics, batch: RefinedStatistics, g: float
+    ) -> RefinedStatistics:
+        """Add the sums of the second stage, with the past discounted by g."""
         names = ("T", "n_zero", "zero_squares", "n_other", "other_squares", "lead", "spread")
         return replace(
-            now, **{name: g * getattr(now, name) + getattr(sums, name) for name in names}
+            now, **{name: g * getattr(now, name) + getattr(batch, name) for name in names}
         )
 
-    def _decided(self, now: RefinedStatistics, n_seen: float) -> RefinedStatistics:
-        """Whether the refined dictionary is shown."""
+    def _chosen(self, now: RefinedStatistics, n_seen: float) -> RefinedStatistics:
+        """Choose the dictionary to show."""
         N = len(now.G)
         if now.chosen and now.lead < -2 * np.sqrt(now.spread):
             length = float(np.linalg.norm(now.T)) / np.sqrt(N)
-            again = replace(now, T=length * now.first, refined=now.first, lead=0.0, spread=0.0)
-            return replace(again, chosen=0.0, since=n_seen)
+            reset = replace(now, T=length * now.first, refined=now.first, lead=0.0, spread=0.0)
+            return replace(reset, chosen=0.0, since=n_seen)
         v0, v1, _ = now.mixture
         waited = n_seen - now.since >= 2 * n_seen / (self.memory + 1)
-        ready = waited and n_seen >= self.settled * N and v1 > self.contrast * v0
+        ready = waited and n_seen >= self.samples_per_atom * N and v1 > self.contrast * v0
         if not now.chosen and ready and now.lead >= 0:
             return replace(now, chosen=1.0, lead=0.0, spread=0.0)
         return now

@@ -1,18 +1,18 @@
-"""Learning by majorisation: α- and β-divergences, whose dictionary step is a ratio of sums.
+"""Separable majorisers of α- and β-divergences, whose minimiser is a ratio of sums.
 
-At codes C and the dictionary D̃, with the parts ∇⁺ and ∇⁻ of the loss's slope, the divergence lies
+At codes C and the dictionary D₀, with the parts ∇⁺ and ∇⁻ of the loss's slope, the divergence lies
 below a sum of functions of single entries of D, with slopes
 
-    (C ᵀ∇⁺)_kf (D_kf/D̃_kf)^b − (Cᵀ∇⁻)_kf (D_kf/D̃_kf)^−a,
+    (Cᵀ∇⁺)_kf (D_kf/D₀_kf)^b − (Cᵀ∇⁻)_kf (D_kf/D₀_kf)^−a,
 
-and touches it at D̃. Convex parts are split by Jensen's inequality, concave ones replaced by their
-tangents, which sets a and b (`Loss.powers`). Each slope is ``P D^b − N D^−a`` with
+and touches it at D₀. Convex parts are split by Jensen's inequality and concave parts replaced by
+their tangents, which determines a and b (`Loss.powers`). Each slope is ``P D^b − N D^−a`` with
 
-    P = D̃^−b ∘ Cᵀ∇⁺,      N = D̃^a ∘ Cᵀ∇⁻,
+    P = D₀^−b ∘ Cᵀ∇⁺,      N = D₀^a ∘ Cᵀ∇⁻,
 
-and these add up over batches, each taken at the dictionary of its time. Without constraints the
-minimiser is ``D = (N/P)^(1/(a+b))``: for KL the ratio of ``D ∘ Cᵀ(x/y)`` and the code sums, for
-Itakura–Saito the square root of OL-Lef, for β = 2 the rule of Lee and Seung.
+and these add up over batches, each at the dictionary of its time. Without constraints the minimiser
+is ``D = (N/P)^(1/(a+b))``: for KL the ratio of ``D ∘ Cᵀ(x/y)`` and the code sums, for Itakura–Saito
+the square root of OL-Lef, for β = 2 the rule of Lee and Seung.
 """
 
 from dataclasses import dataclass, replace
@@ -25,35 +25,37 @@ from thresher.encoding.fit import Fit
 from thresher.kernels.bundles import read_only
 from thresher.kernels.floors import TINY
 from thresher.kernels.ratio import add_batch, measure_atoms, write_atoms
-from thresher.learning.statistics import Statistics
+from thresher.learning.statistics import Learner, Statistics
 from thresher.linalg import Array, squared_lengths
 from thresher.losses import Loss
 from thresher.penalties import Constrained, Form
 from thresher.sets import RowConstraint
 
-LEAST_ENTRY = 1e-10
-"""Relative to the length of an atom. Steps multiply, so a zero would stay one for ever, and
-ever smaller numbers would slow float32 down; below this an entry says nothing."""
+_MIN_ENTRY = 1e-10
+"""Smallest entry, relative to the length of its atom: multiplicative steps could not leave zero,
+and subnormal numbers are slow."""
 
-_SLOWER = 0.1
-_LARGEST_LOG = 575.0  # of powers of entries: about that of 1e250
-_LARGEST_ENTRY = 1e75  # its square, over the least curvature, is finite
-_LEAST_BEND = 1e-150
-_FURTHEST = 300.0  # logarithm of an entry, beyond which its powers are not computed
+_MARGIN_RATE = 0.1  # margins are forgotten ten times more slowly; heuristic
+_MAX_LOG_POWER = 575.0  # of powers of entries: about that of 1e250
+_MAX_ENTRY = 1e75  # its square, divided by the least curvature, is finite
+_MIN_CURVATURE = 1e-150
+_MAX_LOG_ENTRY = 300.0  # beyond it, powers of entries overflow
 
 
 @dataclass(frozen=True)
 class RatioStatistics(Statistics):
-    """The majoriser that stands for a stream.
+    """The majoriser of a batch, in units of the entries of its D₀, or of a stream, with D₀ = 1.
 
     Attributes
     ----------
     N, P : float64 arrays of shape (K, F)
-        Its two coefficients; P has one column where it is the same for all features.
+        The coefficients ``Σ Cᵀ∇⁻`` and ``Σ Cᵀ∇⁺``, times D₀^a and D₀^−b for a stream; P has one
+        column where it is the same for all features.
     margin : float64 array of shape (F,)
-        ``Σ x`` of every feature, forgotten ten times more slowly; used for KL.
+        ``Σ x`` of every feature, forgotten ten times more slowly; used for KL. Zero for a batch,
+        where it follows from N.
     counts : float64 array of shape (F,)
-        Weighted number of nonzeros that the margins come from, discounted like them.
+        Weighted number of nonzeros of every feature, discounted like the margin.
     weight : float
         Total weight of the samples.
     """
@@ -67,8 +69,8 @@ class RatioStatistics(Statistics):
     weight: float
 
     def discounted(self, factor: float) -> "RatioStatistics":
-        """How often a feature occurs is remembered longer than which atoms it belongs to."""
-        slow = factor**_SLOWER
+        """Discount the frequencies of features more slowly than their division between atoms."""
+        slow = factor**_MARGIN_RATE
         return RatioStatistics(
             self.N * factor,
             self.P * factor,
@@ -79,41 +81,21 @@ class RatioStatistics(Statistics):
 
 
 @dataclass(frozen=True)
-class RatioSums:
-    """``Cᵀ∇⁻`` and ``Cᵀ∇⁺`` of a block, and the number of nonzeros of every feature."""
-
-    negative: Array
-    positive: Array
-    counts: Array
-    weight: float
-
-    def __add__(self, other: "RatioSums") -> "RatioSums":
-        """Merge two sums."""
-        return RatioSums(
-            self.negative + other.negative,
-            self.positive + other.positive,
-            self.counts + other.counts,
-            self.weight + other.weight,
-        )
-
-
-@dataclass(frozen=True)
-class RatioLearner:
-    """Minimise the majoriser over a set, exactly.
+class RatioLearner(Learner):
+    """Add the majoriser of the batch to those of the stream, and minimise the sum over a set.
 
     Parameters
     ----------
     a, b : float
         `Loss.powers` of the divergence.
     rescale : bool
-        Whether codes may be multiplied freely (nonnegative, no penalty). Then atoms can be brought
-        to the boundary of a ball by giving their length to the codes, which changes no prediction;
-        otherwise the ball is a constraint of the step.
+        Whether codes may be multiplied freely (nonnegative, no penalty). Then atoms are rescaled to
+        the boundary of a ball and codes inversely, which changes no prediction; otherwise the ball
+        is a constraint of the step.
     prior : float
-        For KL: with ν nonzeros of a feature seen so far, the share ``(prior/(ν + prior))²`` of its
-        mass is divided between atoms in the proportion of all features. It keeps rare words
-        undecided until they have been seen more often, and does not depend on the unit of a
-        feature.
+        For KL: with ν nonzeros of a feature so far, the share ``(prior/(ν + prior))²`` of its mass
+        is divided between atoms in the proportion of all features. So rare words do not belong to
+        one atom before they have occurred more often, whatever the unit of the feature.
     """
 
     a: float
@@ -123,37 +105,36 @@ class RatioLearner:
 
     def empty(self, n_components: int, n_features: int) -> RatioStatistics:
         """Zeros."""
-        N, P = np.zeros((n_components, n_features)), np.zeros((n_components, 1))
-        return RatioStatistics(N, P, np.zeros(n_features), np.zeros(n_features), 0.0)
+        return RatioStatistics.zeros(n_components, n_features)
 
-    def summarise(self, fit: Fit, sample_weight: Array | None) -> RatioSums:
-        """Both parts of the slope, summed over samples."""
+    def summarise(self, fit: Fit, sample_weight: Array | None) -> RatioStatistics:
+        """Both parts of the slope in the dictionary, summed over samples."""
         C = fit.C if sample_weight is None else fit.C * sample_weight.astype(fit.C.dtype)[:, None]
         positive, negative = fit.dictionary_slopes(C)
         total = float(len(C)) if sample_weight is None else float(sample_weight.sum())
-        counts = fit.feature_counts(sample_weight)
-        negative = negative.astype(np.float64, copy=False)
-        return RatioSums(negative, positive.astype(np.float64, copy=False), counts, total)
+        counts, none = fit.feature_counts(sample_weight), np.zeros(fit.D.shape[1])
+        N, P = negative.astype(np.float64, copy=False), positive.astype(np.float64, copy=False)
+        return RatioStatistics(N, P, none, counts, total)
 
-    def learn(
+    def update(
         self,
         past: RatioStatistics,
-        sums: RatioSums,
+        batch: RatioStatistics,
         D: Array,
         regulariser: Constrained,
         free: NDArray[np.bool_],
     ) -> tuple[Array, RatioStatistics, Array]:
-        """Add the batch's majoriser, and minimise the sum over the free atoms."""
-        if self._compiles(past, sums, regulariser):
-            return self._learn_compiled(past, sums, D, regulariser.form.row_constraint, free)
+        """Add the majoriser of the batch, and minimise the sum over the free atoms."""
+        if self._is_compiled(past, batch, regulariser):
+            return self._update_compiled(past, batch, D, regulariser.form.row_constraint, free)
         old = D.astype(np.float64)
-        _raise_least(old)  # an atom that the user gave may have zeros
-        N = sums.negative * (old if self.a == 1 else old**self.a)
+        _raise_to_min(old)  # a user's atoms may have zeros
+        N = batch.N * (old if self.a == 1 else old**self.a)
         margin = past.margin + N.sum(axis=0)
         N += past.N
-        used = old > 0  # an atom of zeros stays one
-        P = past.P + sums.positive * (used * np.where(used, old, 1.0) ** -self.b if self.b else 1.0)
-        counts, weight = past.counts + sums.counts, past.weight + sums.weight
+        used = old > 0  # atoms of zeros stay
+        P = past.P + batch.P * (used * np.where(used, old, 1.0) ** -self.b if self.b else 1.0)
+        counts, weight = past.counts + batch.counts, past.weight + batch.weight
         form = regulariser.form
         sizes: Array = np.ones((len(D), 1))
         whole = self._with_margins(N, margin, counts, weight) if P.shape[1] == 1 else N
@@ -161,25 +142,24 @@ class RatioLearner:
             moved: Array = whole / np.where(P > 0, P, 1)
             if self.a + self.b != 1:
                 moved **= 1 / (self.a + self.b)
-            sizes = _sizes(form.row_constraint, moved.sum(axis=1), (moved * moved).sum(axis=1))[
-                :, None
-            ]
+            squares = (moved * moved).sum(axis=1)
+            sizes = _sizes(form.row_constraint, moved.sum(axis=1), squares)[:, None]
             moved /= sizes
         else:
             moved = self._constrained(whole, P, weight, regulariser)
-        _raise_least(moved)
-        # An atom that no sample has used yet stays as it is.
+        _raise_to_min(moved)
+        # Atoms that no sample has used so far stay.
         idle = ~free | ~(N.sum(axis=1) > 0)
         if idle.any():
             moved[idle], sizes[idle] = D[idle], 1
-        # Codes take over what the atoms lose: c ↦ c·size, D ↦ D/size.
+        # The codes gain what the atoms lose: c ↦ c·size, D ↦ D/size.
         N = N if self.a == 1 else N * sizes ** (1 - self.a)
         P = P * sizes ** (1 + self.b)
         statistics = RatioStatistics(N, P, margin, counts, weight)
         return moved.astype(D.dtype), statistics, sizes[:, 0].astype(D.dtype)
 
     def requires(self, loss: Loss, atoms: Form) -> str | None:
-        """A set and a penalty over which there is an exact step."""
+        """A set and a penalty with an exact step."""
         squares = (
             atoms.row_constraint is not None
             and atoms.row_constraint.equality
@@ -193,11 +173,11 @@ class RatioLearner:
         )
 
     def cautious(self) -> "RatioLearner":
-        """Half the exponent: a majoriser never lies below the loss, but not all are proven."""
+        """Half the exponent, for exponents that are not proven to majorise the loss."""
         return replace(self, a=2 * self.a, b=2 * self.b)
 
     def usage(self, statistics: RatioStatistics, D: Array) -> Array:
-        """Its share of the predictions, as the loss weighs them: ``Σ_f P D^(1+b)``."""
+        """Its predictions, weighted by the slope of the loss: ``Σ_f P D^(1+b)``."""
         if self.b == 0 and statistics.P.shape[1] == 1:
             share: Array = statistics.P[:, 0] * D.sum(axis=1, dtype=np.float64)
         else:
@@ -206,25 +186,27 @@ class RatioLearner:
 
     # ------------------------------------------------------------------- details
 
-    def _compiles(self, past: RatioStatistics, sums: RatioSums, regulariser: Constrained) -> bool:
+    def _is_compiled(
+        self, past: RatioStatistics, batch: RatioStatistics, regulariser: Constrained
+    ) -> bool:
         """Whether it is KL without constraints, of sparse rows: one P for all features."""
-        kl, whole = self.a == 1 and self.b == 0, past.P.shape[1] == sums.positive.shape[1] == 1
+        kl, whole = self.a == 1 and self.b == 0, past.P.shape[1] == batch.P.shape[1] == 1
         return kl and whole and self._is_free(regulariser.form)
 
-    def _learn_compiled(
+    def _update_compiled(
         self,
         past: RatioStatistics,
-        sums: RatioSums,
+        batch: RatioStatistics,
         D: Array,
         constraint: RowConstraint | None,
         free: NDArray[np.bool_],
     ) -> tuple[Array, RatioStatistics, Array]:
-        """`learn` for KL without constraints, in three passes over N."""
+        """`update` for KL without constraints, in three passes over N."""
         N, columns, added = np.empty(D.shape), np.zeros(D.shape[1]), np.zeros(D.shape[1])
-        negative = np.ascontiguousarray(sums.negative.T)
-        rows = add_batch(*map(read_only, (past.N, negative, D)), _least(D), N, columns, added)
-        margin, P = past.margin + added, past.P + sums.positive
-        counts, weight = past.counts + sums.counts, past.weight + sums.weight
+        negative = np.ascontiguousarray(batch.N.T)
+        rows = add_batch(*map(read_only, (past.N, negative, D)), _min_entries(D), N, columns, added)
+        margin, P = past.margin + added, past.P + batch.P
+        counts, weight = past.counts + batch.counts, past.weight + batch.weight
         column, extra, share = self._margins(columns, rows, margin, counts, weight)
         inverse = 1 / np.where(P > 0, P, 1)[:, 0]
         linear, quadratic = measure_atoms(N, column, extra, share, inverse)
@@ -232,14 +214,14 @@ class RatioLearner:
         idle = ~free | ~(rows > 0)
         sizes[idle] = 1
         moved = np.empty_like(D)
-        least = LEAST_ENTRY * np.sqrt(quadratic) / sizes
+        least = _MIN_ENTRY * np.sqrt(quadratic) / sizes
         write_atoms(N, column, extra, share, inverse / sizes, least, moved)
         moved[idle] = D[idle]
         statistics = RatioStatistics(N, P * sizes[:, None], margin, counts, weight)
         return moved, statistics, sizes.astype(D.dtype)
 
     def _with_margins(self, N: Array, margin: Array, counts: Array, weight: float) -> Array:
-        """N with the mass of every feature as it was seen, not as it was forgotten; for KL."""
+        """N with the mass of every feature from its margin; for KL only."""
         if self.a != 1 or self.b != 0:
             return N
         rows = N.sum(axis=1)
@@ -250,12 +232,12 @@ class RatioLearner:
     def _margins(
         self, columns: Array, rows: Array, margin: Array, counts: Array, weight: float
     ) -> tuple[Array, Array, Array]:
-        """What to multiply the columns of N by, what to add to them, and how atoms share that.
+        """Factors of the columns of N, terms to add to them, and the shares of atoms in these.
 
-        ``Σ_k N_kf = Σ_n x_nf``, whatever the dictionary. So forgetting need only touch how the
-        mass of a feature is divided between atoms: otherwise a word that the last batches did not
-        have would fade from all of them. A feature that no sample had yet keeps the mass of a mean
-        feature in one sample: at zero, multiplicative steps could not bring it back.
+        ``Σ_k N_kf = Σ_n x_nf``, whatever the dictionary. So only the division of this mass between
+        atoms needs forgetting; otherwise a word that the last batches lack would fade from all
+        atoms. A feature without nonzeros so far has the mass of a mean feature in one sample,
+        because multiplicative steps could not bring it back from zero.
         """
         total = float(rows.sum())
         if not total > 0:
@@ -269,7 +251,7 @@ class RatioLearner:
         return column, lent * mass, rows / total
 
     def _is_free(self, form: Form) -> bool:
-        """Whether ratios may be taken as they are: lengths go to the codes, if there are limits."""
+        """Whether the minimiser is the plain ratio, up to lengths that the codes can take."""
         unbounded = form.is_box and form.upper == np.inf and form.lower <= 0
         return form.is_unpenalised and (unbounded or (self.rescale and form.is_ball))
 
@@ -292,29 +274,29 @@ class RatioLearner:
             form.row_constraint.equality,
         )
         if tight and g2 == 0:
-            linear = 0.0  # sums are fixed there, and so is their cost
+            linear = 0.0  # sums are fixed, and so is their cost
         unit = (P * np.ones_like(N)).max(axis=1, keepdims=True) + linear + quadratic + TINY
 
         def atoms(mu: Array) -> Array:
             entries = self._entries(N, P, linear + mu * g1, quadratic + mu * g2)
-            return np.minimum(entries, _LARGEST_ENTRY)
+            return np.minimum(entries, _MAX_ENTRY)
 
         def size(D: Array) -> Array:
             total: Array = (g1 * D + g2 / 2 * D * D).sum(axis=1, keepdims=True)
             return np.maximum(total, TINY)
 
         def fall(D: Array, mu: Array) -> Array:
-            """How fast that size falls with μ: every entry is an implicit function of it."""
+            """The negative derivative of the size in μ, by implicit differentiation."""
             counts = 1e-40 * D.max(axis=1, keepdims=True) < D  # others are at the end of a search
             d = np.where(counts, D, 1.0)
-            bend = self.b * P * _power(d, self.b - 1) + self.a * N * _power(d, -self.a - 1)
-            bend = np.maximum(bend + quadratic + mu * g2, _LEAST_BEND)
-            total: Array = np.where(counts, (g1 + g2 * D) ** 2 / bend, 0.0)
+            curvature = self.b * P * _power(d, self.b - 1) + self.a * N * _power(d, -self.a - 1)
+            curvature = np.maximum(curvature + quadratic + mu * g2, _MIN_CURVATURE)
+            total: Array = np.where(counts, (g1 + g2 * D) ** 2 / curvature, 0.0)
             return np.asarray(total.sum(axis=1, keepdims=True))
 
         least = np.zeros_like(unit)
         if tight:  # an equality: the multiplier may be negative
-            # At this one an entry reaches the radius by itself.
+            # At this one a single entry reaches the radius.
             radius = form.row_constraint.radius
             alone = P.min(axis=1, keepdims=True) * radius**self.b
             least = -(alone + quadratic * radius) / g1 * (1 - 1e-12)
@@ -326,8 +308,8 @@ class RatioLearner:
             if not outside.any():
                 break
             high = least + np.where(outside, 4 * (high - least), high - least)
-        # The logarithm of the size is nearly linear in that of μ above its least value, as
-        # sizes of atoms are quotients; where Newton's step leaves the interval, halve it.
+        # The logarithm of the size is nearly linear in that of μ above its least value, as sizes
+        # of atoms are quotients. Where a Newton step leaves the interval, bisect.
         high = np.log(high - least)
         low, s = high - 80, high
         for _ in range(100):
@@ -358,22 +340,22 @@ class RatioLearner:
         n = np.where(positive, N, 1.0)
         t = np.log(np.where(P > 0, n / np.where(P > 0, P, 1), 1)) / (self.a + self.b)
         low, high = np.full_like(t, -np.inf), np.full_like(t, np.inf)
-        furthest = _FURTHEST / max(1.0, self.a, self.b)
+        furthest = _MAX_LOG_ENTRY / max(1.0, self.a, self.b)
         for _ in range(100):
             d = np.exp(t)
             rising = P * d**self.b + linear + quadratic * d
             falling = n * d**-self.a
             below = rising < falling
             low, high = np.where(below, t, low), np.where(below, high, t)
-            # The logarithm of a quotient is nearly linear in t; where it has none, or a negative
-            # multiplier bends it, halving the interval helps.
+            # The logarithm of the quotient is nearly linear in t. Where it is undefined, or curved
+            # by a negative multiplier, bisect.
             safe = np.maximum(rising, 1e-12 * falling)
             slope = (self.b * P * d**self.b + quadratic * d) / safe + self.a
             step = np.clip((np.log(falling) - np.log(safe)) / np.maximum(slope, 1e-9), -5, 5)
             middle = np.where(np.isfinite(high - low), (low + high) / 2 - t, 5.0)
             outside = (t + step <= low) | (t + step >= high) | (rising <= 0)
             step = np.where(outside & (np.abs(step) > 1e-13), middle, step)
-            step = np.clip(t + step, -furthest, furthest) - t  # some have no root
+            step = np.clip(t + step, -furthest, furthest) - t  # there may be no root
             t = t + step
             if np.abs(step).max() < 1e-13:
                 break
@@ -381,25 +363,25 @@ class RatioLearner:
 
 
 def _power(d: Array, exponent: float) -> Array:
-    """``d^exponent`` of positive numbers, within 1e±250 so that products of it are finite."""
-    power: Array = np.exp(np.clip(exponent * np.log(d), -_LARGEST_LOG, _LARGEST_LOG))
+    """``d^exponent`` of positive numbers, within 1e±250 so that its products are finite."""
+    power: Array = np.exp(np.clip(exponent * np.log(d), -_MAX_LOG_POWER, _MAX_LOG_POWER))
     return power
 
 
 def _sizes(constraint: RowConstraint | None, sums: Array, squares: Array) -> Array:
-    """What atoms have to be divided by to spend their budget, from their sums and squares: (K,)."""
+    """Factors by which atoms are divided to reach the boundary, from sums and squares: (K,)."""
     if constraint is None:
         return np.ones(len(sums))
     size = constraint.gauge(sums, squares)
     return np.where(size > 0, size, 1)
 
 
-def _raise_least(D: Array) -> None:
-    """Raise entries that are next to nothing, in place."""
-    np.maximum(D, _least(D)[:, None].astype(D.dtype), out=D)
+def _raise_to_min(D: Array) -> None:
+    """Raise entries to the smallest of their atom, in place."""
+    np.maximum(D, _min_entries(D)[:, None].astype(D.dtype), out=D)
 
 
-def _least(D: Array) -> Array:
-    """The least entry of every atom, shape (K,)."""
-    least: Array = LEAST_ENTRY * np.sqrt(squared_lengths(D)).astype(np.float64)
+def _min_entries(D: Array) -> Array:
+    """The smallest entry of every atom, shape (K,)."""
+    least: Array = _MIN_ENTRY * np.sqrt(squared_lengths(D)).astype(np.float64)
     return least

@@ -1,9 +1,10 @@
-"""What a stream leaves behind: sums of fixed size, whatever they are sums of."""
+"""The interface of learners, and the statistics of a fixed size in which they keep a stream."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from operator import add, attrgetter
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,21 +17,32 @@ from thresher.penalties import Constrained, Form
 
 @dataclass(frozen=True)
 class Statistics:
-    """Sums over weighted samples; they add up, so batches, threads and machines can be merged.
+    """Weighted sums over samples; they add up over blocks, batches, threads and machines.
 
     Subclasses are dataclasses of arrays and numbers. ``AXES`` names the arrays, with a letter for
-    each axis: K for atoms, F for features, f for features of which one may stand for all; others,
-    such as samples, are neither.
+    each axis: K for atoms, F for features, f for features where one number may stand for all.
+    Other letters stand for axes of any length, such as samples.
     """
 
     AXES: ClassVar[dict[str, str]] = {}
 
+    @classmethod
+    def zeros(cls, n_components: int, n_features: int) -> Self:
+        """Statistics of no sample: zeros, and numbers at their defaults."""
+        lengths = {"K": n_components, "F": n_features, "f": 1}
+        values: dict[str, Any] = {
+            f.name: 0.0 if f.default is MISSING else f.default for f in fields(cls)
+        }
+        for name, letters in cls.AXES.items():
+            values[name] = np.zeros([lengths.get(letter, 0) for letter in letters])
+        return cls(**values)
+
     def __add__(self, other: Self) -> Self:
-        """Merge two sums."""
+        """Return the statistics of both sets of samples."""
         return type(self)(*map(add, _values(self), _values(other)))
 
     def discounted(self, factor: float) -> Self:
-        """Let the past count ``factor`` times as much."""
+        """Return the statistics with all weights multiplied by ``factor``."""
         return type(self)(*[value * factor for value in _values(self)])
 
     def arrays(self) -> dict[str, Array]:
@@ -38,15 +50,15 @@ class Statistics:
         return {name: getattr(self, name) for name in self.AXES}
 
     def numbers(self) -> dict[str, float]:
-        """The fields that are not."""
+        """The fields that are numbers."""
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in self.AXES}
 
     def measures(self, D: Array) -> dict[str, float]:
-        """What a method says of itself after a step, by its name in the history."""
+        """Quantities for the history after a step, by name."""
         return {}
 
     def without(self, atoms: NDArray[np.intp]) -> Self:
-        """Forget everything about some atoms."""
+        """Set everything about some atoms to zero."""
         changed = {name: values.copy() for name, values in self.arrays().items()}
         for name, values in changed.items():
             for axis, letter in enumerate(self.AXES[name]):
@@ -55,7 +67,7 @@ class Statistics:
         return replace(self, **changed)
 
     def grow(self, n_features: int, n_components: int) -> Self:
-        """Pad with zeros for features and atoms that have not been seen yet."""
+        """Pad with zeros for new features and atoms."""
         lengths = {"K": n_components, "F": n_features, "f": n_features}
 
         def padded(name: str, values: Array) -> Array:
@@ -68,21 +80,21 @@ class Statistics:
         return replace(self, **{name: padded(name, V) for name, V in self.arrays().items()})
 
     def joined(self, members: Array) -> Self:
-        """As if atoms had always been sums of others: codes add up, and so do these sums.
+        """Return the statistics of atoms whose codes are sums of old codes.
 
-        ``members`` has a row for each new atom, with a one for every old atom that it takes in.
+        ``members`` has a row for each new atom, with a one for every old atom that belongs to it.
         """
 
-        def of(name: str, values: Array) -> Array:
+        def merged(name: str, values: Array) -> Array:
             for axis, letter in enumerate(self.AXES[name]):
                 if letter == "K":
                     values = np.moveaxis(np.tensordot(members, values, (1, axis)), 0, axis)
             return np.ascontiguousarray(values)
 
-        return replace(self, **{name: of(name, V) for name, V in self.arrays().items()})
+        return replace(self, **{name: merged(name, V) for name, V in self.arrays().items()})
 
     def keep(self, columns: NDArray[np.intp]) -> Self:
-        """Forget all features but some."""
+        """Keep some features only."""
 
         def kept(name: str, values: Array) -> Array:
             for axis, letter in enumerate(self.AXES[name]):
@@ -96,52 +108,54 @@ class Statistics:
 _READERS: dict[type[Any], Callable[[Any], tuple[Any, ...]]] = {}
 
 
-def _values(sums: Any) -> tuple[Any, ...]:
-    """Of all fields of a dataclass; to look them up takes longer than to add small sums."""
-    kind = type(sums)
+def _values(statistics: Any) -> tuple[Any, ...]:
+    """The values of all fields; their names are cached, as looking them up takes longer."""
+    kind = type(statistics)
     if kind not in _READERS:
         names = [one.name for one in fields(kind)]
         read = attrgetter(*names) if len(names) > 1 else lambda one: (getattr(one, names[0]),)
         _READERS[kind] = read
-    return _READERS[kind](sums)
+    return _READERS[kind](statistics)
 
 
-class Sums(Protocol):
-    """A coded block or batch, reduced to sums that add up over blocks."""
+class Learner(ABC):
+    """How a dictionary is learned: the statistics of coded samples, and the update from them."""
 
-    def __add__(self, other: Any) -> Any:
-        """Merge two sums."""
-
-
-@runtime_checkable
-class Learner(Protocol):
-    """How a dictionary is learned from coded samples: what is summed up, and what follows."""
+    keeps_samples: ClassVar[bool] = False
+    """Whether the statistics of a batch contain its samples, so that their size is not fixed."""
 
     def requires(self, loss: Loss, atoms: Form) -> str | None:
-        """Why it cannot learn such atoms, in words that go on from "it needs"; None if it can."""
+        """The requirement that loss or atoms do not meet; None if all are met, as by default."""
+        return None
 
-    def empty(self, n_components: int, n_features: int) -> Statistics:
+    @abstractmethod
+    def empty(self, n_components: int, n_features: int) -> Any:
         """Statistics of no sample."""
 
+    @abstractmethod
     def summarise(self, fit: Fit, sample_weight: Array | None) -> Any:
-        """Reduce a coded block to `Sums`."""
+        """Statistics of a coded block, at the dictionary of the fit; they add up over blocks."""
 
-    def learn(
+    @abstractmethod
+    def update(
         self,
         past: Any,
-        sums: Any,
+        batch: Any,
         D: Array,
         regulariser: Constrained,
         free: NDArray[np.bool_],
     ) -> tuple[Array, Any, Array]:
-        """The next dictionary and statistics, given the discounted past; D itself stays.
+        """Return the next dictionary, the statistics of all samples, and the gains of the codes.
 
-        The third is the gain of every atom's codes, shape (K,): what the step took from the
-        length of the atoms and left to the codes. One for learners that leave lengths alone.
+        ``past`` are the discounted statistics, ``batch`` those of a batch that was coded with D.
+        Gains, of shape (K,), are the factors that codes gain where the step shortens atoms; they
+        are one for learners that do not rescale.
         """
 
-    def cautious(self) -> Any:
-        """A learner whose step never makes the loss rise; itself, if it is one."""
+    def cautious(self) -> "Learner":
+        """A learner with a smaller step, for use where the loss increased; itself by default."""
+        return self
 
     def usage(self, statistics: Any, D: Array) -> Array:
-        """How much every atom was used, shape (K,)."""
+        """How much each atom contributes to predictions, shape (K,); equal if not known."""
+        return np.ones(len(D))

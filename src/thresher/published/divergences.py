@@ -174,43 +174,31 @@ class NoMoreGain(Stop):
 
 @dataclass(frozen=True)
 class StepStatistics(Statistics):
-    """What a step size depends on; gradients leave nothing behind.
+    """The gradient of a batch, and what the step size depends on.
 
     Attributes
     ----------
+    gradient : array of shape (K, F)
+        ``Σ cᵀ∇`` of a batch; empty for a stream, which keeps no gradients.
     curvature : float
-        How curved the loss was in the dictionary, summed over samples.
+        The curvature of the loss in the dictionary, summed over samples.
     weight : float
         Total weight of the samples, never discounted: τt.
     """
 
-    curvature: float
-    weight: float
-
-    def discounted(self, factor: float) -> "StepStatistics":
-        """Steps shrink with all samples ever seen."""
-        return self
-
-
-@dataclass(frozen=True)
-class GradientSums:
-    """``Σ cᵀ∇`` of a block, the curvature that the step is divided by, and the total weight."""
+    AXES: ClassVar[dict[str, str]] = {"gradient": "mn"}
 
     gradient: Array
     curvature: float
     weight: float
 
-    def __add__(self, other: "GradientSums") -> "GradientSums":
-        """Merge two sums."""
-        return GradientSums(
-            self.gradient + other.gradient,
-            self.curvature + other.curvature,
-            self.weight + other.weight,
-        )
+    def discounted(self, factor: float) -> "StepStatistics":
+        """Return it unchanged: step sizes depend on all samples so far."""
+        return self
 
 
 @dataclass(frozen=True)
-class StochasticGradient:
+class StochasticGradient(Learner):
     """``D ← Π(D − η_t G)``, G the mean (sub)gradient of the batch, ``η_t = a/(τt + b)``.
 
     t counts batches from 1. Without ``tau``, τt counts the samples seen, those of the batch
@@ -231,16 +219,12 @@ class StochasticGradient:
     scaled: bool = True
     constant: bool = False
 
-    def requires(self, loss: Loss, atoms: Form) -> str | None:
-        """Nothing: every loss has a slope, and every set a projection."""
-        return None
-
     def empty(self, n_components: int, n_features: int) -> StepStatistics:
-        """Nothing seen."""
-        return StepStatistics(0.0, 0.0)
+        """Zeros."""
+        return StepStatistics.zeros(n_components, n_features)
 
-    def summarise(self, fit: Fit, sample_weight: Array | None) -> GradientSums:
-        """The gradient, and how curved the loss is."""
+    def summarise(self, fit: Fit, sample_weight: Array | None) -> StepStatistics:
+        """The gradient and the curvature of a block."""
         C = fit.C
         weights = np.ones(len(C), dtype=C.dtype)
         if sample_weight is not None:
@@ -251,39 +235,32 @@ class StochasticGradient:
         else:
             curvature = energy @ fit.row_curvatures()
         gradient = fit.dictionary_gradient(C * weights[:, None]).astype(np.float64)
-        return GradientSums(gradient, float(curvature), float(weights.sum(dtype=np.float64)))
+        return StepStatistics(gradient, float(curvature), float(weights.sum(dtype=np.float64)))
 
-    def learn(
+    def update(
         self,
         past: StepStatistics,
-        sums: GradientSums,
+        batch: StepStatistics,
         D: Array,
         regulariser: Constrained,
         free: NDArray[np.bool_],
     ) -> tuple[Array, StepStatistics, Array]:
         """One step."""
-        more = sums.weight if self.tau is None else self.tau
-        mean = 1 / sums.weight if sums.weight > 0 else 0.0
-        seen, curvature = past.weight + more, past.curvature + sums.curvature * mean * more
+        more = batch.weight if self.tau is None else self.tau
+        mean = 1 / batch.weight if batch.weight > 0 else 0.0
+        seen, curvature = past.weight + more, past.curvature + batch.curvature * mean * more
         eta = self.a / (self.b if self.constant else seen + self.b)
         if self.scaled:
             eta = eta * seen / curvature if curvature > 0 else 0.0
-        target = D.astype(np.float64) - eta * mean * sums.gradient
+        target = D.astype(np.float64) - eta * mean * batch.gradient
         moved = np.where(free[:, None], regulariser.prox(target, eta), D).astype(D.dtype)
-        return moved, StepStatistics(curvature, seen), np.ones(len(D), dtype=D.dtype)
-
-    def cautious(self) -> "StochasticGradient":
-        """There is none."""
-        return self
-
-    def usage(self, statistics: StepStatistics, D: Array) -> Array:
-        """Not known; all atoms count as used."""
-        return np.ones(len(D))
+        after = StepStatistics(past.gradient, curvature, seen)
+        return moved, after, np.ones(len(D), dtype=D.dtype)
 
 
 @dataclass(frozen=True)
 class BufferStatistics(Statistics):
-    """The last samples and their codes, at most as many as the buffer holds.
+    """The last samples and their codes, at most as many as the buffer holds; or those of a batch.
 
     Attributes
     ----------
@@ -298,27 +275,18 @@ class BufferStatistics(Statistics):
     C: Array
     weight: float
 
+    def __add__(self, other: "BufferStatistics") -> "BufferStatistics":
+        """Concatenate samples and codes."""
+        X, C = np.concatenate([self.X, other.X]), np.concatenate([self.C, other.C])
+        return BufferStatistics(X, C, self.weight + other.weight)
+
     def discounted(self, factor: float) -> "BufferStatistics":
-        """The buffer forgets by itself."""
+        """Return it unchanged: the buffer has a fixed length."""
         return self
 
 
 @dataclass(frozen=True)
-class BufferSums:
-    """Samples and codes of a block, with missing entries as the model predicts them."""
-
-    X: Array
-    C: Array
-    weight: float
-
-    def __add__(self, other: "BufferSums") -> "BufferSums":
-        """One after the other."""
-        X, C = np.concatenate([self.X, other.X]), np.concatenate([self.C, other.C])
-        return BufferSums(X, C, self.weight + other.weight)
-
-
-@dataclass(frozen=True)
-class RobustApproximation:
+class RobustApproximation(Learner):
     """``D ← Π(D − θ_i (c ᵀ(cD − x)))`` on samples drawn from a buffer; the iterates' average.
 
     Steps are ``θ_i = step/(L√i)`` with L the spectral norm of the buffer's ``mean cᵀc``. Every
@@ -342,9 +310,9 @@ class RobustApproximation:
 
     def empty(self, n_components: int, n_features: int) -> BufferStatistics:
         """An empty buffer."""
-        return BufferStatistics(np.zeros((0, n_features)), np.zeros((0, n_components)), 0.0)
+        return BufferStatistics.zeros(n_components, n_features)
 
-    def summarise(self, fit: Fit, sample_weight: Array | None) -> BufferSums:
+    def summarise(self, fit: Fit, sample_weight: Array | None) -> BufferStatistics:
         """Keep the last samples of a block; a weight counts as a factor of both."""
         last = slice(-self.length, None)
         X, C = fit.filled_samples(last), fit.C[last]
@@ -352,26 +320,25 @@ class RobustApproximation:
             root = np.sqrt(sample_weight[last])[:, None]
             X, C = X * root, C * root
         total = len(fit.C) if sample_weight is None else sample_weight.sum()
-        return BufferSums(X.astype(np.float64), C.astype(np.float64), float(total))
+        return BufferStatistics(X.astype(np.float64), C.astype(np.float64), float(total))
 
-    def learn(
+    def update(
         self,
         past: BufferStatistics,
-        sums: BufferSums,
+        batch: BufferStatistics,
         D: Array,
         regulariser: Constrained,
         free: NDArray[np.bool_],
     ) -> tuple[Array, BufferStatistics, Array]:
         """Steps on random samples of the buffer, and their average."""
-        seen = past.weight + sums.weight
-        X = np.concatenate([past.X, sums.X])[-self.length :]
-        C = np.concatenate([past.C, sums.C])[-self.length :]
-        statistics = BufferStatistics(X, C, seen)
+        whole = past + batch
+        X, C = whole.X[-self.length :], whole.C[-self.length :]
+        statistics = BufferStatistics(X, C, whole.weight)
         ones = np.ones(len(D), dtype=D.dtype)
         L = float(np.linalg.norm(C.T @ C / max(len(C), 1), 2))
         if L == 0:
             return D.copy(), statistics, ones
-        rng = np.random.default_rng([int(seen), len(C)])
+        rng = np.random.default_rng([int(whole.weight), len(C)])
         point = D.astype(np.float64)
         average = np.zeros_like(point)
         total = 0.0
@@ -383,10 +350,6 @@ class RobustApproximation:
             target = regulariser.prox(point - theta * gradient, theta)
             point = np.where(free[:, None], target, point)
         return (average / total).astype(D.dtype), statistics, ones
-
-    def cautious(self) -> "RobustApproximation":
-        """There is none."""
-        return self
 
     def usage(self, statistics: BufferStatistics, D: Array) -> Array:
         """Energy of its codes in the buffer."""

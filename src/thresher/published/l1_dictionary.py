@@ -1,6 +1,6 @@
 """Paper B, ℓ1 dictionaries: OIADMM online, and ADMM (Algorithms 2 to 4) in batch."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal, get_args
 
@@ -11,7 +11,7 @@ from scipy import sparse
 from thresher.encoding import Block, BlockEncoder, CodingProblem, Encoder, Fit
 from thresher.encoding.iterate import RowSolver, State, Stop
 from thresher.engine import ExactAlternation
-from thresher.learning import Statistics
+from thresher.learning import Learner, Statistics
 from thresher.linalg import Array, thinned
 from thresher.losses import Loss
 from thresher.penalties import Constrained, Form
@@ -159,10 +159,10 @@ def needs_l1(loss: Loss) -> str | None:
 
 
 @dataclass(frozen=True)
-class CodedSamples:
+class CodedSamples(Statistics):
     """Samples P and codes C of a block or batch, one after the other.
 
-    They stand where other learners have sums, and add up by appending: order matters.
+    They are the statistics of a batch, and add up by concatenation: order matters.
 
     Attributes
     ----------
@@ -172,6 +172,8 @@ class CodedSamples:
     sample_weight : array of shape (n,)
         Two counts as two equal samples.
     """
+
+    AXES: ClassVar[dict[str, str]] = {"P": "nF", "C": "nK", "bound": "nf", "sample_weight": "n"}
 
     P: Array
     C: Array
@@ -191,8 +193,8 @@ class CodedSamples:
         return cls(P, fit.C, bound, weights.astype(P.dtype))
 
     def __add__(self, other: "CodedSamples") -> "CodedSamples":
-        """One after the other."""
-        pairs = ((getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
+        """Concatenate the samples."""
+        pairs = zip(self.arrays().values(), other.arrays().values(), strict=True)
         return CodedSamples(*map(np.concatenate, pairs))
 
     @property
@@ -346,7 +348,7 @@ class DualStatistics(Statistics):
 
 
 @dataclass(frozen=True)
-class OnlineInexactADMM:
+class OnlineInexactADMM(Learner):
     """One `linearised_step` with ``γ = 1`` for every batch, the dual carried from batch to batch.
 
     Row i of the dual belongs to the i-th document of a batch, so the order within batches matters.
@@ -387,56 +389,56 @@ class OnlineInexactADMM:
 
     def empty(self, n_components: int, n_features: int) -> DualStatistics:
         """No batch, no dual."""
-        return DualStatistics(np.zeros((0, n_features)), np.zeros((0, n_features)))
+        return DualStatistics.zeros(n_components, n_features)
 
     def summarise(self, fit: Fit, sample_weight: Array | None) -> CodedSamples:
         """The samples and codes themselves."""
         return CodedSamples.of(fit, sample_weight)
 
-    def learn(
+    def update(
         self,
         past: DualStatistics,
-        sums: CodedSamples,
+        batch: CodedSamples,
         D: Array,
         regulariser: Constrained,
         free: NDArray[np.bool_],
     ) -> tuple[Array, DualStatistics, Array]:
         """(2)–(4)."""
         ones = np.ones(len(D), dtype=D.dtype)
-        now = self._step_sizes(past, sums, len(D))
+        now = self._step_sizes(past, batch, len(D))
         if now.beta == 0:  # that of the theorem, which needs a τ
             return D.copy(), past, ones
-        n = len(sums.P)
+        n = len(batch.P)
         Delta = now.Delta
         if len(Delta) < n:
             Delta = np.concatenate([Delta, np.zeros((n - len(Delta), D.shape[1]))])
         exact = D.astype(np.float64)
-        before = sums.residual(exact)
-        cost = sums.loss(before)
+        before = batch.residual(exact)
+        cost = batch.loss(before)
         moved, residual, rows, gap = linearised_step(
-            sums, exact, before, Delta[:n], now.beta, now.tau, 1.0, regulariser, free
+            batch, exact, before, Delta[:n], now.beta, now.tau, 1.0, regulariser, free
         )
         U = rows + now.beta * (before - residual)
         after = replace(
-            now.after(sums, cost, U, regulariser),
+            now.after(batch, cost, U, regulariser),
             Delta=np.concatenate([rows, Delta[n:]]),
             step=now.step + 1,
             violation=now.violation
-            + float(sums.sample_weight @ np.where(sums.bound > 0, gap**2, 0).sum(axis=1)),
+            + float(batch.sample_weight @ np.where(batch.bound > 0, gap**2, 0).sum(axis=1)),
         )
         return moved.astype(D.dtype), after, ones
 
     def _step_sizes(
-        self, past: DualStatistics, sums: CodedSamples, n_components: int
+        self, past: DualStatistics, batch: CodedSamples, n_components: int
     ) -> DualStatistics:
         """τ and β for the next step; a new epoch if the last one is over."""
-        largest = sums.spectral_norm()
+        largest = batch.spectral_norm()
         tau = self.share / largest if largest > 0 else 0.0
         tau = tau if self.tau is None else self.tau
         if self.horizon is None:
             return replace(past, tau=tau, beta=self.beta)
         given = self.subgradient_norm
-        phi = sums.subgradient_norm() if given is None else given
+        phi = batch.subgradient_norm() if given is None else given
         if self.horizon == "doubling":
             return self._epoch(past, tau, phi, n_components)
         T = past.step + 1 if self.horizon == "growing" else float(self.horizon)
@@ -464,22 +466,9 @@ class OnlineInexactADMM:
         size = float(np.sqrt(n_components)) if self.best_norm is None else self.best_norm
         return phi / size * float(np.sqrt(tau * T))
 
-    def cautious(self) -> "OnlineInexactADMM":
-        """There is none."""
-        return self
-
-    def usage(self, statistics: DualStatistics, D: Array) -> Array:
-        """Not known; all atoms count as used."""
-        return np.ones(len(D))
-
 
 @dataclass(frozen=True)
-class NoStatistics(Statistics):
-    """Nothing: all samples are there."""
-
-
-@dataclass(frozen=True)
-class L1DictionaryADMM:
+class L1DictionaryADMM(Learner):
     """``min over D in S of ‖P − C D‖₁``: `linearised_step` again and again, from the last D.
 
     Published are ``φ = 5``, ``γ = 1.89``, for documents that sum to one; κ is not given, ours is in
@@ -499,47 +488,39 @@ class L1DictionaryADMM:
         """The ℓ1 distance, whose residual is split off."""
         return needs_l1(loss)
 
-    def empty(self, n_components: int, n_features: int) -> NoStatistics:
-        """Nothing."""
-        return NoStatistics()
+    def empty(self, n_components: int, n_features: int) -> Statistics:
+        """Nothing: all samples are in memory."""
+        return Statistics()
 
     def summarise(self, fit: Fit, sample_weight: Array | None) -> CodedSamples:
         """The samples and codes themselves."""
         return CodedSamples.of(fit, sample_weight)
 
-    def learn(
+    def update(
         self,
-        past: NoStatistics,
-        sums: CodedSamples,
+        past: Statistics,
+        batch: CodedSamples,
         D: Array,
         regulariser: Constrained,
         free: NDArray[np.bool_],
-    ) -> tuple[Array, NoStatistics, Array]:
+    ) -> tuple[Array, Statistics, Array]:
         """Algorithm 3, warm-started; without any codes there is no step."""
         ones = np.ones(len(D), dtype=D.dtype)
-        largest = sums.spectral_norm()
+        largest = batch.spectral_norm()
         if largest == 0:
             return D.copy(), past, ones
-        kappa, size = self.kappa / largest, sums.loss(sums.P)
-        slope = float((sums.sample_weight @ np.abs(sums.C)).max())
-        point, residual, dual = D, sums.residual(D), np.zeros_like(sums.P)
+        kappa, size = self.kappa / largest, batch.loss(batch.P)
+        slope = float((batch.sample_weight @ np.abs(batch.C)).max())
+        point, residual, dual = D, batch.residual(D), np.zeros_like(batch.P)
         for _ in range(self.max_iter):
             before = point
             point, residual, dual, gap = linearised_step(
-                sums, point, residual, dual, self.phi, kappa, self.gamma, regulariser, free
+                batch, point, residual, dual, self.phi, kappa, self.gamma, regulariser, free
             )
             moved = float(np.abs(point - before).max()) * self.phi / kappa
-            if sums.loss(gap) <= self.tol * size and moved <= self.tol * slope:
+            if batch.loss(gap) <= self.tol * size and moved <= self.tol * slope:
                 break
         return point.astype(D.dtype), past, ones
-
-    def cautious(self) -> "L1DictionaryADMM":
-        """There is none."""
-        return self
-
-    def usage(self, statistics: NoStatistics, D: Array) -> Array:
-        """Not known; all atoms count as used."""
-        return np.ones(len(D))
 
 
 @dataclass
@@ -564,7 +545,7 @@ class DictionaryFirst(ExactAlternation):
     def improve_dictionary(self) -> None:
         """The learner's step, and codes for it."""
         method = self.problem.method
-        self.D, _, _ = method.learner.learn(
+        self.D, _, _ = method.learner.update(
             method.learner.empty(*self.D.shape),
             self._summed(),
             self.D,

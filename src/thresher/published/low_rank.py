@@ -10,7 +10,6 @@ from scipy import linalg
 
 from thresher.engine import Method, StreamState, Summary
 from thresher.learning import (
-    BatchSums,
     DictionaryProblem,
     QuadraticLearner,
     QuadraticStatistics,
@@ -259,19 +258,19 @@ class RidgeRegression:
 class BasisLearner(QuadraticLearner):
     """The same, where the penalty of the dictionary counts once, not for every sample."""
 
-    def learn(
+    def update(
         self,
         past: QuadraticStatistics,
-        sums: BatchSums,
+        batch: QuadraticStatistics,
         D: Array,
         regulariser: Constrained,
         free: NDArray[np.bool_],
     ) -> tuple[Array, QuadraticStatistics, Array]:
         """Spread the penalty over the samples, as far as they are remembered."""
-        weight = past.weight + sums.weight
+        weight = past.weight + batch.weight
         share = regulariser.penalty.scaled(1 / weight if weight > 0 else 0.0)
         spread = Constrained(share, regulariser.region)
-        return super().learn(past, sums, D, spread, free)
+        return super().update(past, batch, D, spread, free)
 
 
 @dataclass(frozen=True)

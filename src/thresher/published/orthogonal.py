@@ -18,8 +18,7 @@ from thresher.learning import (
     StochasticFrankWolfe,
     random_orthogonal,
 )
-from thresher.learning.orthogonal import ByProducts, second_moments
-from thresher.learning.sparsity import power_gradient
+from thresher.learning.orthogonal import START_ITERATIONS, power_gradient, second_moments
 from thresher.linalg import Array, from_givens, givens_angles, polar
 from thresher.losses import SquaredL2
 from thresher.penalties import L1, Constrained
@@ -34,9 +33,6 @@ from thresher.published.base import (
     check_constants,
 )
 from thresher.sets import ConvexSet, L2Ball, Reals, SpectralBall
-
-START_ITERATIONS = 20
-"""Of the batch version on the first batch (paper D, Table I)."""
 
 # By judgement: supports are mostly right at the first tolerance; the others need the second.
 _NEAR, _EXACT = AutoEncoder(1e-6), AutoEncoder(1e-13, 2000)
@@ -64,7 +60,7 @@ class GradientStatistics(Statistics):
 
 
 @dataclass(frozen=True)
-class FrankWolfeLearner(ByProducts):
+class FrankWolfeLearner(OrthogonalLearner):
     r"""Maximise :math:`E\|y D^T\|_p^p` over the unit spectral ball (paper D, (5)).
 
     Algorithm 2 is Algorithm 1 with the loss :math:`-\|y D^T\|_p^p`, so that
@@ -78,7 +74,6 @@ class FrankWolfeLearner(ByProducts):
 
     statistics: ClassVar[type[Statistics]] = GradientStatistics
     name: ClassVar[str] = "frank_wolfe"
-    coding: ClassVar[str] = "projection"
 
     averaging: PowerSchedule
     step: PowerSchedule
@@ -105,14 +100,14 @@ class FrankWolfeLearner(ByProducts):
         D = random_orthogonal(Y.shape[1], rng)
         state = self.begin(Y, weight, D)
         for t in range(1, self.n_start + 1):
-            sums = self.summarise(state, D, Y, weight)
-            D, state = self.learn(state, sums, D, Progress(t, sums.weight, t * sums.weight, 1.0))
+            batch = self.summarise(state, D, Y, weight)
+            progress = Progress(t, batch.weight, t * batch.weight, 1.0)
+            D, state = self.update(state, batch, D, progress)
         return D
 
     def begin(self, Y: Array, weight: Array, D: Array) -> GradientStatistics:
         """``G₀ = 0``."""
-        zero = np.zeros(D.shape)
-        return GradientStatistics(zero, zero, 0.0)
+        return GradientStatistics.zeros(*D.shape)
 
     def summarise(
         self, past: GradientStatistics, D: Array, Y: Array, weight: Array
@@ -122,11 +117,11 @@ class FrankWolfeLearner(ByProducts):
         G = -self.p * power_gradient(Y @ D.T, self.p).T @ weighted
         return GradientStatistics(G, weighted.T @ Y, float(weight.sum()))
 
-    def learn(
-        self, past: GradientStatistics, sums: GradientStatistics, D: Array, progress: Progress
+    def update(
+        self, past: GradientStatistics, batch: GradientStatistics, D: Array, progress: Progress
     ) -> tuple[Array, GradientStatistics]:
         """One step of Algorithm 1; under a half-life, weights stay above its share of a batch."""
-        if not sums.weight > 0:
+        if not batch.weight > 0:
             return D, past
         least = 1 - progress.keep
         method = StochasticFrankWolfe(
@@ -137,9 +132,9 @@ class FrankWolfeLearner(ByProducts):
             self.nearest_oracle,
         )
         before = FrankWolfeState(D, past.G, progress.step - 1)
-        after = method.advance(before, sums.G / sums.weight)
-        S = progress.keep * past.S + sums.S
-        weight = progress.keep * past.weight + sums.weight
+        after = method.advance(before, batch.G / batch.weight)
+        S = progress.keep * past.S + batch.S
+        weight = progress.keep * past.weight + batch.weight
         return after.X, replace(past, G=after.G, S=S, weight=weight, gap=after.gap)
 
 
@@ -156,7 +151,7 @@ class CodeStatistics(Statistics):
 
 
 @dataclass(frozen=True)
-class AlternatingLearner:
+class AlternatingLearner(OrthogonalLearner):
     r"""Minimise :math:`\sum_t \|y_t - c_t D\|^2 + \lambda \|c_t\|_1` (paper D, (23)).
 
     Codes of a batch with the last dictionary; A, B; then ``d_k ← Π(d_k + (B_k − A_k D)/A_kk)``, one
@@ -178,7 +173,6 @@ class AlternatingLearner:
     statistics: ClassVar[type[Statistics]] = CodeStatistics
     name: ClassVar[str] = "aodl"
     coding: ClassVar[str] = "lasso"
-    orthogonal: ClassVar[bool] = False
     whitens: ClassVar[bool] = False
 
     penalty: float | None = None
@@ -195,6 +189,11 @@ class AlternatingLearner:
     def why(self) -> str:
         """By name only."""
         return "it was asked for by name, and keeps to what was published"
+
+    @property
+    def orthogonal(self) -> bool:
+        """No."""
+        return False
 
     @property
     def region(self) -> ConvexSet:
@@ -236,18 +235,17 @@ class AlternatingLearner:
 
     def begin(self, Y: Array, weight: Array, D: Array) -> CodeStatistics:
         """``A₀ = 0``, ``B₀ = 0``."""
-        zero = np.zeros(D.shape)
-        return CodeStatistics(zero, zero, zero, 0.0)
+        return CodeStatistics.zeros(*D.shape)
 
     def summarise(self, past: CodeStatistics, D: Array, Y: Array, weight: Array) -> CodeStatistics:
         """Code, and sum up."""
         return self._sums(D, Y, weight)
 
-    def learn(
-        self, past: CodeStatistics, sums: CodeStatistics, D: Array, progress: Progress
+    def update(
+        self, past: CodeStatistics, batch: CodeStatistics, D: Array, progress: Progress
     ) -> tuple[Array, CodeStatistics]:
         """Add the batch, and move the atoms."""
-        now = past.discounted(progress.keep) + sums
+        now = past.discounted(progress.keep) + batch
         return self._moved(now, D), now
 
     def _sums(self, D: Array, Y: Array, weight: Array) -> CodeStatistics:
@@ -584,7 +582,7 @@ class DictionaryCompression:
         keep = 1.0 if self._forgetting is None else 2.0 ** (-n / self._forgetting)
         sums = self._learner.summarise(self._learned, self.D, Y, np.ones(n))
         progress = Progress(self._n_slots, n, self._n_rows, keep)
-        self.D, self._learned = self._learner.learn(self._learned, sums, self.D, progress)
+        self.D, self._learned = self._learner.update(self._learned, sums, self.D, progress)
 
 
 def _joined(rows: list[tuple[Array, Array]]) -> Codes:

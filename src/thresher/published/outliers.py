@@ -1,7 +1,7 @@
 """Paper A, robust NMF: OPGD and OADMM online, BPGD and BADMM in batch."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from operator import add
 from typing import Any
@@ -22,7 +22,6 @@ from thresher.encoding import (
 from thresher.encoding.iterate import RowSolver, State
 from thresher.engine import Alternation, BatchProblem, Pool
 from thresher.learning import (
-    BatchSums,
     BlockDescent,
     DictionaryProblem,
     DictionaryStep,
@@ -284,13 +283,28 @@ class DictionaryADMM:
 
 
 @dataclass(frozen=True)
-class RunningSurrogate(QuadraticStatistics):
-    """The quadratic that stands for a stream, with the constant ``s``, a sum like the others."""
+class SurrogateStatistics(QuadraticStatistics):
+    """The quadratic with its constant s, so that its value is the surrogate (11) of paper A.
+
+    For a batch, s is the loss at its dictionary. For a stream, ``s = Σ ½‖x − r‖² + φ(r)`` with
+    ``A = Σ cᵀc`` and ``B = Σ cᵀ(x − r)`` gives
+
+        Σ ½‖x − cD − r‖² + φ(r) = ½ tr(DᵀA D) − tr(DᵀB) + s
+
+    at every D, with the codes and outliers that each sample had when it came.
+    """
 
     s: float = 0.0
 
+    def around_zero(self, D: Array, sharp: bool) -> "SurrogateStatistics":
+        """The quadratic around zero, with the s at which it touches the loss at D."""
+        moved = super().around_zero(D, sharp)
+        D = D.astype(np.float64)
+        s = self.s - float(np.vdot(D, moved.A @ D)) / 2 + float(np.vdot(D, moved.B))
+        return replace(moved, s=s)
+
     def measures(self, D: Array) -> dict[str, float]:
-        """(11) at D: penalties of codes and dictionary are no part of it."""
+        """(11) at D, without the penalties of codes and dictionary."""
         if not self.weight > 0:
             return {}
         D = D.astype(np.float64)
@@ -298,46 +312,25 @@ class RunningSurrogate(QuadraticStatistics):
         return {"surrogate": total / self.weight}
 
     def keep(self, columns: NDArray[np.intp]) -> QuadraticStatistics:  # type: ignore[override]
-        """Forget all features but some, and s, as nobody knows their part of it."""
+        """Keep some features only, without s, whose parts by feature are not known."""
         kept = super().keep(columns)
-        return QuadraticStatistics(kept.A, kept.B, kept.weight)
-
-
-@dataclass(frozen=True)
-class SurrogateSums(BatchSums):
-    """The sums of a batch, with its loss at the dictionary of the time."""
-
-    loss: float = 0.0
-
-    @classmethod
-    def of(cls, fit: Fit, sample_weight: Array | None) -> "SurrogateSums":
-        """Sum up a coded block."""
-        sums, values = BatchSums.of(fit, sample_weight), fit.values()
-        values = values if sample_weight is None else values * sample_weight
-        parts = {part.name: getattr(sums, part.name) for part in fields(sums)}
-        return cls(**parts, loss=float(values.sum(dtype=np.float64)))
-
-    def surrogate(self, D: Array, sharp: bool) -> QuadraticStatistics:
-        """The quadratic, and the s with which it touches the loss at D."""
-        quadratic = super().surrogate(D, sharp)
-        A, B = quadratic.A, quadratic.B
-        D = D.astype(np.float64)
-        s = self.loss - float(np.vdot(D, A @ D)) / 2 + float(np.vdot(D, B))
-        return RunningSurrogate(A, B, quadratic.weight, s)
+        return QuadraticStatistics(kept.A, kept.B, kept.weight, kept.curvature, kept.inlier)
 
 
 @dataclass(frozen=True)
 class SurrogateLearner(QuadraticLearner):
-    """The learner of paper A: the same as its parent, and it tells (11) after every step."""
+    """The learner of paper A, which records (11) after every step."""
 
-    def empty(self, n_components: int, n_features: int) -> RunningSurrogate:
+    def empty(self, n_components: int, n_features: int) -> SurrogateStatistics:
         """Zeros."""
-        nothing = QuadraticStatistics.empty(n_components, n_features)
-        return RunningSurrogate(nothing.A, nothing.B, 0.0)
+        return SurrogateStatistics.zeros(n_components, n_features)
 
-    def summarise(self, fit: Fit, sample_weight: Array | None) -> SurrogateSums:
-        """The sums of the parent, and the loss."""
-        return SurrogateSums.of(fit, sample_weight)
+    def summarise(self, fit: Fit, sample_weight: Array | None) -> SurrogateStatistics:
+        """The quadratic of a block, and its loss."""
+        q, values = super().summarise(fit, sample_weight), fit.values()
+        values = values if sample_weight is None else values * sample_weight
+        loss = float(values.sum(dtype=np.float64))
+        return SurrogateStatistics(q.A, q.B, q.weight, q.curvature, q.inlier, loss)
 
 
 @dataclass
@@ -388,7 +381,7 @@ class BatchGradient:
         sums = reduce(add, self.pool.map(work, self.problem.blocks()))
         nothing, free = method.learner.empty(*self.D.shape), self.problem.free(len(self.D))
         regulariser = method.dictionary_regulariser
-        self.D, _, _ = method.learner.learn(nothing, sums, self.D, regulariser, free)
+        self.D, _, _ = method.learner.update(nothing, sums, self.D, regulariser, free)
 
     def change_support(self, seed: int) -> bool:
         """Never: as published."""

@@ -22,7 +22,6 @@ from sklearn.utils.validation import (
 
 from thresher.engine import translate_linalg_errors
 from thresher.estimators import ManhattanNMF
-from thresher.estimators.inputs import as_matrix
 from thresher.estimators.parameters import KeepsParameters, check_parameters
 from thresher.estimators.parts import packed_value, unpacked_value
 from thresher.estimators.reporting import write_page
@@ -34,6 +33,7 @@ from thresher.estimators.saving import (
     unpack_features,
     unpacked_model,
 )
+from thresher.estimators.validation import as_matrix
 from thresher.linalg import Array
 from thresher.persistence import Contents
 

@@ -1,4 +1,9 @@
-"""Where the atoms of a dictionary start."""
+"""Initial atoms of a dictionary, from samples of the first batch or at random.
+
+Medians are for the ℓ1 distance. The mean of some documents has all of their words and is close to
+none of them, so that zero codes are often optimal. Their median has the words that more than half
+of them share, and is the atom with the least distance to them.
+"""
 
 from typing import Any
 
@@ -9,8 +14,9 @@ from thresher.learning.outlier_weight import RangeWeight
 from thresher.linalg import Array, evenly
 from thresher.sets import ConvexSet
 
-_ENTRIES = 1 << 18  # that tell how large entries are: of more, some
-_SEVERAL = 5.0  # times the median: 3.4 standard deviations of a normal
+_MAX_ENTRIES = 1 << 18  # a subset of so many entries measures their range
+_MAX_MEDIANS = 5.0  # of signed data: 3.4 standard deviations of a normal distribution
+_CLUSTERING_STEPS = 5  # of medians; heuristic
 
 
 def initial_atoms(
@@ -30,8 +36,8 @@ def initial_atoms(
     ----------
     kind : {"samples", "k-means++", "mean", "uniform", "half-normal"}
         Samples of the first batch, their mean with a tenth of noise, or random entries as
-        published (paper A, VII-B1). Atoms that start nearly equal part slowly, and better where
-        samples are sparse: a few documents know few of the words.
+        published (paper A, VII-B1). Nearly equal atoms diverge slowly, but are better for sparse
+        samples, as a few documents contain few of the words.
     X : array of shape (n, F)
         The first batch, missing entries zero.
     weight : array of shape (n, F) or None
@@ -41,9 +47,9 @@ def initial_atoms(
     region : ConvexSet
         Atoms are projected onto it: the published start is not feasible (errata A.7).
     mean : array of shape (F,), optional
-        The mean sample, if it is known of more samples than these.
+        The mean sample, if it is known from more samples than these.
     length : float, optional
-        How long atoms are to be, where codes are bounded and cannot take the size of samples.
+        Length of the atoms, where codes are bounded and cannot scale them to the samples.
     """
     F = X.shape[1]
     if kind == "uniform":
@@ -71,14 +77,14 @@ def initial_atoms(
 
 
 def sample_length(X: Array, sample_weight: Array) -> float:
-    """Root of the mean square length of samples; one if all are zero."""
+    """Root mean square length of samples; one if all are zero."""
     X = X.astype(np.float64)
     length = np.sqrt(np.average(np.einsum("nf,nf->n", X, X), weights=sample_weight))
     return float(length) if length > 0 else 1.0
 
 
 def mean_sample(X: Array, weight: Array | None, sample_weight: Array) -> Array:
-    """The mean of samples, as far as their entries were seen."""
+    """Mean sample, with missing entries imputed by means of features."""
     filled = _fill_missing(X.astype(np.float64), weight)
     mean: Array = sample_weight @ filled / sample_weight.sum()
     return mean
@@ -87,7 +93,7 @@ def mean_sample(X: Array, weight: Array | None, sample_weight: Array) -> Array:
 def positive_atoms(atoms: Array, mean: Array) -> Array:
     """Mix a tenth of the mean sample into every atom, for losses that need ``cD > 0``.
 
-    Their steps multiply, so that an entry which starts at zero stays there.
+    Multiplicative steps could not leave zero.
     """
     mean = mean + 1e-3 * (mean.mean() if mean.any() else 1.0)
     sizes = atoms.sum(axis=1, keepdims=True)
@@ -133,7 +139,7 @@ def _seeds(n_components: int, X: Array, sample_weight: Array, rng: np.random.Gen
     thinned = np.ones((n_components, X.shape[1]))
     for k in range(n_components):
         odds = sample_weight * mass if not chosen else nearest
-        if not odds.any():  # every sample is chosen already; equal atoms would stay equal
+        if not odds.any():  # all samples are chosen; equal atoms would stay equal
             odds, thinned[k] = sample_weight, rng.random(X.shape[1])
         cumulated = np.cumsum(odds)
         marks = rng.random(n_trials) * cumulated[-1]
@@ -157,28 +163,28 @@ def _spread_samples(
     sample_weight: Array,
     rng: np.random.Generator,
 ) -> Array:
-    """Choose samples spread along a random direction, thin them out, and make them unit length.
+    """Choose samples spread along a random direction, thinned at random, of unit length.
 
     Sorted by their projection on a random direction, samples are taken at equal distances in
     cumulated weight: a sample of weight two is chosen exactly like two equal samples, in any order
-    of the rows. Whole samples resemble each other far more than parts do, and an alternating
-    method cannot leave such a start; so every entry is multiplied by a uniform number, which keeps
-    where a sample is bright and makes atoms different.
+    of the rows. Samples are far more alike than components, and alternating methods cannot leave
+    such a start. So every entry is multiplied by a uniform random number, which keeps the
+    support of a sample and makes atoms different.
     """
     X = _fill_missing(X.astype(np.float64), weight)
-    # A glitch far beyond the range of the data would be all that remains of a sample.
-    some = evenly(X.shape, _ENTRIES)
+    # After scaling to unit length, an anomaly far beyond the range would dominate its sample.
+    some = evenly(X.shape, _MAX_ENTRIES)
     sizes, weights = np.abs(X.ravel()[some]), sample_weight[some // X.shape[1]]
     largest = RangeWeight().measure(sizes, weights)
-    if X.min() < 0:  # signed data have gross errors on many entries, or are spread about zero
-        largest = min(largest, _SEVERAL * RangeWeight(0.5).measure(sizes, weights))
+    if X.min() < 0:  # signed data: gross errors in many entries, or values spread around zero
+        largest = min(largest, _MAX_MEDIANS * RangeWeight(0.5).measure(sizes, weights))
     X = np.clip(X, -largest, largest)
     order = np.argsort(X @ rng.standard_normal(X.shape[1]), kind="stable")
     cumulated = np.cumsum(sample_weight[order], dtype=np.float64)
     marks = (np.arange(n_components) + rng.random(n_components)) / n_components
     chosen = order[np.searchsorted(cumulated, rng.permutation(marks) * cumulated[-1], side="right")]
     thinned = X[chosen] * rng.random((n_components, X.shape[1]))
-    # A sample of zeros says nothing about a part; such an atom starts anywhere.
+    # Samples of zeros give no direction: such atoms are random.
     empty = ~thinned.any(axis=1)
     thinned[empty] = rng.random((int(empty.sum()), X.shape[1]))
     atoms: Array = thinned / np.linalg.norm(thinned, axis=1, keepdims=True)
@@ -186,10 +192,116 @@ def _spread_samples(
 
 
 def _fill_missing(X: Array, weight: Array | None) -> Array:
-    """Put the mean of the observed entries of a feature where an entry is missing."""
+    """Impute missing entries by the mean of the observed entries of their feature."""
     if weight is None:
         return X
     observed = weight > 0
     counts = observed.sum(axis=0)
     means = np.where(counts > 0, (X * observed).sum(axis=0) / np.maximum(counts, 1), 0.0)
     return np.where(observed, X, means)
+
+
+# ---------------------------------------------------------------------- medians
+
+
+def median_atoms(
+    n_components: int, X: Any, sample_weight: Array, rng: np.random.Generator
+) -> Array:
+    """Make atoms that are medians of clusters of documents, with entries that sum to one.
+
+    Clusters start from documents drawn one by one, with probabilities that decrease with their
+    similarity to those drawn before; a document belongs to the atom with the largest cosine. A
+    cluster whose median is zero is represented by its medoid.
+
+    Parameters
+    ----------
+    X : CSR of shape (n, F)
+        Nonnegative documents of any length; the cost is proportional to their nonzeros.
+    sample_weight : array of shape (n,)
+        Documents of weight zero are ignored.
+    """
+    documents = sparse.csr_array(X, dtype=np.float64)
+    sums = np.asarray(documents.sum(axis=1)).ravel()
+    kept = np.flatnonzero((sums > 0) & (sample_weight > 0))
+    if not kept.size:
+        return _sum_to_one(rng.random((n_components, X.shape[1])))
+    documents = sparse.csr_array(sparse.diags_array(1 / sums[kept]) @ documents[kept])
+    weights = sample_weight[kept].astype(np.float64)
+    unit = _unit(documents)
+    seeds = _spread(n_components, unit, weights, rng)
+    groups = documents[seeds]
+    for _ in range(_CLUSTERING_STEPS):
+        cosines = (unit @ _unit(groups).T).toarray()
+        nearest = np.where(cosines.max(axis=1) > 0, cosines.argmax(axis=1), -1)
+        found = [
+            _centre(documents[nearest == k], unit[nearest == k], weights[nearest == k])
+            for k in range(len(seeds))
+        ]
+        # An empty cluster keeps its atom.
+        rows = [groups[[k]] if row is None else row for k, row in enumerate(found)]
+        groups = sparse.csr_array(sparse.vstack(rows))
+    atoms: Array = groups.toarray()
+    if len(atoms) < n_components:  # too few documents: copies, thinned at random
+        more = atoms[rng.integers(len(atoms), size=n_components - len(atoms))]
+        atoms = np.concatenate([atoms, more * rng.random(more.shape)])
+    return _sum_to_one(atoms)
+
+
+def _sum_to_one(rows: Array) -> Array:
+    shares: Array = rows / rows.sum(axis=1, keepdims=True)
+    return shares
+
+
+def _unit(rows: Any) -> Any:
+    """Rows of Euclidean length one."""
+    lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
+    return sparse.csr_array(sparse.diags_array(1 / lengths) @ rows)
+
+
+def _spread(count: int, unit: Any, weights: Array, rng: np.random.Generator) -> list[int]:
+    """Indices of at most ``count`` dissimilar rows.
+
+    Rows are sorted by their content, so that neither their order nor repetition matters: a row of
+    weight two is drawn exactly like two equal rows.
+    """
+    order = np.argsort(unit @ rng.standard_normal(unit.shape[1]), kind="stable")
+    chosen: list[int] = []
+    far = np.ones(len(weights))
+    for quantile in rng.random(count):
+        cumulated = np.cumsum((weights * far)[order])
+        if not cumulated[-1] > 1e-9 * weights.sum():
+            break  # all documents are represented
+        place = np.searchsorted(cumulated, quantile * cumulated[-1], side="right")
+        chosen.append(int(order[min(place, len(order) - 1)]))
+        cosine = (unit @ unit[[chosen[-1]]].T).toarray().ravel()
+        far = np.minimum(far, np.maximum(1 - cosine, 0))
+    return chosen
+
+
+def _centre(documents: Any, unit: Any, weights: Array) -> Any:
+    """The median of some documents, or their medoid if it is zero; None without documents."""
+    if not len(weights):
+        return None
+    median = weighted_median(documents, weights)
+    if median.nnz:
+        return median
+    total = unit.T @ weights
+    return documents[[int(np.argmax(unit @ total))]]
+
+
+def weighted_median(rows: Any, weights: Array) -> Any:
+    """The weighted median of every column of sparse nonnegative rows, as a sparse row.
+
+    It is the largest value that rows of more than half of the weight reach; so it is zero in
+    columns that are zero in half of the rows, which are skipped.
+    """
+    half = weights.sum() / 2
+    seen = (rows != 0).T @ weights
+    columns = np.flatnonzero(seen > half)
+    values = rows[:, columns].toarray()
+    falling = np.argsort(-values, axis=0, kind="stable")
+    reached = np.cumsum(weights[falling], axis=0) > half
+    place = np.take_along_axis(falling, reached.argmax(axis=0)[None], axis=0)
+    median = np.take_along_axis(values, place, axis=0)[0]
+    shape = (1, rows.shape[1])
+    return sparse.csr_array((median, (np.zeros(len(columns), dtype=int), columns)), shape=shape)
