@@ -16,7 +16,7 @@ from thresher.engine.callbacks import (
     begin_callbacks,
     list_callbacks,
 )
-from thresher.engine.drift import Detector, MannWhitneyDrift, Rival, Trial, Watch, events_of
+from thresher.engine.drift import Detector, MannWhitneyDrift, Rival, Trial, Watch
 from thresher.engine.executor import Pool, PrefetchedArray, tree_sum
 from thresher.engine.history import KINDS, Event, History, HistoryRow
 from thresher.engine.method import Candidate, Candidates, Method, StreamMethod, choose, named
@@ -26,14 +26,14 @@ from thresher.engine.residuals import Energies, UnexplainedWarning, energies, re
 from thresher.engine.state import FeatureRange, StreamState, Summary
 from thresher.engine.stream import (
     WINDOWS,
-    Continuation,
     Executor,
     Position,
+    StreamRun,
+    StreamStep,
     advance,
     best_start,
     check_origin,
     passes_per_window,
-    stream,
 )
 from thresher.engine.units import OVERFLOW, translate_linalg_errors
 
@@ -47,7 +47,6 @@ __all__ = [
     "Callback",
     "Candidate",
     "Candidates",
-    "Continuation",
     "Detector",
     "Energies",
     "Event",
@@ -68,7 +67,9 @@ __all__ = [
     "Step",
     "StopAfter",
     "StreamMethod",
+    "StreamRun",
     "StreamState",
+    "StreamStep",
     "Summary",
     "Trial",
     "UnexplainedWarning",
@@ -81,12 +82,10 @@ __all__ = [
     "check_origin",
     "choose",
     "energies",
-    "events_of",
     "list_callbacks",
     "named",
     "passes_per_window",
     "residual_sizes",
-    "stream",
     "translate_linalg_errors",
     "tree_sum",
 ]
