@@ -18,7 +18,7 @@ from thresher.engine.callbacks import (
     begin_callbacks,
     list_callbacks,
 )
-from thresher.engine.drift import Detector, MannWhitneyDrift, Rival, Trial, Watch, events_of
+from thresher.engine.drift import Detector, MannWhitneyDrift, Rival, Trial, Watch
 from thresher.engine.executor import Pool, PrefetchedArray, tree_sum
 from thresher.engine.history import KINDS, Event, History, HistoryRow
 from thresher.engine.method import Candidate, Candidates, Method, StreamMethod, choose, named
@@ -29,14 +29,14 @@ from thresher.engine.specification import Specification
 from thresher.engine.state import FeatureRange, StreamState, Summary
 from thresher.engine.stream import (
     WINDOWS,
-    Continuation,
     Executor,
     Position,
+    StreamRun,
+    StreamStep,
     advance,
     best_start,
     check_origin,
     passes_per_window,
-    stream,
 )
 from thresher.engine.units import OVERFLOW, translate_linalg_errors
 
@@ -50,7 +50,6 @@ __all__ = [
     "Callback",
     "Candidate",
     "Candidates",
-    "Continuation",
     "Detector",
     "Energies",
     "Event",
@@ -74,7 +73,9 @@ __all__ = [
     "Step",
     "StopAfter",
     "StreamMethod",
+    "StreamRun",
     "StreamState",
+    "StreamStep",
     "Summary",
     "Trial",
     "UnexplainedWarning",
@@ -87,12 +88,10 @@ __all__ = [
     "check_origin",
     "choose",
     "energies",
-    "events_of",
     "list_callbacks",
     "named",
     "passes_per_window",
     "residual_sizes",
-    "stream",
     "translate_linalg_errors",
     "tree_sum",
 ]

@@ -7,6 +7,7 @@ list candidates in the order of preference; the first batch decides, once.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
@@ -61,6 +62,7 @@ from thresher.streams import Batch
 _CERTIFIED_ROWS = 16
 _MEASURED_ENTRIES = 4096
 _MEASURED_BLOCKS = 16  # of a batch have their residuals measured, so that summaries do not grow
+_REMEMBERED = 4  # losses, one for each λ in use
 _MEASURED_STEPS = 8  # the range of the data is measured in the first steps, then in every eighth
 _MIN_SCALE_RATIO = 0.01  # of the residuals to those before; heuristic
 _NOISE_FORGETTING = PowerForgetting(3.0)
@@ -321,7 +323,8 @@ class Method(StreamMethod):
         loss, dictionary_loss = self.loss, self.dictionary_loss
         return replace(
             self,
-            loss=lambda threshold: loss(threshold * unit).in_unit(unit),
+            # Most steps have the λ of the step before.
+            loss=lru_cache(_REMEMBERED)(lambda threshold: loss(threshold * unit).in_unit(unit)),
             dictionary_loss=None
             if dictionary_loss is None
             else lambda threshold: dictionary_loss(threshold * unit).in_unit(unit),
@@ -558,10 +561,9 @@ class Method(StreamMethod):
 
     def maintain_atoms(self, state: StreamState, batch: Batch) -> StreamState:
         """Drop an atom that costs more than it explains, and restart unused atoms."""
-        free = self.free_atoms(len(state.D))
         if self.selects_atoms:
-            state = restarts.drop_if_costly(self, state, batch, free)
-        return restarts.replace_unused(self, state, batch, free)
+            state = restarts.drop_if_costly(self, state, batch)
+        return restarts.replace_unused(self, state, batch)
 
     def dictionary_cost(self, state: StreamState) -> float:
         """The penalty of the dictionary, which is added to the mean loss of samples."""

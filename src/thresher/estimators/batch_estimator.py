@@ -21,12 +21,12 @@ from thresher.engine import (
     Position,
     ProgressBar,
     Step,
+    StreamRun,
     StreamState,
     alternate,
     begin_callbacks,
     list_callbacks,
     residual_sizes,
-    stream,
     translate_linalg_errors,
 )
 from thresher.estimators.dictionary_estimator import DictionaryEstimator
@@ -179,14 +179,10 @@ class BatchEstimator(DictionaryEstimator):
             batch.entry_weight,
         )
 
-        def report(
-            before: StreamState, after: StreamState, position: Position, *rest: object
-        ) -> bool:
-            self._adopt_state(after)
-            return False
-
         started = time.perf_counter()
-        stream(method, self._state, source, pool, report, self._stream_passes, self.tol)
+        run = StreamRun(method, self._state)
+        for step in run.steps(source, pool, self._stream_passes, self.tol):
+            self._adopt_state(step.after)
         self._seconds += time.perf_counter() - started
         state = self._state
         self._adopt_state(replace(state, D=state.average, n_samples=0, n_steps=0))
