@@ -410,7 +410,7 @@ class SPSGD(Published[DivergenceSolver]):
     tau : float, optional
         Their τ; without one, τt is the number of samples seen, the batch included.
     rule : {"armijo", "constant", "polyak"}, optional
-        The step of the codes; without one, that of section V-C: ``polyak`` for losses with kinks,
+        The step of the codes; without one, that of section V-C: ``polyak`` for nonsmooth losses,
         ``constant`` for those of bounded curvature, ``armijo`` for all others.
     alpha, gamma, q : float, float, int
         Of Armijo's rule (Algorithm 3): how much of the promised fall must come, by what the step is

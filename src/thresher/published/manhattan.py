@@ -313,7 +313,7 @@ class OGM(Published[FactorSolver]):
     Parameters
     ----------
     lambda_0 : float
-        ``λ_t = λ₀/(t + 1)`` rounds kinks off in round t; in units of ``mean|X|/mean(q)``, q the
+        ``λ_t = λ₀/(t + 1)`` smooths the loss in round t; in units of ``mean|X|/mean(q)``, q the
         lengths of the columns of the other factor (errata C.4). In a box λ follows from ε.
     epsilon : float
         ε of (8) for Algorithm 2, in units of the mean ``|x|``; of (25) in a box.
