@@ -114,7 +114,7 @@ def newton_steps(model: Any, X: Any) -> Any:
     """Newton steps of every row."""
     from thresher.encoding import AutoEncoder
 
-    method = model._fitted_method()
+    method = model._model().method
     problem = method.problem(model._state)
     encoder = AutoEncoder()
     encoder.prepare(problem)

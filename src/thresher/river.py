@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 
 from thresher.estimators import OnlineRobustNMF
-from thresher.estimators.agreed_names import names_agree
-from thresher.estimators.guard import unchanged_if_refused
-from thresher.estimators.online import OnlineModel
+from thresher.estimators.fitting import unchanged_if_refused
+from thresher.estimators.online_estimator import OnlineEstimator
 from thresher.linalg import Array
 
 try:
@@ -40,7 +39,7 @@ class _Adapter:
     missing: float
 
     def __init__(self, model: Any, missing: float = math.nan) -> None:
-        if not isinstance(model, OnlineModel):
+        if not isinstance(model, OnlineEstimator):
             raise TypeError(
                 f"{model!r} is no online model of Thresher; give one, such as OnlineRobustNMF()."
             )
@@ -59,15 +58,19 @@ class _Adapter:
             )
         self._columns = {str(name): j for j, name in enumerate(model.feature_names_in_)}
         self._learned = copy.deepcopy(model)
+        del self._learned.feature_names_in_  # rows have the columns of this adapter
 
     @property
     def model_(self) -> Any:
-        """The model as it is after the last whole batch; None before the first.
+        """A copy of the model after the last whole batch, with names; None before the first.
 
         ``thresher.save(adapter.model_, path)`` writes it to a file, and an adapter of
         ``thresher.load(path)`` goes on from there (names of features must be strings).
         """
-        return self._learned
+        model = copy.copy(self._learned)
+        if model is not None and all(isinstance(name, str) for name in self._columns):
+            model.feature_names_in_ = np.array(list(self._columns), dtype=object)
+        return model
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
@@ -101,12 +104,10 @@ class _Adapter:
         if not columns:
             return  # nothing but gaps so far
         model = copy.deepcopy(self.model) if self._learned is None else self._learned
-        with unchanged_if_refused(model), names_agree(True):
+        with unchanged_if_refused(model):
             if self._learned is not None and new:
                 _make_room(model, len(columns), new)
             model.partial_fit(np.stack([self._row(x, columns) for x in batch]))
-        if all(isinstance(name, str) for name in columns):
-            model.feature_names_in_ = np.array(list(columns), dtype=object)
         self._learned, self._columns = model, columns
 
     # --------------------------------------------------------------------- what is known
@@ -118,8 +119,7 @@ class _Adapter:
         """
         if self._learned is None:
             return {}
-        with names_agree(True):
-            codes = np.asarray(self._learned.transform(self._one(x)))
+        codes = np.asarray(self._learned.transform(self._one(x)))
         names = self._learned.get_feature_names_out()
         return dict(zip(names.tolist(), codes[0].tolist(), strict=True))
 
@@ -131,8 +131,7 @@ class _Adapter:
         """
         if self._learned is None:
             return 0.0
-        with names_agree(True):
-            return -float(self._learned.score_samples(self._one(x))[0])
+        return -float(self._learned.score_samples(self._one(x))[0])
 
     def _one(self, x: Sample) -> Array:
         return self._row(self._checked(x), self._columns)[None]

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from thresher.engine.explained import Energies, mass_of
-from thresher.engine.extrapolation import Extrapolation
+from thresher.engine.batch import AndersonExtrapolation
+from thresher.engine.executor import tree_sum
 from thresher.engine.first_batch import entries, sparse_mean, spread_rows
-from thresher.engine.merging import merged
-from thresher.engine.seen import SeenRange
+from thresher.engine.residuals import Energies, mass_of
+from thresher.engine.state import FeatureRange
 from thresher.engine.units import typical_size, unit_of
 from thresher.linalg import load_stored_block, stored_rows
 from thresher.streams import Batch
@@ -21,12 +21,12 @@ def test_extrapolation_finds_the_fixed_point_of_a_linear_map():
     M = V @ np.diag([0.97, 0.9, 0, 0, 0, 0]) @ V.T
     b = rng.standard_normal(6)
     end = np.linalg.solve(np.eye(6) - M, b).reshape(2, 3)
-    extrapolation, D = Extrapolation(), rng.standard_normal((2, 3))
+    extrapolation, D = AndersonExtrapolation(), rng.standard_normal((2, 3))
     for _ in range(9):
         before, D = D, (M @ D.ravel() + b).reshape(2, 3)
         extrapolation.add(before, D)
     assert np.abs(D - end).max() > 0.1
-    np.testing.assert_allclose(extrapolation.ahead(), end, atol=1e-6)
+    np.testing.assert_allclose(extrapolation.extrapolated(), end, atol=1e-6)
 
 
 @pytest.mark.parametrize("count", range(1, 10))
@@ -42,7 +42,7 @@ def test_partial_sums_are_added_as_a_balanced_tree(count):
         return tree(parts[:size]) + tree(parts[size:])
 
     values = list(10.0 ** np.random.default_rng(count).uniform(-9, 9, count))
-    assert merged(values) == tree(values)
+    assert tree_sum(values) == tree(values)
 
 
 def samples(seed=0, n=30, F=7):
@@ -77,10 +77,10 @@ def test_ranges_of_features_skip_missing_values_and_zero_weights(kind, gaps, wei
         seen &= sample_weight[:, None] > 0
     if entry_weight is not None:
         seen &= entry_weight > 0
-    found = SeenRange.of(Batch(given, sample_weight, entry_weight))
+    found = FeatureRange.of(Batch(given, sample_weight, entry_weight))
     np.testing.assert_array_equal(found.low, np.where(seen, X, np.inf).min(axis=0))
     np.testing.assert_array_equal(found.high, np.where(seen, X, -np.inf).max(axis=0))
-    np.testing.assert_array_equal(found.known, seen.any(axis=0))
+    np.testing.assert_array_equal(found.observed, seen.any(axis=0))
 
 
 @pytest.mark.parametrize("kind", ["dense", "csr", "stored"])

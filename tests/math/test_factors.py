@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from thresher.engine.pool import Pool
+from thresher.engine.executor import Pool
 from thresher.linalg import (
     approach,
     load_block,

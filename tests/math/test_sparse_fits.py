@@ -7,7 +7,7 @@ from scipy.stats import mannwhitneyu
 
 from thresher.encoding import CodingProblem, DenseFit
 from thresher.encoding.certificates import proximal_residual
-from thresher.engine.mann_whitney import WINDOW_LENGTHS, _upper_tail
+from thresher.engine.drift import WINDOW_LENGTHS, _upper_tail
 from thresher.learning import (
     BlockDescent,
     DictionaryProblem,

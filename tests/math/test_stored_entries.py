@@ -138,7 +138,7 @@ def test_invalid_combinations_are_refused(pair):
         OnlineNMF(K, **metric, implicit_zeros="missing").fit(stored)
     robust = OnlineRobustNMF(K, implicit_zeros="missing", verbose=0, random_state=0).fit(stored)
     with pytest.raises(TypeError, match="outliers"):
-        robust.reading_scores(stored)
+        robust.entry_scores(stored)
     model = OnlineNMF(K, implicit_zeros="missing", verbose=0, random_state=0).fit(stored)
     with pytest.raises(ValueError, match="zeros"):
         model.set_params(implicit_zeros="observed").transform(stored)

@@ -103,16 +103,16 @@ def test_a_reading_is_scored_in_deviations_of_its_column(model):
     if isinstance(model, RobustPCA | OnlineRobustPCA | GoDec):
         X = X - 1
     model.fit(X)
-    scores = model.reading_scores(X)
+    scores = model.entry_scores(X)
     typical = np.median(np.abs(scores), axis=0)
     np.testing.assert_allclose(typical, 0.6745, rtol=0.1)
     news = X[:50].copy()
     outliers = rng.random(news.shape) < 0.02
-    news[outliers] += 30 * model.reading_scale_[np.nonzero(outliers)[1]]
-    assert roc_auc_score(outliers.ravel(), -model.reading_scores(news).ravel()) > 0.9
+    news[outliers] += 30 * model.entry_scale_[np.nonzero(outliers)[1]]
+    assert roc_auc_score(outliers.ravel(), -model.entry_scores(news).ravel()) > 0.9
     residual = np.abs(news - model.separate(news).low_rank)
     np.testing.assert_allclose(
-        model.reading_scores(news), -residual / model.reading_scale_, rtol=1e-9, atol=1e-9
+        model.entry_scores(news), -residual / model.entry_scale_, rtol=1e-9, atol=1e-9
     )
 
 
@@ -122,13 +122,13 @@ def test_missing_frames_and_single_precision():
     frame = pd.DataFrame(np.where(missing, np.nan, X), columns=[f"s{i}" for i in range(16)])
     frame.index = pd.date_range("2020-01-01", periods=200, freq="h")
     model = OnlineRobustNMF(3, **QUIET).fit(frame)
-    scores = model.reading_scores(frame)
+    scores = model.entry_scores(frame)
     assert scores.index.equals(frame.index)
     assert list(scores.columns) == list(frame.columns)
     np.testing.assert_array_equal(scores.isna().to_numpy(), missing)
     assert (scores.to_numpy()[~missing] <= 0).all()
     single = OnlineRobustNMF(3, **QUIET).fit(X.astype(np.float32))
-    assert single.reading_scores(X.astype(np.float32)).dtype == np.float32
+    assert single.entry_scores(X.astype(np.float32)).dtype == np.float32
     assert single.decision_function(X.astype(np.float32)).dtype == np.float64
     assert single.predict(X.astype(np.float32)).dtype.kind == "i"
 
@@ -154,7 +154,7 @@ def test_sources_are_flagged_and_scored_batch_by_batch(tmp_path):
     X = table(250)
     batches = [X[:100], X[100:200], X[200:]]
     model = OnlineRobustNMF(3, **QUIET).fit(iter(batches))
-    for verb in ("predict", "decision_function", "reading_scores"):
+    for verb in ("predict", "decision_function", "entry_scores"):
         here = getattr(model, verb)(X)
         parts = list(getattr(model, verb)(iter(batches)))
         np.testing.assert_allclose(np.concatenate(parts), here, rtol=1e-9, atol=1e-9)
@@ -168,7 +168,7 @@ def test_calibrating_on_a_source_is_calibrating_on_its_samples():
     here.calibrate(more, 0.1)
     there.calibrate(iter([more[:120], more[120:]]), 0.1)
     assert here.offset_ == pytest.approx(there.offset_, rel=1e-9)
-    np.testing.assert_allclose(here.reading_scale_, there.reading_scale_, rtol=1e-6)
+    np.testing.assert_allclose(here.entry_scale_, there.entry_scale_, rtol=1e-6)
 
 
 def test_sparse_samples_are_flagged_and_their_readings_refused():
@@ -176,13 +176,13 @@ def test_sparse_samples_are_flagged_and_their_readings_refused():
     model = OnlineRobustNMF(3, **QUIET).fit(sparse.csr_array(X))
     assert (model.predict(sparse.csr_array(X)) == -1).sum() == 2
     with pytest.raises(ValueError, match="calibrate"):
-        model.reading_scores(X)
+        model.entry_scores(X)
     model.calibrate(X)
-    assert model.reading_scores(X).shape == X.shape
+    assert model.entry_scores(X).shape == X.shape
     with pytest.raises(TypeError, match="dense"):
-        model.reading_scores(sparse.csr_array(X))
-    parts = list(model.reading_scores(map(sparse.csr_array, (X[:100], X[100:]))))
-    np.testing.assert_allclose(np.vstack(parts), model.reading_scores(X), rtol=1e-4, atol=1e-4)
+        model.entry_scores(sparse.csr_array(X))
+    parts = list(model.entry_scores(map(sparse.csr_array, (X[:100], X[100:]))))
+    np.testing.assert_allclose(np.vstack(parts), model.entry_scores(X), rtol=1e-4, atol=1e-4)
 
 
 def test_calibration_survives_a_file(tmp_path):
@@ -192,7 +192,7 @@ def test_calibration_survives_a_file(tmp_path):
         save(model, tmp_path / "model")
         again = load(tmp_path / "model")
         np.testing.assert_array_equal(again.predict(news), model.predict(news))
-        np.testing.assert_array_equal(again.reading_scores(news), model.reading_scores(news))
+        np.testing.assert_array_equal(again.entry_scores(news), model.entry_scores(news))
         assert again.offset_ == model.offset_
         model.calibrate(table(200, 3), 0.1)
     again.partial_fit(X)
@@ -209,10 +209,10 @@ def test_pipelines_and_other_widths():
     with pytest.raises(NotFittedError, match="calibrate"):
         model.predict(np.zeros((1, 20)))
     model.partial_fit(np.abs(np.random.default_rng(0).random((50, 20))))
-    assert model.reading_scores(np.zeros((1, 20))).shape == (1, 20)
+    assert model.entry_scores(np.zeros((1, 20))).shape == (1, 20)
     model.calibrate(np.abs(np.random.default_rng(0).random((150, 20)))).keep_features([1, 3])
     with pytest.raises(ValueError, match="calibrate"):
-        model.reading_scores(np.zeros((1, 2)))
+        model.entry_scores(np.zeros((1, 2)))
 
 
 def test_only_models_of_both_signs_are_detectors_to_scikit_learn():

@@ -5,7 +5,7 @@ import pytest
 from promises.adapters import collected, with_ours
 
 # Some tests fit noise without a seed, which no small dictionary explains.
-pytestmark = pytest.mark.filterwarnings("ignore::thresher.engine.explained.UnexplainedWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::thresher.engine.UnexplainedWarning")
 
 _FUNCTION = "tests functions or SparseCoder of scikit-learn; Thresher has classes only"
 _OTHER_CODES = "tests sparse codes; those of OnlineRobustPCA are dense and of either sign"

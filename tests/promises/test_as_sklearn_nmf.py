@@ -5,7 +5,7 @@ import pytest
 from promises.adapters import collected, skip_exceptions, with_ours
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore::thresher.engine.explained.UnexplainedWarning"),
+    pytest.mark.filterwarnings("ignore::thresher.engine.UnexplainedWarning"),
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
 ]
 

@@ -252,7 +252,17 @@ def fitted():
 MISSING = np.where(np.eye(60, F) > 0, np.nan, X)
 ALONE = np.where(np.arange(F) == 3, 1.0, np.full((5, F), np.nan))
 
+
 # (name of the model, call, error class, keyword)
+def learn_under(model, **changes):
+    """Learn from a batch under changed parameters, and set them back."""
+    before = {name: getattr(model, name) for name in changes}
+    try:
+        model.set_params(**changes).partial_fit(X)
+    finally:
+        model.set_params(**before)
+
+
 CALLS = {
     "shrink": ("robust", lambda m: m.grow(n_features=3), ValueError, "shrink"),
     "no feature": ("nmf", lambda m: m.grow(n_features=0), ValueError, "n_features"),
@@ -294,7 +304,7 @@ CALLS = {
     "a stream twice": ("robust", lambda m: m.fit_predict(iter([X])), ValueError, "once"),
     "other samples": ("robust", lambda m: m.resume(X[:30]), ValueError, "batch size"),
     "readings of CSR": (
-        "robust", lambda m: m.reading_scores(sparse.csr_array(X)), TypeError, "dense",
+        "robust", lambda m: m.entry_scores(sparse.csr_array(X)), TypeError, "dense",
     ),
     "impute CSR": ("robust", lambda m: m.impute(sparse.csr_array(X)), TypeError, "dense"),
     **{
@@ -326,14 +336,16 @@ CALLS = {
         )
         for verb in ("fit", "partial_fit", "transform", "score_samples", "impute")
     },
-    "no change": ("robust", lambda m: m.change(), ValueError, "Nothing"),
-    "change to": ("robust", lambda m: m.change(outlier_weight=-1), ValueError, "outlier_weight"),
-    "change one of two": (
-        "robust", lambda m: m.change(outlier_weight=0.5, forgetting="soon"), ValueError,
-        "forgetting",
-    ),
-    "no outliers": ("nmf", lambda m: m.change(outlier_weight=1.0), ValueError, "outliers"),
-    "no half-life": ("orthogonal", lambda m: m.change(forgetting=100), ValueError, "half-life"),
+    **{
+        f"partial_fit under {changes}": (
+            kind, lambda m, changes=changes: learn_under(m, **changes), ValueError, wrong,
+        )
+        for kind, changes, wrong in (
+            ("robust", {"outlier_weight": -1}, "outlier_weight"),
+            ("robust", {"outlier_weight": 0.5, "forgetting": "soon"}, "forgetting"),
+            ("orthogonal", {"forgetting": 100}, "half-life"),
+        )
+    },
 }  # fmt: skip
 
 
@@ -358,7 +370,6 @@ UNFITTED = {
     "transform": lambda: ManhattanNMF(2).transform(X),
     "save": lambda: thresher.save(OnlineRobustNMF(2), "nowhere"),
     "resume": lambda: OnlineRobustNMF(2).resume(X),
-    "change": lambda: OnlineRobustNMF(2).change(outlier_weight=1.0),
 }
 
 

@@ -261,7 +261,7 @@ def test_constants(name):
 def rounds_of(solver, M, nonnegative, D, C):
     """The rounds of a batch method from a given start."""
     model = batch_model(solver, M, nonnegative)
-    method = model._planned(K)[0].method
+    method = model._plan(K)[0].method
     problem = BatchProblem(method, Batch(X), method.loss(LAMBDA), X.dtype)
     return solver.made().rounds(problem, D.copy(), C.copy(), Pool(1))
 

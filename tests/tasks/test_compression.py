@@ -79,6 +79,8 @@ LOSSLESS = {
     "one row": np.array([[1.0, np.nan, 3.0]]),
     "all missing": np.full((20, 2), np.nan),
     "constant": np.full((2000, 3), 7.0),
+    "thirds": np.stack([np.arange(200) / 3, np.round(np.arange(200) / 3, 1)], axis=1),
+    "any bits": np.random.default_rng(0).normal(size=(90, 2)) * [1e-9, 1e9],
 }
 
 
@@ -321,7 +323,7 @@ def test_a_decoder_that_starts_late_asks_for_a_keyframe():
 
 def test_silent_streams_are_forgotten_when_memory_is_short():
     Y = made_stream(N=4)
-    decoder = SensorCodec().decoder(max_bytes=1_000_000)
+    decoder = SensorCodec().decoder(max_bytes=500_000)
     encoders = [SensorCodec().encoder(4) for _ in range(20)]
     for encoder in encoders:
         for packet in encoder.encode(Y[:20]):
@@ -453,12 +455,9 @@ def test_invalid_rows_are_refused(Y, kind):
         SensorCodec().compress(Y)
 
 
-@pytest.mark.parametrize(
-    "Y", [np.arange(1, 9)[:, None] / 3, np.arange(9, dtype=np.longdouble)[:, None] / 10]
-)
-def test_digits_that_no_grid_or_double_holds_are_refused(Y):
+def test_digits_that_no_double_holds_are_refused():
     with pytest.raises(ValueError, match="error=0"):
-        SensorCodec(error=0).compress(Y)
+        SensorCodec(error=0).compress(np.arange(9, dtype=np.longdouble)[:, None] / 10)
 
 
 def test_invalid_encoders_are_refused():

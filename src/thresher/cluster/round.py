@@ -49,7 +49,7 @@ class Sender(Protocol):
 def shares_of(n_rows: int, block_rows: int, at_most: int) -> list[Share]:
     """Consecutive shares of ``block_rows · 2^k`` rows, the most that stay within ``at_most``.
 
-    Each is a branch of the tree in which `thresher.engine.merged` adds up all blocks of the round,
+    Each is a branch of the tree in which `thresher.engine.tree_sum` adds all blocks of the round,
     so the bits of the sum do not depend on k, nor on how many workers there are.
     """
     size = block_rows

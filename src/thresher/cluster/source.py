@@ -94,7 +94,7 @@ class ClusterSource:
             yield self
 
     def summarise(self, method: StreamMethod, state: StreamState, batch: Batch) -> Summary:
-        """See `thresher.engine.Workers`."""
+        """See `thresher.engine.Executor`."""
         round: Round = batch.X.round
         return round.summarise(method, state, batch)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from thresher.cluster.collections import as_rows
 from thresher.cluster.packing import aligned, packed, shared, unpacked
-from thresher.engine import Pool, SeenRange, StreamMethod, StreamState, merged
+from thresher.engine import FeatureRange, Pool, StreamMethod, StreamState, tree_sum
 from thresher.linalg import is_sparse
 from thresher.streams import Batch, Source
 from thresher.streams.pieces import joined
@@ -36,12 +36,12 @@ class BatchProfile:
     dtype: np.dtype[Any]
     sparse: bool
     only_stored: bool
-    seen: SeenRange
+    seen: FeatureRange
 
     @classmethod
     def at(cls, batch: Batch) -> "BatchProfile":
         """At the rows of a share."""
-        seen, X = SeenRange.of(batch), batch.X
+        seen, X = FeatureRange.of(batch), batch.X
         sparse = batch.is_sparse_without_gaps
         return cls(batch.n_samples, X.shape[1], X.dtype, sparse, batch.only_stored, seen)
 
@@ -127,8 +127,8 @@ def summarised(
             dictionary = shared(state).changed()
             method = shared(recipe).method(dictionary)
             code_and_summarise = method.summariser(dictionary, batch)
-        summary = merged(pool.map(code_and_summarise, method.blocks(batch)))
-    return packed(summary.for_sending())
+        summary = tree_sum(pool.map(code_and_summarise, method.blocks(batch)))
+    return packed(summary)
 
 
 def _of_share(batches: Sequence[Batch], share: Share) -> Batch:
@@ -150,4 +150,4 @@ def together(parts: Sequence[Any]) -> Any:
 
 def added(branches: Sequence[bytes]) -> bytes:
     """Neighbouring branches, as one."""
-    return packed(merged(list(map(unpacked, branches))))
+    return packed(tree_sum(list(map(unpacked, branches))))

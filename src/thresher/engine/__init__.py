@@ -1,8 +1,13 @@
-"""The two loops, state, history, callbacks, progress and the thread pool."""
+"""The two loops, methods, state, history, callbacks, progress and the thread pool."""
 
-from thresher.engine.ahead import Ahead
-from thresher.engine.alternate import Alternation, alternate
-from thresher.engine.batch import BatchProblem, ExactAlternation
+from thresher.engine.batch import (
+    Alternation,
+    AndersonExtrapolation,
+    BatchProblem,
+    ExactAlternation,
+    HeldOutEntries,
+    alternate,
+)
 from thresher.engine.callbacks import (
     Callback,
     Step,
@@ -11,63 +16,55 @@ from thresher.engine.callbacks import (
     begin_callbacks,
     list_callbacks,
 )
-from thresher.engine.drift import Detector, Watch, events_of
-from thresher.engine.explained import Energies, UnexplainedWarning
-from thresher.engine.extrapolation import Extrapolation
+from thresher.engine.drift import Detector, MannWhitneyDrift, Rival, Trial, Watch, events_of
+from thresher.engine.executor import Pool, PrefetchedArray, tree_sum
 from thresher.engine.history import KINDS, Event, History, HistoryRow
-from thresher.engine.left_out import LeftOut
-from thresher.engine.mann_whitney import MannWhitneyDrift
-from thresher.engine.merging import merged
-from thresher.engine.method import Candidate, Candidates, Method, choose, named
-from thresher.engine.noise import residual_sizes
+from thresher.engine.method import Candidate, Candidates, Method, StreamMethod, choose, named
 from thresher.engine.orthogonal import OrthogonalMethod
-from thresher.engine.pool import Pool
 from thresher.engine.progress import ProgressBar
-from thresher.engine.seen import SeenRange
-from thresher.engine.starts import best_start
-from thresher.engine.state import StreamState, Summary
+from thresher.engine.residuals import Energies, UnexplainedWarning, energies, residual_sizes
+from thresher.engine.state import FeatureRange, StreamState, Summary
 from thresher.engine.stream import (
-    OVERFLOW,
     WINDOWS,
-    Course,
+    Continuation,
+    Executor,
     Position,
-    StreamMethod,
-    Workers,
     advance,
+    best_start,
     check_origin,
     passes_per_window,
     stream,
 )
-from thresher.engine.trial import Rival, Trial
-from thresher.engine.trouble import told_in_words
+from thresher.engine.units import OVERFLOW, translate_linalg_errors
 
 __all__ = [
     "KINDS",
     "OVERFLOW",
     "WINDOWS",
-    "Ahead",
     "Alternation",
+    "AndersonExtrapolation",
     "BatchProblem",
     "Callback",
     "Candidate",
     "Candidates",
-    "Course",
+    "Continuation",
     "Detector",
     "Energies",
     "Event",
     "ExactAlternation",
-    "Extrapolation",
+    "Executor",
+    "FeatureRange",
+    "HeldOutEntries",
     "History",
     "HistoryRow",
-    "LeftOut",
     "MannWhitneyDrift",
     "Method",
     "OrthogonalMethod",
     "Pool",
     "Position",
+    "PrefetchedArray",
     "ProgressBar",
     "Rival",
-    "SeenRange",
     "Step",
     "StopAfter",
     "StreamMethod",
@@ -76,7 +73,6 @@ __all__ = [
     "Trial",
     "UnexplainedWarning",
     "Watch",
-    "Workers",
     "advance",
     "alternate",
     "any_stops",
@@ -84,12 +80,13 @@ __all__ = [
     "best_start",
     "check_origin",
     "choose",
+    "energies",
     "events_of",
     "list_callbacks",
-    "merged",
     "named",
     "passes_per_window",
     "residual_sizes",
     "stream",
-    "told_in_words",
+    "translate_linalg_errors",
+    "tree_sum",
 ]

@@ -1,17 +1,22 @@
-"""Codes by any encoder and dictionaries by any learner, in turns, for the second loop."""
+"""The second loop: improve the codes, improve the dictionary, with all data in memory.
 
-from dataclasses import dataclass
+The objective is checked after each half-step; the loop ends when an iteration changes it by less
+than the tolerance.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thresher.encoding import BlockEncoder, CodingProblem
-from thresher.engine.extrapolation import Extrapolation
+from thresher.engine.executor import Pool
 from thresher.engine.method import Method
-from thresher.engine.pool import Pool
+from thresher.engine.residuals import EXACT
 from thresher.engine.restarts import restarted
 from thresher.engine.state import StreamState
 from thresher.learning import Learner
@@ -19,17 +24,21 @@ from thresher.linalg import Array
 from thresher.losses import Loss
 from thresher.streams import Batch
 
-# By judgement: steps of a learner, each more cautious, before a dictionary stays as it is, and the
-# rows whose codes a certificate is taken of.
-_TRIALS = 4
-_ADAPTS = 3
-_PAYS = 1e-4  # of the objective is what another support must save
+_MAX_STEPS = 4  # of a learner, each more cautious, before a dictionary stays; heuristic
+_ADAPTATION_STEPS = 3  # of dictionary and codes before a change of support is compared
+_MIN_SUPPORT_GAIN = 1e-4  # of the objective, for a change of support
 _CERTIFIED_ROWS = 16
+_HELD_OUT_ROWS = 512  # with so many, a rise of a few per cent is significant; heuristic
+_HELD_OUT_SHARE = 0.1  # of the observed entries of a row
+# Heuristic: older iterations describe a map that has changed since, and nearly parallel differences
+# are dominated by rounding.
+_MEMORY = 6
+_RCOND = 1e-4
 
 
 @dataclass
 class BatchProblem:
-    """All samples with their weights, and the parts of the method: (S-7).
+    """All samples with their weights, and the objective (S-7) of the method.
 
     Samples are loaded block by block, so CSR stays sparse and integers stay small.
     """
@@ -46,7 +55,7 @@ class BatchProblem:
         self.sample_weight: Array = ones if given is None else given.astype(np.float64)
 
     def load(self, rows: slice) -> tuple[Any, Array | None]:
-        """A block of samples and the weights of its entries, zero where missing."""
+        """Return a block of samples and the weights of its entries, zero where missing."""
         X, weight, _ = self.method.load(self.batch, rows, self.dtype)
         return X, weight
 
@@ -59,7 +68,7 @@ class BatchProblem:
         return CodingProblem(D, self.loss, self.method.code_regulariser)
 
     def learning(self, D: Array) -> CodingProblem:
-        """The same as the learner sees it, which may be with a smoothed loss."""
+        """The problem with the loss of the learner, which may be smoothed."""
         loss = self.loss if self.dictionary_loss is None else self.dictionary_loss
         return CodingProblem(D, loss, self.method.code_regulariser)
 
@@ -70,7 +79,7 @@ class BatchProblem:
         return total / float(self.sample_weight.sum()) + penalty
 
     def certificate(self, D: Array, C: Array) -> float:
-        """The worst certificate of the first few codes."""
+        """The largest certificate of the first few codes."""
         some = slice(0, min(_CERTIFIED_ROWS, self.batch.n_samples))
         X, weight = self.load(some)
         return float(self.coding(D).certificate(X, C[some], weight).max())
@@ -78,6 +87,105 @@ class BatchProblem:
     def free(self, n_components: int) -> NDArray[np.bool_]:
         """Flags of the atoms that may move."""
         return self.method.free_atoms(n_components)
+
+
+class Alternation(Protocol):
+    """A running batch method; the half-steps change it in place."""
+
+    @property
+    def D(self) -> Array:  # noqa: N802 - the notation
+        """The feasible dictionary."""
+
+    @property
+    def C(self) -> Array:  # noqa: N802 - the notation
+        """The feasible codes."""
+
+    def improve_codes(self) -> None:
+        """Improve the codes for the current dictionary."""
+
+    def improve_dictionary(self) -> None:
+        """Improve the dictionary for the current codes."""
+
+    def change_support(self, seed: int) -> bool:
+        """Drop or restart an atom where a penalty on the dictionary makes that pay."""
+
+    def objective(self) -> float:
+        """Mean objective per sample at the feasible variables; infinite before the first codes."""
+
+    def certificate(self) -> float:
+        """The largest optimality certificate of some codes; NaN where it is not known."""
+
+
+Report = Callable[[int, float, float], bool]
+"""Called after each iteration (number, objective after codes, after dictionary); True ends it."""
+
+
+class Ending(NamedTuple):
+    """How an alternation ended."""
+
+    rounds: int
+    missed: float
+    """Last change of the objective, relative to the tolerance: above one if ``max_rounds`` ended
+    the fit, infinite if one iteration was not enough to measure it; zero after convergence."""
+
+
+def alternate(
+    method: Alternation, report: Report, max_rounds: int, tol: float, change: float | None = None
+) -> Ending:
+    """Alternate until the objective has converged (never if ``tol`` is 0).
+
+    It has converged when an iteration changes it by at most ``tol`` times its value, or by at most
+    ``change`` where that is given.
+    """
+    last, missed = method.objective(), 0.0
+    for number in range(1, max_rounds + 1):
+        method.improve_codes()
+        after_codes = method.objective()
+        method.improve_dictionary()
+        now = method.objective()
+        small = tol * abs(last) if change is None else change
+        converged = tol > 0 and last < float("inf") and abs(last - now) <= small
+        if report(number, after_codes, now) or converged:
+            return Ending(number, 0.0)
+        known = 0 < small < float("inf") and last < float("inf")
+        missed = abs(last - now) / small if known else float("inf")
+        last = now
+    return Ending(max_rounds, missed)
+
+
+@dataclass
+class AndersonExtrapolation:
+    """Anderson extrapolation of iterations that map ``D_i`` to ``T_i``.
+
+    With weights ``a_i`` of sum one that minimise ``‖Σ a_i (T_i − D_i)‖``, the extrapolated
+    dictionary is ``Σ a_i T_i``, the fixed point of a linear map with a few slow directions.
+    """
+
+    iterations: list[tuple[Array, Array]] = field(default_factory=list)
+
+    def add(self, before: Array, after: Array) -> None:
+        """Record an iteration; the last six are kept."""
+        self.iterations = [*self.iterations, (before, after)][-_MEMORY:]
+
+    def reset(self) -> None:
+        """Forget all iterations."""
+        self.iterations = []
+
+    def extrapolated(self) -> Array | None:
+        """Return the extrapolated dictionary; None if the iterations do not determine it."""
+        steps = [(after - before).ravel().astype(np.float64) for before, after in self.iterations]
+        if len(steps) < 2:
+            return None
+        # Normalised differences: early iterations are long, late ones matter.
+        changes = np.diff(steps, axis=0)
+        lengths = np.linalg.norm(changes, axis=1, keepdims=True)
+        if not (lengths > 0).all():
+            return None
+        weights = np.linalg.lstsq((changes / lengths).T, steps[-1], rcond=_RCOND)[0] / lengths[:, 0]
+        moves = np.diff([after for _, after in self.iterations], axis=0)
+        last = self.iterations[-1][1]
+        D: Array = (last - np.einsum("i,ikf->kf", weights, moves)).astype(last.dtype)
+        return D
 
 
 @dataclass
@@ -93,9 +201,9 @@ class ExactAlternation:
     C: Array
     encoder: BlockEncoder
     pool: Pool
-    extrapolation: Extrapolation | None = None
+    extrapolation: AndersonExtrapolation | None = None
     cold: bool = False
-    """Whether ``C`` is only room for codes, and the first round starts without any."""
+    """Whether ``C`` is a buffer without codes, so that the first iteration starts without any."""
 
     def __post_init__(self) -> None:
         if self.cold:
@@ -104,13 +212,13 @@ class ExactAlternation:
             self._evaluate()
 
     def improve_codes(self) -> None:
-        """Codes of the dictionary, or of the one ahead of it."""
-        if not self._goes_ahead():
+        """Code the extrapolated dictionary, or the current one."""
+        if not self._extrapolate():
             self._code()
 
-    def _goes_ahead(self) -> bool:
-        """Try the dictionary that the last rounds lead to; it stays if the objective falls."""
-        ahead = None if self.extrapolation is None else self.extrapolation.ahead()
+    def _extrapolate(self) -> bool:
+        """Move to the extrapolated dictionary if the objective falls."""
+        ahead = None if self.extrapolation is None else self.extrapolation.extrapolated()
         if self.extrapolation is None or ahead is None:
             return False
         D, C, losses, last = self.D, self.C, self.losses, self.objective()
@@ -122,11 +230,11 @@ class ExactAlternation:
         if self.objective() < last:
             return True
         self.D, self.C, self.losses = D, C, losses
-        self.extrapolation.forget()
+        self.extrapolation.reset()
         return False
 
     def _code(self) -> None:
-        """Code every block from its last codes; a row that got worse keeps them."""
+        """Code every block from its last codes; rows whose objective rises keep them."""
         coding = self.problem.coding(self.D)
         self.encoder.prepare(coding, self.problem.method.rows(self.problem.batch))
 
@@ -143,10 +251,10 @@ class ExactAlternation:
         self.cold = False
 
     def improve_dictionary(self) -> None:
-        """Take the learner's step; if the objective rose, a more cautious one, or none."""
+        """Take the learner's step; if the objective rises, a more cautious one, or none."""
         learner, sums = self.problem.method.learner, self._summed()
         D, C, losses, last = self.D, self.C, self.losses, self.objective()
-        for _ in range(_TRIALS):
+        for _ in range(_MAX_STEPS):
             self._move(learner, sums)
             if self.objective() <= last:
                 if self.extrapolation is not None:
@@ -156,10 +264,10 @@ class ExactAlternation:
             learner = learner.cautious()
 
     def change_support(self, seed: int) -> bool:
-        """Drop an atom, or restart one that is zero, if the objective falls; whether it did.
+        """Drop an atom, or restart one that is zero, if the objective falls; return whether it did.
 
-        A penalty on the dictionary makes local optima in which an atom does not pay, or where one
-        is missing that would. Alternation leaves neither.
+        With a penalty on the dictionary, alternation has local optima in which an atom costs more
+        than it explains, or in which an atom is missing that would explain more than it costs.
         """
         method = self.problem.method
         if not method.selects_atoms or self.cold:
@@ -167,22 +275,22 @@ class ExactAlternation:
         free, used = self.problem.free(len(self.D)), self.D.any(axis=1)
         for k in [*np.flatnonzero(free & used), *np.flatnonzero(free & ~used)[:1]]:
             D, C, losses, last = self.D, self.C, self.losses, self.objective()
-            self.D, self.C = self._with_other(k, seed), C.copy()
+            self.D, self.C = self._with_atom_toggled(k, seed), C.copy()
             self.C[:, k] = 0
             self._evaluate()
             self._code()
-            for _ in range(_ADAPTS):  # the other atoms take over, or the new one learns
+            for _ in range(_ADAPTATION_STEPS):
                 self.improve_dictionary()
                 self._code()
-            if self.objective() < last * (1 - _PAYS):
+            if self.objective() < last * (1 - _MIN_SUPPORT_GAIN):
                 if self.extrapolation is not None:
-                    self.extrapolation.forget()
+                    self.extrapolation.reset()
                 return True
             self.D, self.C, self.losses = D, C, losses
         return False
 
-    def _with_other(self, k: int, seed: int) -> Array:
-        """The dictionary with atom k at zero or, if it was there, restarted from a sample."""
+    def _with_atom_toggled(self, k: int, seed: int) -> Array:
+        """Return the dictionary with atom k set to zero or, if it was zero, restarted."""
         method, lengths = self.problem.method, np.linalg.norm(self.D, axis=1)
         if lengths[k] > 0:
             D = self.D.copy()
@@ -228,3 +336,49 @@ class ExactAlternation:
             return coding.objective(X, self.C[rows], weight)
 
         self.losses = np.concatenate(self.pool.map(work, self.problem.blocks()))
+
+
+@dataclass
+class HeldOutEntries:
+    """Observed entries that are hidden from the codes of some rows, to detect overfitting.
+
+    With missing entries an alternation that continues makes atoms that fit the noise of single
+    entries: the objective falls while predictions of missing entries get worse with every iteration
+    (docs/guide/choices.md).
+    """
+
+    rows: slice
+    X: Any
+    shown: Array
+    hidden: Array
+    sample_weight: Array
+    best: tuple[Array, Array, Array] | None = None
+    """Losses of the rows, dictionary and all codes of the best iteration."""
+
+    @classmethod
+    def of(cls, problem: BatchProblem, seed: int) -> "HeldOutEntries | None":
+        """Hide a tenth of the entries of evenly spaced rows; None if nothing is missing."""
+        if problem.method.stays_sparse(problem.batch):  # such rows have no missing entries
+            return None
+        rows = slice(0, None, -(-problem.batch.n_samples // _HELD_OUT_ROWS))
+        X, weight = problem.load(rows)
+        if weight is None or (weight > 0).all():
+            return None
+        hide = np.random.default_rng([seed, 4]).random(weight.shape) < _HELD_OUT_SHARE
+        zero = weight.dtype.type(0)
+        shown, hidden = np.where(hide, zero, weight), np.where(hide, weight, zero)
+        return cls(rows, X, shown, hidden, problem.sample_weight[rows])
+
+    def overfits(self, coding: CodingProblem, C: Array) -> bool:
+        """Whether hidden entries are predicted worse than in the best iteration.
+
+        The mean loss of the rows has to rise by more than a standard error.
+        """
+        start = np.ascontiguousarray(C[self.rows])
+        codes = EXACT.encode(coding, self.X, self.shown, start).codes
+        losses = coding.loss.value(self.X, codes @ coding.D, self.hidden) * self.sample_weight
+        if self.best is None or losses.sum() < self.best[0].sum():
+            self.best = losses, coding.D, C.copy()
+            return False
+        rise = losses - self.best[0]
+        return bool(rise.mean() > rise.std() / np.sqrt(len(rise)))

@@ -40,7 +40,7 @@ class Event(NamedTuple):
     """Samples seen by then."""
     kind: str
     """``shift``: losses rose; ``replaced``, ``kept``: what became of the dictionary then;
-    ``outlier_weight``, ``forgetting``: what `change` was told."""
+    ``outlier_weight``, ``forgetting``: a changed parameter."""
     statistic: float
     """Of a shift the p-value (NaN if the detector has none); of ``replaced`` and ``kept`` the loss
     of the best rival, over that of the dictionary in use; of a change the new λ or half-life (NaN

@@ -4,6 +4,7 @@ A method says how samples are loaded, coded and summarised, and how the dictiona
 list candidates in the order of preference; the first batch decides, once.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -13,9 +14,8 @@ from numpy.typing import NDArray
 
 from thresher.encoding import BlockEncoder, CodingProblem, Rows, encode_rows
 from thresher.engine import restarts
-from thresher.engine.explained import Energies, mass_of
 from thresher.engine.first_batch import entries, first_atoms
-from thresher.engine.noise import EXACT, residual_sizes
+from thresher.engine.residuals import EXACT, mass_of, residual_sizes
 from thresher.engine.state import StreamState, Summary
 from thresher.engine.units import (
     check_largest,
@@ -39,12 +39,10 @@ from thresher.linalg import (
     SPARSE_BLOCK,
     STORED_BLOCK,
     Array,
-    block_slices,
     load_block,
     load_sparse_block,
     load_stored_block,
     rows_per_block,
-    sparse_block_slices,
     without_traces,
 )
 from thresher.losses import Loss
@@ -65,8 +63,54 @@ _SMALL_THRESHOLD = 1e-4
 AnyMethod = TypeVar("AnyMethod")
 
 
+class StreamMethod(ABC):
+    """What the first loop calls of a method; subclasses keep their parameters, never the data."""
+
+    @property
+    def keeps_samples(self) -> bool:
+        """Whether sums hold coded samples, so that their size grows with the batch."""
+        return False
+
+    def in_unit_of(self, state: StreamState) -> Self:
+        """Bind the method to the unit in which a state computes; itself if it is bound already."""
+        return self
+
+    def block_rows(self, batch: Batch) -> int:
+        """Rows of a block."""
+        return rows_per_block(batch.X.shape[1])
+
+    def blocks(self, batch: Batch) -> Iterator[slice]:
+        """Row blocks of fixed size, so that sums do not depend on the executor."""
+        n, rows = batch.n_samples, self.block_rows(batch)
+        return (slice(start, min(start + rows, n)) for start in range(0, n, rows))
+
+    def measure(self, state: StreamState, batch: Batch) -> StreamState:
+        """Check that a batch can be computed with; measure the unit, if it is not known yet."""
+        return state
+
+    def measure_range(self, state: StreamState, batch: Batch) -> StreamState:
+        """Measure what is needed before coding."""
+        return state
+
+    def for_coding(self, state: StreamState) -> StreamState:
+        """Remove from a state what `summariser` does not need, for executors on other machines."""
+        return state.changed(seen=None)
+
+    @abstractmethod
+    def summariser(self, state: StreamState, batch: Batch) -> Callable[[slice], Summary]:
+        """Return a function that codes a block on the dictionary of a state and summarises it."""
+
+    @abstractmethod
+    def update(self, state: StreamState, batch: Batch, summary: Summary) -> StreamState:
+        """Discount the past, add the batch, and move the dictionary."""
+
+    def dictionary_cost(self, state: StreamState) -> float:
+        """The penalty of the dictionary, which is added to the mean loss of samples."""
+        return 0.0
+
+
 @dataclass(frozen=True)
-class Method:
+class Method(StreamMethod):
     """An online method: encoder, loss, learner, regularisers and the rules that combine them.
 
     Parameters
@@ -219,14 +263,6 @@ class Method:
         if self.stays_stored(batch):
             return STORED_BLOCK
         return SPARSE_BLOCK if self.stays_sparse(batch) else rows_per_block(batch.X.shape[1])
-
-    def blocks(self, batch: Batch) -> Iterator[slice]:
-        """Row blocks of fixed size, so that sums do not depend on the executor."""
-        if self.stays_stored(batch):
-            return sparse_block_slices(batch.n_samples, STORED_BLOCK)
-        if self.stays_sparse(batch):
-            return sparse_block_slices(batch.n_samples)
-        return block_slices(*batch.X.shape)
 
     def load(
         self, batch: Batch, rows: slice, dtype: np.dtype[Any]
@@ -400,7 +436,7 @@ class Method:
         return CodingProblem(state.D, self.loss(self.threshold(state)), self.code_regulariser)
 
     def for_coding(self, state: StreamState) -> StreamState:
-        """The dictionary and λ, without statistics, for executors on other machines."""
+        """Remove statistics and ranges: the dictionary and λ remain."""
         return state.changed(statistics=Statistics(), seen=None)
 
     def encode(self, problem: CodingProblem, X: Any, weight: Array | None) -> Array:
@@ -461,7 +497,7 @@ class Method:
         outliers: Array | None = None,
         products: Array | None = None,
     ) -> Summary:
-        """Return the statistics of a coded block; ``first`` adds a certificate and energies.
+        """Return the statistics of a coded block; ``first`` adds a certificate.
 
         ``outliers`` are those of the encoder, if they are not the best ones for its codes,
         ``products`` its predictions at the nonzeros of sparse rows.
@@ -475,15 +511,13 @@ class Method:
         if sample_weight is not None:
             loss = loss * sample_weight
         certificate: float = 0.0
-        energies: Callable[[], Energies] = Energies
         if first:
             some = slice(0, _CERTIFIED_ROWS)
             mask = None if weight is None else weight[some]
             certificate = float(np.maximum.reduce(problem.certificate(X[some], C[some], mask)))
-            energies = Energies.later(fit, sample_weight)
         nothing: Array = np.empty(0)
         total = float(np.add.reduce(loss, None, np.float64))
-        return Summary(sums, total, certificate, nothing, nothing, energies)
+        return Summary(sums, total, certificate, nothing, nothing)
 
     # ------------------------------------------------------------------ update
 

@@ -1,15 +1,15 @@
 """The verbs of orthogonal dictionary learning: codes are one product, so little is left to do."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh, solve
 
+from thresher.engine.method import StreamMethod
 from thresher.engine.state import StreamState, Summary
-from thresher.engine.stream import OVERFLOW
-from thresher.engine.units import check_largest, check_size, typical_size
+from thresher.engine.units import OVERFLOW, check_largest, check_size, typical_size
 from thresher.kernels.floors import TINY
 from thresher.learning import (
     Forgetting,
@@ -20,7 +20,7 @@ from thresher.learning import (
     principal_directions,
     random_orthogonal,
 )
-from thresher.linalg import Array, block_slices, load_block, rows_per_block
+from thresher.linalg import Array, load_block
 from thresher.streams import Batch
 
 _DOUBLE = np.dtype(np.float64)
@@ -28,7 +28,7 @@ _HIGHEST_POWER = 4  # of the data, in the gradient of the ℓ4 norm
 
 
 @dataclass(frozen=True)
-class OrthogonalMethod:
+class OrthogonalMethod(StreamMethod):
     """A learner of square dictionaries, and what each verb does with it.
 
     Parameters
@@ -78,45 +78,16 @@ class OrthogonalMethod:
         statistics = self.learner.begin(Y, weight, D.astype(np.float64))
         return StreamState(D, D, statistics, seed)
 
-    def in_unit_of(self, state: StreamState) -> "OrthogonalMethod":
-        """Itself: all is computed in double precision, in the unit of the data."""
-        return self
-
     # ------------------------------------------------------------------- verbs
 
-    @property
-    def keeps_samples(self) -> bool:
-        """Never: moments and products have a fixed size."""
-        return False
-
-    def block_rows(self, batch: Batch) -> int:
-        """Rows of a block."""
-        return rows_per_block(batch.X.shape[1])
-
-    def blocks(self, batch: Batch) -> Iterator[slice]:
-        """Row blocks of fixed size, so that sums do not depend on who adds them up."""
-        return block_slices(batch.n_samples, batch.X.shape[1])
-
-    def for_coding(self, state: StreamState) -> StreamState:
-        """All but the range: moments fill gaps, and learners look at what was summed up."""
-        return state.changed(seen=None)
-
-    def blocks_are_dense(self, X: Any) -> bool:
-        """Always: CSR is expanded block by block."""
-        return True
-
     def measure(self, state: StreamState, batch: Batch) -> StreamState:
-        """Nothing: all is computed in double precision, in the unit of the data."""
+        """Refuse entries that cannot be computed with, in double precision and the data's unit."""
         self.check(batch)
         return state
 
     def check(self, batch: Batch) -> None:
         """Refuse entries that cannot be computed with."""
         check_largest(batch, 1.0, _DOUBLE, _HIGHEST_POWER)
-
-    def measure_range(self, state: StreamState, batch: Batch) -> StreamState:
-        """Nothing to measure."""
-        return state
 
     def load(self, batch: Batch, rows: slice, statistics: Any) -> Array:
         """A block of samples, gaps filled from the observed entries."""
@@ -142,10 +113,6 @@ class OrthogonalMethod:
             return Summary(sums, loss, 0.0, nothing, nothing)
 
         return code_and_summarise
-
-    def dictionary_cost(self, state: StreamState) -> float:
-        """Nothing: orthogonal dictionaries have no penalty."""
-        return 0.0
 
     def update(self, state: StreamState, batch: Batch, summary: Summary) -> StreamState:
         """Discount the past, add the batch, move the dictionary."""

@@ -1,50 +1,119 @@
-"""What a stream has come to: the state that every method carries on, and what a batch adds."""
+"""The state of a stream, and the summary of a batch that changes it."""
 
-from collections.abc import Callable
-from dataclasses import astuple, dataclass, replace
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.engine.explained import Energies
-from thresher.engine.seen import SeenRange
 from thresher.learning import Statistics
-from thresher.linalg import Array
+from thresher.linalg import Array, is_only_stored
 from thresher.streams import Batch
 
 
 @dataclass(frozen=True)
+class FeatureRange:
+    """Smallest and largest observed entry of every feature, (F,) each, in the user's units.
+
+    A feature without observed entries has ``low`` = +inf and ``high`` = −inf, so that ranges merge.
+    """
+
+    low: Array
+    high: Array
+
+    @classmethod
+    def empty(cls, n_features: int) -> "FeatureRange":
+        """Return the range of no sample."""
+        return cls(np.full(n_features, np.inf), np.full(n_features, -np.inf))
+
+    @classmethod
+    def of(cls, batch: Batch) -> "FeatureRange":
+        """Return the range of a batch; missing entries and weights of zero do not count."""
+        X: Any = batch.X
+        if batch.sample_weight is not None and not (batch.sample_weight > 0).all():
+            keep = batch.sample_weight > 0
+            weight = batch.entry_weight
+            batch = Batch(X[keep], None, None if weight is None else weight[keep])
+            X = batch.X
+        if not batch.n_samples:
+            return cls.empty(X.shape[1])
+        if hasattr(X, "indptr"):
+            return cls._of_sparse(X, batch.entry_weight)
+        if batch.entry_weight is not None:
+            batch = Batch(np.where(batch.entry_weight > 0, X, np.nan))
+        return cls(*batch.column_range)
+
+    @classmethod
+    def _of_sparse(cls, X: Any, entry_weight: Array | None) -> "FeatureRange":
+        """Return the range of CSR rows; entries that are not stored are zeros, unless missing."""
+        n, F = X.shape
+        low, high = np.full(F, np.inf), np.full(F, -np.inf)
+        values, columns = X.data.astype(np.float64), X.indices
+        counts, weighs = np.full(F, n), np.ones(len(values), dtype=bool)
+        if entry_weight is not None:
+            rows = np.repeat(np.arange(n), np.diff(X.indptr))
+            counts, weighs = (entry_weight > 0).sum(axis=0), entry_weight[rows, columns] > 0
+        if is_only_stored(X):
+            counts = np.zeros(F, dtype=int)  # no zeros except stored ones
+        seen = weighs & ~np.isnan(values)
+        if not seen.all():
+            columns, values = columns[seen], values[seen]
+        np.maximum.at(high, columns, values)
+        zeros = np.bincount(X.indices if weighs.all() else X.indices[weighs], minlength=F) < counts
+        if not zeros.all() or values.min(initial=0) < 0:  # else the zeros are the smallest
+            np.minimum.at(low, columns, values)
+        low[zeros], high[zeros] = np.minimum(low[zeros], 0), np.maximum(high[zeros], 0)
+        return cls(low, high)
+
+    def __or__(self, other: "FeatureRange") -> "FeatureRange":
+        """Merge two ranges."""
+        return FeatureRange(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
+
+    @property
+    def observed(self) -> NDArray[np.bool_]:
+        """Flags of the features with an observed entry."""
+        return np.asarray(self.low <= self.high)
+
+    def grow(self, n_features: int) -> "FeatureRange":
+        """Append features without observed entries."""
+        more = FeatureRange.empty(n_features - len(self.low))
+        return FeatureRange(np.append(self.low, more.low), np.append(self.high, more.high))
+
+    def keep(self, columns: NDArray[np.intp]) -> "FeatureRange":
+        """Return the range of some features."""
+        return FeatureRange(self.low[columns], self.high[columns])
+
+
+@dataclass(frozen=True)
 class StreamState:
-    """Everything that an online model knows; its size does not depend on the samples seen.
+    """The fitted state of an online model; its size does not depend on the samples seen.
 
     Attributes
     ----------
     D : array of shape (K, F)
-        The dictionary that learns.
+        The dictionary that is updated.
     average : array of shape (K, F)
-        Its running average, which is what the model shows; the same as D without averaging.
+        Its running average, which users see; D itself without averaging.
     statistics : Statistics
-        What the stream left behind, discounted.
+        Sums over the stream, discounted.
     method : str
-        The name of the method that it began with.
+        Name of the method that was chosen.
     seed : int
-        All randomness is drawn from it and from counters, so that a state can be resumed.
+        Source of all randomness, together with counters, so that a state can be resumed.
     n_samples, n_steps : int
         Samples and batches seen.
     weight_seen : float
         Total weight of the samples seen, without discount.
     scale, scale_weight : float
-        Running mean of what the rule for λ measures, and its weight.
+        Running mean of the scale that the rule for λ measures, and its weight.
     unit, atom_unit, loss_unit : float
-        What a one stands for in samples, atoms and losses of this state, in the user's units.
+        Factors from the unit of this state to the user's, of samples, atoms and losses.
     measured : bool
         Whether the unit was measured: not before the first sample that is not zero.
-    seen : SeenRange or None
+    seen : FeatureRange or None
         The range of every feature so far; None if it was not recorded.
     watch : Watch or None
-        What is known of shifts, if losses are watched.
+        Drift detection, if it is used.
     """
 
     D: Array
@@ -60,17 +129,17 @@ class StreamState:
     atom_unit: float = 1.0
     loss_unit: float = 1.0
     measured: bool = True
-    seen: SeenRange | None = None
+    seen: FeatureRange | None = None
     method: str = ""
-    watch: Any = None  # has states of its own, so its class comes after this one
+    watch: Any = None  # a Watch, which holds states of its own
 
     def __post_init__(self) -> None:
-        # Steps make new dictionaries and never change one. That all are read-only from the start
-        # also spares kernels a second compilation, for arrays that can be written.
+        # Steps make new dictionaries and never change one. Read-only arrays from the start avoid a
+        # second compilation of kernels for writable ones.
         self.D.flags.writeable = self.average.flags.writeable = False
 
     def changed(self, **values: Any) -> "StreamState":
-        """What `dataclasses.replace` makes, at a tenth of its price: a step takes some of them."""
+        """Return a copy with other values, ten times faster than `dataclasses.replace`."""
         other = object.__new__(type(self))
         vars(other).update(vars(self), **values)
         other.__post_init__()
@@ -78,7 +147,7 @@ class StreamState:
 
     @property
     def atoms(self) -> Array:
-        """The atoms that the model shows, in the user's units."""
+        """The atoms in the user's units."""
         if self.atom_unit == 1:
             return self.average
         shown: Array = self.average * self.average.dtype.type(self.atom_unit)
@@ -87,12 +156,12 @@ class StreamState:
 
     @property
     def code_unit(self) -> float:
-        """What a one stands for in codes."""
+        """Factor from codes of this state to the user's."""
         return self.unit / self.atom_unit
 
     @property
     def awaits_entries(self) -> bool:
-        """Whether all batches so far had no observed entry, so that the start is arbitrary."""
+        """Whether no batch so far had an observed entry, so that the start is arbitrary."""
         return self.n_samples > 0 and self.n_steps == 0
 
     def grow(self, n_features: int, atoms: Array, fill: float = 0.0) -> "StreamState":
@@ -115,7 +184,7 @@ class StreamState:
         return self._reshaped(D=D, average=average, statistics=statistics, seen=seen)
 
     def keep(self, columns: NDArray[np.intp]) -> "StreamState":
-        """Forget all features but some."""
+        """Keep some features only."""
         same = self.average is self.D
         D = np.ascontiguousarray(self.D[:, columns])
         average = D if same else np.ascontiguousarray(self.average[:, columns])
@@ -124,9 +193,9 @@ class StreamState:
         return self._reshaped(D=D, average=average, statistics=statistics, seen=seen)
 
     def joined(self, members: Array, usage: Array) -> "StreamState":
-        """Let atoms take in others: their means, weighted by ``usage``, stand for all of them.
+        """Merge atoms into their means, weighted by ``usage``.
 
-        ``members`` is that of `Statistics.joined`; atoms in no row are forgotten.
+        ``members`` is that of `Statistics.joined`; atoms in no row are removed.
         """
         weights = members * usage
         weights = np.where(weights.sum(axis=1, keepdims=True) > 0, weights, members)
@@ -140,24 +209,23 @@ class StreamState:
         return self._reshaped(D=D, average=average, statistics=self.statistics.joined(members))
 
     def _reshaped(self, **values: Any) -> "StreamState":
-        """With a dictionary of another shape: its losses say nothing of the old one's."""
-        watch = None if self.watch is None else self.watch.anew()
+        """Return the state with a dictionary of another shape, whose losses differ from before."""
+        watch = None if self.watch is None else self.watch.restarted()
         return replace(self, watch=watch, **values)
 
-    def having_seen(self, batch: Batch) -> "StreamState":
-        """With the range of a batch; a state of no sample has seen nothing before."""
+    def with_range(self, batch: Batch) -> "StreamState":
+        """Extend the range of the features by that of a batch."""
         before = self.seen
         if before is None and self.n_samples == 0:
-            before = SeenRange.nothing(self.D.shape[1])
-        return self if before is None else self.changed(seen=before | SeenRange.of(batch))
+            before = FeatureRange.empty(self.D.shape[1])
+        return self if before is None else self.changed(seen=before | FeatureRange.of(batch))
 
 
 @dataclass(frozen=True)
 class Summary:
     """A coded batch, reduced to a fixed size; summaries add up.
 
-    ``energies`` are those of its first block, which are summed up when somebody asks. ``mass`` and
-    ``entries`` are ``Σ w|x|`` and ``Σ w`` over all entries, if losses are watched.
+    ``mass`` and ``entries`` are ``Σ w|x|`` and ``Σ w`` over all entries, for drift detection.
     """
 
     sums: Statistics
@@ -165,7 +233,6 @@ class Summary:
     certificate: float
     residuals: Array
     residual_weights: Array
-    energies: Callable[[], Energies] = Energies
     mass: float = 0.0
     entries: float = 0.0
 
@@ -176,13 +243,6 @@ class Summary:
             max(self.certificate, other.certificate),
             np.concatenate([self.residuals, other.residuals]),
             np.concatenate([self.residual_weights, other.residual_weights]),
-            other.energies if self.energies is Energies else self.energies,
             self.mass + other.mass,
             self.entries + other.entries,
         )
-
-    def for_sending(self) -> "Summary":
-        """With energies that are summed up now: later, samples and codes would be needed."""
-        if self.energies is Energies:
-            return self
-        return replace(self, energies=partial(Energies, *astuple(self.energies())))

@@ -5,6 +5,8 @@ samples are divided by a power of two near their typical size, which costs no pr
 users see is multiplied back. Published solvers compute with the data as they are.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -14,9 +16,26 @@ from thresher.learning import weighted_quantile
 from thresher.linalg import Array, load_block, range_of_powers
 from thresher.streams import Batch
 
-# By judgement: a median needs no more, and the unit is a power of two anyway.
+# Heuristic: a median needs no more, and the unit is a power of two anyway.
 _MEASURED_ENTRIES = 4096
 _MEASURED_ROWS = 256
+
+OVERFLOW = (
+    "The samples are too large or too small to compute with in their precision: squares overflow "
+    "or vanish. Rescale the data, pass float64, or mark glitches as missing (NaN)."
+)
+
+
+@contextmanager
+def translate_linalg_errors() -> Iterator[None]:
+    """Raise a ValueError about the samples where a matrix cannot be inverted or decomposed.
+
+    Used around a block, or as a decorator of a function.
+    """
+    try:
+        yield
+    except np.linalg.LinAlgError as error:
+        raise ValueError(OVERFLOW) from error
 
 
 def typical_size(batch: Batch) -> float:

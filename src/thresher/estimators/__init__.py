@@ -10,7 +10,7 @@ from thresher.estimators.online_nmf import OnlineNMF
 from thresher.estimators.online_orthogonal import OnlineOrthogonalDictionary
 from thresher.estimators.online_robust_nmf import OnlineRobustNMF
 from thresher.estimators.online_robust_pca import OnlineRobustPCA
-from thresher.estimators.robust import Separation
+from thresher.estimators.outlier_mixin import Separation
 from thresher.estimators.robust_nmf import RobustNMF
 from thresher.estimators.robust_pca import RobustPCA
 from thresher.estimators.saving import is_model, load, save

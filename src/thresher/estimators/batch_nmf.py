@@ -6,7 +6,7 @@ from typing import Any
 
 from thresher.encoding import RoughEncoder
 from thresher.engine import Callback, Candidate, Candidates, Method
-from thresher.estimators.batch import streaming_first
+from thresher.estimators.batch_estimator import BatchEstimator, streaming_first
 from thresher.estimators.divergence import (
     DivergenceModel,
 )
@@ -17,7 +17,6 @@ from thresher.estimators.divergence_plan import (
     with_ratios,
 )
 from thresher.estimators.registry import FORGETTING_RATIOS
-from thresher.estimators.sparse_coding import SparseCodingModel
 from thresher.learning import PlainAverage
 from thresher.solvers import (
     AS_PUBLISHED,
@@ -29,7 +28,7 @@ from thresher.solvers import (
 )
 
 
-class BatchNMF(DivergenceModel, SparseCodingModel):
+class BatchNMF(DivergenceModel, BatchEstimator):
     r"""Factorise a whole nonnegative matrix under any divergence.
 
     Minimises, over codes :math:`C \ge 0` and dictionaries :math:`D` in a convex set,

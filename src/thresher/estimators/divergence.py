@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from thresher.encoding import AutoEncoder, can_stay_sparse
+from thresher.encoding import can_stay_sparse
 from thresher.engine import Method
-from thresher.estimators.base import DictionaryModel
+from thresher.estimators.dictionary_estimator import DictionaryEstimator
 from thresher.estimators.divergence_plan import quadratic_learner, ratio_learner, refuse_learner
 from thresher.estimators.registry import (
     check_signs,
@@ -22,7 +22,7 @@ from thresher.published.method import PublishedMethod
 from thresher.solvers import DivergenceSolver
 
 
-class DivergenceModel(DictionaryModel):
+class DivergenceModel(DictionaryEstimator):
     """A dictionary model whose loss is a divergence by name, or any `Loss`."""
 
     divergence: Any
@@ -70,14 +70,11 @@ class DivergenceModel(DictionaryModel):
             keep_stored=self.implicit_zeros == "missing" and not solver.published,
         )
 
-    def _check_gaps(self, X: Any) -> None:
+    def _check_missing(self, X: Any) -> None:
         values = X.data if hasattr(X, "indptr") else X
         if is_only_stored(X) or np.isnan(np.add.reduce(values, None, np.float64)):
             loss = named_divergence(self.divergence, self.divergence_parameter).loss(1.0)
             loss.check_weight(np.zeros((1, 1)))  # a gap is an entry of weight zero
-
-    def _exact_encoder(self) -> AutoEncoder:
-        return AutoEncoder(float(self.tol), self.max_iter)
 
     @property
     def loss_(self) -> Loss:

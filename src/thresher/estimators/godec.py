@@ -7,7 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.engine import Callback, Candidate, Candidates, Method
-from thresher.estimators.whole_matrix import FINER, Basis, WholeMatrixModel, typical
+from thresher.estimators.whole_matrix_estimator import (
+    FINER,
+    Basis,
+    WholeMatrixEstimator,
+    typical,
+)
 from thresher.learning import PlainAverage
 from thresher.linalg import Array
 from thresher.published.low_rank import godec
@@ -18,7 +23,7 @@ _NOISE = 1e-3  # of a typical entry: what a direction may add where nothing spea
 _BEYOND = 1e3  # times the largest entry: no residual is an outlier there
 
 
-class GoDec(WholeMatrixModel):
+class GoDec(WholeMatrixEstimator):
     r"""Take a matrix apart into rank K, k outliers, and noise.
 
     Minimises

@@ -5,10 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 from thresher.engine import Callback, Candidate, Candidates, Method
-from thresher.estimators.batch import streaming_first
+from thresher.estimators.batch_estimator import BatchEstimator, streaming_first
 from thresher.estimators.divergence_plan import QUADRATIC
 from thresher.estimators.l1_model import SEPARABLE, L1Model, NeedsDocuments
-from thresher.estimators.sparse_coding import SparseCodingModel
 from thresher.learning import DiagonalLearner, PlainAverage
 from thresher.solvers import (
     AS_PUBLISHED,
@@ -19,7 +18,7 @@ from thresher.solvers import (
 )
 
 
-class L1Dictionary(L1Model, SparseCodingModel):
+class L1Dictionary(L1Model, BatchEstimator):
     r"""Factorise a whole matrix of documents in the ℓ1 distance.
 
     Minimises, over codes :math:`C \ge 0` and dictionaries :math:`D` of nonnegative atoms with

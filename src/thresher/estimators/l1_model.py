@@ -5,9 +5,9 @@ from typing import Any
 
 from thresher.engine import Method
 from thresher.engine.first_batch import is_mostly_zero
-from thresher.estimators.by_batch import comes_in_parts
 from thresher.estimators.divergence import DivergenceModel
 from thresher.learning import FixedWeight, Forgetting
+from thresher.linalg import Array
 from thresher.losses import L1Distance
 from thresher.solvers import DivergenceSolver
 from thresher.streams import Batch
@@ -53,12 +53,10 @@ class L1Model(DivergenceModel):
         # As published: the distance itself, kinks and all.
         return replace(method, dictionary_loss=None, outlier_weight=FixedWeight(1.0))
 
-    def score_samples(self, X: Any, entry_weight: Any = None, *, write: Any = None) -> Any:
+    def _sample_scores(self, given: Any, X: Any, entry_weight: Any = None) -> Array:
         """``−(‖p − cD‖₁ + λ‖c‖₁)`` of every document, at its exact codes.
 
         A document is novel if this falls below −ζ (paper B, Algorithm 4). Zero codes are always
         possible, so that no document of sum one scores below −1.
         """
-        if write is not None or comes_in_parts(X):
-            return super().score_samples(X, entry_weight, write=write)
-        return -self.objective_samples(X, entry_weight)
+        return -self._objectives(X, entry_weight)

@@ -7,7 +7,7 @@ import numpy as np
 
 from thresher.encoding import AutoEncoder, can_stay_sparse
 from thresher.engine import Alternation, BatchProblem, Callback, Candidate, Candidates, Method, Pool
-from thresher.estimators.batch import BatchModel
+from thresher.estimators.batch_estimator import BatchEstimator
 from thresher.estimators.registry import frozen_mask, named_atoms, named_graph, named_regulariser
 from thresher.learning import BlockDescent, QuadraticLearner
 from thresher.linalg import Array
@@ -35,7 +35,7 @@ _FACTORS = (
 )
 
 
-class ManhattanNMF(BatchModel):
+class ManhattanNMF(BatchEstimator):
     r"""Factorise a whole nonnegative matrix so that few entries are far off.
 
     Minimises (1) of paper C, divided by the number of samples,
@@ -161,7 +161,7 @@ class ManhattanNMF(BatchModel):
         _check_scale(codes, atoms, self.graph is not None and not solver.published)
         kind = PublishedMethod if solver.published else Method
         method = kind(
-            encoder=self._exact_encoder(),
+            encoder=AutoEncoder(float(self.tol), self.max_iter),
             loss=lambda _: loss,
             learner=QuadraticLearner(BlockDescent()),  # keeps no statistics: all is in memory
             code_regulariser=codes,
@@ -171,14 +171,6 @@ class ManhattanNMF(BatchModel):
         )
         name = name_of(self.solver) if solver.published else "factors"
         return (Candidate(name, method, AS_PUBLISHED if solver.published else _FACTORS),)
-
-    def _row_regulariser(self, method: Method) -> Constrained:
-        """What ties the rows of `fit` together does not act on others."""
-        codes = method.code_regulariser
-        return Constrained() if codes.couples_rows else codes
-
-    def _exact_encoder(self) -> AutoEncoder:
-        return AutoEncoder(float(self.tol), self.max_iter)
 
     def _loss(self) -> Loss:
         if self.square_weight == 0:

@@ -4,12 +4,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Self
 
-from thresher.engine import Callback, Candidate, Candidates, Method, Position, choose
+from thresher.engine import Callback, Candidate, Candidates, Method, Position
 from thresher.estimators.divergence_plan import QUADRATIC
-from thresher.estimators.growing import GrowingModel
-from thresher.estimators.inputs import computing_dtype
 from thresher.estimators.l1_model import SEPARABLE, L1Model, NeedsDocuments
-from thresher.estimators.online import OnlineModel
+from thresher.estimators.online_estimator import OnlineEstimator
 from thresher.estimators.registry import AVERAGING_SHUFFLED, FORGETTING_SHUFFLED, named_forgetting
 from thresher.learning import DiagonalLearner
 from thresher.linalg import Array
@@ -22,7 +20,7 @@ from thresher.solvers import (
 )
 
 
-class OnlineL1Dictionary(L1Model, GrowingModel, OnlineModel):
+class OnlineL1Dictionary(L1Model, OnlineEstimator):
     r"""Learn a dictionary of documents from a stream, in the ℓ1 distance.
 
     Minimises, over dictionaries :math:`D` of nonnegative atoms with entries that sum to at most
@@ -128,16 +126,14 @@ class OnlineL1Dictionary(L1Model, GrowingModel, OnlineModel):
         self.callbacks = callbacks
         self.verbose = verbose
 
-    def _start(self, X: Any, atoms: Array) -> Self:
+    def _begin_with(self, X: Any, atoms: Array) -> Self:
         """Begin with some atoms, before any step: ONLINE of paper B after its step 0."""
         self._check_parameters()
         batch = self._batch(self._checked(X, known=False), None, None)
-        chosen = choose(self._planned(len(atoms)), batch)
-        seed, dtype = self._draw_seed(), computing_dtype(batch.X)
-        state = chosen.method.begin(batch, atoms, len(atoms), dtype, seed)
-        self._learn_features(X)
-        self._forget_everything()
-        self._adopt(self._watching(replace(state, method=chosen.name)), Position())
+        fitted = self._begin_from(atoms, len(atoms), batch, self._draw_seed(), in_order=True)
+        self._set_features(X)
+        self._reset()
+        self._adopt(self._watching(fitted), Position())
         return self
 
     def _solver(self) -> DivergenceSolver:

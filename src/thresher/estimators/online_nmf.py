@@ -15,8 +15,7 @@ from thresher.estimators.divergence_plan import (
     ratio_learner,
     with_ratios,
 )
-from thresher.estimators.growing import GrowingModel
-from thresher.estimators.online import OnlineModel
+from thresher.estimators.online_estimator import OnlineEstimator
 from thresher.estimators.registry import (
     AVERAGING_SHUFFLED,
     FORGETTING_RATIOS,
@@ -32,7 +31,7 @@ from thresher.solvers import (
 )
 
 
-class OnlineNMF(DivergenceModel, GrowingModel, OnlineModel):
+class OnlineNMF(DivergenceModel, OnlineEstimator):
     r"""Learn nonnegative parts from a stream under any divergence.
 
     Minimises, over dictionaries :math:`D` in a convex set,

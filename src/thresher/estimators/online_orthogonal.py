@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from thresher.encoding import CodingProblem
 from thresher.engine import (
@@ -15,13 +14,18 @@ from thresher.engine import (
     OrthogonalMethod,
     StreamState,
     choose,
-    told_in_words,
+    translate_linalg_errors,
 )
-from thresher.estimators.by_batch import comes_in_parts
-from thresher.estimators.inputs import computing_dtype
-from thresher.estimators.online import OnlineModel
+from thresher.estimators.fitted_model import FittedModel
+from thresher.estimators.online_estimator import OnlineEstimator
 from thresher.estimators.parameters import check_parameters
 from thresher.estimators.registry import named_half_life
+from thresher.estimators.validation import (
+    checked_codes,
+    checked_flags,
+    checked_init,
+    computing_dtype,
+)
 from thresher.learning import (
     OrthogonalLearner,
     PlainAverage,
@@ -34,7 +38,7 @@ from thresher.streams import Batch
 _STARTS = ("samples", "random", "pca")
 
 
-class OnlineOrthogonalDictionary(OnlineModel):
+class OnlineOrthogonalDictionary(OnlineEstimator):
     r"""Learn an orthogonal dictionary from a stream; its codes are one product.
 
     Looks for the orthogonal :math:`D` (N × N, atoms in rows) whose codes :math:`c = y D^T` are
@@ -105,6 +109,7 @@ class OnlineOrthogonalDictionary(OnlineModel):
     """
 
     _nonnegative = False
+    _can_grow = False
 
     def __init__(
         self,
@@ -142,12 +147,11 @@ class OnlineOrthogonalDictionary(OnlineModel):
     @property
     def energies_(self) -> Array:
         """Mean square of the codes on every atom, over the stream as far as it is remembered."""
-        check_is_fitted(self, "components_")
-        self._check_goes_on()
-        method = self._method()
+        method = self._model().method
         _, whitener = method.atoms(self._state)
         D = self._state.D if whitener is None else self._state.D @ whitener
-        return method.learner.energies(self._state.statistics, D)
+        energies: Array = method.learner.energies(self._state.statistics, D)
+        return energies
 
     # --------------------------------------------------------------------- parts
 
@@ -173,20 +177,20 @@ class OnlineOrthogonalDictionary(OnlineModel):
         name = learner.name if self.solver == "auto" else name_of(self.solver)
         return (Candidate(name, method, learner.why),)
 
-    def _method(self) -> OrthogonalMethod:
-        method: OrthogonalMethod = self._chosen(self._state).method
-        return method
-
-    def _identity(self) -> dict[str, Any]:
-        # One half-life may take the place of another, but those that drift have their own learner.
-        return {**super()._identity(), "forgetting": f"for {self._solver().description}"}
+    def _fixed_parameters(self) -> dict[str, Any]:
+        # One half-life may replace another, but solvers can have a learner of their own for drift.
+        kind = "a half-life" if named_half_life(self.forgetting) else "no half-life"
+        learner = f"{kind}, for {self._solver().description}"
+        solver = named_solver(self.solver, ORTHOGONAL_SOLVERS)
+        same = solver.make(self.p, True).description == solver.make(self.p, False).description
+        return {**super()._fixed_parameters(), "forgetting": "any" if same else learner}
 
     # ---------------------------------------------------------------- validation
 
     def _check_parameters(self) -> None:
         check_parameters(self)
         if not isinstance(self.init, str):
-            self._given_init()
+            checked_init(self.init)
         elif self.init not in _STARTS:
             names = ", ".join(map(repr, _STARTS))
             raise ValueError(f"init={self.init!r} is not known; use one of {names}, or an array.")
@@ -194,33 +198,33 @@ class OnlineOrthogonalDictionary(OnlineModel):
 
     def _checked_entry_weight(self, X: Any, entry_weight: Any) -> Array | None:
         weight = super()._checked_entry_weight(X, entry_weight)
-        if weight is not None and not np.isin(weight, (0, 1)).all():
-            raise ValueError(
-                "An orthogonal dictionary fills entries or takes them as they are: entry_weight "
-                "must be 0 (missing) or 1."
-            )
-        return weight
+        return checked_flags(
+            weight, "An orthogonal dictionary fills entries or takes them as they are"
+        )
 
-    def _check_weights(self, state: StreamState, entry_weight: Array | None) -> None:
+    def _warn_of_batch(self, batch: Batch) -> None:
+        """Orthogonal dictionaries have neither sets nor penalties to blame."""
+
+    def _check_weights(self, fitted: FittedModel, entry_weight: Array | None) -> None:
         return None
 
-    def _begin(self, first: Batch, seed: int, in_order: bool = True) -> StreamState:
+    def _begin(self, first: Batch, seed: int, in_order: bool = True) -> FittedModel:
         N = first.X.shape[1]
         first = first.glance()
         init = self.init
         if not isinstance(init, str):
-            init = self._given_init()
+            init = checked_init(init)
             if init.shape != (N, N) or not np.isfinite(init).all():
                 raise ValueError(
                     f"init must be a finite array of shape ({N}, {N}), one row for each atom; got "
                     f"the shape {init.shape}."
                 )
-        chosen = choose(self._planned(N, in_order), first)
+        chosen = choose(self._plan(N, in_order), first)
         state = chosen.method.begin(first, init, computing_dtype(first.X), seed)
-        self._tell_start(state, f"{chosen.name}, as {chosen.reason}")
-        return replace(state, method=chosen.name)
+        self._log_start(state, chosen)
+        return self._make(chosen, replace(state, method=chosen.name), in_order)
 
-    def _check_learned(self, state: StreamState) -> None:
+    def _check_learned(self, fitted: FittedModel, state: StreamState) -> None:
         K, F = state.D.shape
         if K != F or not isinstance(state.statistics, self._solver().statistics):
             raise ValueError(f"a dictionary of the shape {(K, F)} with its sums is not orthogonal")
@@ -230,7 +234,7 @@ class OnlineOrthogonalDictionary(OnlineModel):
     @property
     def dictionary_set_(self) -> ConvexSet:
         """The spectral ball, which orthogonal matrices span; with ``whiten`` all matrices."""
-        check_is_fitted(self, "components_")
+        self._check_is_fitted()
         return Reals() if self.whiten else self._solver().region
 
     def problem(self) -> CodingProblem:
@@ -238,11 +242,12 @@ class OnlineOrthogonalDictionary(OnlineModel):
 
         With ``aodl``, ``+ ½λ‖c‖₁``.
         """
-        check_is_fitted(self, "components_")
-        self._check_goes_on()
+        self._check_is_fitted()
+        self._check_unchanged()
         return self._solver().problem(self.components_)
 
-    def _coding_choice(self) -> tuple[str, str]:
+    def _encoder_choice(self) -> tuple[str, str]:
+        self._check_is_fitted()
         reasons = {
             "projection": "codes on an orthonormal basis are inner products with its atoms",
             "lasso": "codes of this solver solve a least-squares problem with an l1 penalty",
@@ -255,45 +260,24 @@ class OnlineOrthogonalDictionary(OnlineModel):
     ) -> Iterator[tuple[slice, Array, Array]]:
         """Rows, filled samples and all codes, block by block."""
         batch = Batch(X, entry_weight=self._checked_entry_weight(X, entry_weight))
-        method = self._method()
+        method = self._model().method
         method.check(batch)
         code = method.coder(self._state, batch)
         for rows in block_slices(X.shape[0], X.shape[1]):
             yield rows, *code(rows)
 
-    @told_in_words()
-    def transform(self, X: Any, entry_weight: Any = None, *, write: Any = None) -> Any:
-        """Codes of samples, ``y Dᵀ`` or those of (23), of which the ``n_nonzero`` largest are kept.
-
-        Parameters
-        ----------
-        X : array-like or CSR of shape (n, N), or a source (`thresher.open`)
-            Samples; NaN marks missing entries.
-        entry_weight : array-like of shape (n, N), optional
-            Zero marks missing entries too, one the others.
-        write : path or array, optional
-            Where to put the codes, batch by batch, as in `OnlineRobustNMF.transform`.
-        """
-        check_is_fitted(self, "components_")
-        if write is not None or comes_in_parts(X):
-            return self._by_batch("transform", X, write, entry_weight=entry_weight)
-        X = self._checked(X, known=True)
-        N = len(self.components_)
-        method = self._method()
+    @translate_linalg_errors()
+    def _codes(self, given: Any, X: Any, entry_weight: Any = None) -> Array:
+        N, method = len(self.components_), self._model().method
         atoms, _ = method.atoms(self._state)
         C = np.empty((X.shape[0], N), dtype=computing_dtype(X))
         for rows, _, codes in self._coded_blocks(X, entry_weight):
             C[rows] = method.kept(codes, atoms, N if self.n_nonzero is None else self.n_nonzero)
         return C
 
-    @told_in_words()
-    def score_samples(self, X: Any, entry_weight: Any = None, *, write: Any = None) -> Any:
-        """Minus half of the squares that the largest codes leave out of every sample."""
-        check_is_fitted(self, "components_")
-        if write is not None or comes_in_parts(X):
-            return self._by_batch("score_samples", X, write, entry_weight=entry_weight)
-        X = self._checked(X, known=True)
-        method = self._method()
+    @translate_linalg_errors()
+    def _sample_scores(self, given: Any, X: Any, entry_weight: Any = None) -> Array:
+        method = self._model().method
         atoms, _ = method.atoms(self._state)
         parts = [-method.losses(Y, C, atoms) for _, Y, C in self._coded_blocks(X, entry_weight)]
         return np.concatenate(parts)
@@ -305,21 +289,21 @@ class OnlineOrthogonalDictionary(OnlineModel):
     def certificates(self, X: Any, C: Any, entry_weight: Any = None) -> Array:
         """How far given codes are from those of `transform`, relative to their length."""
         X = self._checked(X, known=True)
-        best = np.asarray(self.transform(X, entry_weight))  # not as a frame
-        C = self._checked_codes(C, X)
+        best = self._codes(X, X, entry_weight)
+        C = checked_codes(C, X, len(self.components_))
         length = np.maximum(np.linalg.norm(best, axis=1), np.finfo(best.dtype).tiny)
         distance: Array = np.linalg.norm(C - best, axis=1) / length
         return distance
 
-    @told_in_words()
+    @translate_linalg_errors()
     def _predictions(self, X: Any) -> Iterator[tuple[slice, Array]]:
-        """Samples with their gaps filled from the observed entries."""
+        """Samples with their missing entries filled from the observed entries."""
         return ((rows, Y) for rows, Y, _ in self._coded_blocks(X))
 
-    @told_in_words()
+    @translate_linalg_errors()
     def _reconstructions(self, X: Any) -> Iterator[tuple[slice, Array]]:
-        """What those codes say that count in the loss; all of them say what was filled in."""
-        method = self._method()
+        """Predictions of the codes that count in the loss; all codes predict the filled entries."""
+        method = self._model().method
         atoms, _ = method.atoms(self._state)
         return (
             (rows, method.kept(C, atoms, method.n_scored) @ atoms)

@@ -4,14 +4,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from thresher.engine import Callback, Candidates, Method
-from thresher.estimators.growing import GrowingModel
-from thresher.estimators.online import OnlineModel
+from thresher.estimators.online_estimator import OnlineEstimator
+from thresher.estimators.outlier_mixin import OutlierMixin, robust_plan
 from thresher.estimators.registry import AVERAGING_SHUFFLED, FORGETTING_SHUFFLED, named_forgetting
-from thresher.estimators.robust import RobustModel, robust_plan
 from thresher.solvers import ONLINE_ROBUST_SOLVERS, Solver, named_solver
 
 
-class OnlineRobustNMF(RobustModel, GrowingModel, OnlineModel):
+class OnlineRobustNMF(OutlierMixin, OnlineEstimator):
     r"""Learn nonnegative parts from a stream and set the outliers aside.
 
     Minimises, over dictionaries :math:`D` in a convex set,

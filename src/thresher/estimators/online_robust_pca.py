@@ -5,9 +5,8 @@ from dataclasses import fields
 from typing import Any
 
 from thresher.engine import Callback, Candidate, Candidates, Method
-from thresher.estimators.basis_model import BasisModel
-from thresher.estimators.growing import GrowingModel
-from thresher.estimators.online import OnlineModel
+from thresher.estimators.online_estimator import OnlineEstimator
+from thresher.estimators.outlier_mixin import OutlierMixin
 from thresher.estimators.registry import (
     AVERAGING_SHUFFLED,
     FORGETTING_SHUFFLED,
@@ -16,13 +15,15 @@ from thresher.estimators.registry import (
     named_signed_weight,
 )
 from thresher.learning import OutlierWeight
+from thresher.penalties import Tikhonov
 from thresher.published.low_rank import BasisLearner, BasisMethod
+from thresher.sets import Reals
 from thresher.solvers import ONLINE_PCA, Solver
 
 _WHY = "without signs and sets the best basis is a ridge regression on the codes"
 
 
-class OnlineRobustPCA(BasisModel, GrowingModel, OnlineModel):
+class OnlineRobustPCA(OutlierMixin, OnlineEstimator):
     r"""Learn a low-rank basis from a stream, of samples of either sign, and set outliers aside.
 
     Minimises, over bases :math:`D` of K rows,
@@ -77,6 +78,14 @@ class OnlineRobustPCA(BasisModel, GrowingModel, OnlineModel):
     >>> codes.shape
     (1000, 3)
     """
+
+    # Codes cost ½‖c‖², which is no loss of generality: the size of a row of the basis says how much
+    # it may be used.
+    code_set: Any = Reals()
+    code_penalty: Any = Tikhonov(1.0)
+    dictionary_set: Any = Reals()
+
+    _nonnegative = False
 
     def __init__(
         self,

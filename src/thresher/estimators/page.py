@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any, NamedTuple
@@ -9,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from thresher.engine import History
-from thresher.estimators.agreed_names import names_agree
 from thresher.estimators.parameters import defaults_of
 from thresher.linalg import Array
 from thresher.plotting import atom_grid, bar_panels, convergence_curve, for_page, profile_panels
@@ -151,13 +151,13 @@ class _Fit(NamedTuple):
 def _fit_of(model: Any, X: Any) -> _Fit:
     most = min(X.shape[0], _MOST_SAMPLES, max(_MOST_ENTRIES // X.shape[1], 1))
     rows = X[np.unique(np.linspace(0, X.shape[0] - 1, most).astype(int))]
-    with names_agree(True):
-        codes = np.asarray(model.transform(rows))
-        worst = float(np.max(model.certificates(rows, codes)))
     dense = np.asarray(rows.toarray() if hasattr(rows, "indptr") else rows, dtype=np.float64)
     outliers = None
-    if hasattr(model, "separate"):
-        with names_agree(True):
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        codes = np.asarray(model.transform(rows))
+        worst = float(np.max(model.certificates(rows, codes)))
+        if hasattr(model, "separate"):
             outliers = np.asarray(model.separate(dense).outliers)
     return _Fit(dense, codes @ model.components_, outliers, worst)
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator
 from numbers import Integral, Real
 from operator import attrgetter, is_
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy import sparse
@@ -196,7 +195,7 @@ def defaults_of(model: Any) -> dict[str, Any]:
 _READERS: dict[type, Callable[[Any], tuple[Any, ...]]] = {}
 
 
-def given_to(model: Any) -> tuple[Any, ...]:
+def values_of(model: Any) -> tuple[Any, ...]:
     """The values of a model's parameters, in the order of `defaults_of`."""
     kind = type(model)
     if kind not in _READERS:
@@ -210,8 +209,8 @@ def given_to(model: Any) -> tuple[Any, ...]:
     return _READERS[kind](model)
 
 
-def are_the_same(first: tuple[Any, ...], second: tuple[Any, ...]) -> bool:
-    """Whether two models were given the very same objects."""
+def same_objects(first: tuple[Any, ...], second: tuple[Any, ...]) -> bool:
+    """Whether two tuples of parameters hold the very same objects."""
     return len(first) == len(second) and all(map(is_, first, second))
 
 
@@ -249,64 +248,58 @@ something only with them. If one of these changes, `partial_fit`, `resume`, `tra
 """
 
 
-# What was found in order the last time: what the model began as, and its parameters then.
-_IN_ORDER: WeakKeyDictionary[Any, tuple[Any, tuple[Any, ...]]] = WeakKeyDictionary()
+def fixed_parameters(model: Any, may_change: frozenset[str]) -> dict[str, Any]:
+    """Return the parameters that may not change while a model learns, with those of parts."""
+    fixed: dict[str, Any] = {}
+    for name in sorted(defaults_of(model).keys() - may_change):
+        value = getattr(model, name)
+        fixed[name] = type(value) if _is_estimator(value) else value
+        if _is_estimator(value):  # its own parameters can be set as well
+            fixed |= {
+                f"{name}__{key}": given
+                for key, given in value.get_params().items()
+                if key.rpartition("__")[2] not in may_change
+            }
+    return fixed
+
+
+def refuse_changes(before: dict[str, Any], now: dict[str, Any]) -> None:
+    """Refuse to go on under other fixed parameters than before."""
+    names = [*before, *(now.keys() - before.keys())]
+    other = [name for name in names if not same_value(before.get(name), now.get(name))]
+    if other:
+        was, is_now = (
+            ", ".join(f"{name}={values[name]!r}" for name in other if name in values)
+            for values in (before, now)
+        )
+        raise ValueError(
+            f"What was learned so far belongs to {was}, and the model now has {is_now}; set it "
+            "back to go on, or call fit to start anew."
+        )
 
 
 class KeepsParameters:
-    """An estimator that remembers the parameters it began to learn with."""
+    """A task that remembers the parameters it began to learn with."""
 
     _may_change = MAY_CHANGE
     _began_as: dict[str, Any]
 
     def _identity(self) -> dict[str, Any]:
         """What may not change while a model goes on."""
-        fixed: dict[str, Any] = {}
-        for name in sorted(defaults_of(self).keys() - self._may_change):
-            value = getattr(self, name)
-            fixed[name] = type(value) if _is_estimator(value) else value
-            if _is_estimator(value):  # its own parameters can be set as well
-                inner = value.get_params().items()
-                fixed |= {f"{name}__{key}": given for key, given in inner if self._is_fixed(key)}
-        return fixed
-
-    def _is_fixed(self, name: str) -> bool:
-        return name.rpartition("__")[2] not in self._may_change
+        return fixed_parameters(self, self._may_change)
 
     def _check_goes_on(self) -> None:
-        """Refuse to go on under other parameters than before, or under invalid ones.
-
-        Looked at once for the same objects, unless one of them can change by itself.
-        """
-        given, known = given_to(self), _IN_ORDER.get(self)
-        if known and known[0] is self._began_as and are_the_same(known[1], given):
-            return
+        """Refuse to go on under other parameters than before, or under invalid ones."""
         check_parameters(self)
-        before, now = self._began_as, self._identity()
-        names = [*before, *(now.keys() - before.keys())]
-        other = [name for name in names if not _same(before.get(name), now.get(name))]
-        if other:
-            was, is_now = (
-                ", ".join(f"{name}={values[name]!r}" for name in other if name in values)
-                for values in (before, now)
-            )
-            raise ValueError(
-                f"What was learned so far belongs to {was}, and the model now has {is_now}; set it "
-                "back to go on, or call fit to start anew."
-            )
-        if not any(map(_can_change, given)):
-            _IN_ORDER[self] = self._began_as, given
+        refuse_changes(self._began_as, self._identity())
 
 
 def _is_estimator(value: Any) -> bool:
     return hasattr(value, "get_params") and not isinstance(value, type)
 
 
-def _can_change(value: Any) -> bool:
-    return _is_estimator(value) or isinstance(value, list | tuple | dict)
-
-
-def _same(first: Any, second: Any) -> bool:
+def same_value(first: Any, second: Any) -> bool:
+    """Whether two values of a parameter are equal; arrays entry by entry."""
     if first is second:
         return True
     if sparse.issparse(first) or sparse.issparse(second):

@@ -1,4 +1,4 @@
-"""A page about a fitted model, for people."""
+"""The page about a fitted model."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from thresher.estimators.validation import as_matrix
 from thresher.persistence import write_atomically
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def write_page(model: Any, page: "Report", path: str | Path, call: str = "fit(X)") -> Path:
-    """End a page about a model with the lines that make it again, and write it.
+    """Write a page about a model; it ends with the code that makes the model again.
 
     Parameters
     ----------
@@ -33,32 +34,12 @@ def write_page(model: Any, page: "Report", path: str | Path, call: str = "fit(X)
     return target
 
 
-class WritesReport:
-    """A model that can tell about itself."""
+def model_report(model: Any, X: Any = None, shape: Sequence[int] | None = None) -> "Report":
+    """Return the report of a fitted model, see `DictionaryEstimator.report`."""
+    check_is_fitted(model, "components_")
+    # Pictures are drawn with matplotlib, which learning does not need.
+    from thresher.estimators.page import model_page
 
-    def report(
-        self, path: str | Path, X: Any = None, *, shape: Sequence[int] | None = None
-    ) -> Path:
-        """Write a page about this model, with pictures, and return its path.
-
-        Parameters
-        ----------
-        path : str or Path
-            The HTML file; it needs nothing else.
-        X : array-like or CSR of shape (n, F), optional
-            Samples to measure the fit on; of many, a thousand at equal distances are taken.
-        shape : (height, width) or (height, width, 3), optional
-            Of samples that are pictures: then so are the parts.
-        """
-        return write_page(self, self._page(X, shape), path)
-
-    def _page(self, X: Any = None, shape: Sequence[int] | None = None) -> "Report":
-        """The same, without an end."""
-        check_is_fitted(self, "components_")
-        # Pictures are drawn with matplotlib, which learning does not need.
-        from thresher.estimators.inputs import as_matrix
-        from thresher.estimators.page import model_page
-
-        if X is not None:
-            X = as_matrix(X, self, accept_sparse="csr", ensure_all_finite="allow-nan")
-        return model_page(self, X, shape)
+    if X is not None:
+        X = as_matrix(X, model, accept_sparse="csr", ensure_all_finite="allow-nan")
+    return model_page(model, X, shape)

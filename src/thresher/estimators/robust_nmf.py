@@ -4,15 +4,15 @@ from collections.abc import Iterable
 from typing import Any
 
 from thresher.engine import Alternation, Callback, Candidates, Method, Pool
-from thresher.estimators.batch import BatchModel, streaming_first
-from thresher.estimators.robust import RobustModel, robust_plan
+from thresher.estimators.batch_estimator import BatchEstimator, streaming_first
+from thresher.estimators.outlier_mixin import OutlierMixin, robust_plan
 from thresher.learning import PlainAverage
 from thresher.linalg import Array
 from thresher.solvers import BATCH_ROBUST_SOLVERS, Solver, named_solver
 from thresher.streams import Batch
 
 
-class RobustNMF(RobustModel, BatchModel):
+class RobustNMF(OutlierMixin, BatchEstimator):
     r"""Factorise a whole matrix into nonnegative parts and set the outliers aside.
 
     Minimises (S-7) of paper A, divided by the number of samples,

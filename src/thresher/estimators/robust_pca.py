@@ -9,7 +9,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from thresher.engine import Callback, Candidate, Candidates, Method
 from thresher.estimators.registry import named_positive
-from thresher.estimators.whole_matrix import FINER, Basis, WholeMatrixModel, typical
+from thresher.estimators.whole_matrix_estimator import (
+    FINER,
+    Basis,
+    WholeMatrixEstimator,
+    typical,
+)
 from thresher.learning import PlainAverage
 from thresher.linalg import Array
 from thresher.published.low_rank import DUAL_PER_PRIMAL, default_weight, pursue
@@ -20,7 +25,7 @@ _LEAST_TOL = 100  # roundings: in single precision the subgradients come no near
 _WHY = "the problem is convex, and this its usual method"
 
 
-class RobustPCA(WholeMatrixModel):
+class RobustPCA(WholeMatrixEstimator):
     r"""Take a matrix apart into low rank and sparse outliers of any size: the convex problem.
 
     Principal component pursuit,

@@ -5,7 +5,7 @@ from typing import Any, get_type_hints
 
 import numpy as np
 
-from thresher.engine import SeenRange, StreamState
+from thresher.engine import FeatureRange, StreamState
 from thresher.learning import Statistics
 from thresher.persistence import Contents
 
@@ -67,7 +67,7 @@ def unpacked_state(contents: Contents) -> StreamState:
     return state
 
 
-def _seen(contents: Contents, n_features: int) -> SeenRange | None:
+def _seen(contents: Contents, n_features: int) -> FeatureRange | None:
     if "seen.low" not in contents.arrays:
         return None
     low, high = (
@@ -77,7 +77,7 @@ def _seen(contents: Contents, n_features: int) -> SeenRange | None:
     bare = (low == np.inf) & (high == -np.inf)
     if not ((known & np.isfinite(low) & np.isfinite(high)) | bare).all():
         raise contents.error("the ranges that were seen make no sense")
-    return SeenRange(low, high)
+    return FeatureRange(low, high)
 
 
 def _statistics(contents: Contents, shape: tuple[int, int]) -> Statistics:

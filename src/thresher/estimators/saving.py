@@ -15,11 +15,11 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from thresher.engine import History, Position, StreamState
-from thresher.estimators.base import DictionaryModel
+from thresher.estimators.dictionary_estimator import DictionaryEstimator
 from thresher.estimators.parts import NotSavableError, made, packed_value, unpacked_value
 from thresher.estimators.registry import named_detector
+from thresher.estimators.saved_calibration import pack_calibration, unpack_calibration
 from thresher.estimators.saved_state import packed_state, subclasses_of, unpacked_state
-from thresher.estimators.saved_usual import pack_usual, unpack_usual
 from thresher.estimators.saved_watch import packed_watch, rivals_of, unpacked_watch
 from thresher.persistence import Contents, FileError, put_strings, read_file, write_file
 
@@ -62,9 +62,7 @@ def check_savable(model: Any) -> None:
 def pack(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Everything that a fitted model knows, as arrays and a JSON document."""
     name = _name_of(model)
-    if hasattr(model, "_began_as"):
-        model._check_goes_on()  # or the file would tie what was learned to other parameters
-    arrays, document = packed(model) if isinstance(model, DictionaryModel) else model._packed()
+    arrays, document = packed(model) if isinstance(model, DictionaryEstimator) else model._packed()
     return arrays, {"class": name, **document}
 
 
@@ -72,7 +70,11 @@ def unpack(contents: Contents) -> Any:
     """A model from what `pack` gave."""
     kind = _kind(contents)
     try:
-        return unpacked(contents) if issubclass(kind, DictionaryModel) else kind._unpacked(contents)
+        return (
+            unpacked(contents)
+            if issubclass(kind, DictionaryEstimator)
+            else kind._unpacked(contents)
+        )
     except RecursionError:
         raise contents.error("one thing is inside another without end") from None
 
@@ -107,7 +109,7 @@ def _known_kind(name: str) -> Any:
         return kind if savable else None
     own = [
         kind
-        for kind in subclasses_of(DictionaryModel)
+        for kind in subclasses_of(DictionaryEstimator)
         if kind.__name__ == name and not kind.__module__.startswith("thresher.")
     ]
     return own[0] if len(own) == 1 else None
@@ -162,13 +164,14 @@ def unpacked_model(contents: Contents, is_inside: bool = False) -> Any:
 
 def is_model(estimator: Any) -> bool:
     """Whether an estimator is one of the library's, or derived from one: what `save` can save."""
-    return isinstance(estimator, DictionaryModel)
+    return isinstance(estimator, DictionaryEstimator)
 
 
 def packed(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """A dictionary model: its state, its history, and where it stands."""
     if not hasattr(model, "_state"):
         raise NotFittedError("This model has not been fitted; there is nothing to save.")
+    model = model._with_changes()  # or the file would tie what was learned to other parameters
     state: StreamState = model._state
     arrays, document = packed_state(state)
     arrays["history"] = model.history_.to_array()
@@ -181,9 +184,9 @@ def packed(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         "parameters": packed_parameters(model, arrays),
         "position": dataclasses.asdict(model._position),
         "seconds": model._seconds,
-        "threshold": getattr(model, "_calibrated_threshold", None),
+        "threshold": model._calibrated_threshold,
     }
-    pack_usual(model, arrays, document)
+    pack_calibration(model, arrays, document)
     return arrays, document
 
 
@@ -194,21 +197,22 @@ def unpacked(contents: Contents) -> Any:
     if "watch" in contents.document:
         start = named_detector(getattr(model, "drift", None))
         state = dataclasses.replace(state, watch=unpacked_watch(contents, start, state))
+    model._reset()
     model.history_ = unpacked_history(contents)
     model._seconds = contents.number("seconds")
-    model._began_as = model._identity()
     unpack_features(model, contents, state.D.shape[1])
     if contents.value("threshold") is not None:
         model._calibrated_threshold = contents.number("threshold", finite=False)
-    unpack_usual(model, contents, state.D.shape[1])
+    unpack_calibration(model, contents, state.D.shape[1])
     position = _position(Contents({}, contents.record("position"), contents.name))
     if (model_size := getattr(model, "n_components", None)) and model_size > len(state.D):
         raise contents.error(f"n_components={model_size}, and the dictionary has {len(state.D)}")
     try:
-        model._chosen(state)
+        model._state = state
+        fitted = model._fitted_to(state)
         for one in (state, *rivals_of(state)):
-            model._check_learned(one)
-        model._adopt(state, position)
+            model._check_learned(fitted, one)
+        model._adopt(fitted, position)
     except ValueError as error:
         raise contents.error(error) from error
     if not np.isfinite(model.components_).all():

@@ -2,8 +2,9 @@
 
 import logging
 import time
-from collections.abc import Iterable
-from typing import Any, Self
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -20,10 +21,9 @@ from thresher.engine import (
     begin_callbacks,
     list_callbacks,
 )
-from thresher.estimators.guard import Attempt, unchanged_if_refused
-from thresher.estimators.inputs import as_matrix, computing_dtype, refuse_mask
+from thresher.estimators.fitting import Attempt, unchanged_if_refused, warn_unconverged
 from thresher.estimators.parameters import check_parameters
-from thresher.estimators.reporting import WritesReport
+from thresher.estimators.reporting import model_report, write_page
 from thresher.estimators.saving import (
     pack_features,
     packed_parameters,
@@ -31,7 +31,7 @@ from thresher.estimators.saving import (
     unpacked_history,
     unpacked_model,
 )
-from thresher.estimators.unfinished import warn_unfinished
+from thresher.estimators.validation import as_matrix, computing_dtype, refuse_mask
 from thresher.linalg import Array
 from thresher.manhattan.symmetric import (
     as_csr,
@@ -43,13 +43,16 @@ from thresher.manhattan.symmetric import (
 from thresher.persistence import Contents
 from thresher.solvers import SYMMETRIC_SOLVERS, named_solver
 
+if TYPE_CHECKING:
+    from thresher.report import Report
+
 _log = logging.getLogger(__name__)
 
 _SQUARED_STEPS = 100  # for squares, to start from; by judgement
 _ASYMMETRY = 1e-6  # of the largest entry: float32 products are no more symmetric than that
 
 
-class SymmetricManhattanNMF(WritesReport, BaseEstimator):
+class SymmetricManhattanNMF(BaseEstimator):
     r"""Factorise a matrix of similarities into a nonnegative embedding and its transpose.
 
     Minimises, over :math:`H \ge 0` with n rows and K columns,
@@ -168,12 +171,21 @@ class SymmetricManhattanNMF(WritesReport, BaseEstimator):
         with unchanged_if_refused(self) as attempt:
             validate_data(self, X, reset=True, skip_check_array=True)
             missed = self._learn(similarity, H, dtype, attempt)
-        warn_unfinished(self, missed, unit="sweeps")
+        warn_unconverged(self, missed, unit="sweeps")
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
         """Factorise similarities, and return the embedding."""
         return self.fit(X).embedding_.copy()
+
+    def report(
+        self, path: str | Path, X: Any = None, *, shape: Sequence[int] | None = None
+    ) -> Path:
+        """Write a page about this model, and return its path; see `OnlineNMF.report`."""
+        return write_page(self, self._page(X, shape), path)
+
+    def _page(self, X: Any = None, shape: Sequence[int] | None = None) -> "Report":
+        return model_report(self, X, shape)
 
     # ------------------------------------------------------------------- details
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from thresher.encoding import DENSE, CodingProblem, LeastAbsolute
-from thresher.engine.pool import Pool
+from thresher.engine.executor import Pool
 from thresher.linalg import Array
 from thresher.losses import L1Distance
 from thresher.manhattan.half import Half

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from thresher.engine.pool import Pool
-from thresher.engine.stream import OVERFLOW
+from thresher.engine.executor import Pool
+from thresher.engine.units import OVERFLOW
 from thresher.kernels.block_descent import AtomSet, sweeps
 from thresher.kernels.bundles import read_only
 from thresher.kernels.split_residual import split_residual

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.engine.pool import Pool
+from thresher.engine.executor import Pool
 from thresher.linalg import (
     Array,
     block_slices,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.engine.pool import Pool
+from thresher.engine.executor import Pool
 from thresher.linalg import Array
 from thresher.manhattan.half import Half
 from thresher.manhattan.smoothing import SmoothedLoss, box_gap, weighted_lengths

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from thresher.engine.pool import Pool
+from thresher.engine.executor import Pool
 from thresher.kernels.bundles import EntryPenalty, Samples, SparseRows
 from thresher.kernels.rank_one import OrderedAtoms, rank_one_rows
 from thresher.linalg import Array

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.engine.alternate import alternate
-from thresher.engine.batch import BatchProblem
-from thresher.engine.pool import Pool
+from thresher.engine.batch import BatchProblem, alternate
+from thresher.engine.executor import Pool
 from thresher.linalg import Array
 from thresher.manhattan.factor_admm import FactorADMM
 from thresher.manhattan.graph import Graph

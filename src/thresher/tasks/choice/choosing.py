@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import clone
 
 from thresher.engine import ProgressBar
-from thresher.estimators.by_batch import comes_in_parts
+from thresher.estimators.results import comes_in_parts
 from thresher.linalg import Array
 from thresher.metrics import factor_match_score
 from thresher.tasks.choice.candidates import Settings, all_settings

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from thresher.estimators.by_batch import comes_in_parts, source_of
+from thresher.estimators.results import comes_in_parts, source_of
 from thresher.tasks.choice.candidates import Settings, made
 from thresher.tasks.choice.held_out import GROUPS, Tried
 

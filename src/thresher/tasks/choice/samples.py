@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from thresher.estimators.by_batch import comes_in_parts, source_of
+from thresher.estimators.results import comes_in_parts, source_of
 
 _MOST = 1 << 24
 """Entries of a source that are held at a time; by judgement."""

@@ -1,11 +1,11 @@
 """A batch of rows as the payload of a packet, and the state that sender and receiver share.
 
-    flags 1 | rows, unless as before | steps, unless as before | times, unless regular
-    | corrections, if any | values
+    flags 1 | rows | steps, unless as before | times, if any | corrections, if any | values
 
-The values are mask and integers by the arithmetic coder (`kernels.rows`), or plain (`plain`).
-Corrections are differences of 64-bit patterns for lossless columns whose values lie next to a grid
-point, such as ``3 * 0.1``: a bit for each column, then the differences of those that have some.
+The values are mask and integers by the arithmetic coder (`kernels.rows`), or plain (`plain`). Times
+are the second differences of integers. Corrections are differences of 64-bit patterns for lossless
+columns whose values are not on a grid to the last bit: a bit for each column, then the differences
+of those that have some.
 """
 
 from __future__ import annotations
@@ -20,10 +20,9 @@ import numpy as np
 from thresher.tasks.compression.columns import pack_integers, unpack_integers
 from thresher.tasks.compression.kernels.arithmetic import reader, writer, written
 from thresher.tasks.compression.kernels.rows import RowState, code_rows, new_row_state
-from thresher.tasks.compression.plain import PlainRows, plain_rows, read_plain, written_plain
+from thresher.tasks.compression.plain import plain_values, read_plain, rounded, write_plain
 from thresher.tasks.compression.quantise import (
     WHOLE,
-    Array,
     Steps,
     common_grid,
     grid_of,
@@ -31,22 +30,19 @@ from thresher.tasks.compression.quantise import (
     same_bits,
 )
 from thresher.tasks.compression.wire import (
-    HISTORY,
     MAX_ROWS,
+    Array,
     PacketError,
     Reader,
     check_claim,
     number,
     padded,
     part,
-    signed,
 )
 
 _WORKSPACE = 64  # bytes that a value takes at most: 26 decisions, and twice 62 digits
-LARGEST_NUMBER = 2.0**52
-"""Steps from a prediction: beyond, doubles are no integers."""
-_WHOLE, _STEPS, _TIMES, _PLAIN, _ROWS, _CORRECTED = 0, 1, 3, 5, 6, 7  # bits of the flags
-_NO_TIMES, _IRREGULAR, _REGULAR = range(3)
+_LARGEST_NUMBER = 2.0**52  # steps from a prediction: beyond, doubles are no integers
+_WHOLE, _STEPS, _TIMES, _PLAIN, _CORRECTED = (1 << bit for bit in range(5))  # flags
 
 
 @dataclass(frozen=True)
@@ -61,40 +57,25 @@ class StreamState:
         Grids and steps as they were sent last.
     clock : tuple of int
         The last time, and its difference from the one before.
-    past : array
-        The last values, missing ones replaced by those before; never changed in place.
     checksum : int
         Of plain batches and corrections, which the models do not see.
-    n_last : int
-        The rows of the last batch.
-    orders : bytes
-        Layout and orders of the differences in the last plain batch.
     """
 
     rows: RowState
     steps: Array
-    past: Array
     clock: tuple[int, int] = (0, 0)
     checksum: int = 0
-    n_last: int = 0
-    orders: bytes = b""
 
     @classmethod
-    def starting_at(cls, level: Array, N: int, n_last: int = 0) -> StreamState:
+    def starting_at(cls, level: Array, N: int) -> StreamState:
         """Return the state of a stream that starts at given values, one for all or one each."""
         level = np.broadcast_to(level, (N,)).astype(np.float64)
-        return cls(new_row_state(level), np.zeros((2, N), np.int64), level[None], n_last=n_last)
+        return cls(new_row_state(level), np.zeros((2, N), np.int64))
 
     @property
     def n_sensors(self) -> int:
         """N."""
         return len(self.rows.level)
-
-    @property
-    def level(self) -> Array:
-        """The last decoded values; of missing sensors, the predicted ones."""
-        level: Array = self.rows.level
-        return level
 
     @property
     def components(self) -> None:
@@ -106,20 +87,14 @@ class StreamState:
 
     def copy(self) -> StreamState:
         """Return a copy whose models may be changed."""
-        return replace(self, rows=_copied(self.rows), steps=self.steps.copy())
+        return replace(self, rows=_copied(self.rows))
 
-    def after(self, values: Array, times: Array | None, corrections: bytes) -> StreamState:
-        """Return the state after a batch, NaN where values are missing."""
-        rows = np.vstack([self.past[-1], values])
-        kept = np.where(np.isnan(rows), 0, np.arange(len(rows))[:, None])
-        filled = np.take_along_axis(rows, np.maximum.accumulate(kept, axis=0), axis=0)
-        past = np.vstack([self.past, filled[1:]])[-max(HISTORY // rows.shape[1], 1) :]
-        clock = self.clock
-        if times is not None:
-            before = clock[0] if len(times) == 1 else int(times[-2])
-            clock = int(times[-1]), _wrapped(int(times[-1]) - before)
-        checksum = zlib.crc32(corrections, self.checksum)
-        return replace(self, clock=clock, past=past, checksum=checksum, n_last=len(values))
+    def at_time(self, times: Array | None) -> StreamState:
+        """Return the state after some times."""
+        if times is None:
+            return self
+        before = self.clock[0] if len(times) == 1 else int(times[-2])
+        return replace(self, clock=(int(times[-1]), _wrapped(int(times[-1]) - before)))
 
     def digest(self, n_rows: int, sequence: int) -> int:
         """Return a checksum of the state, the rows so far, and the number of the packet."""
@@ -130,40 +105,39 @@ class StreamState:
 
     def n_rows_in(self, payload: bytes) -> int:
         """Return how many rows a payload claims; `PacketError` if it cannot have so many."""
-        parts = Reader(payload)
-        n = self.n_last if parts.take(1)[0] >> _ROWS & 1 else parts.number()
-        if not 0 < n <= MAX_ROWS:
-            raise PacketError(f"The packet does not decode: it claims {n} rows.")
-        check_claim(n * self.n_sensors, self.n_sensors, len(payload))
-        return n
+        return _head(payload, self.n_sensors)[1]
 
     def read(self, payload: bytes) -> tuple[Array, Array | None, StreamState]:
         """Return values, NaN where missing, times if there are any, and the state afterwards."""
-        n, N = self.n_rows_in(payload), self.n_sensors
-        parts, state = Reader(payload), self.copy()
-        (flags,) = parts.take(1)
-        if not flags >> _ROWS & 1:
-            parts.number()
-        kind, told = flags >> _STEPS & 3, flags >> _TIMES & 3
-        if kind > 2 or told > _REGULAR:
+        N, state = self.n_sensors, self.copy()
+        flags, n, parts = _head(payload, N)
+        if flags >= 2 * _CORRECTED:
             raise PacketError("The packet does not decode: its flags make no sense.")
-        steps = read_steps(kind, parts, state.steps)
-        times = None if told == _NO_TIMES else _read_times(parts, n, self.clock, told == _REGULAR)
-        corrections = parts.part() if flags >> _CORRECTED & 1 else b""
-        if flags >> _PLAIN & 1:
-            values, orders = read_plain(parts, n, steps, self.past, self.orders, flags & 1)
-            state = _after_plain(state, values, steps, orders)
+        steps = read_steps(parts, N) if flags & _STEPS else Steps.sent_before(self.steps)
+        times = _read_times(parts.part(), n, self.clock) if flags & _TIMES else None
+        corrections = parts.part() if flags & _CORRECTED else b""
+        is_whole = bool(flags & _WHOLE)
+        if flags & _PLAIN:
+            Q, present = read_plain(parts, n, N, is_whole)
+            values = plain_values(Q, steps)
+            state = _after_plain(state, values, present)
         else:
             values, present = np.zeros((n, N)), np.ones((n, N), np.bool_)
-            _code(state, reader(parts.rest()), values, present, bool(flags & 1), steps)
-            values[~present] = np.nan
-        if np.isinf(values).any() or not np.isfinite(state.level).all():
+            _code(state, reader(parts.rest()), values, present, is_whole, steps)
+        if not np.isfinite(values[present]).all() or not np.isfinite(state.rows.level).all():
             raise PacketError("The packet does not decode: some values are infinite.")
-        return (
-            _corrected(values, corrections),
-            times,
-            state.after(values, times, corrections),
-        )
+        values = _corrected(np.where(present, values, np.nan), corrections)
+        return values, times, _after(state, steps, corrections).at_time(times)
+
+
+def _head(payload: bytes, N: int) -> tuple[int, int, Reader]:
+    """Return flags, rows, and what follows."""
+    parts = Reader(payload)
+    (flags,), n = parts.take(1), parts.number()
+    if not 0 < n <= MAX_ROWS:
+        raise PacketError(f"The packet does not decode: it claims {n} rows.")
+    check_claim(n * N, N, len(payload))
+    return flags, n, parts
 
 
 def _copied(state: Any) -> Any:
@@ -178,25 +152,33 @@ def _arrays(state: Any) -> list[Array]:
 
 
 def _code(
-    state: StreamState, coder: Any, values: Array, present: Array, is_whole: bool, steps: Steps
+    state: StreamState,
+    coder: Any,
+    values: Array,
+    present: Array,
+    is_whole: bool,
+    steps: Steps,
+    lookahead: bool = False,
 ) -> float:
-    state.steps[:] = steps.sent
     largest: float = code_rows(
         state.rows, coder, values, present, is_whole,
-        steps.fractions, steps.sizes, steps.weights, steps.limits,
+        steps.fractions, steps.sizes, steps.weights, steps.limits, lookahead,
     )  # fmt: skip
     return largest
 
 
-def _after_plain(state: StreamState, values: Array, steps: Steps, orders: bytes) -> StreamState:
+def _after_plain(state: StreamState, values: Array, present: Array) -> StreamState:
     """Return the state after rows that the models have not seen."""
-    present = ~np.isnan(values)
     last = np.where(present, np.arange(len(values))[:, None], -1).max(axis=0)
-    known = np.where(last >= 0, values[last, np.arange(values.shape[1])], state.level)
-    state.rows.level[:] = known
+    known = values[last, np.arange(values.shape[1])]
+    state.rows.level[:] = np.where(last >= 0, known, state.rows.level)
     state.rows.mask.present[:] = present[-1]
-    state.steps[:] = steps.sent
-    return replace(state, orders=orders, checksum=zlib.crc32(values.tobytes(), state.checksum))
+    content = np.where(present, values, 0.0).tobytes()
+    return replace(state, checksum=zlib.crc32(content, state.checksum))
+
+
+def _after(state: StreamState, steps: Steps, corrections: bytes) -> StreamState:
+    return replace(state, steps=steps.sent, checksum=zlib.crc32(corrections, state.checksum))
 
 
 # ------------------------------------------------------------------------------- coding
@@ -214,16 +196,15 @@ class Batch(NamedTuple):
     is_single: bool = False
 
     @classmethod
-    def of(cls, Y: Array, known: Array | None = None) -> Batch:
-        """Return rows with NaN where missing as a batch; ``known`` are grids met before."""
+    def of(cls, Y: Array, known: Array) -> Batch:
+        """Return rows with NaN where missing as a batch; ``known`` are grids met before, or −1."""
         present = ~np.isnan(Y)
         grids = np.array([grid_of(y[here]) for y, here in zip(Y.T, present.T, strict=True)])
-        silent = np.asarray(~present.any(axis=0))
-        if known is not None:
-            both = (known > 0) & (grids > 0)
-            common = [common_grid(*pair) for pair in zip(known, grids, strict=True)]
-            grids = np.where(silent, np.maximum(known, 0), np.where(both, common, grids))
-        grids[silent & (grids == 0)] = WHOLE
+        is_empty = np.asarray(~present.any(axis=0))
+        both = (known > 0) & (grids > 0)
+        common = [common_grid(*pair) for pair in zip(known, grids, strict=True)]
+        grids = np.where(is_empty, np.maximum(known, 0), np.where(both, common, grids))
+        grids[is_empty & (grids == 0)] = WHOLE
         return cls(np.where(present, Y, 0.0).astype(np.float64), present, grids,
                    Y.dtype == np.float32)  # fmt: skip
 
@@ -237,87 +218,76 @@ class Batch(NamedTuple):
         """The sum of squares of each column."""
         return np.square(self.Y).sum(axis=0)
 
-    def part(self, rows: slice) -> Batch:
-        """Return some of the rows."""
-        return self._replace(Y=self.Y[rows], present=self.present[rows])
+    @property
+    def largest(self) -> Array:
+        """The largest magnitude in each column."""
+        found: Array = np.abs(self.Y).max(axis=0)
+        return found
 
 
 class CodedBatch(NamedTuple):
-    """A batch as bytes, the decoded values, squared errors by column, and the state afterwards.
+    """A batch as bytes, squared errors by column, and the state afterwards.
 
-    ``values`` are those before corrections, ``errors`` those after them.
+    Errors are infinite where the values are too far from the state for its steps.
     """
 
     steps: Steps
+    flags: int
     data: bytes
-    values: Array
-    present: Array
     errors: Array
     state: StreamState
-    is_whole: bool
-    is_plain: bool = False
     corrections: bytes = b""
 
-    def payload(self, before: StreamState, times: Array | None = None) -> bytes:
+    def payload(self, before: StreamState, shape: tuple[int, int], times: Array | None) -> bytes:
         """Return the payload of a packet."""
-        n, N = self.values.shape
-        kind, head = self.steps.written(before.steps)
-        clock = b"" if times is None else _written_times(times, before.clock)
-        told = _NO_TIMES if times is None else _IRREGULAR if clock else _REGULAR
-        flags = self.is_whole << _WHOLE | kind << _STEPS | told << _TIMES | self.is_plain << _PLAIN
-        flags |= (n == before.n_last) << _ROWS | bool(self.corrections) << _CORRECTED
-        rows = b"" if n == before.n_last else number(n)
+        flags, steps, clock = self.flags, b"", b""
+        if not np.array_equal(self.steps.sent, before.steps):
+            flags, steps = flags | _STEPS, self.steps.written()
+        if times is not None:
+            flags, clock = flags | _TIMES, part(_written_times(times, before.clock))
+        if self.corrections:
+            flags |= _CORRECTED
         corrections = part(self.corrections) if self.corrections else b""
-        return padded(bytes([flags]) + rows + head + clock + corrections + self.data, n * N, N)
-
-    def after(self, times: Array | None) -> StreamState:
-        """Return what both sides know afterwards."""
-        values = np.where(self.present, self.values, np.nan)
-        return self.state.after(values, times, self.corrections)
+        head = bytes([flags]) + number(shape[0]) + steps + clock + corrections
+        return padded(head + self.data, shape[0] * shape[1], shape[1])
 
 
-def code_batch(before: StreamState, batch: Batch, steps: Steps) -> CodedBatch:
+def code_batch(
+    before: StreamState, batch: Batch, steps: Steps, *, lookahead: bool = False
+) -> CodedBatch:
     """Code rows by the row models from a state, which is left as it was."""
     state, values, present = before.copy(), batch.Y.copy(), batch.present.copy()
-    largest = np.abs(batch.Y).max(initial=0.0) + np.abs(before.level).max()
-    errors = np.full(len(steps.grids), np.inf)
     is_whole = bool(present.all() and state.rows.mask.present.all())
-    coded = CodedBatch(steps, b"", values, batch.present, errors, state, is_whole)
-    if largest / steps.sizes.min() > LARGEST_NUMBER:  # no way to code them
-        return coded
+    failed = CodedBatch(steps, 0, b"", np.full(len(steps.grids), np.inf), state)
+    if ((batch.largest + np.abs(state.rows.level)) / steps.sizes > _LARGEST_NUMBER).any():
+        return failed
     coder = writer(_WORKSPACE * values.size + 64)
-    if _code(state, coder, values, present, is_whole, steps) > LARGEST_NUMBER:
-        return coded._replace(data=written(coder))
+    if _code(state, coder, values, present, is_whole, steps, lookahead) > _LARGEST_NUMBER:
+        return failed
     corrections, errors = _corrections(batch, values, steps)
-    return coded._replace(data=written(coder), errors=errors, corrections=corrections)
+    flags, state = _WHOLE * is_whole, _after(state, steps, corrections)
+    return CodedBatch(steps, flags, written(coder), errors, state, corrections)
 
 
 def code_plain(
-    before: StreamState, batch: Batch, candidates: list[Steps], rival: int, effort: int
+    before: StreamState, batch: Batch, steps: Steps, effort: int, limit: float
 ) -> CodedBatch | None:
-    """Code rows in the plain way, with the steps that pack best; None if that is hopeless."""
-    plain: PlainRows | None = plain_rows(
-        batch.Y, batch.present, candidates, before.past, before.steps, before.orders, rival, effort
-    )
-    if plain is None:
+    """Code rows in the plain way; None if that takes more than so many bytes."""
+    Q = rounded(batch.Y, steps)
+    data = None if Q is None else write_plain(Q, batch.present, effort, limit)
+    if Q is None or data is None:
         return None
-    is_whole = bool(batch.present.all())
-    data = written_plain(plain, before.orders)
-    values, orders = plain.values, bytes([plain.layout]) + plain.orders
-    corrections, errors = _corrections(batch, values, plain.steps)
-    missing = np.where(batch.present, values, np.nan)
-    state = _after_plain(before.copy(), missing, plain.steps, orders)
-    return CodedBatch(
-        plain.steps, data, values, batch.present, errors, state, is_whole, True, corrections
-    )
+    values = plain_values(Q, steps)
+    corrections, errors = _corrections(batch, values, steps)
+    flags = _PLAIN | _WHOLE * bool(batch.present.all())
+    state = _after(_after_plain(before.copy(), values, batch.present), steps, corrections)
+    return CodedBatch(steps, flags, data, errors, state, corrections)
 
 
 def _corrections(batch: Batch, values: Array, steps: Steps) -> tuple[bytes, Array]:
     """Return corrections of lossless columns, and the squared errors of the other columns."""
-    lossless = np.isinf(steps.weights)
-    difference = np.where(batch.present & ~lossless, values - batch.Y, 0.0)
-    errors = np.square(difference).sum(axis=0)
-    exact = batch.present & lossless
+    exact = batch.present & np.isinf(steps.weights)
+    errors = np.square(np.where(batch.present & ~exact, values - batch.Y, 0.0)).sum(axis=0)
     kind = np.float32 if batch.is_single else np.float64
     wrong = exact & ~same_bits(values.astype(kind), batch.Y.astype(kind))
     columns = wrong.any(axis=0)
@@ -358,33 +328,12 @@ def _wrapped(value: int) -> int:
 
 
 def _written_times(times: Array, clock: tuple[int, int]) -> bytes:
-    """Return changes of the differences of times, as a list or packed; nothing if regular."""
+    """Return the second differences of times, which start at a clock."""
     steps = np.diff(times, prepend=np.int64(clock[0]))
-    changes = np.diff(steps, prepend=np.int64(clock[1]))
-    if clock == (0, 0):  # no difference leads to the first time
-        changes[1:2] += changes[0]
-    at = np.flatnonzero(changes)
-    if not len(at):
-        return b""
-    pairs = zip(np.diff(at, prepend=-1) - 1, changes[at], strict=True)
-    few = number(len(at)) + b"".join(number(int(gap)) + signed(int(c)) for gap, c in pairs)
-    return min(few, b"\0" + part(pack_integers(changes)), key=len)
+    return pack_integers(np.diff(steps, prepend=np.int64(clock[1])))
 
 
-def _read_times(parts: Reader, n: int, clock: tuple[int, int], is_regular: bool) -> Array:
-    changes = np.zeros(n, np.int64)
-    count = 0 if is_regular else parts.number()
-    if count:
-        at = -1
-        for _ in range(count):
-            at += parts.number() + 1
-            if at >= n:
-                raise PacketError("The packet does not decode: it has more times than rows.")
-            changes[at] = parts.signed()
-    elif not is_regular:
-        changes = unpack_integers(parts.part(), n)
-    if clock == (0, 0):
-        changes[1:2] -= changes[0]
-    steps = np.int64(clock[1]) + np.cumsum(changes)
-    found: Array = np.int64(clock[0]) + np.cumsum(steps)
-    return found
+def _read_times(data: bytes, n: int, clock: tuple[int, int]) -> Array:
+    steps = np.int64(clock[1]) + np.cumsum(unpack_integers(data, n))
+    times: Array = np.int64(clock[0]) + np.cumsum(steps)
+    return times

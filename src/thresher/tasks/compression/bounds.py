@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from thresher.estimators.parameters import is_number
-from thresher.tasks.compression.quantise import Array
+from thresher.tasks.compression.wire import Array
 
 REST = "*"
 """In a dict of bounds, all columns that it does not name."""

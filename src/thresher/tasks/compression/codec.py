@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from thresher.estimators.frames import columns_of, is_frame
-from thresher.estimators.inputs import unmasked
 from thresher.estimators.parameters import is_number, is_whole
 from thresher.estimators.reporting import write_page
-from thresher.linalg import Array
+from thresher.estimators.validation import unmasked
 from thresher.published.orthogonal import DictionaryCompression
 from thresher.tasks.compression.bounds import Bounds, asks_exact, bounds_of, check_errors
 from thresher.tasks.compression.container import (
@@ -28,7 +27,7 @@ from thresher.tasks.compression.encoder import Encoder, RowCoder, checked_rows
 from thresher.tasks.compression.packet import Payload
 from thresher.tasks.compression.paper import MAX_ANGLE_BITS, PaperCoder
 from thresher.tasks.compression.report import CompressionReport, Errors
-from thresher.tasks.compression.wire import MAX_BYTES, MAX_ROWS, MAX_SENSORS, file_bytes
+from thresher.tasks.compression.wire import MAX_BYTES, MAX_ROWS, MAX_SENSORS, Array, file_bytes
 
 _ROWS_PER_PACKET = 256  # at half, streams take 3 % more bytes, at double, 2 % fewer
 _ROWS_PER_SLOT = 6  # paper D, Table I
@@ -287,7 +286,7 @@ def write_rows(
     else:
         bounds = bounds_of(codec.error, codec.max_error, N, names)
         size = codec.batch_size or max(_ROWS_PER_PACKET, min(MAX_ROWS, _FILE_BATCH // N))
-        coder = RowCoder(bounds, codec.effort, _sizes(Y, bounds), n)
+        coder = RowCoder(bounds, codec.effort, _sizes(Y, bounds))
     payloads = list[Payload]()
     for start in range(0, n, size):
         payloads += coder.code(Y[start : start + size], None, size)

@@ -1,14 +1,13 @@
 """Lossless columns: integers, times in a fixed list of formats, and anything else as bytes.
 
-Bytes are packed by zstd, lzma or bz2, whichever is smallest, or stored, and unpacked to no more
-than is expected. Where both sides know the bytes before, deflate may refer to them.
+Bytes are packed by zstd, bz2 or lzma, whichever is smallest, or stored, and unpacked to no more
+than is expected.
 """
 
 from __future__ import annotations
 
 import bz2
 import lzma
-import zlib
 from typing import Any
 
 import numpy as np
@@ -17,8 +16,8 @@ import pyarrow as pa
 from thresher.streams.times import format_times, parse_times
 from thresher.tasks.compression.kernels.arithmetic import reader, writer, written
 from thresher.tasks.compression.kernels.rows import code_rows, new_row_state
-from thresher.tasks.compression.quantise import Array
 from thresher.tasks.compression.wire import (
+    Array,
     PacketError,
     Reader,
     check_claim,
@@ -31,54 +30,35 @@ from thresher.tasks.compression.wire import (
 
 # --------------------------------------------------------------------------------- bytes
 
-_ZSTD_LEVEL = 19
-_WINDOW = 2**15  # of deflate
-_LONG = 2**16  # bytes: sizes of longer data are estimated by deflate
-_QUICK = [{"id": lzma.FILTER_LZMA1, "preset": 1, "lc": 0, "lp": 0, "pb": 0, "dict_size": 2**16}]
+_STORED, _ZSTD, _BZIP2, _TEXT, _WORDS = range(5)  # part of the format
+_DICTIONARY = 2**23  # bytes that lzma looks back; part of the format
 
 
 def _lzma_filters(literal_bits: int, position_bits: int) -> list[dict[str, Any]]:
     """Return one filter without a frame: the file does not choose how much memory it takes."""
-    preset = {"id": lzma.FILTER_LZMA1, "preset": 9 | lzma.PRESET_EXTREME, "dict_size": 2**23}
-    return [{**preset, "lc": literal_bits, "lp": 0, "pb": position_bits}]
+    preset = {"id": lzma.FILTER_LZMA1, "preset": 9 | lzma.PRESET_EXTREME, "lc": literal_bits}
+    return [{**preset, "lp": position_bits, "pb": position_bits, "dict_size": _DICTIONARY}]
 
 
-_TEXT, _NUMBERS, _WIDE, _STORED, _ZSTD, _BZIP2, _DEFLATE = range(7)  # part of the format
-_FAST = [{"id": lzma.FILTER_LZMA1, "preset": 4, "lc": 0, "lp": 0, "pb": 0}]
-_FILTERS = {_TEXT: _lzma_filters(3, 0), _NUMBERS: _lzma_filters(0, 0), _WIDE: _lzma_filters(0, 2)}
+_FILTERS = {_TEXT: _lzma_filters(3, 0), _WORDS: _lzma_filters(0, 2)}
 
 
-def pack_bytes(data: bytes, before: bytes = b"", effort: int = 2) -> bytes:
-    """Return bytes in the smallest way, after a byte that names it.
-
-    ``before`` are bytes that whoever unpacks has already. Effort 1 tries fewer ways.
-    """
-    filters = _FILTERS if effort > 1 else {_NUMBERS: _FAST}
-    size = max(2 ** (len(data) - 1).bit_length(), 2**12)  # a larger dictionary only takes time
-    ways = {
-        way: lzma.compress(data, lzma.FORMAT_RAW, filters=[{**f, "dict_size": min(size, 2**23)}])
-        for way, (f,) in filters.items()
-    }
-    ways[_STORED] = data
-    ways[_BZIP2] = bz2.compress(data)
-    if effort > 1:
-        ways[_ZSTD] = pa.Codec("zstd", compression_level=_ZSTD_LEVEL).compress(data, asbytes=True)
-    ways[_DEFLATE] = _deflated(data, before, 9)
+def pack_bytes(data: bytes, effort: int = 2) -> bytes:
+    """Return bytes in the smallest way, after a byte that names it; effort 1 leaves out lzma."""
+    ways = {_STORED: data, _ZSTD: _zstd(data, 19), _BZIP2: bz2.compress(data)}
+    size = min(max(2 ** (len(data) - 1).bit_length(), 2**12), _DICTIONARY)  # larger is only slower
+    for way, (f,) in _FILTERS.items() if effort > 1 else ():
+        ways[way] = lzma.compress(data, lzma.FORMAT_RAW, filters=[{**f, "dict_size": size}])
     best = min(ways, key=lambda way: len(ways[way]))
     return bytes([best]) + ways[best]
 
 
-def packed_size(data: bytes, before: bytes = b"") -> int:
-    """Return about how many bytes `pack_bytes` makes of some, in a fraction of its time."""
-    if len(data) > _LONG:
-        return len(_deflated(data, before, 1))
-    ways = [_deflated(data, before, 6)]
-    if len(before) < len(data) / 8:  # lzma does not know them
-        ways.append(lzma.compress(data, lzma.FORMAT_RAW, filters=_QUICK))
-    return min(map(len, ways))
+def packed_size(data: bytes) -> int:
+    """Return an estimate of the bytes that `pack_bytes` makes."""
+    return len(_zstd(data, 1))
 
 
-def unpack_bytes(data: bytes, size: int, before: bytes = b"") -> bytes:
+def unpack_bytes(data: bytes, size: int) -> bytes:
     """Return so many bytes again; `PacketError` if there are not just as many."""
     way, content = (data[0], data[1:]) if data else (-1, b"")
     try:
@@ -89,25 +69,20 @@ def unpack_bytes(data: bytes, size: int, before: bytes = b"") -> bytes:
             found = _limited(bz2.BZ2Decompressor(), content, size)
         elif way == _STORED:
             found = content
-        elif way == _DEFLATE:
-            inflate = zlib.decompressobj(-15, before[-_WINDOW:])
-            found = inflate.decompress(content, size + 1)
         elif way == _ZSTD:
             found = pa.Codec("zstd").decompress(content, size, asbytes=True)
         else:
             raise PacketError("The data are packed in an unknown way; they are damaged.")
-    except (lzma.LZMAError, zlib.error, EOFError, OSError, ValueError, pa.ArrowException) as error:
-        if isinstance(error, PacketError):
-            raise
+    except (lzma.LZMAError, EOFError, OSError, pa.ArrowException):
         raise PacketError("The data do not unpack; they are damaged.") from None
     if len(found) != size:
         raise PacketError("The data unpack to another length; they are damaged.")
     return found
 
 
-def _deflated(data: bytes, before: bytes, level: int) -> bytes:
-    deflate = zlib.compressobj(level, zlib.DEFLATED, -15, zdict=before[-_WINDOW:])
-    return deflate.compress(data) + deflate.flush()
+def _zstd(data: bytes, level: int) -> bytes:
+    packed: bytes = pa.Codec("zstd", compression_level=level).compress(data, asbytes=True)
+    return packed
 
 
 def _limited(decoder: Any, content: bytes, size: int) -> bytes:
@@ -124,10 +99,10 @@ def _limited(decoder: Any, content: bytes, size: int) -> bytes:
 # ------------------------------------------------------------------------------ integers
 
 _ORDERS = 3  # of differences
-_CONSTANT, _TOGETHER, _APART, _CODED = range(4)
+_CONSTANT, _PACKED, _CODED = range(3)
 _EXACT = 2**50  # integers beyond are not coded by the row models, which calculate in doubles
 _WORKSPACE = 64  # bytes that an integer takes at most
-_UNIT = np.ones((1, 2)), np.ones(1), np.full(1, np.inf), np.full(1, np.inf)
+_UNIT = np.ones((1, 2)), np.ones(1), np.full(1, np.inf), np.full(1, np.inf), False
 
 
 def smallest_integers(A: Array) -> Array:
@@ -142,8 +117,8 @@ def smallest_integers(A: Array) -> Array:
 def pack_integers(values: Array) -> bytes:
     """Return integers of 64 bits as bytes, without their count.
 
-    Differences of the order that has fewest different values, without an overflow check; then a
-    constant, packed bytes, or the row models of streams.
+    Differences of the order that packs best, modulo 2⁶⁴; then a constant, packed bytes, or the row
+    models of streams.
     """
     x = np.asarray(values).astype(np.int64)
     if not x.size:
@@ -152,12 +127,17 @@ def pack_integers(values: Array) -> bytes:
     for order in range(_ORDERS):
         orders.append(D)
         D = np.diff(D, prepend=D[0] if order == 0 else 0)
-    small = [smallest_integers(D).tobytes() for D in orders]
-    order = min(range(_ORDERS), key=lambda i: packed_size(small[i]))
-    head = signed(int(x[0])) if order else b""
-    return min(
-        (bytes([order | how << 4]) + head + data for how, data in _ways(orders[order])), key=len
-    )
+    order = min(range(_ORDERS), key=lambda i: packed_size(smallest_integers(orders[i]).tobytes()))
+    head, x = signed(int(x[0])) if order else b"", orders[order]
+    if (x == x[0]).all():
+        ways = [(_CONSTANT, signed(int(x[0])))]
+    else:
+        small = smallest_integers(x)
+        planes = small.view(np.uint8).reshape(-1, small.itemsize).T.tobytes()
+        ways = [(_PACKED, bytes([small.itemsize]) + pack_bytes(planes))]
+        if x.min() > -_EXACT and x.max() < _EXACT:
+            ways.append((_CODED, _coded(x)))
+    return min((bytes([order | how << 4]) + head + data for how, data in ways), key=len)
 
 
 def unpack_integers(data: bytes, n: int) -> Array:
@@ -180,10 +160,8 @@ def unpack_integers(data: bytes, n: int) -> Array:
         (size,) = parts.take(1)
         if size not in (1, 2, 4, 8):
             raise PacketError("The data have integers of an unknown size; they are damaged.")
-        content = np.frombuffer(unpack_bytes(parts.rest(), n * size), np.uint8)
-        if how == _APART:
-            content = np.ascontiguousarray(content.reshape(size, n).T)
-        x = content.reshape(-1).view(f"<i{size}").astype(np.int64)
+        planes = np.frombuffer(unpack_bytes(parts.rest(), n * size), np.uint8).reshape(size, n)
+        x = np.ascontiguousarray(planes.T).reshape(-1).view(f"<i{size}").astype(np.int64)
     for _ in range(order):
         x = np.cumsum(x)
     return x + first
@@ -191,21 +169,6 @@ def unpack_integers(data: bytes, n: int) -> Array:
 
 def _wrapped(value: int) -> np.int64:
     return np.int64((value + 2**63) % 2**64 - 2**63)
-
-
-def _ways(x: Array) -> list[tuple[int, bytes]]:
-    if (x == x[0]).all():
-        return [(_CONSTANT, signed(int(x[0])))]
-    small = smallest_integers(x)
-    size = small.itemsize
-    layouts = {_TOGETHER: small.tobytes()}
-    if size > 1:
-        layouts[_APART] = small.view(np.uint8).reshape(-1, size).T.tobytes()
-    how = min(layouts, key=lambda key: packed_size(layouts[key]))
-    ways = [(how, bytes([size]) + pack_bytes(layouts[how]))]
-    if x.min() > -_EXACT and x.max() < _EXACT:
-        ways.append((_CODED, _coded(x)))
-    return ways
 
 
 def _coded(x: Array) -> bytes:
@@ -227,7 +190,7 @@ def _decoded(data: bytes, n: int) -> Array:
 # --------------------------------------------------------------------------------- cells
 
 _AS_TEXT, _AS_INTEGERS, _AS_TIMES = range(3)
-_OBJECT = 80  # bytes that a string takes beside its letters, and its place in a list
+_OBJECT = 80  # bytes that a string takes in addition to its letters, and its place in a list
 _DIGITS = 18  # of an integer of 64 bits
 
 
@@ -258,7 +221,7 @@ def unpack_texts(data: bytes, n: int, max_bytes: int) -> list[str]:
     if way != _AS_TEXT:
         raise PacketError("The data have a column in an unknown way; they are damaged.")
     size = parts.number()
-    # Letters take up to four bytes each, twice for the lines, beside the bytes themselves.
+    # Letters take up to four bytes each, twice for the lines, in addition to the bytes themselves.
     check_memory(9 * size + n * _OBJECT, max_bytes)
     try:
         text = unpack_bytes(parts.rest(), size).decode("utf-8", "surrogatepass")

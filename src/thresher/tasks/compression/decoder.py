@@ -18,12 +18,11 @@ from thresher.tasks.compression.packet import (
     unpack,
 )
 from thresher.tasks.compression.paper import PaperState
-from thresher.tasks.compression.quantise import Array
 from thresher.tasks.compression.wire import (
     MAX_BYTES,
+    Array,
     PacketError,
     check_memory,
-    max_rows,
     packet_bytes,
     state_bytes,
 )
@@ -60,20 +59,12 @@ class Decoded(NamedTuple):
     problem: str | None = None
 
 
-class _LatePacketError(PacketError):
-    """A packet that was used before, or whose rows were given up."""
-
-
-class _EarlyPacketError(PacketError):
-    """A packet that cannot be used before others have come."""
-
-
 class _Stream:
     """Uses the packets of a stream in their order."""
 
     def __init__(self, keyframe: Keyframe) -> None:
         self.number, self.n_sensors = keyframe.stream, keyframe.n_sensors
-        self.n_rows, self.sequence = 0, keyframe.sequence + 1
+        self.n_rows, self.sequence = 0, keyframe.sequence
         self.gaps: list[tuple[int, int]] = []
         self._waiting: dict[int, Packet] = {}
         self.state: Any = None
@@ -93,50 +84,32 @@ class _Stream:
         """Return how many rows a packet claims."""
         return self.state.n_rows_in(packet.payload) if packet.kind == Kind.ROWS else 0
 
+    def wait(self, packet: Packet) -> None:
+        """Keep a packet until those before it have come, as long as memory allows."""
+        if self.n_bytes - state_bytes(self.n_sensors) + self._size(packet) <= _WAITING:
+            self._waiting[packet.sequence] = packet
+
     def use(self, packet: Packet) -> Decoded:
         """Return the rows that a packet completes; if it is refused, nothing has changed."""
-        sequence = packet.sequence(self.sequence)
-        if packet.kind == Kind.KEYFRAME:
-            sequence = read_keyframe(packet).sequence
-        if sequence < self.sequence:
-            raise _LatePacketError(f"Packet {sequence} came again, or too late; it is left out.")
-        if sequence > self.sequence and not self._gives_up(packet):
-            if sum(map(self._size, [*self._waiting.values(), packet])) <= _WAITING:
-                self._waiting[sequence] = packet
-            raise _EarlyPacketError(
-                f"Packet {self.sequence} was expected, packet {sequence} came: some are lost."
-            )
-        found, start, free = [self._take(packet, sequence)], self.n_rows, _WAITING
+        found = [self._take(packet)]
         while self.sequence in self._waiting:
-            after = self._waiting.pop(self.sequence)
             try:
-                free -= self._size(after)  # known only now: rows may be as many as those before
-                if free < 0:
-                    break
-                found.append(self._take(after, self.sequence))
+                found.append(self._take(self._waiting.pop(self.sequence)))
             except PacketError:
                 break  # it is requested when the next one comes
         self._waiting = {s: p for s, p in self._waiting.items() if s > self.sequence}
         rows = [values for values, _ in found if values is not None]
-        times = [told for _, told in found if told is not None]
+        times = [clock for _, clock in found if clock is not None]
         if not rows:
-            return Decoded(None, None, start=start, stream=self.number)
+            return Decoded(None, None, start=self.n_rows, stream=self.number)
         whole = np.concatenate(times) if len(times) == len(rows) else None
         start = self.n_rows - sum(map(len, rows))
         return Decoded(np.vstack(rows), whole, start=start, stream=self.number)
 
-    def _gives_up(self, packet: Packet) -> bool:
-        """Return whether the rows before a packet are lost, and it does not help to wait."""
-        return packet.kind == Kind.KEYFRAME and read_keyframe(packet).gives_up
-
     def _size(self, packet: Packet) -> int:
-        try:
-            n_rows = self.n_rows_in(packet)
-        except PacketError:  # as many rows as in the packet before, which is not there yet
-            n_rows = max_rows(len(packet.payload), self.n_sensors)
-        return 256 + len(packet.payload) + 18 * n_rows * self.n_sensors
+        return 256 + len(packet.payload) + 18 * self.n_rows_in(packet) * self.n_sensors
 
-    def _take(self, packet: Packet, sequence: int) -> tuple[Array | None, Array | None]:
+    def _take(self, packet: Packet) -> tuple[Array | None, Array | None]:
         """Use the next packet: go on to the state that it leads to, if it is the sender's."""
         values = times = None
         if packet.kind == Kind.KEYFRAME:
@@ -147,22 +120,20 @@ class _Stream:
             else:
                 state = self.state.with_dictionary(packet.payload)
             n_rows = self.n_rows + (0 if values is None else len(values))
-            if not packet.leads_to(state.digest(n_rows, sequence), self.number):
+            if packet.digest != state.digest(n_rows, packet.sequence) & 0xFFFF:
                 raise PacketError("The packet decodes to another state than the encoder's.")
             self.state, self.n_rows = state, n_rows
-        self.sequence = sequence + 1
+            self.sequence = packet.sequence + 1
         return values, times
 
     def _start(self, keyframe: Keyframe) -> None:
-        if keyframe.n_sensors != self.n_sensors or keyframe.start < self.n_rows:
+        N, level = keyframe.n_sensors, keyframe.level
+        if self.n_sensors != N or keyframe.start < self.n_rows:
             raise PacketError("The keyframe does not fit the stream.")
-        if not keyframe.level.size:
-            self.state = PaperState.starting(self.n_sensors)
-        else:
-            self.state = StreamState.starting_at(keyframe.level, self.n_sensors)
+        self.state = StreamState.starting_at(level, N) if level.size else PaperState.starting(N)
         if keyframe.start > self.n_rows:
             self.gaps.append((self.n_rows, keyframe.start))
-        self.n_rows = keyframe.start
+        self.n_rows, self.sequence = keyframe.start, keyframe.sequence + 1
 
 
 class Decoder:
@@ -193,7 +164,7 @@ class Decoder:
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self._max_bytes = max_bytes
-        self._streams: dict[int, _Stream] = {}  # by tag
+        self._streams: dict[int, _Stream] = {}
         self._latest: _Stream | None = None
 
     @property
@@ -228,40 +199,34 @@ class Decoder:
         if found is None:
             return self._refused("The packet is damaged: its checksum does not fit.",
                                  self._next_packet(), None)  # fmt: skip
-        known = self._streams.get(found.tag)
-        if found.kind == Kind.REQUEST:
+        stream, kind = self._streams.get(found.stream), found.kind
+        if kind == Kind.REQUEST:
             return self._refused("A request is for the encoder: hand it to Encoder.handle.", None,
-                                 known)  # fmt: skip
-        if known is None and found.kind != Kind.KEYFRAME:
-            asked = Request(found.tag, 0, has_tag=True)
+                                 stream)  # fmt: skip
+        if stream is None and kind != Kind.KEYFRAME:
+            asked = Request(found.stream, 0)
             return self._refused("The stream is not known: no keyframe came before.", asked, None)
-        sequence = known.sequence if known else 0
-        name = known.number if known else found.tag
         try:
-            if found.kind == Kind.KEYFRAME:
-                keyframe = read_keyframe(found)
-                name = keyframe.stream
-                if known is None:
-                    return self._begin(found.tag, keyframe)
-                if known.number != name:
-                    asked = Request(name, 0, restart=True, rename=True)
-                    return self._refused("Another stream has the same tag.", asked, None)
-            assert known is not None
-            is_next = found.sequence(known.sequence) == known.sequence
-            n_rows = known.n_rows_in(found) if is_next else 0
-            self._make_room(packet_bytes(n_rows, known.n_sensors), known)
-            decoded = known.use(found)
-            self._streams[found.tag] = self._streams.pop(found.tag)  # heard last
+            keyframe = read_keyframe(found) if kind == Kind.KEYFRAME else None
+            if stream is None:
+                assert keyframe is not None
+                return self._begin(keyframe)
+            if found.sequence < stream.sequence:
+                problem = f"Packet {found.sequence} was used before, or is too late."
+                return self._refused(problem, None, stream)
+            if found.sequence > stream.sequence and not (keyframe and keyframe.gives_up):
+                stream.wait(found)
+                problem = f"Packet {found.sequence} came before packet {stream.sequence}."
+                asked = Request(stream.number, stream.sequence, stream.n_missing)
+                return self._refused(problem, asked, stream)
+            needed = packet_bytes(stream.n_rows_in(found), stream.n_sensors)
+            self._free_memory(needed, stream)
+            decoded = stream.use(found)
+            self._streams[stream.number] = self._streams.pop(stream.number)  # the latest is last
             return decoded
-        except _LatePacketError as error:
-            return self._refused(str(error), None, known)
-        except _EarlyPacketError as error:
-            assert known is not None
-            return self._refused(str(error), Request(name, sequence, known.n_missing), known)
         except PacketError as error:
             # The next packet of a stream that is followed: it would not help to get it again.
-            asked = Request(name, sequence, restart=True, has_tag=known is None)
-            return self._refused(str(error), asked, known)
+            return self._refused(str(error), Request(found.stream, 0, restart=True), stream)
 
     def _refused(self, problem: str, asked: Request | None, stream: _Stream | None) -> Decoded:
         request = None if asked is None else asked.packed()
@@ -276,26 +241,26 @@ class Decoder:
         (stream,) = self._streams.values()
         return Request(stream.number, stream.sequence, 1)
 
-    def _begin(self, tag: int, keyframe: Keyframe) -> Decoded:
+    def _begin(self, keyframe: Keyframe) -> Decoded:
         """Follow a new stream."""
         N = keyframe.n_sensors
-        self._make_room(state_bytes(N) + packet_bytes(0, N), None)
+        self._free_memory(state_bytes(N) + packet_bytes(0, N), None)
         if self._streams:
             _log.warning("Stream %08x begins at row %d; the one before it is at row %d.",
                          keyframe.stream, keyframe.start, self.n_rows_)  # fmt: skip
-        self._latest = self._streams[tag] = _Stream(keyframe)
+        self._latest = self._streams[keyframe.stream] = _Stream(keyframe)
         return Decoded(None, None, start=keyframe.start, stream=keyframe.stream)
 
-    def _make_room(self, needed: int, stream: _Stream | None) -> None:
-        """Forget streams that are silent, if memory is short."""
+    def _free_memory(self, needed: int, stream: _Stream | None) -> None:
+        """Forget the streams that were silent longest, if memory is short."""
         needed += stream.n_bytes if stream else 0
         check_memory(needed, self._max_bytes)
-        others = {t: s for t, s in self._streams.items() if s is not stream}
-        excess = needed + sum(s.n_bytes for s in others.values()) - self._max_bytes
-        for tag, silent in others.items():
+        others = [other for other in self._streams.values() if other is not stream]
+        excess = needed + sum(other.n_bytes for other in others) - self._max_bytes
+        for silent in others:
             if excess <= 0:
                 break
             excess -= silent.n_bytes
-            del self._streams[tag]
+            del self._streams[silent.number]
             _log.warning("Stream %08x is forgotten at row %d: memory is short.", silent.number,
                          silent.n_rows)  # fmt: skip

@@ -9,23 +9,22 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from thresher.estimators.inputs import unmasked
+from thresher.estimators.validation import unmasked
 from thresher.tasks.compression.batch import Batch, CodedBatch, StreamState, code_plain
 from thresher.tasks.compression.bounds import Bounds
 from thresher.tasks.compression.packet import (
     ANY_STREAM,
     Keyframe,
     Kind,
+    Packet,
     Payload,
-    pack,
     read_request,
 )
-from thresher.tasks.compression.quantise import SPACINGS, Array
-from thresher.tasks.compression.rate import Budget, RateControl
+from thresher.tasks.compression.rate import Budget, RateControl, UncodableError
+from thresher.tasks.compression.wire import Array
 
 _LARGEST, _SMALLEST = 1e15, 1e-30  # values that doubles calculate with (docs/guide/choices.md)
-_FINEST, _FAR = 2.0**-30, 2.0**45  # of values without a grid; spacings in the last values
-_HOPELESS = 1.25  # times the bytes: then the plain way is left out for some batches, to save time
+_HOPELESS = 1.25  # times the bytes, by an estimate: then plain rows are not tried for a while
 _PAUSE = 8  # batches
 
 
@@ -49,15 +48,10 @@ class RowCoder:
     """Codes rows by the row models or plain, whichever is smaller, within bounds."""
 
     def __init__(
-        self,
-        bounds: Bounds,
-        effort: int,
-        sizes: tuple[Array, Array] | None = None,
-        n_in_file: int = 0,
+        self, bounds: Bounds, effort: int, sizes: tuple[Array, Array] | None = None
     ) -> None:
         N = len(bounds.groups)
         self.n_rows, self.n_sensors = 0, N
-        self._n_in_file = n_in_file  # rows; zero in a stream
         self._bounds, self._effort = bounds, effort
         self._rate = RateControl(bounds, effort)
         # Root mean squares of the columns, of their groups and their own, if known beforehand.
@@ -69,116 +63,81 @@ class RowCoder:
 
     def code(self, Y: Array, times: Array | None, size: int) -> Iterator[Payload]:
         """Yield the payloads of checked rows."""
-        starts, grids, batches = range(0, len(Y), size), self._grids, list[Batch]()
-        for start in starts:
-            batch = Batch.of(Y[start : start + size], grids)
-            grids = np.where(batch.present.any(axis=0) & (batch.grids > 0), batch.grids, grids)
-            batches.append(batch)
-        exact = self._bounds.exact[self._bounds.groups]
-        if any((exact & (batch.grids == 0)).any() for batch in batches):
-            raise ValueError(
-                "error=0 is for values on a grid, such as whole numbers or tenths; these have more "
-                "digits. Set an error above zero."
-            )
-        self._grids = grids
-        for start, batch in zip(starts, batches, strict=True):
+        for start in range(0, len(Y), size):
+            batch = Batch.of(Y[start : start + size], self._grids)
+            has_grid = batch.present.any(axis=0) & (batch.grids > 0)
+            self._grids = np.where(has_grid, batch.grids, self._grids)
             yield from self._batch(batch, None if times is None else times[start : start + size])
 
     def restart(self) -> Iterator[Payload]:
         """Yield a keyframe with the last values."""
         if self.state is not None:
-            yield self._keyframe(self.state.level)
+            yield self._keyframe(self.state.rows.level)
 
     def _keyframe(self, level: Array) -> Payload:
         """Start from given values, one for all sensors or one each."""
         level = level.astype(np.float32)
-        self.state = StreamState.starting_at(level, self.n_sensors, self._n_in_file)
+        self.state = StreamState.starting_at(level, self.n_sensors)
         return Payload(Kind.KEYFRAME, level.tobytes())
 
     def _batch(self, batch: Batch, times: Array | None) -> Iterator[Payload]:
-        """Yield the payloads of a batch, by the row models or plain."""
-        before = self.state, self.errors
-        coded = list(self._by_rows(batch, times))
-        yield from self._plain(batch, times, coded, *before) or coded
-
-    def _by_rows(self, batch: Batch, times: Array | None) -> Iterator[Payload]:
-        if self.state is None or self._is_far(batch):
-            known = batch.Y[batch.present]
-            yield self._keyframe(np.array([np.median(known) if known.size else 0.0]))
-        while len(batch.Y):
+        """Yield the payload of a batch, by the row models or plain; before it, a keyframe."""
+        budget, coded = self._budget(batch), None
+        if self.state is not None:
+            coded = self._by_rows(self.state, batch, budget)
+        for level in self._levels(batch) if coded is None else ():
+            keyframe = self._keyframe(level)
             assert self.state is not None
-            done, coded = self._rate.choose(self.state, batch, self._budget(batch, self.errors))
-            if not np.isfinite(coded.errors).all():
-                raise ValueError(
-                    "Some values are too large for one stream with the others; put NaN where a "
-                    "sensor failed, or start a new encoder."
-                )
-            n = len(done.Y)
-            told = None if times is None else times[:n]
-            payload = coded.payload(self.state, told)
-            self.counts = self.counts + done.counts
-            self.squares = self.squares + done.squares
-            self._use(coded, told, self.errors)
-            yield Payload(Kind.ROWS, payload, self.state, self.n_rows)
-            batch, times = batch.part(slice(n, None)), None if times is None else times[n:]
-
-    def _use(self, coded: CodedBatch, times: Array | None, errors: Array) -> None:
-        """Go on to the state after a batch."""
-        self.state = coded.after(times)
-        self.errors = errors + coded.errors
-        self.n_rows += len(coded.values)
-
-    def _plain(
-        self,
-        batch: Batch,
-        times: Array | None,
-        coded: list[Payload],
-        before: StreamState | None,
-        errors: Array,
-    ) -> list[Payload]:
-        """Return the rows in the plain way, if that takes fewer bytes and errors are within."""
-        n = len(batch.Y)
-        if self._pause or not n:
-            self._pause = max(self._pause - 1, 0)
-            return []
-        keyframes = [payload for payload in coded if payload.kind == Kind.KEYFRAME]
-        if before is None and self._n_in_file:  # a file may begin without a keyframe
-            keyframes = []
-            before = StreamState.starting_at(np.zeros(1), self.n_sensors, self._n_in_file)
-        elif keyframes:
-            level = np.frombuffer(keyframes[0].data, np.float32)
-            before = StreamState.starting_at(level, self.n_sensors, self._n_in_file)
-        assert before is not None
-        size = sum(len(payload.data) for payload in coded if payload.kind == Kind.ROWS)
-        budget = self._budget(batch, errors, is_counted=True)
-        # In a stream, what the rows spend is left for the plain way, in a file the whole budget.
-        left = budget.left if self._n_in_file else self._bounds.summed(self.errors - errors)
-        steps = self._rate.plain_steps(batch, left, budget.limits, before.steps)
-        plain = code_plain(before, batch, steps, size, self._effort) if steps else None
-        payload = b"" if plain is None else plain.payload(before, times)
-        if plain is None or len(payload) > _HOPELESS * size + 32:
-            self._pause = _PAUSE
-        if plain is None or len(payload) >= size:
-            return []
-        self.n_rows -= n
-        self._use(plain, times, errors)
-        return [*keyframes, Payload(Kind.ROWS, payload, self.state, self.n_rows)]
-
-    def _is_far(self, batch: Batch) -> bool:
-        """Return whether the last values are so large that doubles lose what is between."""
+            coded = self._by_rows(self.state, batch, budget)
+            if coded is not None:
+                yield keyframe
+                break
+        if coded is None:
+            raise ValueError(
+                "Some values are too large for one stream with the others, or error is finer than "
+                "doubles represent; put NaN where a sensor failed, or set a larger error."
+            )
         assert self.state is not None
-        largest = np.abs(batch.Y).max(axis=0, initial=0.0)
-        finest = np.where(batch.grids > 0, SPACINGS[batch.grids], _FINEST * largest)
-        return bool((np.abs(self.state.level) > _FAR * finest)[largest > 0].any())
+        payload = coded.payload(self.state, batch.Y.shape, times)
+        if self._pause:
+            self._pause -= 1
+        else:
+            steps, size = self._rate.plain_steps(batch, budget.left, budget.limits), len(payload)
+            limit = _HOPELESS * size + 32
+            plain = steps and code_plain(self.state, batch, steps, self._effort, limit)
+            other = plain and plain.payload(self.state, batch.Y.shape, times)
+            if plain is None or other is None:
+                self._pause = _PAUSE
+            elif len(other) < size:
+                coded, payload = plain, other
+        self.state = coded.state.at_time(times)
+        self.counts = self.counts + batch.counts
+        self.squares = self.squares + batch.squares
+        self.errors = self.errors + coded.errors
+        self.n_rows += len(batch.Y)
+        yield Payload(Kind.ROWS, payload, self.state, self.n_rows)
 
-    def _budget(self, batch: Batch, errors: Array, *, is_counted: bool = False) -> Budget:
-        """Return the error that the stream may have after some rows, and has before."""
-        counts = self.counts + (0 if is_counted else batch.counts)
-        squares = own = self.squares + (0 if is_counted else batch.squares)
+    def _levels(self, batch: Batch) -> Iterator[Array]:
+        """Yield values to start from, where there are none or the last ones are too far."""
+        known = batch.Y[batch.present]
+        yield np.array([np.median(known) if known.size else 0.0])
+        yield np.median(batch.Y, axis=0)
+
+    def _by_rows(self, state: StreamState, batch: Batch, budget: Budget) -> CodedBatch | None:
+        try:
+            coded = self._rate.choose(state, batch, budget)
+        except UncodableError:
+            return None
+        return coded if np.isfinite(coded.errors).all() else None
+
+    def _budget(self, batch: Batch) -> Budget:
+        """Return the error that the stream may have after a batch, and has before."""
+        counts = self.counts + batch.counts
+        squares = own = self.squares + batch.squares
         if self._sizes is not None:
             squares, own = (counts * size**2 for size in self._sizes)
         return Budget(
-            self._bounds.summed(errors),
+            self._bounds.summed(self.errors),
             self._bounds.allowed(counts, squares),
             self._bounds.largest(counts, own),
         )
@@ -285,22 +244,18 @@ class Encoder:
         and the rows before are lost. Requests for other streams are not answered.
         """
         asked = read_request(request)
-        if not asked.is_for(self.stream_):
+        if asked.stream not in (ANY_STREAM, self.stream_):
             return []
-        if asked.rename:
-            self._rename()
-        if asked.restart:
-            return self._restart(gives_up=True)
         first = self._sequence - len(self._kept)
-        if not asked.has_tag and asked.stream == ANY_STREAM:
-            again = list(self._kept)[-1:]  # some packet was damaged: most likely the last one
-        elif asked.sequence >= self._sequence:
-            return []  # there are none after it
-        elif asked.sequence < first:
+        if asked.stream == ANY_STREAM:  # some packet was damaged: most likely the last one
+            first, again = 0, list(self._kept)[-1:]
+        elif asked.restart or asked.sequence < first:
             again = []
         else:
             start = asked.sequence - first
             again = list(self._kept)[start : start + asked.n_packets if asked.n_packets else None]
+            if asked.sequence >= self._sequence:
+                return []  # there are none after it
         self.n_bytes_["again"] += sum(map(len, again))
         return again or self._restart(gives_up=True)
 
@@ -326,7 +281,7 @@ class Encoder:
         else:
             self._n_sent = payload.n_rows
             digest = payload.state.digest(payload.n_rows, self._sequence)
-            data = pack(kind, self.stream_, self._sequence, digest, payload.data)
+            data = Packet(kind, self.stream_, self._sequence, digest, payload.data).packed()
         self._sequence += 1
         self.n_packets_[kind.name.lower()] += 1
         self.n_bytes_[kind.name.lower()] += len(data)

@@ -15,10 +15,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from thresher.linalg import n_givens_angles
+from thresher.linalg import Array, n_givens_angles
 from thresher.published.orthogonal import Codes, DictionaryAngles, DictionaryCompression
 from thresher.tasks.compression.packet import Kind, Payload
-from thresher.tasks.compression.quantise import Array
 from thresher.tasks.compression.wire import (
     MAX_ROWS,
     PacketError,

@@ -2,22 +2,19 @@
 
 Sensors report whole numbers, tenths, halves of a tenth. On a grid a step is a multiple of its
 spacing, and decoded values are the doubles nearest to the decimal fractions that were meant. A step
-is sent as the upper half of a double, in units of the spacing; steps as in the batch before are not
-sent again.
+is sent as the upper half of a double, in units of the spacing.
 """
 
 from __future__ import annotations
 
-import struct
-import zlib
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.tasks.compression.wire import PacketError, Reader, part
-
-Array = NDArray[Any]
+from thresher.kernels.floors import TINY
+from thresher.tasks.compression.columns import pack_bytes, unpack_bytes
+from thresher.tasks.compression.wire import Array, PacketError, Reader, part
 
 # Grids by their number in packets, finest first, as numerator / denominator; 0 is no grid.
 _FRACTIONS = np.array(
@@ -32,13 +29,11 @@ SPACINGS = _FRACTIONS[:, 0] / _FRACTIONS[:, 1]
 WHOLE = int(np.flatnonzero(SPACINGS == 1.0)[0])
 """The grid of whole numbers."""
 
-_ONE = struct.Struct("<BI")
-_WEIGHT = (
-    6.0  # bits that a squared step is worth at the best step; measured, flat within a factor 2
-)
+_WEIGHT = 6.0  # bits that a squared step is worth. Heuristic: flat within a factor of 2
 _COARSE = ~0x1FFF  # the bits of a step without a grid that are sent
 _MAX_MULTIPLE = 2.0**40  # spacings in a step: beyond, doubles lose the grid
-SAME, ALL_ALIKE, EACH = range(3)
+_FEW, _GOLDEN = 8, 0.618034  # spacings in a step; the golden ratio spreads evenly over columns
+_LOSSLESS = 2.0**-20  # of the largest value: the step of lossless columns without a grid
 
 
 def on_grid(values: Array, grid: int) -> Array:
@@ -104,18 +99,37 @@ class Steps(NamedTuple):
     limits: Array
 
     @classmethod
-    def at(cls, slopes: Array, grids: Array, limits: Array) -> Steps:
-        """Return the steps at which a squared error is worth so many bits in each column."""
-        spacing = np.where(grids > 0, SPACINGS[grids], 1.0)
-        step = np.sqrt(_WEIGHT / slopes)
+    def at(cls, slopes: Array, grids: Array, limits: Array, largest: Array) -> Steps:
+        """Return the steps at which a squared error is worth so many bits in each column.
+
+        An infinite slope is lossless: the spacing of the grid, or else a small share of the
+        ``largest`` value.
+        """
+        exact, spacing = np.isinf(slopes), np.where(grids > 0, SPACINGS[grids], 1.0)
+        step = np.where(exact, _LOSSLESS * np.maximum(largest, TINY), np.sqrt(_WEIGHT / slopes))
         most = 2 * np.floor(np.minimum(limits / spacing, _MAX_MULTIPLE) * (1 + 1e-12)) + 1
+        # Few spacings are rounded up in some columns, down in others: so errors do not jump.
+        spread = (0.5 + _GOLDEN * np.arange(len(step))) % 1
+        ratio = step / spacing
+        ratio = np.floor(ratio + np.where(ratio < _FEW, spread, 0.5))
+        multiple = _heads(np.where(exact, 1.0, np.clip(ratio, 1, most)))
         # Without a grid, steps are rounded down, so that what is sent is within its bound.
-        multiple = _heads(np.clip(np.rint(step / spacing), 1, most))
-        heads = np.where(grids > 0, multiple, _heads(np.minimum(step, 2 * limits)) & _COARSE)
-        steps = cls(grids, heads, slopes, limits)
-        weights = np.where(np.isinf(slopes), 0.0, slopes) * steps.sizes**2
-        weights[np.isinf(slopes)] = np.inf
+        free = _heads(np.where(exact, step, np.minimum(step, 2 * limits))) & _COARSE
+        steps = cls(grids, np.where(grids > 0, multiple, free), slopes, limits)
+        weights = np.where(exact, 0.0, slopes) * steps.sizes**2
+        weights[exact] = np.inf
         return steps._replace(weights=weights)
+
+    @classmethod
+    def sent_before(cls, sent: Array) -> Steps:
+        """Return steps from what the receiver has; `PacketError` if they make no sense."""
+        if sent[0].max() >= len(SPACINGS):
+            raise PacketError("The packet does not decode: its grids do not exist.")
+        unbounded = np.full(sent.shape[1], np.inf)
+        steps = cls(sent[0], sent[1], unbounded, unbounded)
+        if not ((steps.sizes > 0) & (steps.sizes < np.inf)).all():
+            raise PacketError("The packet does not decode: its steps are no positive numbers.")
+        return steps
 
     @property
     def fractions(self) -> Array:
@@ -133,45 +147,21 @@ class Steps(NamedTuple):
         """What the receiver has: grids and heads."""
         return np.stack([self.grids, self.heads]).astype(np.int64)
 
-    def written(self, before: Array) -> tuple[int, bytes]:
-        """Return how the steps are sent after those before, and the bytes."""
+    def written(self) -> bytes:
+        """Return grids and heads: of one column if all are alike, otherwise of each."""
         sent = self.sent
-        if np.array_equal(sent, before):
-            return SAME, b""
-        if (sent == sent[:, :1]).all():
-            return ALL_ALIKE, _ONE.pack(*sent[:, 0].tolist())
-        planes = self.heads.astype("<u4").view(np.uint8).reshape(-1, 4).T
-        data = self.grids.astype(np.uint8).tobytes() + planes.tobytes()
-        return EACH, part(zlib.compress(data, 9, wbits=-15))
+        sent = sent[:, :1] if (sent == sent[:, :1]).all() else sent
+        planes = sent[1].astype("<u4").view(np.uint8).reshape(-1, 4).T
+        data = sent[0].astype(np.uint8).tobytes() + planes.tobytes()
+        return bytes([sent.shape[1] > 1]) + part(pack_bytes(data))
 
 
-def read_steps(kind: int, parts: Reader, before: Array) -> Steps:
+def read_steps(parts: Reader, N: int) -> Steps:
     """Return the steps that follow in some bytes."""
-    N = before.shape[1]
-    if kind == SAME:
-        grids, heads = before
-    elif kind == ALL_ALIKE:
-        grids, heads = (np.full(N, value) for value in _ONE.unpack(parts.take(_ONE.size)))
-    else:
-        data = np.frombuffer(_inflated(parts.part(), 5 * N), np.uint8)
-        grids = data[:N].astype(np.int64)
-        heads = np.ascontiguousarray(data[N:].reshape(4, N).T).view("<u4")[:, 0].astype(np.int64)
-    if grids.max() >= len(SPACINGS):
-        raise PacketError("The packet does not decode: its grids do not exist.")
-    steps = Steps(grids, heads, np.full(N, np.inf), np.full(N, np.inf))
-    if not ((steps.sizes > 0) & (steps.sizes < np.inf)).all():
-        raise PacketError("The packet does not decode: its steps are no positive numbers.")
-    return steps
-
-
-def _inflated(data: bytes, size: int) -> bytes:
-    try:
-        found = zlib.decompressobj(wbits=-15).decompress(data, size + 1)
-    except zlib.error:
-        found = b""
-    if len(found) != size:
-        raise PacketError("The packet does not decode: its steps are cut.")
-    return found
+    n = N if parts.take(1)[0] else 1
+    data = np.frombuffer(unpack_bytes(parts.part(), 5 * n), np.uint8)
+    heads = np.ascontiguousarray(data[n:].reshape(4, n).T).view("<u4")[:, 0]
+    return Steps.sent_before(np.broadcast_to([data[:n], heads], (2, N)).astype(np.int64))
 
 
 def _heads(numbers: Array) -> Array:

@@ -2,39 +2,44 @@
 
 An integer moves one nearer to zero where that saves more bits than its error is worth. The slope,
 bits per squared error, is the same for all columns of a group, and the step follows from it. It is
-found by a search for the first batch, then follows from batch to batch how much of the bound is
-spent.
+found by a search for the first batch, then follows from batch to batch the share of the bound that
+is spent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from thresher.tasks.compression.batch import Batch, CodedBatch, StreamState, code_batch
 from thresher.tasks.compression.bounds import Bounds
-from thresher.tasks.compression.plain import rounding_errors
-from thresher.tasks.compression.quantise import Array, Steps
+from thresher.tasks.compression.plain import plain_values, rounded
+from thresher.tasks.compression.quantise import Steps
+from thresher.tasks.compression.wire import Array
 
-PASSES = {1: 2, 2: 6, 3: 9}
-"""Times that a batch is coded at most to find the slope, by effort."""
-_TOLERANCE = {1: 0.75, 2: 0.95, 3: 0.97}  # share of the bound that ends the search, by effort
+Starts = Sequence[tuple[float | Array, bool]]
+_PASSES = {1: 2, 2: 5, 3: 8}  # times that a batch is coded in a search, by effort
+_STARTS: dict[int, Starts] = {
+    1: [(0.75, True)],
+    2: [(0.5, True), (0.25, False)],
+    3: [(0.0, False), (0.5, True), (0.5, False), (1.0, True)],
+}
+"""Searches by effort: where they start, in octaves above uniform rounding, and whether integers are
+chosen with lookahead. On coarse grids bytes do not fall steadily, so that several are tried."""
+_ENOUGH = 0.97  # share of the bound that ends a search
 _OCTAVES = 16.0  # slopes are searched within 2^±16 of that of uniform rounding, and finer if needed
 _FINEST = 64.0
 _FINE = 1 / 16  # octaves: slopes that close are not distinguished
-_STARTS = {1: (0.75,), 2: (0.0, 0.5), 3: (0.0, 0.5, 1.0)}
-_NEARBY = {1: (), 2: (0.25, 0.5), 3: (-0.75, -0.5, -0.25, 0.25, 0.5, 0.75, 1.0, 1.5)}
-# Octaves above uniform rounding where searches start, by effort: moving towards zero costs about
-# half an octave. On coarse grids bytes do not fall steadily, so that slopes nearby are tried too.
 _SPEND = 0.98  # of the bound, batch by batch
-_SLACK = 2.0  # how far a slope that is not sent yet may be below the one that is
 _TINY = 1e-250  # a squared error that is as good as none: 2^64 / _TINY is still a double
 _STEPS = 2.0**40  # in the largest value, at most
+_BISECTIONS = 12  # for the steps of plain rows, and as many larger steps that are tried
 
-At = Callable[[Array], CodedBatch]
-"""Code rows at the slopes of groups."""
+
+class UncodableError(ValueError):
+    """Values that cannot be coded after those before within their bound."""
 
 
 class Budget(NamedTuple):
@@ -54,24 +59,55 @@ class RateControl:
     """Chooses steps batch by batch, and remembers slopes."""
 
     def __init__(self, bounds: Bounds, effort: int) -> None:
-        self._bounds = bounds
-        self._effort = effort
+        self._bounds, self._effort = bounds, effort
         self._slopes: Array | None = None
-        self._used: Array | None = None  # for the batch before
+        self._lookahead = False
 
-    def choose(self, state: StreamState, batch: Batch, budget: Budget) -> tuple[Batch, CodedBatch]:
-        """Code all rows of a batch, or the leading ones."""
+    def choose(self, state: StreamState, batch: Batch, budget: Budget) -> CodedBatch:
+        """Code the rows of a batch in few bytes within what is left."""
         exact = self._lossless(batch)
+        if self._slopes is None or exact.all() or self._is_far(batch, exact):
+            unit = self._uniform(batch, budget.left, exact)
+            starts: Starts = [(0.0, False)] if exact.all() else _STARTS[self._effort]
+        else:
+            coded = self._code(state, batch, budget, exact, self._slopes, self._lookahead)
+            errors = self._bounds.summed(coded.errors)
+            unit, is_within = self._slopes, ((errors <= budget.left) | exact).all()
+            with np.errstate(divide="ignore", invalid="ignore"):
+                over = np.log2(np.nan_to_num(errors / budget.left, nan=1.0, posinf=2.0, neginf=2.0))
+                spent = np.where(exact, _SPEND, (budget.spent + errors) / budget.bound)
+            # In quarters of an octave, so that steps change seldom and need not be sent.
+            octaves = np.clip(
+                4 * (np.nan_to_num(spent, nan=_SPEND, posinf=2.0) - _SPEND), -0.5, 0.5
+            )
+            self._slopes = unit * 2.0 ** (np.round(4 * octaves) / 4)
+            if is_within:
+                return coded
+            starts = [
+                (np.where(errors > budget.left, np.maximum(over, _FINE), 0.0), self._lookahead)
+            ]
+        best: tuple[CodedBatch, Array, bool] | None = None
+        for start, lookahead in starts:
+            found = self._search(state, batch, budget, exact, unit, start, lookahead)
+            if best is None or len(found[0].data) < len(best[0].data):
+                best = *found, lookahead
+        assert best is not None
+        coded, slopes, self._lookahead = best
+        self._slopes = np.where(exact, np.inf, slopes)
+        return coded
 
-        def at(slopes: Array) -> CodedBatch:
-            columns = np.where(exact, np.inf, slopes)[self._bounds.groups]
-            return code_batch(state, batch, Steps.at(columns, batch.grids, budget.limits))
-
-        if exact.all():
-            return batch, at(np.full(len(exact), np.inf))
-        if self._slopes is None or self._is_far(batch, exact):
-            return self._first(at, state, batch, budget, exact)
-        return batch, self._next(at, state, budget, exact)
+    def _code(
+        self,
+        state: StreamState,
+        batch: Batch,
+        budget: Budget,
+        exact: Array,
+        slopes: Array,
+        lookahead: bool,
+    ) -> CodedBatch:
+        columns = np.where(exact, np.inf, slopes)[self._bounds.groups]
+        steps = Steps.at(columns, batch.grids, budget.limits, batch.largest)
+        return code_batch(state, batch, steps, lookahead=lookahead)
 
     def _lossless(self, batch: Batch) -> Array:
         """Return the groups without error, or whose values are all zero."""
@@ -82,211 +118,87 @@ class RateControl:
         """Return whether rows are of another size than those that the slopes were found for."""
         assert self._slopes is not None
         largest = np.zeros(len(exact))
-        np.maximum.at(largest, self._bounds.groups, np.abs(batch.Y).max(axis=0))
-        finite = np.isfinite(self._slopes)
+        np.maximum.at(largest, self._bounds.groups, batch.largest)
         far = largest > _STEPS * np.sqrt(6 / np.maximum(self._slopes, _TINY))
-        return bool((~exact & (~finite | far)).any())
+        return bool((~exact & (~np.isfinite(self._slopes) | far)).any())
 
-    def _uniform(self, batch: Batch, left: Array) -> Array:
+    def _uniform(self, batch: Batch, left: Array, exact: Array) -> Array:
         """Return the slopes of uniform rounding: squared step / 12 = squared error / values."""
-        return 0.5 * np.maximum(self._bounds.summed(batch.counts), 1) / np.maximum(left, _TINY)
+        n_values = np.maximum(self._bounds.summed(batch.counts), 1)
+        return np.where(exact, 1.0, 0.5 * n_values / np.maximum(left, _TINY))
 
-    def _first(
-        self, at: At, state: StreamState, batch: Batch, budget: Budget, exact: Array
-    ) -> tuple[Batch, CodedBatch]:
-        found: CodedBatch | None = None
-        for start in _STARTS[self._effort]:
-            trial = self._search(at, budget.left, exact, self._uniform(batch, budget.left))
-            trial.run(np.full(len(exact), start))
-            trial.within()
-            coded = trial.improved()
-            if found is None or len(coded.data) < len(found.data):
-                found, search = coded, trial
-        assert found is not None
-        over = search.over
-        self._slopes, self._used = np.where(exact, np.inf, search.slopes), None
-        if len(exact) == 1 and over is not None:
-            n_over = _rows_over(found, over, batch, float(budget.left[0]))
-            if n_over:
-                leading = batch.part(slice(n_over))
-                first = code_batch(state, leading, over.steps)
-                rest = code_batch(first.after(None), batch.part(slice(n_over, None)), found.steps)
-                if len(first.data) + len(rest.data) < len(found.data):
-                    return leading, first
-        return batch, found
+    def _search(
+        self,
+        state: StreamState,
+        batch: Batch,
+        budget: Budget,
+        exact: Array,
+        unit: Array,
+        start: float | Array,
+        lookahead: bool,
+    ) -> tuple[CodedBatch, Array]:
+        """Return rows at the smallest slopes that keep each group within what is left to it.
 
-    def _next(self, at: At, state: StreamState, budget: Budget, exact: Array) -> CodedBatch:
-        """Code at the slopes, and move them towards those that spend the bound."""
-        assert self._slopes is not None
-        slopes, coded = self._slopes, at(self._slopes)
-        is_sent = not np.array_equal(coded.steps.sent, state.steps)
-        if is_sent and self._used is not None and (slopes < self._used).any():
-            # Larger steps are sent if they save what that takes.
-            finer = np.maximum(slopes, np.where(np.isinf(self._used), slopes, self._used))
-            kept = at(finer)
-            size = len(kept.payload(state))
-            if size <= len(coded.payload(state)) or self._is_over(coded, budget, exact):
-                slopes, coded = finer, kept
-        errors = self._errors(coded)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            spent = np.where(exact, _SPEND, (budget.spent + errors) / budget.bound)
-        octaves = np.clip(4 * (np.nan_to_num(spent, nan=_SPEND, posinf=2.0) - _SPEND), -0.5, 0.5)
-        # In quarters of an octave, so that steps change seldom and need not be sent.
-        octaves = np.round(4 * octaves) / 4
-        next_slopes = np.where(octaves < 0, self._slopes, slopes) * 2.0**octaves
-        self._slopes, self._used = np.maximum(next_slopes, slopes / _SLACK), slopes
-        if not self._is_over(coded, budget, exact):
-            return coded
-        search = self._search(at, budget.left, exact, slopes)
-        search.note(np.zeros(len(exact)), coded)
-        over = np.where(exact, 1.0, np.maximum(errors, _TINY) / np.maximum(budget.left, _TINY))
-        search.run(np.clip(np.log2(over), _FINE, _FINEST))
-        return search.within()
-
-    def _search(self, at: At, left: Array, exact: Array, unit: Array) -> _Search:
-        return _Search(at, self._errors, left, exact, unit, self._effort)
-
-    def _is_over(self, coded: CodedBatch, budget: Budget, exact: Array) -> bool:
-        return bool((self._errors(coded) > budget.left)[~exact].any())
-
-    def _errors(self, coded: CodedBatch) -> Array:
-        return self._bounds.summed(coded.errors)
-
-    def plain_steps(self, batch: Batch, left: Array, limits: Array, sent: Array) -> list[Steps]:
-        """Return some of the largest steps that keep plain rows within their squared errors.
-
-        Where values come again, the error falls and rises as steps grow: larger ones than the first
-        that is too large may do. Steps that were sent before are also tried.
+        A squared error falls about as slopes rise, which gives the next guess, within what is known
+        to be too low and high enough.
         """
+        octaves = np.zeros(len(exact)) + start
+        low, high = np.full(len(exact), -_OCTAVES), np.full(len(exact), np.inf)
+        best: tuple[CodedBatch, Array] | None = None
+        growth, n_passes = 4 * _FINE, _PASSES[self._effort]
+        while best is None or n_passes > 0:
+            slopes = unit * 2.0**octaves
+            coded = self._code(state, batch, budget, exact, slopes, lookahead)
+            errors = np.where(exact, 0.0, self._bounds.summed(coded.errors))
+            within = (errors <= budget.left) | exact
+            if within.all() and (best is None or len(coded.data) < len(best[0].data)):
+                best = coded, slopes
+            low = np.where(within, low, np.maximum(low, octaves))
+            high = np.where(within, np.minimum(high, octaves), high)
+            n_passes -= 1
+            with np.errstate(divide="ignore", invalid="ignore"):
+                share = np.nan_to_num(errors / budget.left, nan=1.0, posinf=2.0**_OCTAVES)
+            done = exact | (within & (share >= _ENOUGH)) | (high - low < _FINE)
+            if done.all() and best is not None:
+                break
+            if n_passes > 0:
+                top = np.where(np.isinf(high), 2 * _OCTAVES, high)
+                margin = np.minimum(0.15 * (top - low), 4 * _FINE)
+                guess = octaves + np.log2(np.maximum(share, 2.0**-_OCTAVES)) + _FINE / 2
+                octaves = np.where(done, top, np.clip(guess, low + margin, top - margin))
+            elif n_passes == 0:  # what was within for each group by itself
+                octaves = np.where(np.isinf(high), low + growth, high)
+            else:
+                octaves, growth = np.where(within, octaves, octaves + growth), 2 * growth
+            if best is None and octaves.max() > _FINEST:
+                raise UncodableError("error is finer than doubles represent; set a larger one.")
+            octaves = np.minimum(octaves, _FINEST)
+        return best
+
+    def plain_steps(self, batch: Batch, left: Array, limits: Array) -> Steps | None:
+        """Return the largest steps that keep plain rows within their squared errors, if any."""
         exact = self._lossless(batch)
-        uniform = self._uniform(batch, left)
+        uniform = self._uniform(batch, left, exact)
 
         def at(octaves: Array) -> Steps:
             slopes = np.where(exact, np.inf, uniform * 2.0**octaves)[self._bounds.groups]
-            return Steps.at(slopes, batch.grids, limits)
+            return Steps.at(slopes, batch.grids, limits, batch.largest)
 
         def within(steps: Steps) -> Array:
-            errors = rounding_errors(batch.Y, batch.present, steps)
-            if errors is None:
+            Q = rounded(batch.Y, steps)
+            if Q is None:
                 return np.zeros(len(exact), bool)
-            return (self._bounds.summed(errors) <= left) | exact
+            errors = np.where(batch.present, plain_values(Q, steps) - batch.Y, 0.0)
+            return (self._bounds.summed(np.square(errors).sum(axis=0)) <= left) | exact
 
         low, high = np.full(len(left), -_OCTAVES), np.full(len(left), _OCTAVES)
-        for _ in range(4 + PASSES[self._effort] if not exact.all() else 0):
+        for _ in range(0 if exact.all() else _BISECTIONS):
             octaves = (low + high) / 2
             fits = within(at(octaves))
             low, high = np.where(fits, low, octaves), np.where(fits, octaves, high)
-        found, best = [at(high)], high
-        n_larger = 0 if exact.all() or self._effort == 1 else 12 * (self._effort - 1)
-        for i in range(1, n_larger + 1):
-            octaves = high - 2 * i / n_larger  # steps up to twice as large
-            fits = within(at(octaves))
-            if fits.any():
-                best = np.where(fits, octaves, best)
-                found.append(at(best))
-        candidates = found[:1] + found[1:][-4:]
-        if np.array_equal(sent[0], batch.grids) and sent[1].all():
-            candidates.append(found[0]._replace(heads=sent[1]))
-        return [s for s in candidates if within(s).all() and (s.sizes <= 2 * limits).all()]
-
-
-class _Search:
-    """Searches the smallest slopes that keep each group within what is left to it.
-
-    Slopes are in octaves from a unit. A squared error falls about as slopes rise, which gives the
-    next guess, within what is known to be too low and high enough.
-    """
-
-    def __init__(
-        self,
-        at: At,
-        errors: Callable[[CodedBatch], Array],
-        left: Array,
-        exact: Array,
-        unit: Array,
-        effort: int,
-    ) -> None:
-        self._at, self._errors, self._left, self._exact = at, errors, left, exact
-        self._unit = np.where(exact, 1.0, unit)
-        self._effort = effort
-        self._low, self._high = np.full(len(unit), -_OCTAVES), np.full(len(unit), np.inf)
-        self._best: CodedBatch | None = None
-        self._octaves = np.zeros(len(unit))
-        self.over: CodedBatch | None = None
-
-    @property
-    def slopes(self) -> Array:
-        """Those of the smallest result within all bounds."""
-        return self._unit * 2.0**self._octaves
-
-    def note(self, octaves: Array, coded: CodedBatch) -> Array:
-        """Record what came of some slopes; return the errors."""
-        errors = self._errors(coded)
-        within = (errors <= self._left) | self._exact
-        self._low = np.where(within, self._low, np.maximum(self._low, octaves))
-        self._high = np.where(within, np.minimum(self._high, octaves), self._high)
-        if within.all():
-            if self._best is None or len(coded.data) < len(self._best.data):
-                self._best, self._octaves = coded, octaves
-        elif len(within) == 1 and (self.over is None or errors < self._errors(self.over)):
-            self.over = coded
-        return errors
-
-    def run(self, octaves: Array) -> None:
-        """Narrow the slopes down."""
-        for _ in range(PASSES[self._effort]):
-            errors = self.note(octaves, self._at(self._unit * 2.0**octaves))
-            with np.errstate(divide="ignore", invalid="ignore"):
-                share = np.nan_to_num(errors / self._left, nan=1.0, posinf=2.0**_OCTAVES)
-            done = self._exact | ((share >= _TOLERANCE[self._effort]) & (share <= 1))
-            done |= self._high - self._low < _FINE
-            if done.all():
-                break
-            guess = octaves + np.log2(np.maximum(share, 2.0**-_OCTAVES)) + _FINE / 2
-            high = np.where(np.isinf(self._high), _OCTAVES * 2, self._high)
-            margin = np.minimum(0.15 * (high - self._low), 4 * _FINE)
-            octaves = np.where(done, high, np.clip(guess, self._low + margin, high - margin))
-            octaves = np.minimum(octaves, _FINEST)
-
-    def improved(self) -> CodedBatch:
-        """Return the smallest result of the slopes found and of some nearby."""
-        octaves = self._octaves
-        for near in _NEARBY[self._effort]:
-            self.note(octaves + near, self._at(self._unit * 2.0 ** (octaves + near)))
-        assert self._best is not None
-        return self._best
-
-    def within(self) -> CodedBatch:
-        """Return the rows within all bounds; groups that are not yet get finer steps."""
-        octaves = np.where(np.isinf(self._high), self._low + _FINE, self._high)
-        octaves, growth = np.where(self._exact, 0.0, octaves), 4 * _FINE
-        while self._best is None or len(octaves) > 1:  # several were not tried together yet
-            coded = self._at(self._unit * 2.0**octaves)
-            within = (self._errors(coded) <= self._left) | self._exact
-            if within.all():
-                self._best, self._octaves = coded, octaves
-                break
-            if self._best is not None or octaves.max() > _FINEST:
-                break
-            octaves, growth = np.where(within, octaves, octaves + growth), 2 * growth
-        if self._best is None:
-            raise ValueError("error is finer than doubles can represent; set a larger one.")
-        return self._best
-
-
-def _rows_over(found: CodedBatch, over: CodedBatch, batch: Batch, left: float) -> int:
-    """Return how many rows can go at a slope that is too low for all, until the bound is spent.
-
-    On a coarse grid the error jumps from one multiple of the spacing to the next: then the first
-    rows take one side of the jump, the rest the other.
-    """
-    if not np.isfinite(over.errors).all() or found.errors.sum() > 0.9 * left:
-        return 0
-    each = [
-        np.where(batch.present, np.square(coded.values - batch.Y), 0.0).sum(axis=1)
-        for coded in (over, found)
-    ]
-    total = np.concatenate([[0.0], np.cumsum(each[0])]) + np.concatenate(
-        [np.cumsum(each[1][::-1])[::-1], [0.0]]
-    )
-    return int(np.flatnonzero(total <= 0.99 * left).max(initial=0))
+        best = high  # where values repeat, the error also falls as steps grow, up to twice as large
+        for octaves in () if exact.all() else np.linspace(high, high - 2, _BISECTIONS):
+            best = np.where(within(at(octaves)), octaves, best)
+        steps = at(best)
+        fits_all = within(steps).all() and (steps.sizes <= 2 * limits).all()
+        return steps if fits_all else None

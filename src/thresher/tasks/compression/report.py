@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from thresher import __version__
-from thresher.linalg import Array
 from thresher.report import Report
+from thresher.tasks.compression.wire import Array
 
 _FAR = 10.0  # times the error that was asked: then a column is refused. Heuristic
 _MAX_ROWS = 200  # of the table of columns

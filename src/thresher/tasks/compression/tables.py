@@ -29,8 +29,8 @@ from thresher.tasks.compression.columns import (
     unpack_integers,
     unpack_texts,
 )
-from thresher.tasks.compression.quantise import Array, grid_of, is_exact_on, on_grid, same_bits
-from thresher.tasks.compression.wire import PacketError, Reader, check_memory, number, part
+from thresher.tasks.compression.quantise import grid_of, is_exact_on, on_grid, same_bits
+from thresher.tasks.compression.wire import Array, PacketError, Reader, check_memory, number, part
 
 _KEPT = "kept"  # the kind of a column of a CSV file that is kept cell by cell
 _FARTHEST = 1e15  # values beyond are kept: doubles calculate with those below

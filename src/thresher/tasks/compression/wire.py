@@ -10,14 +10,18 @@ zeros, which the arithmetic coder would read there anyway. So a few bytes cannot
 
 from __future__ import annotations
 
+from typing import Any
+
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
 MAX_SENSORS = 4096
 """Second moments of twice as many variables are kept: half a gigabyte. Heuristic."""
 MAX_ROWS = 65535
 """Rows of a packet, part of the format."""
 VALUES_PER_BYTE = 512
 """Part of the format: 1 kB may take seconds to decode, at half twice the bytes of constant rows."""
-HISTORY = 2**13
-"""Values before a plain batch that its packer may refer to, part of the format."""
 MAX_BYTES = 2**30
 """Memory that a reader allows by default. Heuristic."""
 _LONGEST = 10  # bytes of a number of 64 bits, seven bits in each
@@ -47,7 +51,7 @@ def part(data: bytes) -> bytes:
 
 
 class Reader:
-    """Read what `number`, `signed` and `part` wrote; `PacketError` where there is less."""
+    """Read what `number`, `signed` and `part` wrote; `PacketError` if it is cut short."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -61,7 +65,7 @@ class Reader:
         return self._data[self.at - n : self.at]
 
     def rest(self) -> bytes:
-        """Return all that is left."""
+        """Return the remaining bytes."""
         return self.take(len(self._data) - self.at)
 
     def number(self) -> int:
@@ -91,7 +95,7 @@ class Reader:
         return self.at == len(self._data)
 
     def end(self) -> None:
-        """Refuse bytes that are left."""
+        """Refuse bytes that remain."""
         if not self.is_empty:
             raise PacketError("The data have bytes that belong to nothing; they are damaged.")
 
@@ -102,11 +106,6 @@ class Reader:
 def min_bytes(n_values: int, n_sensors: int) -> int:
     """Return the bytes that stand for so many values at least."""
     return -(-n_values * (256 + n_sensors) // (256 * VALUES_PER_BYTE))
-
-
-def max_rows(n_bytes: int, n_sensors: int) -> int:
-    """Return the rows that so many bytes stand for at most."""
-    return min(256 * VALUES_PER_BYTE * n_bytes // ((256 + n_sensors) * n_sensors), MAX_ROWS)
 
 
 def padded(payload: bytes, n_values: int, n_sensors: int) -> bytes:
@@ -135,7 +134,7 @@ def check_memory(needed: int, max_bytes: int) -> None:
 
 def state_bytes(n_sensors: int) -> int:
     """Return the memory of a stream: moments and a factor of 2N variables, contexts, values."""
-    return 96 * n_sensors**2 + 512 * n_sensors + 2**15 + 8 * HISTORY
+    return 96 * n_sensors**2 + 512 * n_sensors + 2**15
 
 
 def packet_bytes(n_rows: int, n_sensors: int) -> int:

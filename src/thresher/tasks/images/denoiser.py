@@ -14,9 +14,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from thresher.estimators import OnlineRobustNMF, Separation
-from thresher.estimators.by_batch import Results, comes_in_parts, source_of
 from thresher.estimators.parameters import KeepsParameters, check_parameters
 from thresher.estimators.reporting import write_page
+from thresher.estimators.results import Results, comes_in_parts, source_of
 from thresher.estimators.saving import is_model, pack, packed_parameters, unpack, unpacked_model
 from thresher.linalg import Array
 from thresher.persistence import Contents

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import __version__
-from thresher.estimators.by_batch import comes_in_parts, source_of
 from thresher.estimators.page import tell_learning
+from thresher.estimators.results import comes_in_parts, source_of
 from thresher.linalg import Array
 from thresher.plotting import atom_grid, for_page, frame_grid
 from thresher.report import Report

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from thresher.estimators.base import DictionaryModel
+from thresher.estimators.dictionary_estimator import DictionaryEstimator
 from thresher.estimators.parts import packed_value
 from thresher.estimators.saving import pack, packed_parameters, unpack, unpacked_model
 from thresher.persistence import Contents, put_strings
@@ -91,7 +91,7 @@ def _memory(contents: Contents, detector: NovelDocumentDetector, n_words: int) -
             raise contents.error(f"{sums.shape[1]} directions are too few or too many")
         return DirectionMemory(Directions(sums, detector.n_components, seed, n_steps))
     model = unpack(contents.inner("model"))
-    if not isinstance(model, DictionaryModel):
+    if not isinstance(model, DictionaryEstimator):
         raise contents.error("what it holds inside is no dictionary of words")
     width = model.components_.shape[1]
     if "columns" in contents.arrays:

@@ -32,7 +32,7 @@ class OnlineMemory(DictionaryMemory):
         starter = clone(self.starter)
         starter._fit(rows)  # its rounds are those of the paper, and no reason for a warning
         atoms = starter.components_
-        return replace(self, model=copy.deepcopy(self.model)._start(rows, atoms))
+        return replace(self, model=copy.deepcopy(self.model)._begin_with(rows, atoms))
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,8 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from thresher.engine import told_in_words
+from thresher.engine import translate_linalg_errors
 from thresher.estimators import ManhattanNMF
-from thresher.estimators.inputs import as_matrix
 from thresher.estimators.parameters import KeepsParameters, check_parameters
 from thresher.estimators.parts import packed_value, unpacked_value
 from thresher.estimators.reporting import write_page
@@ -34,6 +33,7 @@ from thresher.estimators.saving import (
     unpack_features,
     unpacked_model,
 )
+from thresher.estimators.validation import as_matrix
 from thresher.linalg import Array
 from thresher.persistence import Contents
 
@@ -119,7 +119,7 @@ class FaceRecognizer(KeepsParameters, ClassifierMixin, BaseEstimator):
         tags.input_tags.allow_nan = self.method == "codes"
         return tags
 
-    @told_in_words()
+    @translate_linalg_errors()
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from pictures with names.
 
@@ -152,7 +152,7 @@ class FaceRecognizer(KeepsParameters, ClassifierMixin, BaseEstimator):
         validate_data(self, X, reset=True, skip_check_array=True)
         return self
 
-    @told_in_words()
+    @translate_linalg_errors()
     def predict(self, X: Any) -> NDArray[Any]:
         """Names for pictures."""
         check_is_fitted(self, "model_")

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.estimators.inputs import unmasked
+from thresher.estimators.validation import unmasked
 from thresher.linalg import Array
 
 FEATURES = ("brightness", "colour")

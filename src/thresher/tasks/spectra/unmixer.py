@@ -12,9 +12,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from thresher.estimators import Separation
-from thresher.estimators.inputs import as_matrix, computing_dtype, unmasked
 from thresher.estimators.parameters import KeepsParameters, check_parameters
 from thresher.estimators.reporting import write_page
+from thresher.estimators.validation import as_matrix, computing_dtype, unmasked
 from thresher.linalg import Array
 from thresher.persistence import Contents
 from thresher.tasks.spectra.bands import without_gaps

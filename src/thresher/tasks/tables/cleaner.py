@@ -14,10 +14,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
 from thresher.engine import ProgressBar
-from thresher.estimators.by_batch import comes_in_parts, source_of
 from thresher.estimators.frames import places_of
 from thresher.estimators.parameters import KeepsParameters, check_parameters
 from thresher.estimators.reporting import write_page
+from thresher.estimators.results import comes_in_parts, source_of
 from thresher.estimators.saving import packed_parameters, unpacked_model
 from thresher.persistence import Contents
 from thresher.streams import Source

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from thresher.estimators.frames import is_frame
-from thresher.estimators.inputs import unmasked
+from thresher.estimators.validation import unmasked
 from thresher.streams import Source, is_stream
 from thresher.streams.pieces import cut, length
 

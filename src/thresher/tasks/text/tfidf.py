@@ -11,8 +11,8 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from thresher.estimators.inputs import as_matrix
 from thresher.estimators.parameters import KeepsParameters, check_parameters
+from thresher.estimators.validation import as_matrix
 from thresher.linalg import Array
 
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from thresher.estimators.base import DictionaryModel
-from thresher.estimators.growing import GrowingModel
+from thresher.estimators.dictionary_estimator import DictionaryEstimator
 from thresher.estimators.saving import pack, packed_parameters, unpack, unpacked_model
 from thresher.persistence import Contents, put_strings
 from thresher.tasks.text.growing_words import GrowingWords
@@ -26,7 +25,7 @@ def pack_topics(model: TopicModel) -> tuple[dict[str, Any], dict[str, Any]]:
     if not hasattr(model, "model_"):
         raise NotFittedError("This model has not been fitted; there is nothing to save.")
     model._check_goes_on()
-    if model.vectorizer is not None or not isinstance(model.model_, DictionaryModel):
+    if model.vectorizer is not None or not isinstance(model.model_, DictionaryEstimator):
         raise ValueError(
             "Only what this library made can be saved: the default vectoriser (or counts), and a "
             "model of Thresher. Save model.model_ by itself, or use joblib."
@@ -54,7 +53,7 @@ def unpack_topics(contents: Contents) -> TopicModel:
     """The model again; it goes on as if it had never been a file."""
     factoriser = unpack(contents.inner("model"))
     words = np.array(contents.strings("words"), dtype=object)
-    if not isinstance(factoriser, DictionaryModel):
+    if not isinstance(factoriser, DictionaryEstimator):
         raise contents.error("what it holds inside is no dictionary of words")
     model = unpacked_model(contents)
     if model._grows:
@@ -88,7 +87,7 @@ def _growing(contents: Contents, model: TopicModel, words: Any, factoriser: Any)
     usual = n_documents >= 1 and (frequency >= 0).all() and (np.diff(selected) > 0).all()
     if len(set(words)) != n or not usual or factoriser.components_.shape[1] != len(selected):
         raise contents.error("its words do not suit their frequencies and columns")
-    if not isinstance(factoriser, GrowingModel):
+    if not hasattr(factoriser, "grow"):
         raise contents.error("what it holds inside cannot make room for new words")
     in_use = np.zeros(n, dtype=bool)
     in_use[selected] = True
@@ -102,7 +101,7 @@ def _adopted(
 ) -> TopicModel:
     life = None
     if contents.document.get("life") is not None:
-        if not isinstance(factoriser, GrowingModel):
+        if not hasattr(factoriser, "grow"):
             raise contents.error("what it holds inside cannot make room for new topics")
         life = unpacked_life(contents, len(counter.words), len(factoriser.components_))
     adopted: TopicModel = model._adopt(counter, tfidf, factoriser, life)

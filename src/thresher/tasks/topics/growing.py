@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from thresher.estimators.growing import GrowingModel
 from thresher.tasks.text.documents import as_csr, is_table
 from thresher.tasks.text.growing_words import GrowingWords
 from thresher.tasks.text.tfidf import TfIdf
@@ -173,7 +172,7 @@ def relaid(model: Any, origin: NDArray[np.intp]) -> None:
 
 def check_can_grow(model: Any) -> None:
     """Refuse a model whose dictionary has a fixed width."""
-    if model is not None and not isinstance(model, GrowingModel):
+    if model is not None and not hasattr(model, "grow"):
         raise ValueError(
             f"{type(model).__name__} cannot make room for new words or topics; leave model= out, "
             "or give one that can, such as OnlineNMF."

@@ -12,7 +12,6 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from thresher.estimators.growing import GrowingModel
 from thresher.estimators.parameters import is_whole, require_positive
 from thresher.linalg import Array
 from thresher.metrics import matched_cosines
@@ -129,7 +128,7 @@ class MeasuresTopics:
         K = len(self.components_)
         if not is_whole(n_topics) or n_topics > K:
             raise ValueError(f"n_topics={n_topics!r} must be a whole number from 1 to {K}.")
-        if not isinstance(self.model_, GrowingModel):
+        if not hasattr(self.model_, "grow"):
             raise ValueError(
                 f"{type(self.model_).__name__} cannot merge its atoms; leave model= out, or give "
                 "one that can, such as OnlineNMF."
@@ -144,7 +143,7 @@ class MeasuresTopics:
     def _usage(self) -> Array:
         """Shares of the topics in what was learned from; equal, if the model does not tell."""
         K = len(self.components_)
-        grows = isinstance(self.model_, GrowingModel)
+        grows = hasattr(self.model_, "grow")
         return self.model_.usage_ if grows else np.full(K, 1 / K)
 
 

@@ -13,11 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from thresher.cluster import is_collection
 from thresher.estimators import OnlineNMF
-from thresher.estimators.by_batch import ReadsSources
 from thresher.estimators.parameters import MAY_CHANGE, KeepsParameters, check_parameters
+from thresher.estimators.results import Results, codes_like, comes_in_parts, refuse_single_reading
 from thresher.linalg import Array
 from thresher.persistence import Contents
-from thresher.streams import is_stream
+from thresher.streams import as_source, is_stream
+from thresher.streams.writing import About, write_results
 from thresher.tasks.text.documents import batches_of, batches_of_stream, stream_of
 from thresher.tasks.text.tfidf import TfIdf
 from thresher.tasks.text.words import learn_words
@@ -42,10 +43,15 @@ _LEAST_BATCHES, _SMALLEST_BATCH = 16, 64
 _STARTS_FOR_SHORT_LISTS = 4
 
 
-class TopicModel(
-    WatchesTopics, MeasuresTopics, ShowsTopics, ReadsSources, KeepsParameters, TransformerMixin,
+class TopicModel(  # type: ignore[call-arg]  # scikit-learn has no types
+    WatchesTopics,
+    MeasuresTopics,
+    ShowsTopics,
+    KeepsParameters,
+    TransformerMixin,
     BaseEstimator,
-):  # fmt: skip
+    auto_wrap_output_keys=(),  # `transform` makes frames itself, and not of streams
+):
     r"""Find the topics of documents, from a list, a table of counts, or a stream without end.
 
     Documents become tf-idf weights :math:`x`, which are nonnegative mixtures of topics,
@@ -282,8 +288,25 @@ class TopicModel(
         if is_collection(documents):
             return lazy_shares(self, documents)
         if write is not None or is_stream(documents):
-            return self._by_batch("transform", stream_of(documents, self.batch_size), write)
-        return self._shares(documents)
+            return self._shares_by_batch(stream_of(documents, self.batch_size), write)
+        return codes_like(documents, self._shares(documents), self)
+
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
+        """Learn, then return the shares of the same documents; see `transform`."""
+        if comes_in_parts(X):
+            refuse_single_reading(X)
+        return self.fit(X, y, **fit_params).transform(X)
+
+    def _shares_by_batch(self, stream: Any, write: Any) -> Any:
+        source = as_source(stream)
+        if source.batch_size is None and source.reader.uneven and not source.window:
+            source = source.in_batches(1 << 62)  # each list as it comes
+        shares = Results(source.sized(len(self.components_)), self._shares)
+        if write is None:
+            return shares
+        return write_results(
+            shares, write, About(list(self.get_feature_names_out())), source.reader.paths
+        )
 
     def _shares_of(self, documents: Any) -> Array:
         """What `transform` gives, as one array, whatever `set_output` says."""

@@ -78,11 +78,13 @@ class Show(ABC):
 
 
 def set_parameter(model: Any, name: str, value: Any) -> None:
-    """Give a task another value of a parameter that it reads anew at each step."""
+    """Set a parameter of a model or task that learns; an invalid value is set back."""
     before = getattr(model, name)
     model.set_params(**{name: value})
     try:
         model._check_parameters()
+        if hasattr(model, "_with_changes"):
+            model._with_changes()
     except (TypeError, ValueError):
         model.set_params(**{name: before})
         raise

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from thresher.cli.live.shows.base import Control, Fact, Show
+from thresher.cli.live.shows.base import Control, Fact, Show, set_parameter
 from thresher.cli.live.views import parts_view, sample_view
 from thresher.engine import Event, Step
-from thresher.estimators.agreed_names import names_agree
 
 _WEIGHT_HELP = (
     "What lies further off than λ is set aside: a number in the units of the data, auto (from "
@@ -103,8 +102,8 @@ class ModelShow(Show):
         return found
 
     def change(self, step: Step, name: str, value: Any) -> None:
-        """`change` of the model."""
-        step.model.change(**{name: value})
+        """Set λ or the half-life; the next step records it in the history."""
+        set_parameter(step.model, name, value)
 
     def _fitting_shape(self, step: Step) -> tuple[int, ...] | None:
         fits = self._shape is not None and int(np.prod(self._shape)) == step.dictionary.shape[1]
@@ -113,7 +112,7 @@ class ModelShow(Show):
     def _sample(self, step: Step) -> dict[str, Any]:
         row, model = step.samples[-1:], step.model
         dense = np.asarray(row.toarray() if hasattr(row, "indptr") else row, dtype=np.float64)
-        with warnings.catch_warnings(), names_agree(True):
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # codes for a look at them need not be exact
             if hasattr(model, "separate"):
                 low_rank, outliers, _ = (np.asarray(part) for part in model.separate(dense))

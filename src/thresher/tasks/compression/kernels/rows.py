@@ -49,6 +49,8 @@ _DESCENT = 0.005  # rate of their weights
 _LONG = 6.0  # steps: integers larger on average send their last digits as they are
 _FARTHEST = 2.0**53  # steps from a prediction: beyond, doubles are no integers
 _ESCAPE = 24  # decisions, after which a code for any integer follows
+_LOOKAHEAD, _GAIN = 0.35, 2.0  # weight of the next row's error, and its bound in squared steps.
+# Heuristic: without it, files of few bits take 6 % more; at half and double, 1 to 3 % more.
 _KINDS = 5  # of decisions: zero, negative, larger than 1, than 2, than any more
 _EXPERTS = 5
 _LAPLACE = _KINDS * N_LOGITS
@@ -304,8 +306,12 @@ def _bits_saved(mixture, situation, j, q):  # type: ignore[no-untyped-def]
 
 
 @uncounted_helper
-def _quantised(state, situation, j, v, step, weight, limit):  # type: ignore[no-untyped-def]
-    """Return the integer near v of least ``bits + weight (v − q)²``: rounded, or one nearer 0."""
+def _quantised(state, situation, j, v, after, step, weight, limit):  # type: ignore[no-untyped-def]
+    """Return the integer near v of least ``bits + weight (v − q)²``: rounded, or one nearer 0.
+
+    If q is zero next time, the value stays as it is: then its error from ``after``, the next value,
+    counts too, in proportion to the probability of zero.
+    """
     q = np.int64(np.floor(v + 0.5))
     if q == 0 or weight == np.inf:
         return q
@@ -313,6 +319,10 @@ def _quantised(state, situation, j, v, step, weight, limit):  # type: ignore[no-
     if abs(v - nearer) * step > limit:
         return q
     cost = weight * ((v - nearer) * (v - nearer) - (v - q) * (v - q))
+    if nearer == 0 and not np.isnan(after):
+        share = _LOOKAHEAD * _probability(state.mixture, situation, np.int64(0), j) / 65536
+        gain = after * after - (after - q) * (after - q)
+        cost += share * weight * min(max(gain, -_GAIN), _GAIN)
     return nearer if _bits_saved(state.mixture, situation, j, q) > cost else q
 
 
@@ -328,7 +338,7 @@ def on_grid(value, numerator, denominator):  # type: ignore[no-untyped-def]
 
 
 @uncounted_helper
-def _code_value(state, coder, j, y, grids, step, weight, limit, largest):  # type: ignore[no-untyped-def]
+def _code_value(state, coder, j, y, after, grids, step, weight, limit, largest):  # type: ignore[no-untyped-def]
     """Write or read a value; return it as decoded, and the largest integer so far."""
     regression = _regression(state, j)
     expected = state.level[j] + (regression + _from_residuals(state, j))
@@ -344,7 +354,8 @@ def _code_value(state, coder, j, y, grids, step, weight, limit, largest):  # typ
         v = (y - base) / step
         largest = max(largest, abs(v))
         v = min(max(v, -_FARTHEST), _FARTHEST)
-        q = _quantised(state, situation, j, v, step, np.inf if digits else weight, limit)
+        weight = np.inf if digits else weight
+        q = _quantised(state, situation, j, v, (after - base) / step, step, weight, limit)
     half = (np.int64(1) << digits) >> 1
     short = _code_number(coder, state.mixture, situation, j, (q + half) >> digits)
     q = (short << digits) + code_digits(coder, q + half, digits) - half
@@ -394,12 +405,15 @@ def _code_mask(state, coder, present, t):  # type: ignore[no-untyped-def]
 
 
 @uncounted_kernel
-def code_rows(state, coder, Y, present, whole, grids, steps, weights, limits):  # type: ignore[no-untyped-def]
+def code_rows(  # type: ignore[no-untyped-def]
+    state, coder, Y, present, whole, grids, steps, weights, limits, lookahead
+):
     """Write rows, or read them into Y and ``present``; Y has the decoded values afterwards.
 
     ``weights`` are the bits that a squared error is worth, in squared steps: infinite rounds to the
-    nearest. No error exceeds ``limits`` by dropping a step. Return the largest number of steps from
-    a prediction; above 2⁵² values are not exact.
+    nearest. No error exceeds ``limits`` by dropping a step. With ``lookahead``, the choice of an
+    integer takes the next row into account. Return the largest number of steps from a prediction;
+    above 2⁵² values are not exact.
     """
     n, N = Y.shape
     largest = 0.0
@@ -409,8 +423,9 @@ def code_rows(state, coder, Y, present, whole, grids, steps, weights, limits):  
         state.row[_SIZES], state.row[_CODED] = 6.0 * state.row[_ACTIVITY], 6.0
         for j in range(N):
             if present[t, j]:
+                after = Y[t + 1, j] if lookahead and t + 1 < n and present[t + 1, j] else np.nan
                 Y[t, j], largest = _code_value(
-                    state, coder, j, Y[t, j], grids, steps[j], weights[j], limits[j], largest
+                    state, coder, j, Y[t, j], after, grids, steps[j], weights[j], limits[j], largest
                 )
             else:
                 innovation = _regression(state, j)

@@ -1,4 +1,4 @@
-"""Samples as users have them, made a matrix: masks become gaps, other shapes get a sentence."""
+"""Validation of samples: any container becomes a matrix; masked entries become missing values."""
 
 import math
 from pathlib import Path
@@ -9,27 +9,28 @@ from sklearn.utils.validation import check_array
 
 from thresher.cluster import is_collection
 from thresher.estimators.frames import is_frame, numbers_of, refuse_lazy
-from thresher.linalg import is_only_stored, with_gaps
+from thresher.linalg import Array, is_only_stored, with_gaps
 from thresher.streams import Source
 
-# float32 and float16, whole numbers of one and two bytes, and flags; to ask for names takes long.
+# Type codes of float32, float16, integers of one and two bytes, and bool. Comparing codes is
+# faster than comparing names.
 _SMALL_TYPES = "feBbHh?"
 _FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
 def computing_dtype(X: Any) -> np.dtype[Any]:
-    """float32 for data that fit into it without loss, else float64."""
+    """Return float32 for data that fit into it without loss, else float64."""
     return _FLOAT32 if X.dtype.char in _SMALL_TYPES else _FLOAT64
 
 
 def dense_copy(X: Any) -> Any:
-    """Checked samples as a dense array of their own, NaN in the gaps."""
+    """Return checked samples as a new dense array, NaN where an entry is missing."""
     dtype = computing_dtype(X)
     return with_gaps(X, dtype) if is_only_stored(X) else np.array(X, dtype=dtype, order="C")
 
 
 def is_plain(X: Any) -> bool:
-    """Whether scikit-learn's checks could find nothing: on few samples they outlast the step."""
+    """Whether X is a finite float matrix, so that scikit-learn's slower checks can be skipped."""
     return (
         type(X) is np.ndarray
         and X.ndim == 2
@@ -40,7 +41,9 @@ def is_plain(X: Any) -> bool:
 
 
 def as_matrix(X: Any, estimator: Any, **checks: Any) -> Any:
-    """An array of two dimensions, or CSR if ``checks`` accept it; NaN where an entry is masked.
+    """Return X as a two-dimensional array, or as CSR if ``checks`` accept it.
+
+    Masked entries become NaN.
 
     Parameters
     ----------
@@ -86,7 +89,7 @@ def as_matrix(X: Any, estimator: Any, **checks: Any) -> Any:
 
 
 def unmasked(X: Any) -> Any:
-    """Masked arrays with NaN in place of what is masked; anything else as it is."""
+    """Return masked arrays with NaN at masked entries; anything else unchanged."""
     if isinstance(X, list | tuple) and any(isinstance(row, np.ma.MaskedArray) for row in X):
         X = np.ma.stack(X)
     if not isinstance(X, np.ma.MaskedArray):
@@ -100,9 +103,71 @@ def unmasked(X: Any) -> Any:
 
 
 def refuse_mask(name: str, value: Any) -> None:
-    """Refuse a mask where a gap has no meaning."""
+    """Refuse a masked array where missing values have no meaning."""
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         raise ValueError(f"{name} has masked entries; fill them first, with {name}.filled(...).")
+
+
+def refuse_negative(X: Any, name: str) -> None:
+    """Refuse negative entries of checked samples; missing values are ignored."""
+    values = X.data if hasattr(X, "indptr") else X
+    smallest = np.minimum.reduce(values, None, initial=0)
+    if np.isnan(smallest):  # fmin is slower, and ignores missing values
+        smallest = np.fmin.reduce(values, axis=None)
+    if smallest < 0:
+        raise ValueError(
+            f"Negative values in data passed to {name}: its parts are nonnegative. Shift the data, "
+            "clip them at zero, or use OnlineOrthogonalDictionary, which takes either sign."
+        )
+
+
+def checked_entry_weight(X: Any, entry_weight: Any) -> Array | None:
+    """Return entry weights as an array of the shape of the samples."""
+    if entry_weight is None:
+        return None
+    refuse_mask("entry_weight", entry_weight)
+    weight: Array = check_array(
+        entry_weight, dtype=[np.float64, np.float32], input_name="entry_weight"
+    )
+    if weight.shape != X.shape or (weight < 0).any():
+        raise ValueError(
+            f"entry_weight must be nonnegative and of the shape of the data, {X.shape}; got "
+            f"the shape {weight.shape}."
+        )
+    return weight
+
+
+def checked_flags(entry_weight: Array | None, purpose: str) -> Array | None:
+    """Refuse entry weights other than 0 (missing) and 1."""
+    if entry_weight is not None and not np.isin(entry_weight, (0, 1)).all():
+        raise ValueError(f"{purpose}: entry_weight must be 0 (missing) or 1.")
+    return entry_weight
+
+
+def checked_codes(C: Any, X: Any, n_atoms: int) -> Array:
+    """Return given codes of some samples as an array."""
+    codes: Array = check_array(C, dtype=computing_dtype(X))
+    if codes.shape != (X.shape[0], n_atoms):
+        raise ValueError(
+            f"{X.shape[0]} samples have codes of shape ({X.shape[0]}, {n_atoms}); got "
+            f"{codes.shape}."
+        )
+    return codes
+
+
+def checked_init(init: Any) -> Array:
+    """Return ``init`` as an array of numbers with a row for each atom."""
+    refuse_mask("init", init)
+    try:
+        atoms = np.array(init, dtype=np.float64, order="C")
+    except (TypeError, ValueError, OverflowError):
+        atoms = np.zeros(0)
+    if atoms.ndim != 2:
+        raise ValueError(
+            f"init={init!r} is neither a name such as 'samples' nor an array of numbers with a row "
+            "for each atom."
+        )
+    return atoms
 
 
 def _from_lists(X: Any, name: str) -> Any:

@@ -1,40 +1,41 @@
 """The thread pool: row blocks in parallel, results in order, one BLAS thread for each.
 
-Matrix products and compiled loops release the GIL, so threads suffice. Left alone, each product
-would start threads of its own and the pool would drown in them; BLAS is limited once, while the
-pool is open, not for every batch.
+Matrix products and compiled loops release the GIL, so threads suffice. BLAS is limited to one
+thread while a pool is open; otherwise each product would start threads of its own.
 
-Models that run side by side share the cores: in processes of joblib, as many as these leave to each
-(``OMP_NUM_THREADS``, which joblib sets for its workers, and limits of threadpoolctl are heard); in
-threads of one process, as many as there are cores for every thread that has a pool open.
+Models that fit at the same time share the cores: processes of joblib by ``OMP_NUM_THREADS``, which
+joblib sets for its workers, and by limits of threadpoolctl; threads of one process by the number of
+threads that have a pool open.
 """
 
 import math
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
-from functools import cache, cached_property, partial
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from functools import cache, cached_property, partial, reduce
 from itertools import chain, islice
+from operator import add
 from threading import Lock, get_ident
 from typing import Any, TypeVar
 
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 from threadpoolctl import ThreadpoolController
 
-from thresher.engine.merging import merged
+from thresher.streams import ArraySource, Batch
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 _END: Any = object()
-_WAKING = 1.5e-3  # seconds: handing blocks to a thread that sleeps, and waiting for it, as measured
+_WAKING = 1.5e-3  # seconds to wake a sleeping thread and wait for its result, as measured
 
 
 @cache
 def _blas() -> list[Any]:
-    # Looking for loaded libraries takes milliseconds; NumPy's and SciPy's are both loaded by now.
+    # Finding loaded libraries takes milliseconds; NumPy's and SciPy's are both loaded by now.
     import scipy.linalg  # noqa: F401 - loads the library that compiled loops use
 
     return list(ThreadpoolController().select(user_api="blas").lib_controllers)
@@ -49,7 +50,7 @@ def _limit(pool: Any) -> None:
     """One thread for each product, while any pool is open."""
     with _lock:
         _open[id(pool)] = get_ident()
-        for library in _blas():  # asking is nearly free, beside even a small step
+        for library in _blas():
             threads = library.num_threads
             if threads not in (None, 1):
                 _before.setdefault(library, threads)
@@ -57,7 +58,7 @@ def _limit(pool: Any) -> None:
 
 
 def _release(pool: Any) -> None:
-    """The last one to leave gives the threads back: models may learn side by side."""
+    """Restore the threads when the last pool closes."""
     with _lock:
         _open.pop(id(pool), None)
         if not _open:
@@ -67,23 +68,32 @@ def _release(pool: Any) -> None:
 
 
 def _cores() -> int:
-    """Cores that this process may use, by its affinity, its quota, and what others leave to it."""
+    """Return the cores that this process may use, by affinity, quota and limits of OpenMP."""
     has_affinity = hasattr(os, "sched_getaffinity")
     cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
     return min(cores, int(_openmp_effective_n_threads(only_physical_cores=False)))
 
 
+def tree_sum(parts: Sequence[Any]) -> Any:
+    """Add neighbours, then neighbours of their sums, until one is left.
+
+    Parts that begin at a multiple of their number, a power of two, form a branch of the tree. Its
+    sum has the same bits whoever computes it, so branches may be summed on other machines.
+    """
+    while len(parts) > 1:
+        parts = [reduce(add, parts[at : at + 2]) for at in range(0, len(parts), 2)]
+    return parts[0]
+
+
 class Pool:
     """A pool of ``n_jobs`` threads, used as a context.
 
-    None or −1: one for each core, or this model's share if others learn beside it.
+    None or −1: one for each core, shared with other models that fit at the same time.
     """
 
     def __init__(self, n_jobs: int | None = None) -> None:
         self._given = n_jobs
-        self._spent = (
-            math.inf
-        )  # seconds that the blocks of the last batch took, one after the other
+        self._spent = math.inf  # seconds of processor that the blocks of the last batch took
         self._executors: dict[bool, ThreadPoolExecutor] = {}
 
     def __enter__(self) -> "Pool":
@@ -97,18 +107,15 @@ class Pool:
 
     @property
     def n_jobs(self) -> int:
-        """How many threads there may be now; others may come and go."""
+        """The number of threads that may run now, given the pools that are open."""
         if self._given is not None and self._given > 0:
             return self._most
         with _lock:
-            side_by_side = len(set(_open.values()))  # of a pool in another, one is waiting
-        return max(1, self._most // max(1, side_by_side))
+            concurrent = len(set(_open.values()))  # of nested pools, one is waiting
+        return max(1, self._most // max(1, concurrent))
 
     def _threads(self, takes_part: bool) -> ThreadPoolExecutor:
-        """Made when they are first needed: a single block is done sooner than a thread starts.
-
-        One less if this thread takes part in the work.
-        """
+        """Return the threads, started on first use; one fewer if this thread takes part."""
         if takes_part not in self._executors:
             count = max(1, self.n_jobs - takes_part)
             executor = ThreadPoolExecutor(count, thread_name_prefix="thresher")
@@ -121,10 +128,11 @@ class Pool:
         self._executors.clear()
         _release(self)
 
-    def beside(self, work: Callable[[], Result]) -> Callable[[], Result]:
-        """Give something that is needed later to a helper; what is returned asks for the result.
+    def submit(self, work: Callable[[], Result]) -> Callable[[], Result]:
+        """Start work in another thread and return a function that waits for the result.
 
-        If nobody has begun by then, whoever asks does it; a pool of one thread does it at once.
+        If no thread has begun by then, the caller computes it; a pool of one thread computes it at
+        once.
         """
         if self.n_jobs < 2:
             done = work()
@@ -137,25 +145,25 @@ class Pool:
 
         return result
 
-    def ahead(self, items: Iterator[Item]) -> Generator[Item]:
-        """The same items, each made beside while the one before it is used."""
+    def prefetch(self, items: Iterator[Item]) -> Generator[Item]:
+        """Yield the same items, each computed while the one before it is used."""
         if self.n_jobs < 2:
             yield from items
             return
-        coming = self.beside(partial(next, items, _END))
+        coming = self.submit(partial(next, items, _END))
         try:
             while (item := coming()) is not _END:
-                coming = self.beside(partial(next, items, _END))
+                coming = self.submit(partial(next, items, _END))
                 yield item
         finally:
             with suppress(Exception):
-                coming()  # or nobody could close what makes the items
+                coming()  # a generator that is running cannot be closed
 
     def map(self, work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-        """Do the work on every item, in order of their places; this thread takes part."""
+        """Return the results for all items in order; this thread takes part in the work."""
         items = list(items)
-        helpers = min(len(items), self.n_jobs) - 1 if len(items) > 1 else 0
-        if helpers < 1:
+        n_others = min(len(items), self.n_jobs) - 1
+        if n_others < 1:
             return [work(item) for item in items]
         left, results = deque(range(len(items))), dict[int, Result]()
 
@@ -164,21 +172,20 @@ class Pool:
                 while (place := _next_of(left)) is not None:
                     results[place] = work(items[place])
             except BaseException:
-                left.clear()  # nobody begins anything more
+                left.clear()  # so that all threads stop
                 raise
 
-        others = [self._threads(takes_part=True).submit(take) for _ in range(helpers)]
+        others = [self._threads(takes_part=True).submit(take) for _ in range(n_others)]
         take()
         for other in others:
-            if not other.cancel():  # who has not begun by now has nothing to do
+            if not other.cancel():  # a thread that has not begun by now has nothing to do
                 other.result()
         return [results[place] for place in range(len(items))]
 
     def summarise(self, method: Any, state: Any, batch: Any) -> Any:
-        """The blocks of a batch, see `thresher.engine.stream.Workers`.
+        """Code and summarise the blocks of a batch, see `thresher.engine.stream.Executor`.
 
-        This thread alone codes them if helpers would take over less than it costs to wake them, by
-        what the batch before took.
+        Other threads take part if the time of the previous batch exceeds the cost of waking them.
         """
         work, spent = method.summariser(state, batch), list[float]()
 
@@ -192,10 +199,10 @@ class Pool:
         pays = self._spent * (self.n_jobs - 1) >= _WAKING * self.n_jobs
         summaries = self.map(timed, blocks) if pays else [timed(block) for block in blocks]
         self._spent = sum(spent)
-        return merged(summaries)
+        return tree_sum(summaries)
 
     def stream(self, work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        """Yield results in order, a few ahead of the reader; an interrupt loses nothing."""
+        """Yield results in order, a few computed in advance."""
         items = iter(items)
         first = list(islice(items, 2))
         n_jobs = self.n_jobs if len(first) > 1 else 1
@@ -212,8 +219,35 @@ class Pool:
 
 
 def _next_of(left: deque[int]) -> int | None:
-    """The next of what is left, for one thread alone."""
+    """Return the next place that no thread has taken; None at the end."""
     try:
         return left.popleft()
     except IndexError:
         return None
+
+
+@dataclass(frozen=True)
+class PrefetchedArray:
+    """Batches of an array, each gathered and measured while the one before is coded."""
+
+    source: ArraySource
+    pool: Pool
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows."""
+        return self.source.n_samples
+
+    def batches(self, pass_index: int, skip: int) -> Generator[Batch]:
+        """Yield the batches of the source."""
+        with closing(self.source.batches(pass_index, skip)) as batches:
+            if self.source.pays_ahead:
+                yield from self.pool.prefetch(map(_measured, batches))
+            else:
+                yield from batches
+
+
+def _measured(batch: Batch) -> Batch:
+    if batch.entry_weight is None:
+        batch.column_range  # noqa: B018 - cached by the batch
+    return batch

@@ -1,8 +1,8 @@
-"""How models of whole matrices learn: low rank and outliers of all samples at once, in memory."""
+"""Models of whole matrices: low rank and outliers of all samples at once, in memory."""
 
 import time
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple, Self
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from thresher.engine import (
-    Callback,
     HistoryRow,
     Pool,
     Position,
@@ -21,15 +20,15 @@ from thresher.engine import (
     StreamState,
     begin_callbacks,
     list_callbacks,
-    told_in_words,
+    translate_linalg_errors,
 )
-from thresher.estimators.basis_model import BasisModel
-from thresher.estimators.guard import Attempt, unchanged_if_refused
-from thresher.estimators.inputs import computing_dtype
-from thresher.estimators.learned import LearnedModel
-from thresher.estimators.unfinished import warn_unfinished
+from thresher.estimators.fitting import Attempt, unchanged_if_refused, warn_unconverged
+from thresher.estimators.outlier_mixin import OutlierMixin
+from thresher.estimators.validation import checked_flags, computing_dtype
 from thresher.learning import NoiseWeight, OutlierWeight, RangeWeight
 from thresher.linalg import Array, length
+from thresher.penalties import Tikhonov
+from thresher.sets import Reals
 
 FINER = 1e-2
 """`fit` ends at this share of ``tol``: its residuals are relative to all data."""
@@ -54,15 +53,23 @@ class Basis(NamedTuple):
     """λ of the method, if it has one beside the threshold."""
 
 
-class WholeMatrixModel(BasisModel, LearnedModel):
-    """`fit` on a matrix as a whole; all other verbs code one sample at a time on the basis."""
+class WholeMatrixEstimator(OutlierMixin):
+    """`fit` on a matrix as a whole; all other methods code one sample at a time on the basis.
 
-    callbacks: Iterable[Callback] | None
+    Samples, atoms and codes have either sign. Codes cost ``½‖c‖²``. That is no loss of generality:
+    a product ``cD`` is the same if codes are divided and atoms multiplied by the same number, so
+    the size of an atom says how much its direction may be used.
+    """
 
     init = "auto"
-    n_components: int | None = None
     n_jobs = None
     random_state: Any = None
+    code_set: Any = Reals()
+    code_penalty: Any = Tikhonov(1.0)
+    dictionary_set: Any = Reals()
+
+    _nonnegative = False
+    _can_grow = False
 
     @abstractmethod
     def _rounds(self, X: Array, observed: NDArray[np.bool_] | None, seed: int) -> Iterator[Basis]:
@@ -83,7 +90,7 @@ class WholeMatrixModel(BasisModel, LearnedModel):
         tags.input_tags.sparse = False
         return tags
 
-    @told_in_words()
+    @translate_linalg_errors()
     def fit(self, X: Any, y: Any = None, entry_weight: Any = None) -> Self:
         """Take a matrix apart, and keep the basis of its low-rank part.
 
@@ -104,27 +111,29 @@ class WholeMatrixModel(BasisModel, LearnedModel):
                 "Pass X.toarray(), or use OnlineRobustPCA, which expands a batch at a time."
             )
         batch = self._batch(self._checked(X, known=False), None, entry_weight)
-        self._check_flags(batch.entry_weight)
         seed, dtype = self._draw_seed(), computing_dtype(batch.X)
-        chosen = self._planned(1)[0]
+        chosen = self._plan(1)[0]
         units = chosen.method.units_for(batch, batch.X.shape[1], dtype)
         nothing = np.zeros((1, batch.X.shape[1]), dtype=dtype)
         empty = chosen.method.learner.empty(1, batch.X.shape[1])
         state = StreamState(nothing, nothing, empty, seed, method=chosen.name, **units)
-        state = state.having_seen(batch)
-        samples, weight, _ = chosen.method.in_unit_of(state).load_dense(
-            batch, slice(0, batch.n_samples), dtype
-        )
+        fitted = self._make(chosen, state.with_range(batch), in_order=True)
+        samples, weight, _ = fitted.method.load_dense(batch, slice(0, batch.n_samples), dtype)
         observed = None if weight is None else weight > 0
         # One BLAS thread: with more, sums of products have other bits.
         with unchanged_if_refused(self) as attempt, Pool(1):
-            self._learn_features(X)
-            self._forget_everything()
-            self._adopt(state, Position())
+            self._set_features(X)
+            self._reset()
+            self._adopt(fitted, Position())
             missed = self._run(self._rounds(samples, observed, seed), len(samples), attempt)
-        self._remember(batch)
-        warn_unfinished(self, missed, stacklevel=4)
+            self._remember(batch)
+            self._adopt_state(self._state)
+        warn_unconverged(self, missed, stacklevel=4)
         return self
+
+    def _checked_entry_weight(self, X: Any, entry_weight: Any) -> Array | None:
+        weight = super()._checked_entry_weight(X, entry_weight)
+        return checked_flags(weight, "A whole matrix is separated entry by entry")
 
     def _run(self, rounds: Iterator[Basis], n_samples: int, attempt: Attempt) -> float:
         """Round by round, the model whole after each; how far the last one was from the end."""
@@ -145,11 +154,13 @@ class WholeMatrixModel(BasisModel, LearnedModel):
         atoms = np.ascontiguousarray(found.atoms, dtype=before.D.dtype)
         same = atoms.shape == before.D.shape and length(atoms) > 0
         change = length(atoms - before.D) / length(atoms) if same else 1.0
+        assert self._fitted is not None
+        learner = self._fitted.method.learner
         state = replace(
             before,
             D=atoms,
             average=atoms,
-            statistics=self._planned(1)[0].method.learner.empty(*atoms.shape),
+            statistics=learner.empty(*atoms.shape),
             scale=found.threshold,
             scale_weight=found.weight,
             n_samples=before.n_samples + n_samples,
@@ -158,13 +169,5 @@ class WholeMatrixModel(BasisModel, LearnedModel):
         loss = found.objective / n_samples * state.loss_unit
         row = HistoryRow(state.n_samples, self._seconds, loss, found.certificate, change)
         self.history_.append(row)
-        self._adopt(state, self._position)
+        self._adopt_state(state)
         return row
-
-    @staticmethod
-    def _check_flags(entry_weight: Array | None) -> None:
-        if entry_weight is not None and not np.isin(entry_weight, (0, 1)).all():
-            raise ValueError(
-                "A whole matrix is taken apart entry by entry: entry_weight must be 0 (missing) or "
-                "1."
-            )

@@ -1,8 +1,8 @@
-"""How batch models learn: all samples in memory, codes and dictionary in turns."""
+"""Batch models: they alternate between codes and dictionary, with all samples in memory."""
 
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, Self
@@ -12,13 +12,12 @@ import numpy as np
 from thresher.engine import (
     OVERFLOW,
     Alternation,
+    AndersonExtrapolation,
     BatchProblem,
-    Callback,
     Energies,
     ExactAlternation,
-    Extrapolation,
+    HeldOutEntries,
     HistoryRow,
-    LeftOut,
     Method,
     Pool,
     Position,
@@ -30,16 +29,14 @@ from thresher.engine import (
     list_callbacks,
     residual_sizes,
     stream,
-    told_in_words,
+    translate_linalg_errors,
 )
-from thresher.estimators.growing import GrowingModel
-from thresher.estimators.guard import Attempt, unchanged_if_refused
-from thresher.estimators.registry import (
-    AVERAGING_SHUFFLED,
-    FORGETTING_SHUFFLED,
-)
-from thresher.estimators.unfinished import warn_unfinished
+from thresher.estimators.dictionary_estimator import DictionaryEstimator
+from thresher.estimators.fitting import Attempt, unchanged_if_refused, warn_unconverged
+from thresher.estimators.registry import AVERAGING_SHUFFLED, FORGETTING_SHUFFLED
+from thresher.estimators.validation import computing_dtype
 from thresher.linalg import Array, has_gram
+from thresher.published.l1_dictionary import DictionaryFirst
 from thresher.streams import ArraySource, Batch
 
 _ROUNDS_PER_NOISE_LEVEL = 5
@@ -64,14 +61,13 @@ class Learned(NamedTuple):
     stopped: bool = False
     """Whether a callback ended it."""
     missed: float = 0.0
-    """How far it was from its end, see `engine.alternate.Ending`."""
+    """How far it was from its end, see `engine.batch.Ending`."""
 
 
-class BatchModel(GrowingModel):
-    """`fit` on the engine's second loop."""
+class BatchEstimator(DictionaryEstimator):
+    """`fit` by alternation, on the engine's second loop."""
 
     solver: Any
-    callbacks: Iterable[Callback] | None
 
     _stream_batch = 256
     _stream_passes = 3
@@ -90,10 +86,10 @@ class BatchModel(GrowingModel):
         entry_weight : array-like of shape (n, F), optional
         """
         learned = self._fit(X, sample_weight, entry_weight)
-        warn_unfinished(self, learned.missed)
+        warn_unconverged(self, learned.missed)
         return self
 
-    @told_in_words()
+    @translate_linalg_errors()
     def _fit(
         self,
         X: Any,
@@ -102,29 +98,41 @@ class BatchModel(GrowingModel):
         goes_on: bool = False,
         codes: Array | None = None,
     ) -> Learned:
-        """`fit`, or on from the atoms that are there and codes of them; without a warning."""
+        """`fit`, or on from the current atoms and given codes; without a warning."""
         list_callbacks(self)
         self._check_parameters()
         begin_callbacks(self)
         samples = self._checked(X, known=goes_on)
         batch = self._batch(samples, sample_weight, entry_weight)
-        state = self._state if goes_on else self._begin(batch, self._draw_seed())
-        chosen = self._chosen(state)
-        method = chosen.method.in_unit_of(state)
-        state = method.measure_range(state.having_seen(batch), batch)
+        fitted = self._model() if goes_on else self._begin(batch, self._draw_seed())
+        method = fitted.method
+        state = method.measure_range(fitted.state.with_range(batch), batch)
         method.problem(state).loss.check_weight(batch.entry_weight)
         with unchanged_if_refused(self) as attempt, Pool(self.n_jobs) as pool:
             if not goes_on:
-                self._learn_features(X)
-                self._forget_everything()
-            self._adopt(state, Position())
-            if chosen.warm_start is not None:
-                self._stream_first(chosen.warm_start, batch, pool)
+                self._set_features(X)
+                self._reset()
+            self._adopt(fitted.after(state, self._recent), Position())
+            if fitted.candidate.warm_start is not None:
+                self._stream_first(fitted.candidate.warm_start, batch, pool)
             learned = self._learn(method, batch, pool, attempt, codes)
         self._remember(batch)
+        self._adopt_state(self._state)
         if not learned.stopped:
             self._warn_of_size(self._energies(method, batch, learned.codes))
         return learned
+
+    def _learning_codes(self, X: Any) -> Array:
+        """Return codes as the solver finds them while learning; those of `transform` are exact."""
+        fitted, batch = self._model(), Batch(X)
+        method, state = fitted.method, fitted.state
+        problem = fitted.problem(computing_dtype(X))
+        method.encoder.prepare(problem, method.rows(batch))
+        parts = []
+        for rows in method.blocks(batch):
+            block, weight, _ = method.load(batch, rows, state.D.dtype)
+            parts.append(method.encoder.encode(problem, block, weight).codes)
+        return np.concatenate(parts)
 
     # ------------------------------------------------------------------- details
 
@@ -165,7 +173,7 @@ class BatchModel(GrowingModel):
             codes = None if learned is None else learned.codes
             learned = self._rounds(method, batch, pool, codes, rounds, ask)
             before = method.threshold(self._state)
-            self._adopt(self._measure_noise(method, batch, learned.codes), self._position)
+            self._adopt_state(self._measure_noise(method, batch, learned.codes))
             change = abs(method.threshold(self._state) - before)
             settled = not short and change <= _SAME_NOISE * before
             if learned.stopped or settled or not self._rounds_left():
@@ -190,23 +198,29 @@ class BatchModel(GrowingModel):
         def report(
             before: StreamState, after: StreamState, position: Position, *rest: object
         ) -> bool:
-            self._adopt(after, self._position)
+            self._adopt_state(after)
             return False
 
         started = time.perf_counter()
         stream(method, self._state, source, pool, report, self._stream_passes, self.tol)
         self._seconds += time.perf_counter() - started
         state = self._state
-        self._adopt(replace(state, D=state.average, n_samples=0, n_steps=0), self._position)
+        self._adopt_state(replace(state, D=state.average, n_samples=0, n_steps=0))
 
     def _alternation(
         self, method: Method, batch: Batch, pool: Pool, codes: Array | None
     ) -> Alternation:
+        if getattr(self._solver(), "dictionary_first", False):
+            cold = codes is None
+            start = np.zeros((batch.n_samples, len(self._state.D))) if codes is None else codes
+            start = start.astype(self._state.D.dtype)  # a copy: codes of users stay as they are
+            problem, D, _ = self._problem_and_start(method, batch, start)
+            return DictionaryFirst(problem, D, start, method.encoder, pool, cold=cold)
         problem, D, codes = self._problem_and_start(method, batch, codes)
         room = np.zeros((batch.n_samples, len(D)), dtype=D.dtype) if codes is None else codes
         # Bounded codes hold atoms where they are, and rounds creep (docs/guide/choices.md).
         creeps = not method.code_regulariser.region.is_cone and not self._solver().published
-        further = Extrapolation() if creeps else None
+        further = AndersonExtrapolation() if creeps else None
         return ExactAlternation(problem, D, room, method.encoder, pool, further, codes is None)
 
     def _problem_and_start(
@@ -235,11 +249,11 @@ class BatchModel(GrowingModel):
 
         Where entries are missing, what fits the noise only ends it, and is undone.
         """
-        work, left_out = self._alternation(method, batch, pool, codes), None
+        work, held_out = self._alternation(method, batch, pool, codes), None
         if isinstance(work, ExactAlternation) and self.tol > 0 and not self._solver().published:
-            left_out = LeftOut.of(work.problem, self._state.seed)
-            if left_out is not None and codes is not None:  # what further rounds have to beat
-                left_out.overfits(work.problem.coding(work.D), codes)
+            held_out = HeldOutEntries.of(work.problem, self._state.seed)
+            if held_out is not None and codes is not None:  # what further rounds have to beat
+                held_out.overfits(work.problem.coding(work.D), codes)
         already, started = self._seconds, time.perf_counter()
         label = f"{type(self).__name__}: rounds"
         stopped, overfits = False, False
@@ -251,8 +265,8 @@ class BatchModel(GrowingModel):
                 bar.update(number, f"objective {row.loss:.4g}")
                 nonlocal stopped, overfits
                 stopped = ask(Step(row, self.components_, self))
-                if left_out is not None and not stopped:
-                    overfits = left_out.overfits(method.problem(self._state), work.C)
+                if held_out is not None and not stopped:
+                    overfits = held_out.overfits(method.problem(self._state), work.C)
                 return stopped or overfits
 
             small, seed = self._small_change(work), self._state.seed
@@ -264,10 +278,10 @@ class BatchModel(GrowingModel):
         reason = "a callback said stop" if stopped else reason
         reason = "it began to fit the noise of entries, which is undone" if overfits else reason
         _log.info("%s: ends after %d rounds: %s", type(self).__name__, done, reason)
-        if not overfits or left_out is None or left_out.best is None:
+        if not overfits or held_out is None or held_out.best is None:
             return Learned(work.C, stopped, missed)
-        _, D, codes = left_out.best
-        self._adopt(replace(self._state, D=D, average=D), self._position)
+        _, D, codes = held_out.best
+        self._adopt_state(replace(self._state, D=D, average=D))
         return Learned(codes, stopped)
 
     def _small_change(self, work: Alternation) -> float | None:
@@ -290,7 +304,7 @@ class BatchModel(GrowingModel):
         loss = objective * state.loss_unit
         row = HistoryRow(state.n_samples, self._seconds, loss, work.certificate(), change)
         self.history_.append(row)
-        self._adopt(state, self._position)
+        self._adopt_state(state)
         return row
 
     def _energies(self, method: Method, batch: Batch, codes: Array) -> Energies:

@@ -1,0 +1,105 @@
+"""Growth of a fitted model: states with more features or atoms, and groups of atoms."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from thresher.engine import StreamState
+from thresher.estimators.fitted_model import FittedModel
+from thresher.estimators.parameters import is_whole, require_positive
+from thresher.estimators.validation import refuse_mask
+from thresher.linalg import Array
+from thresher.penalties import Form
+
+# Of an atom's mean entry, in new features where predictions must be positive; heuristic.
+_NEW_FEATURE = 1e-3
+
+
+def grown_state(
+    fitted: FittedModel, n_features: int | None, atoms: int | Array, nonnegative: bool
+) -> StreamState:
+    """Return the state with more features and atoms, as `DictionaryEstimator.grow` describes."""
+    before, method = fitted.state, fitted.method
+    if n_features is not None:
+        require_positive("n_features", n_features)
+    F = before.D.shape[1] if n_features is None else int(n_features)
+    if before.D.shape[1] > F:
+        raise ValueError(
+            f"grow cannot shrink the {before.D.shape[1]} features to {F}; leave n_features out, or "
+            "give a larger number."
+        )
+    loss, region = method.loss(1.0), method.dictionary_regulariser.region
+    loss.check_features(F)
+    if is_whole(atoms, 0):
+        rng = np.random.default_rng([before.seed, 2, before.n_steps])
+        new: Array = rng.random((int(atoms), F))
+    else:
+        new = _checked_atoms(atoms, F, nonnegative) / before.atom_unit
+    state = before.grow(
+        F, np.zeros((0, F)), _NEW_FEATURE if loss.needs_positive_prediction else 0.0
+    )
+    if len(new):
+        state = state.grow(F, new if region.couples_rows else region.project(new))
+    return feasible(method, state)
+
+
+def feasible(method: Any, state: StreamState) -> StreamState:
+    """Project atoms onto their set: with more or fewer features they may lie outside of it.
+
+    Where the sum or length of an atom is fixed, the atom is rescaled: a projection would add to all
+    of its entries.
+    """
+    region, frozen = method.dictionary_set, method.frozen
+    constraint = Form.of(method.dictionary_regulariser.penalty, region).row_constraint
+
+    def projected(D: Array) -> Array:
+        atoms = D
+        if constraint is not None and constraint.equality:
+            sizes = constraint.gauge(np.abs(D).sum(axis=1), np.square(D).sum(axis=1))
+            atoms = D / np.where(sizes > 0, sizes, 1).astype(D.dtype)[:, None]
+        atoms = region.project(atoms)
+        if frozen is not None:
+            stay = np.flatnonzero(frozen)  # atoms that were added after them are free
+            atoms[stay] = D[stay]
+        return atoms
+
+    D = projected(state.D)
+    average = D if state.average is state.D else projected(state.average)
+    return replace(state, D=D, average=average)
+
+
+def grouped_atoms(groups: Any, n_atoms: int) -> Array:
+    """Return a row for each group, with ones at its atoms."""
+    try:
+        lists = [np.atleast_1d(np.asarray(group)) for group in groups]
+    except (TypeError, ValueError):
+        lists = []
+    whole = all(one.ndim == 1 and one.size and one.dtype.kind in "iu" for one in lists)
+    atoms = np.concatenate(lists) if lists and whole else np.zeros(0, dtype=int)
+    if not len(atoms) or atoms.min() < 0 or atoms.max() >= n_atoms or len(set(atoms)) < len(atoms):
+        raise ValueError(
+            f"groups must be lists of atoms, such as [[0, 2], [1]], each of 0 to {n_atoms - 1} in "
+            "one of them at the most."
+        )
+    members = np.zeros((len(lists), n_atoms))
+    for row, group in zip(members, lists, strict=True):
+        row[group] = 1.0
+    return members
+
+
+def _checked_atoms(atoms: Any, n_features: int, nonnegative: bool) -> Array:
+    """Return new atoms as an array."""
+    refuse_mask("atoms", atoms)
+    try:
+        new: Array = np.asarray(atoms, dtype=np.float64)
+    except (TypeError, ValueError):
+        new = np.zeros(0)
+    good = new.ndim == 2 and new.shape[1] == n_features and np.isfinite(new).all()
+    if not good or (nonnegative and not (new >= 0).all()):
+        kind = "nonnegative rows" if nonnegative else "rows"
+        raise ValueError(
+            f"New atoms must be a number of them, or {kind} of {n_features} columns, all finite; "
+            f"got the shape {new.shape}."
+        )
+    return new
