@@ -43,7 +43,7 @@ class DivergenceModel(DictionaryEstimator):
         """The method that the parameters describe."""
         divergence = named_divergence(self.divergence, self.divergence_parameter)
         if solver.published:
-            divergence = divergence.with_nonsmooth_points()
+            divergence = divergence.without_smoothing()
         loss = divergence.loss(1.0)
         codes = named_codes(self.code_set, self.code_penalty)
         atoms = named_atoms(self.dictionary_set, self.dictionary_penalty, codes, solver.region)
@@ -53,8 +53,8 @@ class DivergenceModel(DictionaryEstimator):
         if solver.multiplicative:
             learner = ratio_learner(loss, codes, exponent=solver.exponent)
             refuse_learner(learner, loss, atoms)
-        # At kinks multiplicative updates weigh every entry by its residual, zeros too.
-        kinks = not loss.smooth and solver.multiplicative
+        # Under nonsmooth losses multiplicative updates weigh entries by residuals, zeros too.
+        reweighted = not loss.smooth and solver.multiplicative
         kind = PublishedMethod if solver.published else Method
         return kind(
             encoder=solver.encoder,
@@ -66,7 +66,7 @@ class DivergenceModel(DictionaryEstimator):
             dictionary_regulariser=atoms,
             forgetting=forgetting,
             frozen=frozen_mask(self.frozen_atoms, n_components, atoms.region),
-            keep_sparse=solver.sparse and can_stay_sparse(loss, codes) and not kinks,
+            keep_sparse=solver.sparse and can_stay_sparse(loss, codes) and not reweighted,
             keep_stored=self.implicit_zeros == "missing" and not solver.published,
         )
 

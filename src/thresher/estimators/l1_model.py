@@ -50,7 +50,7 @@ class L1Model(DivergenceModel):
         method = super()._parts(n_components, solver, forgetting)
         if not solver.published:
             return method
-        # As published: the distance itself, kinks and all.
+        # As published: the distance itself, not smoothed.
         return replace(method, dictionary_loss=None, outlier_weight=FixedWeight(1.0))
 
     def _sample_scores(self, given: Any, X: Any, entry_weight: Any = None) -> Array:

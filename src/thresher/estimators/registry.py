@@ -76,8 +76,8 @@ class Divergence:
     threshold: OutlierWeight = field(default_factory=lambda: FixedWeight(1.0))
     dictionary_loss: Callable[[float], Loss] | None = None
 
-    def with_nonsmooth_points(self) -> "Divergence":
-        """The same as published solvers see it: kinks are not rounded off for the learner."""
+    def without_smoothing(self) -> "Divergence":
+        """The same divergence as published solvers use it: not smoothed for the learner."""
         return self if self.dictionary_loss is None else Divergence(self.loss)
 
 
