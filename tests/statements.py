@@ -209,8 +209,8 @@ def _(loss: SmoothedL1, X: Any, Y: Any, W: Any) -> Any:
     e = cp.abs(X - Y)
     # Huber's function is e² inside and 2·width·e − width² outside.
     rounded = cp.huber(X - Y, loss.width) / (2 * loss.width) + loss.width / 2
-    kink = np.asarray(X == 0, dtype=float)
-    values = cp.multiply(kink, e) + cp.multiply(1 - kink, rounded)
+    zero = np.asarray(X == 0, dtype=float)
+    values = cp.multiply(zero, e) + cp.multiply(1 - zero, rounded)
     values += loss.square / 2 * cp.square(X - Y)
     return entries(values, _weight_of_zeros(loss, X, W))
 

@@ -4,8 +4,8 @@
   from the same random start, on random data and on faces (seven images of each person), ranks 5
   and 50, one thread. A job is one start: its solvers run side by side. ``ogm`` ends with the
   round in which it has had the seconds of ``rri``, and half a second at least.
-- A sweep over both factors against the same algorithm with NumPy, which sorts all kinks of a column
-  at once, from the same random factors: processor time on one thread, interleaved.
+- A sweep over both factors against the same algorithm with NumPy, which sorts all breakpoints of a
+  column at once, from the same random factors: processor time on one thread, interleaved.
 """
 
 import time
@@ -80,18 +80,18 @@ def jobs(scale: Scale) -> Iterable[Job]:
 
 
 def sorting_sweep(X: Array, A: Array, V: Array) -> Array:
-    """Algorithm 1 for one half, all rows at once; kinks are sorted."""
+    """Algorithm 1 for one half, all rows at once; breakpoints are sorted."""
     V = V.copy()
     E = X - V @ A
     rows = np.arange(len(X))
     for k, a in enumerate(A):
         positive = a > 0
         weight = a[positive]
-        kinks = E[:, positive] / weight + V[:, k : k + 1]
-        order = np.argsort(kinks, axis=1)
+        breakpoints = E[:, positive] / weight + V[:, k : k + 1]
+        order = np.argsort(breakpoints, axis=1)
         reached = np.cumsum(weight[order], axis=1) >= weight.sum() / 2
         chosen = order[rows, reached.argmax(axis=1)]
-        new = np.maximum(kinks[rows, chosen], 0)
+        new = np.maximum(breakpoints[rows, chosen], 0)
         E -= (new - V[:, k])[:, None] * a
         V[:, k] = new
     return V

@@ -461,7 +461,7 @@ def test_sums_of_a_block_in_one_call(dtype):
     E = np.abs(X - Y)[1:]
     share = np.abs(G[1:]) / E
     energy = weights * (C * C).sum(axis=1)
-    wanted = energy[1:] @ share + energy[0]  # a residual of nothing bends as an inlier does
+    wanted = energy[1:] @ share + energy[0]  # a residual of nothing has the curvature of an inlier
     np.testing.assert_allclose(sums.curvature, wanted, rtol=1e-4)
 
 

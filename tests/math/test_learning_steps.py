@@ -334,9 +334,9 @@ def test_stochastic_sums_against_their_formulas():
     energy = (fit.C**2).sum(axis=1) * weight
     assert sums.curvature == pytest.approx((energy @ (np.abs(G) / E)).mean())
     np.testing.assert_allclose(sums.gradient, (fit.C * weight[:, None]).T @ G)
-    kinked = coded(L1Distance())
-    found = StochasticGradient().summarise(kinked, None).curvature
-    wanted = (kinked.C**2).sum(axis=1) @ L1Distance().row_curvatures(fit.X, fit.C @ fit.D)
+    nonsmooth = coded(L1Distance())
+    found = StochasticGradient().summarise(nonsmooth, None).curvature
+    wanted = (nonsmooth.C**2).sum(axis=1) @ L1Distance().row_curvatures(fit.X, fit.C @ fit.D)
     assert found == pytest.approx(wanted)
 
 

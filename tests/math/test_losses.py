@@ -74,7 +74,7 @@ by_loss = pytest.mark.parametrize("name", LOSSES)
 GENERATED = {name for name in LOSSES if name.startswith(("csiszar", "bregman"))}
 GROUPED = {"whole samples", "whole samples, bounded", "groups", "sparse groups, bounded"}
 WEIGHTED = {name for name in LOSSES if name not in {"mahalanobis", "l2", *GROUPED}}
-KINKED = {name for name, loss in LOSSES.items() if not loss.smooth} | {
+NONSMOOTH = {name for name, loss in LOSSES.items() if not loss.smooth} | {
     "smoothed, light zeros, squares"
 }
 
@@ -122,7 +122,7 @@ def test_values_against_cvxpy(name):
 def test_gradients_are_those_of_the_values(name, seed):
     loss = LOSSES[name]
     X, Y = block(seed)
-    if name in KINKED:
+    if name in NONSMOOTH:
         Y = np.where(np.abs(X - Y) < 1e-2, Y + 0.1, Y)
     direction = np.random.default_rng(seed + 1).standard_normal(Y.shape)
     for weight in weights(name, seed):
@@ -256,7 +256,7 @@ def test_the_powers_make_a_majoriser(name):
         rise = loss.entry_value(X, t * Y) - loss.entry_value(X, Y)
         bound = Y * (up * integral(t, b) - down * integral(t, -a))
         assert (rise <= bound + 1e-9).all()
-    # The least of such functions: the exponents are those of the parts that bend.
+    # The least of such functions: the exponents are those of its convex parts.
     tight = loss.entry_value(X, 1.3 * Y) - loss.entry_value(X, Y)
     bound = Y * (up * integral(1.3, b) - down * integral(1.3, -a))
     if loss.convex and loss.zero_slope is not None:
@@ -659,9 +659,9 @@ def test_default_methods_of_a_loss_follow_from_its_gradient():
     assert min(up.min(), down.min()) >= 0
     np.testing.assert_allclose(up - down, gradient)
     assert not (up * down).any()
-    bend = loss.irls_weights(X, Y)
-    assert bend[0, 0] == 0  # a zero residual has no quotient
-    np.testing.assert_allclose(np.delete(bend.ravel(), 0), 1)
+    weights = loss.irls_weights(X, Y)
+    assert weights[0, 0] == 0  # a zero residual has no quotient
+    np.testing.assert_allclose(np.delete(weights.ravel(), 0), 1)
     assert not loss.outliers(X, Y).any()
     weight = np.array([[1.0, 2, 3], [0, 0, 0], [4, 1, 1], [0.5, 0, 0]])
     np.testing.assert_array_equal(loss.row_curvatures(X, Y, weight), [3, 1, 4, 0.5])

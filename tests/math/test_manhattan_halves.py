@@ -98,7 +98,7 @@ def test_last_entry_of_a_sweep_is_at_its_minimum(case, weighted):
 
 
 def test_theorem_3_at_nonsmooth_points_and_elsewhere():
-    """Errata C.5: |x − 1| + b(x − d)² has its minimum at the kink for d near 1, else off it."""
+    """Errata C.5: |x − 1| + b(x − d)² has its minimum at the breakpoint for d near 1."""
     X, A = np.array([[1.0]]), np.array([[1.0]])
     for d, expected in ((1.2, 1.0), (0.9, 1.0), (3.0, 2.5), (0.2, 0.7)):
         V = np.array([[0.3], [d]])  # a neighbour with the code d pulls with b = 1

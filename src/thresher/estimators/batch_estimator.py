@@ -146,7 +146,7 @@ class BatchEstimator(DictionaryEstimator):
     ) -> Learned:
         """Rounds and measures of λ in turns, until λ is that of the dictionary it led to.
 
-        Where λ only rounds off kinks, a few rounds tell it well enough.
+        Where λ is only the width of a smoothing, a few rounds estimate it well enough.
         """
         learned: Learned | None = None
         levels = _NOISE_LEVELS if method.dictionary_loss is None else _SHORT_LEVELS

@@ -55,8 +55,8 @@ class L1Dictionary(L1Model, BatchEstimator):
 
     _solvers = BATCH_L1_SOLVERS
 
-    # Rounding off kinks leaves the alternation little to gain where it starts badly, and the stream
-    # finds a good start (measured: docs/lab/l1_dictionary.md).
+    # The alternation on a smoothed loss gains little from a bad start, and the stream finds a good
+    # one (measured: docs/lab/l1_dictionary.md).
     _stream_batch = 128
     _stream_passes = 10
 

@@ -37,9 +37,9 @@ class OnlineL1Dictionary(L1Model, OnlineEstimator):
         optimal for nearly every document.
     solver : {"auto", "oiadmm"} or thresher.solvers.oiadmm
         ``auto`` codes documents exactly and moves the dictionary by a quadratic with additive
-        statistics, in which the kinks of the distance are rounded off at the scale of the
-        residuals. ``oiadmm`` is that of the paper: it expands the documents of a batch and keeps a
-        dual of the size of the largest one; ``thresher.solvers.oiadmm`` has its constants.
+        statistics, for the distance smoothed at the scale of the residuals. ``oiadmm`` is that of
+        the paper: it expands the documents of a batch and keeps a dual of the size of the largest
+        one; ``thresher.solvers.oiadmm`` has its constants.
     dictionary_set : str or ConvexSet
         Where atoms may lie; ``l1_ball`` as in the paper.
     dictionary_penalty, batch_size, n_passes, shuffle, forgetting, drift, frozen_atoms, tol,

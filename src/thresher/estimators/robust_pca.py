@@ -18,7 +18,7 @@ from thresher.estimators.whole_matrix_estimator import (
 from thresher.linalg import Array
 from thresher.solvers import DUAL_PER_PRIMAL, default_weight, pursue, whole_matrix
 
-_ROUNDING = 0.4  # the kink is rounded off at ε^0.4 of a typical entry: 5e-7, 2e-3; by judgement
+_SMOOTHING = 0.4  # the width is ε^0.4 of a typical entry: 5e-7, 2e-3 in float32; heuristic
 _LEAST_TOL = 100  # roundings: in single precision the subgradients come no nearer, as measured
 _REASON = (
     "principal component pursuit, inexact augmented Lagrangian, partial decompositions: the "
@@ -56,7 +56,7 @@ class RobustPCA(WholeMatrixEstimator):
     components_ : array of shape (K, F)
         The right singular vectors of the low-rank part, as long as the root of their singular
         values, up to one factor. Codes of a sample x minimise ``½‖c‖² + h(x − cD)``, where h is the
-        ℓ1 norm, its kink rounded off at 5e-7 of a typical entry (2e-3 in float32): so codes of the
+        ℓ1 norm, smoothed at 5e-7 of a typical entry (2e-3 in float32): so codes of the
         samples of `fit` give its low-rank part again, to about that.
     outlier_weight_ : float
         λ in use.
@@ -125,12 +125,12 @@ class RobustPCA(WholeMatrixEstimator):
 
     def _rounds(self, X: Array, observed: NDArray[np.bool_] | None, seed: int) -> Iterator[Basis]:
         weight = self._weight(X.shape, observed)
-        least = float(np.finfo(X.dtype).eps) ** _ROUNDING * typical(X, observed)
+        least = float(np.finfo(X.dtype).eps) ** _SMOOTHING * typical(X, observed)
         tol = max(FINER * self.tol, _LEAST_TOL * float(np.finfo(X.dtype).eps))
         for step in pursue(X, observed, weight, tol):
             _, values, right = step.low_rank
             # With ‖L‖_* as half of the squares of two factors, the cost of a sample on the right
-            # one is ½‖c‖² + λ‖x − cD‖₁; its kink is rounded off, and all is multiplied by least/λ.
+            # one is ½‖c‖² + λ‖x − cD‖₁; it is smoothed, and all is multiplied by least/λ.
             atoms = np.sqrt(values * X.dtype.type(weight / least))[:, None] * right
             atoms = atoms if len(atoms) else np.zeros_like(X[:1])  # of no use, but a dictionary
             missed = max(step.primal_residual, step.dual_residual / DUAL_PER_PRIMAL) / tol

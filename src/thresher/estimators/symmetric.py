@@ -68,8 +68,8 @@ class SymmetricManhattanNMF(BaseEstimator):
         Columns K of the embedding; by default 10, or n if that is less.
     init : "squared_l2", "random" or array of shape (n, K)
         Where to start: a hundred multiplicative steps on the squared loss from uniform numbers
-        (entry by entry, ℓ1 stops at kinks, and the squared loss has none); the uniform numbers
-        themselves; or an embedding.
+        (entry by entry, ℓ1 stops at nonsmooth points, which the squared loss does not have); the
+        uniform numbers themselves; or an embedding.
     solver : {"auto", "symmetric_rri"} or thresher.solvers.symmetric_rri
         ``auto`` sweeps row by row. ``symmetric_rri`` goes column by column, as in the paper, which
         takes uniform numbers for a start (``init="random"``).

@@ -35,7 +35,7 @@ def block_sums(X, C, D, weights, outliers, sums):  # type: ignore[no-untyped-def
     values, G, squares, A, B, curvature = sums
     l1, l2, lower, upper = outliers
     zero, half, one = X.dtype.type(0), X.dtype.type(0.5), X.dtype.type(1)
-    shrink, bend = one / (one + l2), half * l2
+    shrink, half_l2 = one / (one + l2), half * l2
     weighted = np.empty_like(C)
     np.dot(C, D, G)
     curvature[:] = zero
@@ -50,7 +50,7 @@ def block_sums(X, C, D, weights, outliers, sums):  # type: ignore[no-untyped-def
             e = x[f] - g[f]
             r = outlier(e, l1, shrink, lower, upper)
             kept, size = inlier(e, l1, l2, shrink, lower, upper), abs(e)
-            total += half * kept * kept + abs(r) * (l1 + bend * abs(r))
+            total += half * kept * kept + abs(r) * (l1 + half_l2 * abs(r))
             curvature[f] += energy * (abs(kept) / size if size > zero else one)
             g[f] = -kept
         values[i], squares[i] = total, square

@@ -126,12 +126,12 @@ class Outcome(NamedTuple):
     n_iter: Any  # (n), how many steps
 
 
-class KinkRoom(NamedTuple):
-    """Room for kinks of a piecewise linear function: what `weighted_select` reads and overwrites.
+class BreakpointBuffer(NamedTuple):
+    """Buffer for breakpoints of a piecewise linear function, overwritten by `weighted_select`.
 
-    Only kernels make it, so no cache knows it.
+    Only kernels make it, so it needs no type in the kernel cache.
     """
 
     values: Any  # where each is
     weights: Any  # by how much the slope rises there
-    marks: Any  # whose kink it is
+    marks: Any  # whose breakpoint it is

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thresher.kernels.bundles import KinkRoom, Limits
+from thresher.kernels.bundles import BreakpointBuffer, Limits
 from thresher.kernels.compiling import helper, strict_helper, strict_kernel
 from thresher.kernels.lad_basis import pair, room_for_basis, room_for_codes, vertex
 from thresher.kernels.lad_bounds import absolute, lower_bound, total_of
@@ -31,7 +31,7 @@ class _DenseWorkspace(NamedTuple):
 
     watched: Any  # `Watched`, of up to F features
     local: Any  # (K, F), the atoms at the watched features
-    kinks: Any  # `KinkRoom`, for F + K of them
+    breakpoints: Any  # `BreakpointBuffer`, for F + K of them
     table: Any  # (2K + 8, K), for pairing features with atoms
     atoms: Any  # (K + 1), atoms that are used,
     used: Any  # (K + 1), and their codes
@@ -61,7 +61,7 @@ def _watch(row, D, count, basis, n, room):  # type: ignore[no-untyped-def]
     """
     e, w, features, free = row.e, row.w, basis.features, basis.free
     ids, slot, gathered = room.watched.ids, room.watched.slot, room.watched.gathered
-    times, gains, marks = room.kinks
+    times, gains, marks = room.breakpoints
     V = e.size
     radius = np.inf
     if count < V:
@@ -152,7 +152,7 @@ def _optimise(row, D, atoms, l1, known, count, codes, basis, limits, room):  # t
         m, radius = _watch(row, D, count, basis, n, room)
         n, done, far = pivots(
             atoms, room.watched, m, D if m == V else room.local, radius, codes, basis, n,
-            Limits(limits.tol, limits.max_iter - iteration), room.kinks,
+            Limits(limits.tol, limits.max_iter - iteration), room.breakpoints,
         )  # fmt: skip
         iteration += done
         for j in range(n):
@@ -195,9 +195,11 @@ def lad_rows(samples, dictionary, l1, C, theta, count, limits, outcome):  # type
         ids=np.empty(F + 1, np.int64), w=np.empty(F), e=np.empty(F), side=np.empty(F),
         slot=np.empty(F + 1, np.int64), dy=np.empty(F), gathered=np.empty(K, np.int64),
     )  # fmt: skip
-    kinks = KinkRoom(np.empty(F + K + 2), np.empty(F + K + 2), np.empty(F + K + 2, np.int64))
+    breakpoints = BreakpointBuffer(
+        np.empty(F + K + 2), np.empty(F + K + 2), np.empty(F + K + 2, np.int64)
+    )
     room = _DenseWorkspace(
-        watched, np.empty((K, F)), kinks, table=np.empty((2 * K + 8, K)),
+        watched, np.empty((K, F)), breakpoints, table=np.empty((2 * K + 8, K)),
         atoms=np.empty(K + 1, np.int64), used=np.empty(K + 1),
     )  # fmt: skip
     current = _Row(noisy, w, e, side=np.empty(F), dual=np.empty(F))
@@ -236,7 +238,7 @@ def lad_rows(samples, dictionary, l1, C, theta, count, limits, outcome):  # type
             n_held += held[k]
         n_known = np.int64(0)
         if theta.shape[0] > 0:
-            n_known = _likely(theta[row], w, 2 * n_held, kinks.values, known)
+            n_known = _likely(theta[row], w, 2 * n_held, breakpoints.values, known)
         for _ in range(2):
             n, done = _optimise(
                 current, D, atoms, l1, known[:n_known], count, codes, basis,

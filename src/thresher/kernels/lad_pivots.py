@@ -5,8 +5,8 @@ many features are interpolated as there are free codes (the basis), all other co
 dual is θ, with ``θ_f = w_f sign(e_f)`` outside the basis and, inside, what makes the price
 ``z = q − Dθ`` of every free atom zero. The vertex is optimal if ``|θ_f| ≤ w_f`` in the basis and
 ``z ≥ 0``. Otherwise one basic feature, or one atom, is released: the objective falls along an edge,
-in a straight line between kinks, and the step goes on through as many kinks as it can until the
-objective would rise again: a weighted median finds that one, and it takes the place in the basis.
+linearly between breakpoints, and the step passes breakpoints until the objective would rise. A
+weighted median finds that one, and it enters the basis.
 
 * A negative code has a price, not a wall: ``2 (q + Σ w|d|)`` per unit, which is more than it
   could ever gain. So every basis is a legal start, and a step may pass zeros of codes as well.
@@ -15,7 +15,7 @@ objective would rise again: a weighted median finds that one, and it takes the p
 * The data are moved by random numbers of relative size ``NOISE``. Then there are no ties, each
   step lowers the objective, and no basis comes twice. The duality gap that this costs is at most
   twice that size; it is mostly none at all, for the last codes are those of the true data.
-* Features whose residual is large keep their sign: only those near zero are watched (the kinked
+* Features whose residual is large keep their sign: only those near zero are watched (the nonsmooth
   ones), the rest is a linear cost of the codes. Signs are checked in the end, and what was wrong is
   watched from then on (`lad_dense`). A sparse row is the same: its zeros are a linear cost where
   D, c ≥ 0 (`lad_sparse`).
@@ -52,7 +52,7 @@ class PricedAtoms(NamedTuple):
 
 
 class Watched(NamedTuple):
-    """The features whose kinks a step minds, in their own order; how many is told beside it."""
+    """The features whose breakpoints limit a step, in order; their number is passed separately."""
 
     ids: Any  # which row of Dt each is
     w: Any  # their weights
@@ -72,7 +72,7 @@ def _random(i):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _feature_kinks(e, side, slot, w, dy, least, times, gains, marks):  # type: ignore[no-untyped-def]
+def _feature_breakpoints(e, side, slot, w, dy, least, times, gains, marks):  # type: ignore[no-untyped-def]
     """When the residuals ``e − t·dy`` change sign, and by how much the slope rises then."""
     n = np.uint64(0)
     for f in range(e.size):
@@ -96,7 +96,7 @@ def _advance(e, side, slot, dy, t, flips):  # type: ignore[no-untyped-def]
 
 @helper
 def perturb(x, unit, out):  # type: ignore[no-untyped-def]
-    """``out = x`` and up to `NOISE` units, so that no two kinks coincide."""
+    """``out = x`` and up to `NOISE` units, so that no two breakpoints coincide."""
     for f in range(x.size):
         out[f] = x[f] + NOISE * unit * _random(f)
 
@@ -175,20 +175,22 @@ def pivots(  # type: ignore[no-untyped-def]
         largest = 0.0
         for f in range(m):
             largest = max(largest, abs(dy[f]))
-        # The kink that stops the descent.
-        n_kinks = _feature_kinks(e, side, slot, w, dy, 1e-11 * largest, times, gains, marks)
+        # The breakpoint that stops the descent.
+        n_breakpoints = _feature_breakpoints(
+            e, side, slot, w, dy, 1e-11 * largest, times, gains, marks
+        )
         for i in range(n_moving):
             k = free[i]
             if (dc[i] > 0) == negative[k] and abs(dc[i]) * size[k] > 1e-11 * largest:
-                times[n_kinks], gains[n_kinks] = -c[k] / dc[i], penalty[k] * abs(dc[i])
-                marks[n_kinks] = -1 - i
-                n_kinks += 1
+                times[n_breakpoints], gains[n_breakpoints] = -c[k] / dc[i], penalty[k] * abs(dc[i])
+                marks[n_breakpoints] = -1 - i
+                n_breakpoints += 1
         total = 0.0
-        for i in range(n_kinks):
+        for i in range(n_breakpoints):
             total += gains[i]
         if not total >= slope:  # if all is watched: rounding, for no objective falls for ever
             return n, iteration - 1, radius < np.inf
-        t, mark = weighted_select(times, gains, marks, n_kinks, slope, total)
+        t, mark = weighted_select(times, gains, marks, n_breakpoints, slope, total)
         t = max(t, 0.0)
         if radius < np.inf:
             reach = 0.0

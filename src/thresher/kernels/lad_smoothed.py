@@ -1,14 +1,14 @@
 """Codes near the optimum of least absolute deviations, for very many features: Newton steps.
 
-Edges are a poor way through dense kinks. Rounded off they are curvature, and few steps lead near
-the optimum, from where edges are few.
+Steps along edges are slow where breakpoints are dense. The smoothed objective has curvature, and a
+few Newton steps lead near the optimum, from where few edges remain.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from thresher.kernels.bundles import KinkRoom
+from thresher.kernels.bundles import BreakpointBuffer
 from thresher.kernels.cholesky import factorise, solve
 from thresher.kernels.compiling import helper, strict_helper, strict_kernel
 from thresher.kernels.floors import TINY
@@ -22,7 +22,7 @@ class _SmoothedWorkspace(NamedTuple):
 
     e: Any  # (F), residuals
     psi: Any  # (F), ψ
-    kinks: Any  # `KinkRoom`, of the features and of the free atoms
+    breakpoints: Any  # `BreakpointBuffer`, of the features and of the free atoms
     near: Any  # (F + 1), features that are rounded off
     left: Any  # (K, F), the free atoms at these,
     right: Any  # (K, F), and times their curvatures
@@ -42,13 +42,13 @@ def _pull(e, w, radius, psi, near, curvature):  # type: ignore[no-untyped-def]
 
 @strict_helper
 def _steps(x, w, D, l1, first, last, c, room):  # type: ignore[no-untyped-def]
-    """Newton steps on ever less rounded kinks, in place on c; ψ is an approximate dual.
+    """Newton steps on ever less rounded breakpoints, in place on c; ψ is an approximate dual.
 
     Rounded are those of the ``first`` features nearest to zero, then of a third of them, and so on
     until ``last``. A start only: nothing depends on its success. Stops when the objective rises.
     """
-    e, psi, kinks, near, left, right = room
-    times, gains, marks = kinks
+    e, psi, breakpoints, near, left, right = room
+    times, gains, marks = breakpoints
     V, K = x.size, c.size
     H, R = np.empty((K, K)), np.empty((K, K))
     free, g, d, kept = np.empty(K, np.int64), np.empty(K), np.empty(K), c.copy()
@@ -124,10 +124,10 @@ def smoothed_rows(samples, D, l1, first, last, C):  # type: ignore[no-untyped-de
     n_rows, F = X.shape
     K = D.shape[0]
     ones = np.ones(F)
-    kinks = KinkRoom(np.empty(F + 1), np.empty(F + 1), np.empty(F + K + 1, np.int64))
+    breakpoints = BreakpointBuffer(np.empty(F + 1), np.empty(F + 1), np.empty(F + K + 1, np.int64))
     near = np.empty(F + 1, np.uint32)
     room = _SmoothedWorkspace(
-        np.empty(F), np.empty(F), kinks, near, np.empty((K, F)), np.empty((K, F))
+        np.empty(F), np.empty(F), breakpoints, near, np.empty((K, F)), np.empty((K, F))
     )
     for row in range(n_rows):
         w = weight[row] if weight.shape[0] > 0 else ones

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from thresher.kernels.bundles import KinkRoom, Limits
+from thresher.kernels.bundles import BreakpointBuffer, Limits
 from thresher.kernels.compiling import helper, strict_kernel
 from thresher.kernels.lad_basis import room_for_basis, room_for_codes, vertex
 from thresher.kernels.lad_bounds import absolute, lower_bound
@@ -59,7 +59,7 @@ def lad_sparse_rows(rows, dictionary, l1, zero_weight, C, limits, outcome):  # t
     inside, q, penalty, at_bottom = np.empty(K), np.empty(K), np.empty(K), np.empty(K)
     basic_words = np.empty(K + 1, np.int64)
     codes, basis = room_for_codes(K), room_for_basis(K)
-    kinks = KinkRoom(
+    breakpoints = BreakpointBuffer(
         np.empty(longest + K + 2), np.empty(longest + K + 2), np.empty(longest + K + 2, np.int64)
     )
     atoms = PricedAtoms(Dt, size, size, penalty)  # no entry is larger than its atom
@@ -103,7 +103,7 @@ def lad_sparse_rows(rows, dictionary, l1, zero_weight, C, limits, outcome):  # t
                     add(cost, 1 - side[f] * w[f], Dt[words[f]])
             n, done, _ = pivots(
                 atoms, Watched(words, w, e, side, slot, dy, gathered), m, local, np.inf, codes,
-                basis, n, Limits(0.1 * tol, max_iter - n_iter[row]), kinks,
+                basis, n, Limits(0.1 * tol, max_iter - n_iter[row]), breakpoints,
             )  # fmt: skip
             n_iter[row] += done
             for k in range(K):

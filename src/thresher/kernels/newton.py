@@ -83,16 +83,16 @@ def _search(e, q, w, descent, linear, quadratic, outliers, flat):  # type: ignor
     low, high = zero, one
     t = e.dtype.type(descent / (descent - slope))
     for _ in range(40):
-        slope, bend = _slope(e, q, w, t, outliers, flat)
+        slope, curvature = _slope(e, q, w, t, outliers, flat)
         slope += linear + t * quadratic
-        bend += quadratic
+        curvature += quadratic
         if slope <= 0:
             low = t
             if slope >= 0.01 * descent:
                 break
         else:
             high = t
-        t = e.dtype.type(t - slope / bend) if bend > 0 else low
+        t = e.dtype.type(t - slope / curvature) if curvature > 0 else low
         if not (t > low and t < high):
             t = (low + high) / 2 if low > zero else high / 256
             if high - low <= 1e-7 * high:

@@ -92,10 +92,10 @@ def prune(B, h, rho, alpha, ridge, atoms, n, z):  # type: ignore[no-untyped-def]
     left = np.int64(0)
     for i in range(n):
         k = atoms[i]
-        b, bend = B[k], alpha * ridge[k]
+        b, curvature = B[k], alpha * ridge[k]
         for f in range(h.size):
-            bend += h[f] * b[f] * b[f]
-        if one - rho[k] + alpha * ridge[k] * z[k] < bend * z[k]:
+            curvature += h[f] * b[f] * b[f]
+        if one - rho[k] + alpha * ridge[k] * z[k] < curvature * z[k]:
             atoms[left] = k
             left += 1
         else:
@@ -230,7 +230,7 @@ def search(x, y, q, floor, alpha, n_words, descent, linear, quadratic):  # type:
     tolerance = -T(0.1) * descent
     low, high, t = zero, one, one
     for _ in range(30):
-        pull, bend = _slope(x, y, q, t, floor, alpha, n_words)
+        pull, curvature = _slope(x, y, q, t, floor, alpha, n_words)
         slope = linear + t * quadratic - pull
         if slope <= tolerance and (t == one or slope >= -tolerance):
             return t
@@ -238,7 +238,7 @@ def search(x, y, q, floor, alpha, n_words, descent, linear, quadratic):  # type:
             high = t
         else:
             low = t
-        step = slope / (alpha * bend + quadratic)
+        step = slope / (alpha * curvature + quadratic)
         t = t - step
         if not (t > low and t < high):
             t = low + half * (high - low) if low > zero else high * T(0.1)

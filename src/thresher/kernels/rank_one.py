@@ -4,19 +4,20 @@ Given the residual e at the current code c of an atom d, the loss as a function 
 
     Σ_f a_f |s − e_f/d_f| + (…)·s + b s²,     a = w d,
 
-and a root of its slope is where the weights a of the kinks below s, plus b·s, reach half of what
-is not linear. Kinks left of the current code are those with ``e < 0``: their weight tells, without
-a division, whether the code stays, and if not, which side to search. Near the end most codes stay.
+and a root of its slope is where the weights a of the breakpoints below s, plus b·s, reach half of
+what is not linear. Breakpoints left of the current code are those with ``e < 0``: their weight
+decides, without a division, whether the code stays and, if not, which side to search. Near the end
+most codes stay.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from thresher.kernels.bundles import KinkRoom
+from thresher.kernels.bundles import BreakpointBuffer
 from thresher.kernels.compiling import helper, strict_helper, strict_kernel
 from thresher.kernels.floors import TINY
-from thresher.kernels.weighted_median import bent_select
+from thresher.kernels.weighted_median import quadratic_select
 
 
 class OrderedAtoms(NamedTuple):
@@ -29,17 +30,17 @@ class OrderedAtoms(NamedTuple):
 
 
 class _Shape(NamedTuple):
-    """The objective as a function of a shift s: kinks, and ``linear·s + bend·s²``."""
+    """The objective as a function of a shift s: breakpoints, and ``linear·s + quadratic·s²``."""
 
-    total: Any  # Σa, the weight of all kinks
+    total: Any  # Σa, the weight of all breakpoints
     linear: Any
-    bend: Any
-    density: Any  # weight of the kinks for each unit of s, about where s is zero
+    quadratic: Any
+    density: Any  # weight of the breakpoints for each unit of s, about where s is zero
 
 
 @helper
 def _sides(e, a, zero):  # type: ignore[no-untyped-def]
-    """Weights of the kinks left of the code and at it."""
+    """Weights of the breakpoints left of the code and at it."""
     left, here = 0.0, 0.0
     for f in range(e.size):
         left += a[f] if e[f] < 0 else zero
@@ -50,11 +51,11 @@ def _sides(e, a, zero):  # type: ignore[no-untyped-def]
 @helper
 def _quadratic(e, a, d):  # type: ignore[no-untyped-def]
     """Curvature ``Σ w d²`` and slope ``Σ w d e`` of the squares ``Σ w e²/2``."""
-    bend, slope = 0.0, 0.0
+    quadratic, slope = 0.0, 0.0
     for f in range(e.size):
-        bend += a[f] * d[f]
+        quadratic += a[f] * d[f]
         slope += a[f] * e[f]
-    return bend, slope
+    return quadratic, slope
 
 
 @helper
@@ -91,7 +92,7 @@ def _shift(e, s, d):  # type: ignore[no-untyped-def]
 
 @strict_helper
 def _within(e, d, near, far, marks):  # type: ignore[no-untyped-def]
-    """The kinks from ``near`` (without it) to ``far``, on whichever side they are; how many."""
+    """Collect the breakpoints from ``near`` (excluded) to ``far``; return their number."""
     n = np.uint64(0)
     if far > 0:
         for f in range(e.size):
@@ -106,11 +107,11 @@ def _within(e, d, near, far, marks):  # type: ignore[no-untyped-def]
 
 @strict_helper
 def _step(e, a, d, shape, low, high, room):  # type: ignore[no-untyped-def]
-    """The best shift s between ``low`` and ``high``, and the kink it is at, or −1.
+    """The best shift s between ``low`` and ``high``, and the breakpoint it is at, or −1.
 
-    Kinks are searched in rings around the current code, as wide as their density suggests.
+    Breakpoints are searched in rings around the current code, as wide as their density suggests.
     """
-    total, linear, bend, density = shape
+    total, linear, quadratic, density = shape
     times, gains, marks = room
     dtype = e.dtype.type
     left, here = _sides(e, a, dtype(0))
@@ -120,10 +121,14 @@ def _step(e, a, d, shape, low, high, room):  # type: ignore[no-untyped-def]
         passed, limit, wanted = left + here, high, target - left - here
     else:
         passed, limit, wanted = left, low, target - left  # not positive
-    if total <= 0 or limit == 0 or (not right and (left < target or (left == target and bend > 0))):
+    if (
+        total <= 0
+        or limit == 0
+        or (not right and (left < target or (left == target and quadratic > 0)))
+    ):
         return 0.0, -1
-    near, far = 0.0, 2 * wanted / (density + bend)
-    far += 1e-3 * (1.0 if right else -1.0) * total / (density + bend)
+    near, far = 0.0, 2 * wanted / (density + quadratic)
+    far += 1e-3 * (1.0 if right else -1.0) * total / (density + quadratic)
     for ring in range(4):
         if ring == 3 or abs(far) > abs(limit):
             far = limit
@@ -132,14 +137,14 @@ def _step(e, a, d, shape, low, high, room):  # type: ignore[no-untyped-def]
         for i in range(n):
             gains[i] = a[marks[i]]
             weight += gains[i]
-        bent = bend * far if bend > 0 else 0.0
+        added = quadratic * far if quadratic > 0 else 0.0
         if right:
             before, passed = passed, passed + weight
-            enough = passed + bent >= target
+            enough = passed + added >= target
         else:
             passed -= weight
             before = passed
-            enough = passed + bent < target
+            enough = passed + added < target
         if enough or far == limit:
             break
         near, far = far, 4 * far
@@ -149,9 +154,11 @@ def _step(e, a, d, shape, low, high, room):  # type: ignore[no-untyped-def]
         times[i] = e[marks[i]] / d[marks[i]]
     value, mark, before_it = np.inf, np.int64(-1), 0.0
     if n > 0:
-        value, mark, before_it = bent_select(times, gains, marks, n, target - before, weight, bend)
-    if bend > 0:
-        root = (target - before - before_it) / bend
+        value, mark, before_it = quadratic_select(
+            times, gains, marks, n, target - before, weight, quadratic
+        )
+    if quadratic > 0:
+        root = (target - before - before_it) / quadratic
         if root < value:
             value, mark = root, np.int64(-1)
     return min(max(value, low), high), mark
@@ -172,7 +179,9 @@ def rank_one_rows(residuals, atoms, penalty, square, first, C, graph, coupling):
     n_rows, F = E.shape
     room, dtype = np.empty(F, E.dtype), E.dtype.type
     nothing = np.empty(0, E.dtype)
-    kinks = KinkRoom(np.empty(F + 1, E.dtype), np.empty(F + 1, E.dtype), np.empty(F + 1, np.int64))
+    breakpoints = BreakpointBuffer(
+        np.empty(F + 1, E.dtype), np.empty(F + 1, E.dtype), np.empty(F + 1, np.int64)
+    )
     weighted = weight.shape[0] > 0
     for i in range(n_rows):
         e, row = E[i], first + i
@@ -184,10 +193,10 @@ def rank_one_rows(residuals, atoms, penalty, square, first, C, graph, coupling):
             if weighted:
                 a = room
                 total = _times(d, weight[i], a)
-            bend, linear = l2 / 2, l1 + l2 * c
+            quadratic, linear = l2 / 2, l1 + l2 * c
             if square > 0:
                 curvature, slope = _quadratic(e, a, d)
-                bend += square * curvature / 2
+                quadratic += square * curvature / 2
                 linear -= square * slope
             if coupling.shape[0] > 0:
                 degree, pull = 0.0, 0.0
@@ -195,10 +204,10 @@ def rank_one_rows(residuals, atoms, penalty, square, first, C, graph, coupling):
                     if indices[j] != row:
                         degree += similarity[j]
                         pull += similarity[j] * C[indices[j], k]
-                bend += coupling[i] * degree / 2
+                quadratic += coupling[i] * degree / 2
                 linear += coupling[i] * (degree * c - pull)
-            shape = _Shape(total, linear, bend, density * energy)
-            s, mark = _step(e, a, d, shape, low - c, high - c, kinks)
+            shape = _Shape(total, linear, quadratic, density * energy)
+            s, mark = _step(e, a, d, shape, low - c, high - c, breakpoints)
             if s != 0:
                 new = dtype(c + s)
                 _shift(e, dtype(new - c), d)

@@ -22,7 +22,7 @@ them together are one breakpoint at zero, and X is looked at only where it has e
 
 import numpy as np
 
-from thresher.kernels.bundles import KinkRoom
+from thresher.kernels.bundles import BreakpointBuffer
 from thresher.kernels.compiling import strict_helper, strict_kernel
 from thresher.kernels.weighted_median import weighted_select
 
@@ -149,7 +149,9 @@ def symmetric_sweep(X, H):  # type: ignore[no-untyped-def]
         longest = max(longest, indptr[j + 1] - indptr[j])
     residual = np.empty(longest)
     values, weights = np.empty(longest + 1), np.empty(longest + 1)
-    room = KinkRoom(np.empty(longest + 1), np.empty(longest + 1), np.zeros(longest + 1, np.int64))
+    room = BreakpointBuffer(
+        np.empty(longest + 1), np.empty(longest + 1), np.zeros(longest + 1, np.int64)
+    )
 
     for j in range(n):
         row = slice(indptr[j], indptr[j + 1])
@@ -199,7 +201,9 @@ def symmetric_columns(X, H, exact):  # type: ignore[no-untyped-def]
         _residuals(data[row], indices[row], H, j, Z[row])
         longest = max(longest, indptr[j + 1] - indptr[j])
     values, weights = np.empty(longest + 1), np.empty(longest + 1)
-    room = KinkRoom(np.empty(longest + 1), np.empty(longest + 1), np.zeros(longest + 1, np.int64))
+    room = BreakpointBuffer(
+        np.empty(longest + 1), np.empty(longest + 1), np.zeros(longest + 1, np.int64)
+    )
     for c in range(K):
         total = 0.0
         for j in range(n):

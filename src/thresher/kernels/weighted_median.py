@@ -62,11 +62,11 @@ def _keep(values, weights, marks, n, pivot, sign):  # type: ignore[no-untyped-de
 
 
 @strict_helper
-def bent_select(values, weights, marks, n, target, total, bend):  # type: ignore[no-untyped-def]
-    """The first entry, in order of size, at which weights plus ``bend·value`` reach ``target``.
+def quadratic_select(values, weights, marks, n, target, total, curvature):  # type: ignore[no-untyped-def]
+    """The first entry in order of size at which weights plus ``curvature·value`` reach the target.
 
     Gives its value, its mark, and the weight of the entries before it. If there is none, which a
-    bend allows, the value is infinite and the weight that of all entries left of the root.
+    curvature allows, the value is infinite and the weight that of all entries left of the root.
 
     ``total`` is the sum of the leading n weights, none negative. Overwrites the arrays. Linear
     time on average, with ties too.
@@ -75,12 +75,12 @@ def bent_select(values, weights, marks, n, target, total, bend):  # type: ignore
     one = values.dtype.type(1)
     before = 0.0
     while n > _FEW:
-        share = 0.5 if bend > 0 else (target - before) / total
+        share = 0.5 if curvature > 0 else (target - before) / total
         pivot = _pivot(values, n, share, sample)
         below, equal = _weights_around(values[:n], weights[:n], pivot)
         wanted = target - before
-        if bend > 0:
-            wanted -= bend * pivot
+        if curvature > 0:
+            wanted -= curvature * pivot
         if below >= wanted:
             n, total = _keep(values, weights, marks, n, pivot, one), below
         elif below + equal >= wanted:
@@ -94,12 +94,12 @@ def bent_select(values, weights, marks, n, target, total, bend):  # type: ignore
     _sort(values, weights, marks, n)
     for i in range(n):
         reached = before + weights[i]
-        if bend > 0:
-            reached += bend * values[i]
+        if curvature > 0:
+            reached += curvature * values[i]
         if reached >= target:
             return values[i], marks[i], before
         before += weights[i]
-    if bend > 0:
+    if curvature > 0:
         return values.dtype.type(np.inf), marks[0], before
     return values[n - 1], marks[n - 1], before  # rounding of the sums
 
@@ -108,7 +108,7 @@ def bent_select(values, weights, marks, n, target, total, bend):  # type: ignore
 def weighted_select(values, weights, marks, n, target, total):  # type: ignore[no-untyped-def]
     """Value and mark of the first entry, in order of size, at which the weights reach ``target``.
 
-    The target is at most ``total``; the rest is as for `bent_select`.
+    The target is at most ``total``; the rest is as for `quadratic_select`.
     """
-    value, mark, _ = bent_select(values, weights, marks, n, target, total, 0.0)
+    value, mark, _ = quadratic_select(values, weights, marks, n, target, total, 0.0)
     return value, mark

@@ -160,11 +160,8 @@ class RatioLearner(Learner):
 
     def requires(self, loss: Loss, atoms: Form) -> str | None:
         """A set and a penalty with an exact step."""
-        squares = (
-            atoms.row_constraint is not None
-            and atoms.row_constraint.equality
-            and atoms.row_constraint.gamma2 > 0
-        )
+        limit = atoms.row_constraint
+        squares = limit is not None and limit.equality and limit.gamma2 > 0
         if (atoms.is_box or atoms.is_ball) and atoms.elastic and not squares:
             return None
         return (
@@ -262,18 +259,14 @@ class RatioLearner(Learner):
         rises with d, and the constraint falls with μ: two nested searches.
         """
         form, region = regulariser.form, regulariser.region
-        linear, quadratic = form.l1 * weight, form.l2 * weight
-        if form.row_constraint is None:
+        linear, quadratic, limit = form.l1 * weight, form.l2 * weight, form.row_constraint
+        if limit is None:
             entries = self._entries(
                 N, P, np.full((len(N), 1), linear), np.full((len(N), 1), quadratic)
             )
             return region.project(entries)
-        g1, g2, tight = (
-            form.row_constraint.gamma1,
-            form.row_constraint.gamma2,
-            form.row_constraint.equality,
-        )
-        if tight and g2 == 0:
+        g1, g2 = limit.gamma1, limit.gamma2
+        if limit.equality and g2 == 0:
             linear = 0.0  # sums are fixed, and so is their cost
         unit = (P * np.ones_like(N)).max(axis=1, keepdims=True) + linear + quadratic + TINY
 
@@ -295,13 +288,11 @@ class RatioLearner(Learner):
             return np.asarray(total.sum(axis=1, keepdims=True))
 
         least = np.zeros_like(unit)
-        if tight:  # an equality: the multiplier may be negative
-            # At this one a single entry reaches the radius.
-            radius = form.row_constraint.radius
-            alone = P.min(axis=1, keepdims=True) * radius**self.b
-            least = -(alone + quadratic * radius) / g1 * (1 - 1e-12)
+        if limit.equality:  # the multiplier may be negative: at the least, one entry is the radius
+            alone = P.min(axis=1, keepdims=True) * limit.radius**self.b
+            least = -(alone + quadratic * limit.radius) / g1 * (1 - 1e-12)
         D = atoms(least)
-        inside_already = (size(D) <= 1) & (not tight)
+        inside_already = (size(D) <= 1) & (not limit.equality)
         high = least + unit / max(g1, g2)
         for _ in range(200):
             outside = size(atoms(high)) > 1

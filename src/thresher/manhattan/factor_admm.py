@@ -27,10 +27,10 @@ class FactorADMM:
     An iteration splits the residual, ``E = soft(X − CD + U, t)``, adds what is left to the scaled
     dual U, and makes one sweep of block coordinate descent for ``½‖X − E + U − CD‖²`` over the
     codes, then over the dictionary. All of it is matrix products and one pass over the data, while
-    every kink of the loss takes part: factors get there in a small part of the time that sweeps of
-    medians need, and come to rest lower. It starts with a few sweeps for squares.
+    every breakpoint of the loss takes part: it converges in a small part of the time of sweeps of
+    medians, to a lower objective. It starts with a few sweeps for squares.
 
-    Weights of samples weigh the squares, weights of entries the kinks. The dual takes a dense
+    Weights of samples weigh the squares, weights of entries the breakpoints. The dual takes a dense
     matrix of the size of the data, so of large sparse data a part is enough. The objective may rise
     in between; whoever uses it keeps the best factors.
     """

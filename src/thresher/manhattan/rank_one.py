@@ -17,9 +17,9 @@ class RankOneSweeps:
     """Every entry of a factor in turn at its minimum: the weighted median of ``z/a``, clipped.
 
     Entry k of a row sees the residual ``z = x − Σ_{j≠k} v_j a_j``; its loss ``Σ w|z − v a_k|`` is
-    piecewise linear, and least where the weights ``w a_k`` of the kinks ``z/a_k`` reach one half,
-    at the leftmost such kink (6)–(7). Squares, penalties and a graph add a parabola, and the
-    minimum is that of Theorem 3, mended (errata C.5). The residual is kept up to date.
+    piecewise linear, and least where the weights ``w a_k`` of the breakpoints ``z/a_k`` reach one
+    half, at the leftmost such breakpoint (6)–(7). Squares, penalties and a graph add a parabola,
+    and the minimum is that of Theorem 3, corrected (errata C.5). The residual is kept up to date.
 
     The objective never rises, but a factor can come to rest above its optimum, where no entry
     alone helps (errata C.9).

@@ -60,8 +60,8 @@ class LinearisedADMM(RowSolver):
     def start(self, block: Block, codes: Array | None) -> State:
         """Zero codes, as published, or those that were given; a zero dual."""
         problem = block.problem
-        kinks = problem.loss.nonsmooth_points
-        if kinks is None or kinks.square:
+        points = problem.loss.nonsmooth_points
+        if points is None or points.square:
             raise ValueError(
                 f"This ADMM splits off the residual of the ℓ1 distance and cannot use "
                 f"{problem.loss}; use L1Distance, or another solver."
@@ -75,7 +75,7 @@ class LinearisedADMM(RowSolver):
         n, K = X.shape[0], len(problem.D)
         C = np.zeros((n, K), dtype=X.dtype) if codes is None else np.array(codes, dtype=X.dtype)
         moved = np.full(n, np.inf, dtype=X.dtype)
-        bound = kinks.bounds(X, None if weight is None else weight[:, columns])
+        bound = points.bounds(X, None if weight is None else weight[:, columns])
         bound = np.ones((n, 1), dtype=X.dtype) if bound is None else bound
         state = {"C": C, "residual": X - _predicted(C, D), "dual": np.zeros_like(X), "size": size}
         return state | {"bound": bound, "primal": moved, "change": moved.copy()}
@@ -182,10 +182,10 @@ class CodedSamples(Statistics):
     @classmethod
     def of(cls, fit: Fit, sample_weight: Array | None) -> "CodedSamples":
         """Keep a coded block."""
-        P, kinks = fit.samples(), fit.loss.nonsmooth_points
-        if kinks is None:
+        P, points = fit.samples(), fit.loss.nonsmooth_points
+        if points is None:
             raise ValueError(f"The ADMM steps of paper B need {needs_l1(fit.loss)}.")
-        bound = kinks.bounds(P, fit.weight)
+        bound = points.bounds(P, fit.weight)
         weights = np.ones(len(P)) if sample_weight is None else sample_weight
         if bound is None:
             bound = np.ones((len(P), 1), dtype=P.dtype)
