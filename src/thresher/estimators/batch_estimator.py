@@ -68,6 +68,7 @@ class BatchEstimator(DictionaryEstimator):
     """`fit` by alternation, on the engine's second loop."""
 
     solver: Any
+    max_iter: int
 
     _stream_batch = 256
     _stream_passes = 3
