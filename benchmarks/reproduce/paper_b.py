@@ -61,7 +61,7 @@ def jobs(scale: Scale) -> Iterable[Job]:
     yield from peers.jobs(scale)
     quick = scale == "quick"
     largest = 50 if quick else 200
-    detectors: dict[str, Published[Any]] = {
+    detectors: dict[str, Published] = {
         "L2-BATCH": l2_batch(**SQUARES[scale]),
         "BATCH-IMPL": batch_impl(**BATCH[scale]),
         "ONLINE, theorem's β": online(horizon=8, **ROUGHLY),
@@ -100,7 +100,7 @@ def excess(quick: bool) -> Row:
         *({"iterations": n, "tol": 0.0} for n in ((50,) if quick else (50, 200, 1000))),
         {"iterations": 200 if quick else 5000, "tol": 1e-3},
     ):
-        encoded = admm(**settings).algorithm_2.encode(problem, rows)
+        encoded = admm(**settings).encoder.encode(problem, rows)
         above = problem.objective(rows.toarray(), encoded.codes) - optimum
         name = f"{settings['iterations']} iterations" if not settings["tol"] else "tol = 1e-3"
         found[name] = {

@@ -10,12 +10,13 @@ import thresher.solvers
 def skip(
     app: Sphinx, kind: str, name: str, member: Any, skipped: bool, options: Any
 ) -> bool | None:
-    """Skip methods that were not written here, and requests of metadata routing."""
+    """Skip methods of other libraries, parts of solvers, and requests of metadata routing."""
     home = getattr(member, "__module__", None) or getattr(
         getattr(member, "fget", None), "__module__", "thresher"
     )
     lent = not home.startswith("thresher")
-    return True if lent or name.endswith("_request") or name == "made" else None
+    built = home.startswith("thresher.published")  # encoders and learners of solvers
+    return True if lent or built or name.endswith("_request") else None
 
 
 def _own_names() -> None:

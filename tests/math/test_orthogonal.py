@@ -32,7 +32,7 @@ def model(**parameters):
 
 def published(p, **constants):
     """The learner of Algorithm 2, with the ℓp norm."""
-    return noncvx_sfw(**constants).made().make(p, False)
+    return noncvx_sfw(**constants).learner(p, False)
 
 
 def power_iterations(Y, D, p, n):

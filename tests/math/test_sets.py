@@ -278,7 +278,7 @@ def test_default_parameters():
     for kind in RADII:
         assert kind() == kind(1.0)
     assert Box() == Box(0.0, 1.0)
-    assert CoveredBox() == CoveredBox(1e-8, 1.0, False)
+    assert CoveredBox() == CoveredBox(1e-8, 1.0)
     assert GroupBall() == GroupBall(1.0, None, 2.0, False)
     assert NonnegativeElasticNetBall() == NonnegativeElasticNetBall(1.0, 1.0)
     assert all(type(g) is int for g in GroupBall(1, np.array(GROUPS)).groups)

@@ -23,7 +23,7 @@ from thresher import (
     load,
     save,
 )
-from thresher.testing import checks_for
+from thresher.testing import SCALE_DEPENDENT_SOLVERS, checks_for
 from thresher.testing.data import given_start, planted, ready, start
 
 ESTIMATORS = [
@@ -68,6 +68,14 @@ def test_every_estimator_is_checked():
         if isinstance(kind, type) and hasattr(kind, "fit") and hasattr(kind, "certificates")
     }
     assert matrix_models - {SymmetricManhattanNMF} <= {type(model) for model in ESTIMATORS}
+
+
+def test_exceptions_from_the_check_of_units_are_published_solvers():
+    assert set(thresher.solvers.PUBLISHED) >= SCALE_DEPENDENT_SOLVERS
+    for solver in ("auto", "spsgd", "opgd"):
+        names = {check.__name__ for check in checks_for(OnlineRobustNMF(solver=solver))}
+        applies = "check_scale_of_data_does_not_matter" in names
+        assert applies == (solver not in SCALE_DEPENDENT_SOLVERS)
 
 
 # ------------------------------------------------------------------- promise 4: statistics

@@ -20,7 +20,7 @@ from reference.a.opgd import dict_iterates as gradient_dictionaries
 from thresher import OnlineRobustNMF, RobustNMF, solvers
 from thresher.datasets import make_outlier_stream
 from thresher.encoding import Block, CodingProblem
-from thresher.engine import BatchProblem, Pool
+from thresher.engine import BatchProblem, Pool, StreamState
 from thresher.learning import DictionaryProblem, PowerForgetting, QuadraticStatistics
 from thresher.losses import Huber
 from thresher.penalties import Constrained
@@ -111,8 +111,8 @@ def test_opgd_codes(M, nonnegative, kappa):
         for i in range(TAU)
     ]
     for k in STEPS:
-        made = solvers.opgd(kappa=kappa, code_tol=0.0, code_max_iter=k).made()
-        C = made.encoder.encode(problem, X[:TAU]).codes
+        solver = solvers.opgd(kappa=kappa, code_tol=0.0, code_max_iter=k)
+        C = solver.encoder.encode(problem, X[:TAU]).codes
         close(C, [path[k].c for path in paths])
         close(problem.loss.outliers(X[:TAU], C @ problem.D), [path[k].r for path in paths])
 
@@ -147,7 +147,7 @@ def test_each_sample_stops_where_the_paper_stops(name):
     """VII-B2: the first iterate is compared with the start."""
     problem = coding_problem()
     C0, R0 = own_starts(n_rows=N)
-    encoding = solvers.PUBLISHED[name]().made().encoder.encode(problem, X)
+    encoding = solvers.PUBLISHED[name]().encoder.encode(problem, X)
     eta = code_step(problem.D)
     for i in range(N):
         if name == "opgd":
@@ -168,7 +168,7 @@ def test_a_start_that_hardly_changes_stops_at_once():
         list(gradient_codes(X[i], problem.D, C0[i], R0[i], eta, LAMBDA, tol=0.5))[-1].k
         for i in range(TAU)
     ]
-    encoder = solvers.opgd(kappa=1e-4, code_tol=0.5).made().encoder
+    encoder = solvers.opgd(kappa=1e-4, code_tol=0.5).encoder
     assert list(encoder.encode(problem, X[:TAU]).n_iter) == first
     assert 1 in first
 
@@ -263,7 +263,8 @@ def rounds_of(solver, M, nonnegative, D, C):
     model = batch_model(solver, M, nonnegative)
     method = model._plan(K)[0].method
     problem = BatchProblem(method, Batch(X), method.loss(LAMBDA), X.dtype)
-    return solver.made().rounds(problem, D.copy(), C.copy(), Pool(1))
+    state = StreamState(D.copy(), D.copy(), method.learner.empty(*D.shape), 0)
+    return method.alternation(problem, state, C.copy(), Pool(1))
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
@@ -335,7 +336,7 @@ def test_the_surrogate_touches_the_loss_where_entries_are_missing_or_weighted(na
     problem, sample_weight = coding_problem(0.1), rng.random(N)
     learner = SurrogateLearner(DictionaryGradient())
     for weight in (None, (rng.random((N, F)) < 0.7) * 1.0, rng.random((N, F))):
-        encoding = solvers.PUBLISHED[name]().made().encoder.encode(problem, X, weight)
+        encoding = solvers.PUBLISHED[name]().encoder.encode(problem, X, weight)
         fit = problem.fit(X, encoding.codes, weight, encoding.outliers)
         sums = learner.summarise(fit, sample_weight)
         told = sums.around_zero(problem.D, False).measures(problem.D)["surrogate"]

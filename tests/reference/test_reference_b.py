@@ -64,13 +64,13 @@ def test_algorithm_2(n, given):
     D = start(P)
     problem = CodingProblem(D, L1Distance(), Constrained(L1(LAMBDA)))
     *_, last = codes_iterates(P, D, LAMBDA, n_iter=n, tol=0, **given)
-    encoder = admm(iterations=n, tol=0, **given).algorithm_2
+    encoder = admm(iterations=n, tol=0, **given).encoder
     close(encoder.encode(problem, P).codes, last.C)
     close(encoder.encode(problem, sparse.csr_array(P)).codes, last.C)
     *_, short = codes_iterates(P, D, LAMBDA, n_iter=n, tol=0, kappa=0.6 / psi_max(D))
-    close(admm(iterations=n, tol=0, kappa=0.6).algorithm_2.encode(problem, P).codes, short.C)
+    close(admm(iterations=n, tol=0, kappa=0.6).encoder.encode(problem, P).codes, short.C)
     *_, large = codes_iterates(100 * P, D, LAMBDA, n_iter=n, tol=0)  # φ is in the data's own unit
-    plain = admm(iterations=n, tol=0).algorithm_2
+    plain = admm(iterations=n, tol=0).encoder
     close(plain.encode(problem, 100 * P).codes, large.C)
 
 
@@ -82,10 +82,10 @@ def test_algorithm_3(n):
     samples = CodedSamples(P, C, np.ones(P.shape), np.ones(15))
     for given in ({}, ODD):
         *_, last = dictionary_iterates(P, C, D, n_iter=n, tol=0, **given)
-        step = admm(iterations=n, tol=0, **given).algorithm_3
+        step = admm(iterations=n, tol=0, **given).learner
         close(step.update(step.empty(4, 24), samples, D, BALL, np.ones(4, bool))[0], last.D)
     *_, last = dictionary_iterates(P, C, D, n_iter=n, tol=0, kappa=0.6 / psi_max(C))
-    step = admm(iterations=n, tol=0, kappa=0.6).algorithm_3
+    step = admm(iterations=n, tol=0, kappa=0.6).learner
     close(step.update(step.empty(4, 24), samples, D, BALL, np.ones(4, bool))[0], last.D)
 
 
@@ -93,12 +93,12 @@ def test_both_stop_where_the_reference_does():
     P = documents(15)
     D = start(P)
     *_, last = codes_iterates(P, D, LAMBDA, tol=1e-3)
-    encoder = admm(iterations=10_000, tol=1e-3).algorithm_2
+    encoder = admm(iterations=10_000, tol=1e-3).encoder
     found = encoder.encode(CodingProblem(D, L1Distance(), Constrained(L1(LAMBDA))), P)
     assert 20 < found.n_iter.min() < found.n_iter.max() == last.i - 1
     close(found.codes, last.C)
     *_, moved = dictionary_iterates(P, last.C, D, tol=1e-3)
-    step = admm(iterations=10_000, tol=1e-3).algorithm_3
+    step = admm(iterations=10_000, tol=1e-3).learner
     samples = CodedSamples(P, last.C, np.ones(P.shape), np.ones(15))
     close(step.update(step.empty(4, 24), samples, D, BALL, np.ones(4, bool))[0], moved.D)
 

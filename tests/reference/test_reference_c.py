@@ -10,10 +10,15 @@ from reference.c import box, elastic_net, group_sparse, manifold, recognition, r
 from reference.c import ogm as ogm_
 from thresher import FaceRecognizer, ManhattanNMF, SymmetricManhattanNMF
 from thresher.engine import Pool
-from thresher.manhattan import Graph, Half, TwoFactors
+from thresher.manhattan import Graph, Half
 from thresher.manhattan.symmetric import as_csr
 from thresher.penalties import Constrained, GroupNorm
-from thresher.published.manhattan import OptimalGradient, RepeatedSweeps, manhattan_columns
+from thresher.published.manhattan import (
+    OptimalGradient,
+    PublishedFactors,
+    RepeatedSweeps,
+    manhattan_columns,
+)
 from thresher.sets import Box, GroupBall
 from thresher.solvers import ogm, symmetric_rri
 from thresher.solvers import rri as rri_
@@ -189,7 +194,7 @@ def fits(monkeypatch):
     """Fit, and tell the factors after every round, the start first."""
     rounds = []
 
-    class Watched(TwoFactors):
+    class Watched(PublishedFactors):
         def __post_init__(self):
             super().__post_init__()
             rounds[:] = [(self.C, self.D)]
@@ -198,7 +203,7 @@ def fits(monkeypatch):
             super().improve_dictionary()
             rounds.append((self.C, self.D))
 
-    monkeypatch.setattr("thresher.estimators.manhattan_nmf.TwoFactors", Watched)
+    monkeypatch.setattr("thresher.published.manhattan.PublishedFactors", Watched)
 
     def fit(X, D, solver, **parameters):
         model = ManhattanNMF(len(D), init=D, solver=solver, random_state=0, verbose=0, **parameters)
@@ -361,10 +366,10 @@ def test_constants_of_ogm_reach_algorithm_2():
     X, D, C = data()
     for as_printed in (False, True):
         solver = ogm(0.3, 0.02, centre=0.5, as_printed=as_printed, by_row=True, max_iter=9)
-        method = solver.made().choose(half_of(X))
+        method = solver.half_solver(half_of(X))
         assert method == OptimalGradient(0.3, 0.02, 0.5, False, True, as_printed, 9)
-    assert ogm(as_printed=True).made().choose(half_of(X)).centre == 0
+    assert ogm(as_printed=True).half_solver(half_of(X)).centre == 0
     lam, eps = ogm_.schedule(X, ogm_.weights(D), 0, 0.3, 0.02, False)
     expected, _ = ogm_.codes(X, D, C, lam, eps, max_iter=9)
-    found = ogm(0.3, 0.02, max_iter=9).made().choose(half_of(X)).improve(half_of(X), D, C, POOL)[0]
+    found = ogm(0.3, 0.02, max_iter=9).half_solver(half_of(X)).improve(half_of(X), D, C, POOL)[0]
     np.testing.assert_allclose(found, expected, **NEAR)

@@ -114,12 +114,12 @@ def test_as_printed_a_singular_gradient_has_the_oracle_of_the_svd():
 def test_the_start_is_the_batch_version_on_the_first_block():
     """Section V-C: Algorithm 2 with the same block in every step, and then t = 1 and G = 0."""
     batches, _, _ = planted(L=3)
-    learner = noncvx_solver().made().make(3, False)
+    learner = noncvx_solver().learner(3, False)
     D_init = noncvx_sfw.start(np.random.default_rng(5), 8)
     D = learner.start(batches[0], np.ones(16), np.random.default_rng(5))
     *_, last = noncvx_sfw.batch_start(batches[0], D_init)
     np.testing.assert_allclose(D, last.D, **CLOSE)
-    short = noncvx_solver(start_iterations=2).made().make(3, False)
+    short = noncvx_solver(start_iterations=2).learner(3, False)
     D = short.start(batches[0], np.ones(16), np.random.default_rng(5))
     *_, last = noncvx_sfw.batch_start(batches[0], D_init, 2)
     np.testing.assert_allclose(D, last.D, **CLOSE)
@@ -213,7 +213,7 @@ def test_aodl_is_baseline_3(constants):
 
 def test_aodl_starts_with_codes_and_atoms_of_the_first_block_in_turn():
     Y = planted()[0][0]
-    learner = aodl(penalty=0.5, start_iterations=7).made().make(3, False)
+    learner = aodl(penalty=0.5, start_iterations=7).learner(3, False)
     D = learner.start(Y, np.ones(16), np.random.default_rng(5))
     D_init = noncvx_sfw.start(np.random.default_rng(5), 8)
     *_, last = aodl_reference.batch_start(Y, D_init, 0.5, 7)
@@ -271,7 +271,7 @@ def test_the_scheme_is_the_four_steps(threshold, as_printed):
 
 
 def test_packets_of_the_paper_have_the_bytes_of_the_reference():
-    """The reference counts no heads: 2 bytes of a packet of codes, 2 of a dictionary."""
+    """The reference counts neither frames (10 bytes) nor heads (2 bytes) of packets."""
     Y, start = three_sparse(120)
     codec = SensorCodec(error=0.1, n_nonzero=4, mode="paper")
     encoder, decoder = codec.encoder(12, start=start), codec.decoder()
@@ -283,7 +283,7 @@ def test_packets_of_the_paper_have_the_bytes_of_the_reference():
             sum(now[kind] - then[kind] for kind in ("rows", "dictionary"))
             for now, then in zip((encoder.n_packets_, encoder.n_bytes_), before, strict=True)
         )
-        assert sizes - counts * (8 + 2) == slot.bytes_honest
+        assert sizes - counts * (10 + 2) == slot.bytes_honest
 
 
 @pytest.mark.parametrize(("parameter", "value"), [("whiten", True), ("p", 4)])

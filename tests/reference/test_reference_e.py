@@ -16,6 +16,7 @@ from reference.e.spsgd import spsgd as reference_spsgd
 from thresher import BatchNMF, OnlineNMF
 from thresher.encoding import CodingProblem
 from thresher.losses import Csiszar, KullbackLeibler, L1Distance
+from thresher.published.divergences import PrintedCoveredBox
 from thresher.sets import Box, CoveredBox
 from thresher.solvers import mu, ol_guan, ol_lef, ol_wang, spsgd
 
@@ -70,7 +71,7 @@ def learned(X, D0, divergence, solver, **options):
 def codes_of(solver, model, X, D):
     """Codes of a batch as they are found while learning."""
     problem = CodingProblem(D, model.loss_, model.problem().regulariser)
-    encoder = solver.made().encoder
+    encoder = solver.encoder
     encoder.prepare(problem)
     return encoder.encode(problem, X).codes
 
@@ -224,7 +225,7 @@ def test_polyak_codes_are_the_best_and_keep_what_is_promised():
     """Section V-C: within δ of the optimum, here relative to the loss of zero codes."""
     X, _ = stream(40)
     D = np.random.default_rng(3).random((K, F))
-    problem, encoder = CodingProblem(D, L1Distance()), spsgd().made().encoder
+    problem, encoder = CodingProblem(D, L1Distance()), spsgd().encoder
     encoder.prepare(problem)
     value = problem.objective(X, encoder.encode(problem, X).codes)
     best = np.array([least_absolute(x, D) for x in X])
@@ -237,7 +238,7 @@ def test_polyak_codes_stop_as_the_reference():
     X, _ = stream(20)
     D = np.random.default_rng(3).random((K, F))
     solver = spsgd(delta=0.05, patience=30, as_printed=True)
-    problem, encoder = CodingProblem(D, L1Distance()), solver.made().encoder
+    problem, encoder = CodingProblem(D, L1Distance()), solver.encoder
     encoder.prepare(problem)
     given = {"delta": 0.05, "patience": 30, "eps": 0.0, "U": np.inf}
     C = printed_codes(X, D, reference.l1(), **given)
@@ -336,7 +337,7 @@ def test_the_covered_box_as_printed():
     V = np.random.default_rng(0).normal(size=(3, 9))
     V[:, 0], V[:, 1], V[:, 2] = -1, 1e-10, [-2, -1, 1e-9]
     for printed in (False, True):
-        P = CoveredBox(as_printed=printed).project(V)
+        P = (PrintedCoveredBox() if printed else CoveredBox()).project(V)
         np.testing.assert_allclose(P, project_dictionary(V, 1e-8, printed), atol=1e-15)
     assert not P[:, 0].any()
 

@@ -6,6 +6,8 @@ from thresher.engine.batch import (
     BatchProblem,
     ExactAlternation,
     HeldOutEntries,
+    PlainAlternation,
+    Rounds,
     alternate,
 )
 from thresher.engine.callbacks import (
@@ -16,24 +18,25 @@ from thresher.engine.callbacks import (
     begin_callbacks,
     list_callbacks,
 )
-from thresher.engine.drift import Detector, MannWhitneyDrift, Rival, Trial, Watch, events_of
+from thresher.engine.drift import Detector, MannWhitneyDrift, Rival, Trial, Watch
 from thresher.engine.executor import Pool, PrefetchedArray, tree_sum
 from thresher.engine.history import KINDS, Event, History, HistoryRow
 from thresher.engine.method import Candidate, Candidates, Method, StreamMethod, choose, named
 from thresher.engine.orthogonal import OrthogonalMethod
 from thresher.engine.progress import ProgressBar
 from thresher.engine.residuals import Energies, UnexplainedWarning, energies, residual_sizes
+from thresher.engine.specification import Specification
 from thresher.engine.state import FeatureRange, StreamState, Summary
 from thresher.engine.stream import (
     WINDOWS,
-    Continuation,
     Executor,
     Position,
+    StreamRun,
+    StreamStep,
     advance,
     best_start,
     check_origin,
     passes_per_window,
-    stream,
 )
 from thresher.engine.units import OVERFLOW, translate_linalg_errors
 
@@ -47,7 +50,6 @@ __all__ = [
     "Callback",
     "Candidate",
     "Candidates",
-    "Continuation",
     "Detector",
     "Energies",
     "Event",
@@ -60,15 +62,20 @@ __all__ = [
     "MannWhitneyDrift",
     "Method",
     "OrthogonalMethod",
+    "PlainAlternation",
     "Pool",
     "Position",
     "PrefetchedArray",
     "ProgressBar",
     "Rival",
+    "Rounds",
+    "Specification",
     "Step",
     "StopAfter",
     "StreamMethod",
+    "StreamRun",
     "StreamState",
+    "StreamStep",
     "Summary",
     "Trial",
     "UnexplainedWarning",
@@ -81,12 +88,10 @@ __all__ = [
     "check_origin",
     "choose",
     "energies",
-    "events_of",
     "list_callbacks",
     "named",
     "passes_per_window",
     "residual_sizes",
-    "stream",
     "translate_linalg_errors",
     "tree_sum",
 ]

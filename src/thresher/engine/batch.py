@@ -4,18 +4,19 @@ The objective is checked after each half-step; the loop ends when an iteration c
 than the tolerance.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from thresher.encoding import BlockEncoder, CodingProblem
 from thresher.engine.executor import Pool
-from thresher.engine.method import Method
 from thresher.engine.residuals import EXACT
 from thresher.engine.restarts import restarted
 from thresher.engine.state import StreamState
@@ -23,6 +24,9 @@ from thresher.learning import Learner
 from thresher.linalg import Array
 from thresher.losses import Loss
 from thresher.streams import Batch
+
+if TYPE_CHECKING:
+    from thresher.engine.method import Method
 
 _MAX_STEPS = 4  # of a learner, each more cautious, before a dictionary stays; heuristic
 _ADAPTATION_STEPS = 3  # of dictionary and codes before a change of support is compared
@@ -53,6 +57,13 @@ class BatchProblem:
         ones = np.ones(self.batch.n_samples)
         given = self.batch.sample_weight
         self.sample_weight: Array = ones if given is None else given.astype(np.float64)
+
+    @classmethod
+    def of(cls, method: Method, batch: Batch, state: StreamState) -> BatchProblem:
+        """The problem with the λ of a state."""
+        threshold = method.threshold(state)
+        smoothed = None if method.dictionary_loss is None else method.dictionary_loss(threshold)
+        return cls(method, batch, method.loss(threshold), state.D.dtype, smoothed)
 
     def load(self, rows: slice) -> tuple[Any, Array | None]:
         """Return a block of samples and the weights of its entries, zero where missing."""
@@ -93,12 +104,24 @@ class Alternation(Protocol):
     """A running batch method; the half-steps change it in place."""
 
     @property
+    def problem(self) -> BatchProblem:
+        """The samples and the objective."""
+
+    @property
     def D(self) -> Array:  # noqa: N802 - the notation
         """The feasible dictionary."""
 
     @property
     def C(self) -> Array:  # noqa: N802 - the notation
         """The feasible codes."""
+
+    @property
+    def early_stopping(self) -> bool:
+        """Whether a fit ends when missing entries are predicted worse with every iteration."""
+
+    @property
+    def absolute_tol(self) -> float | None:
+        """The change of the objective that ends a fit; None is ``tol`` of the objective."""
 
     def improve_codes(self) -> None:
         """Improve the codes for the current dictionary."""
@@ -115,6 +138,24 @@ class Alternation(Protocol):
     def certificate(self) -> float:
         """The largest optimality certificate of some codes; NaN where it is not known."""
 
+
+class PlainAlternation:
+    """Defaults of an alternation: no change of support, no early stopping, a relative tolerance."""
+
+    early_stopping: ClassVar[bool] = False
+
+    @property
+    def absolute_tol(self) -> float | None:
+        """None: ``tol`` is relative."""
+        return None
+
+    def change_support(self, seed: int) -> bool:
+        """Leave all atoms as they are."""
+        return False
+
+
+Rounds = Callable[[BatchProblem, StreamState, Array | None, Pool], Alternation]
+"""Begins a batch method: from the problem, the state, codes to start from if any, and a pool."""
 
 Report = Callable[[int, float, float], bool]
 """Called after each iteration (number, objective after codes, after dictionary); True ends it."""
@@ -189,12 +230,14 @@ class AndersonExtrapolation:
 
 
 @dataclass
-class ExactAlternation:
+class ExactAlternation(PlainAlternation):
     """Codes by an encoder, warm-started and never worsened; dictionary by a learner's step.
 
     With one multiplicative update for each half it is that of Lee and Seung and its kin; with an
     exact encoder and an ``extrapolation`` it is ``auto``. The objective never rises.
     """
+
+    early_stopping: ClassVar[bool] = True
 
     problem: BatchProblem
     D: Array
@@ -356,7 +399,7 @@ class HeldOutEntries:
     """Losses of the rows, dictionary and all codes of the best iteration."""
 
     @classmethod
-    def of(cls, problem: BatchProblem, seed: int) -> "HeldOutEntries | None":
+    def of(cls, problem: BatchProblem, seed: int) -> HeldOutEntries | None:
         """Hide a tenth of the entries of evenly spaced rows; None if nothing is missing."""
         if problem.method.stays_sparse(problem.batch):  # such rows have no missing entries
             return None

@@ -271,11 +271,6 @@ class Watch:
         return self.begun(self.start)
 
 
-def events_of(state: StreamState) -> tuple[Event, ...]:
-    """Return the events of the step that led to a state."""
-    return () if state.watch is None else state.watch.events
-
-
 def relative_loss(method: Method, summary: Summary) -> float | None:
     """Return ``log((Σ loss/Σ w) / (Σ w|x|/Σ w)^d)``, the loss per entry relative to its size.
 

@@ -195,8 +195,8 @@ class Pool:
             spent.append(time.perf_counter() - began)
             return summary
 
-        blocks = method.blocks(batch)
-        pays = self._spent * (self.n_jobs - 1) >= _WAKING * self.n_jobs
+        blocks, n_jobs = list(method.blocks(batch)), self.n_jobs
+        pays = n_jobs > 1 and self._spent * (n_jobs - 1) >= _WAKING * n_jobs
         summaries = self.map(timed, blocks) if pays else [timed(block) for block in blocks]
         self._spent = sum(spent)
         return tree_sum(summaries)

@@ -7,6 +7,7 @@ list candidates in the order of preference; the first batch decides, once.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
@@ -14,6 +15,14 @@ from numpy.typing import NDArray
 
 from thresher.encoding import BlockEncoder, CodingProblem, Rows, encode_rows
 from thresher.engine import restarts
+from thresher.engine.batch import (
+    Alternation,
+    AndersonExtrapolation,
+    BatchProblem,
+    ExactAlternation,
+    Rounds,
+)
+from thresher.engine.executor import Pool
 from thresher.engine.first_batch import entries, first_atoms
 from thresher.engine.residuals import EXACT, mass_of, residual_sizes
 from thresher.engine.state import StreamState, Summary
@@ -53,6 +62,7 @@ from thresher.streams import Batch
 _CERTIFIED_ROWS = 16
 _MEASURED_ENTRIES = 4096
 _MEASURED_BLOCKS = 16  # of a batch have their residuals measured, so that summaries do not grow
+_REMEMBERED = 4  # losses, one for each λ in use
 _MEASURED_STEPS = 8  # the range of the data is measured in the first steps, then in every eighth
 _MIN_SCALE_RATIO = 0.01  # of the residuals to those before; heuristic
 _NOISE_FORGETTING = PowerForgetting(3.0)
@@ -145,6 +155,8 @@ class Method(StreamMethod):
         `PowerForgetting`: statistics may then forget fast, and the average takes out the noise.
     default_init : str or None
         The start that ``init="auto"`` stands for; None chooses by the first batch.
+    rounds : callable or None
+        Begins the batch method, if it is not `ExactAlternation`.
     unit : float
         What samples are divided by, see `in_unit`.
     """
@@ -166,6 +178,7 @@ class Method(StreamMethod):
     keep_stored: bool = False
     averaging: float = 0.0
     default_init: str | None = None
+    rounds: Rounds | None = None
     unit: float = 1.0
 
     min_residual_scale: ClassVar[float] = 1e-8
@@ -310,7 +323,8 @@ class Method(StreamMethod):
         loss, dictionary_loss = self.loss, self.dictionary_loss
         return replace(
             self,
-            loss=lambda threshold: loss(threshold * unit).in_unit(unit),
+            # Most steps have the λ of the step before.
+            loss=lru_cache(_REMEMBERED)(lambda threshold: loss(threshold * unit).in_unit(unit)),
             dictionary_loss=None
             if dictionary_loss is None
             else lambda threshold: dictionary_loss(threshold * unit).in_unit(unit),
@@ -547,16 +561,35 @@ class Method(StreamMethod):
 
     def maintain_atoms(self, state: StreamState, batch: Batch) -> StreamState:
         """Drop an atom that costs more than it explains, and restart unused atoms."""
-        free = self.free_atoms(len(state.D))
         if self.selects_atoms:
-            state = restarts.drop_if_costly(self, state, batch, free)
-        return restarts.replace_unused(self, state, batch, free)
+            state = restarts.drop_if_costly(self, state, batch)
+        return restarts.replace_unused(self, state, batch)
 
     def dictionary_cost(self, state: StreamState) -> float:
         """The penalty of the dictionary, which is added to the mean loss of samples."""
         if self.dictionary_regulariser.form.is_unpenalised:
             return 0.0
         return float(self.dictionary_regulariser.value(state.D).sum())
+
+    # ------------------------------------------------------------------- batch
+
+    def alternation(
+        self, problem: BatchProblem, state: StreamState, codes: Array | None, pool: Pool
+    ) -> Alternation:
+        """Begin the batch method, at the dictionary of a state and at codes, if there are some."""
+        if self.rounds is not None:
+            return self.rounds(problem, state, codes, pool)
+        D = state.D.copy()
+        shape = problem.batch.n_samples, len(D)
+        room = np.zeros(shape, dtype=D.dtype) if codes is None else codes
+        # Bounded codes hold atoms where they are, so that rounds converge slowly
+        # (docs/guide/choices.md).
+        further = AndersonExtrapolation() if self.bounds_codes else None
+        return ExactAlternation(problem, D, room, self.encoder, pool, further, codes is None)
+
+    def rounds_left(self, max_iter: int, state: StreamState) -> int:
+        """How many rounds may follow those that measured the noise."""
+        return max_iter
 
     def _average(self, state: StreamState, D: Array, share: float) -> Array:
         if self.averaging <= 0:

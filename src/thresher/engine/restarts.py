@@ -28,9 +28,7 @@ _STANDARD_ERRORS = 2.0
 _JITTER = 0.1  # relative, of the sample that an atom restarts from; heuristic
 
 
-def replace_unused(
-    method: Method, state: StreamState, batch: Batch, free: NDArray[np.bool_]
-) -> StreamState:
+def replace_unused(method: Method, state: StreamState, batch: Batch) -> StreamState:
     """Restart atoms that no code uses.
 
     An atom is unused if its share of the predictions, as the learner measures it, is at most a
@@ -41,7 +39,7 @@ def replace_unused(
     limit = _UNUSED * (np.add.reduce(usage) / len(usage))
     if np.minimum.reduce(usage) > limit:
         return state
-    unused = np.flatnonzero(free & (usage <= limit))
+    unused = np.flatnonzero(method.free_atoms(len(state.D)) & (usage <= limit))
     if not unused.size:
         return state
     if not method.dictionary_regulariser.form.is_unpenalised:
@@ -77,16 +75,14 @@ def _restart_if_worth(
     return trial if pays else state
 
 
-def drop_if_costly(
-    method: Method, state: StreamState, batch: Batch, free: NDArray[np.bool_]
-) -> StreamState:
+def drop_if_costly(method: Method, state: StreamState, batch: Batch) -> StreamState:
     """Set one atom, each in its turn, to zero if the batch loses less than its penalty.
 
     The quadratic keeps the codes, so it does not account for how other atoms would replace this
     one. The mean loss of samples has to be smaller by two standard errors. Batches of fewer than
     32 samples drop none.
     """
-    used = np.flatnonzero(free & state.D.any(axis=1))
+    used = np.flatnonzero(method.free_atoms(len(state.D)) & state.D.any(axis=1))
     if batch.n_samples < _MIN_TRIAL_ROWS or not used.size:
         return state
     trial = _without(state, used[state.n_steps % len(used)][None])

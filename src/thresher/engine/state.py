@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from thresher.engine.history import Event
 from thresher.learning import Statistics
 from thresher.linalg import Array, is_only_stored
 from thresher.streams import Batch
@@ -158,6 +159,11 @@ class StreamState:
     def code_unit(self) -> float:
         """Factor from codes of this state to the user's."""
         return self.unit / self.atom_unit
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """Events of the last step, if drift detection is used."""
+        return () if self.watch is None else tuple(self.watch.events)
 
     @property
     def awaits_entries(self) -> bool:

@@ -4,7 +4,7 @@ Rows are coded independently and statistics add up, so the blocks of a batch may
 have a fixed size and are merged in order, so the bits do not depend on where they ran.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -15,7 +15,7 @@ import numpy as np
 from thresher.engine.drift import watched
 from thresher.engine.method import Method, StreamMethod
 from thresher.engine.state import StreamState, Summary
-from thresher.engine.units import OVERFLOW, translate_linalg_errors
+from thresher.engine.units import OVERFLOW
 from thresher.learning import Statistics
 from thresher.linalg import Array, has_gram, is_finite
 from thresher.streams import Batch, BatchSource
@@ -50,9 +50,8 @@ def advance(
     state = method.measure(state, batch)
     method = method.in_unit_of(state)
     state = method.measure_range(state, batch)
-    with translate_linalg_errors():
-        summary = pool.summarise(method, state, batch)
-        after = method.update(state.with_range(batch), batch, summary)
+    summary = pool.summarise(method, state, batch)
+    after = method.update(state.with_range(batch), batch, summary)
     if not has_gram(after.D) or not all(map(is_finite, after.statistics.arrays().values())):
         raise ValueError(OVERFLOW)
     if state.watch is not None:
@@ -116,74 +115,78 @@ def check_origin(then: dict[str, str], now: dict[str, str]) -> None:
         )
 
 
-class Continuation(NamedTuple):
-    """Method, state and position to continue with, if they were changed between two steps."""
+class StreamStep(NamedTuple):
+    """A step of the first loop: the states around it, its batch and what came of it."""
+
+    before: StreamState
+    after: StreamState
+    position: Position
+    batch: Batch
+    summary: Summary
+
+
+@dataclass
+class StreamRun:
+    """Passes over a source; method, state and position may be replaced between two steps."""
 
     method: StreamMethod
     state: StreamState
-    position: Position
+    position: Position = field(default_factory=Position)
+    converged: bool = False
 
+    def steps(
+        self,
+        source: BatchSource,
+        pool: Executor,
+        n_passes: int | None,
+        tol: float,
+        restart: Callable[[StreamState, Batch], tuple[StreamMethod, StreamState]] | None = None,
+    ) -> Generator[StreamStep]:
+        """Yield steps until the loss has converged or the passes are used up.
 
-Report = Callable[[StreamState, StreamState, Position, Batch, Summary], bool | Continuation]
-"""Called after every step (state before, state after, position, batch, summary).
+        Losses are compared between windows: the least number of whole passes with 500 samples, by
+        weight, or 50 steps. A single pass over few samples says little: its loss fluctuates, and
+        few steps change it little. A fit has converged when the mean loss of a window is below that
+        of the one before by ``tol`` of it at most; without ``n_passes``, after ten windows, by 1 %
+        at most.
 
-True ends the fit; a `Continuation` changes it.
-"""
+        ``restart`` makes method and state from the first batch with observed entries, if batches
+        without any came before.
+        """
+        self.method = self.method.in_unit_of(self.state)
+        while n_passes is None or self.position.pass_index < n_passes:
+            place = self.position.pass_index, self.position.batch_index
+            with closing(source.batches(*place)) as batches:
+                for batch in batches:
+                    if restart is not None and self.state.awaits_entries and batch.has_entries:
+                        self.method, self.state = restart(self.state, batch)
+                    yield self._step(batch, pool)
+            if self._ends(n_passes is None, tol):
+                return
 
+    def _step(self, batch: Batch, pool: Executor) -> StreamStep:
+        before = self.state
+        self.state, summary = advance(self.method, before, batch, pool)
+        self.method = self.method.in_unit_of(self.state)
+        cost = self.method.dictionary_cost(before)
+        self.position = self.position.after(summary, batch, cost)
+        return StreamStep(before, self.state, self.position, batch, summary)
 
-def stream(
-    method: StreamMethod,
-    state: StreamState,
-    source: BatchSource,
-    pool: Executor,
-    report: Report,
-    n_passes: int | None,
-    tol: float,
-    position: Position | None = None,
-    restart: Callable[[StreamState, Batch], tuple[StreamMethod, StreamState]] | None = None,
-) -> bool:
-    """Run passes until the loss has converged, the passes are used up, or ``report`` is true.
-
-    Losses are compared between windows: the least number of whole passes with 500 samples, by
-    weight, or 50 steps. A single pass over few samples says little: its loss fluctuates, and few
-    steps change it little. A fit has converged when the mean loss of a window is below that of the
-    one before by ``tol`` of it at most; without ``n_passes``, after ten windows, by 1 % at most.
-
-    ``restart`` makes method and state from the first batch with observed entries, if batches
-    without any came before. Returns whether the fit has converged.
-    """
-    position = Position() if position is None else position
-    method = method.in_unit_of(state)
-    while n_passes is None or position.pass_index < n_passes:
-        with closing(source.batches(position.pass_index, position.batch_index)) as batches:
-            for batch in batches:
-                if restart is not None and state.awaits_entries and batch.has_entries:
-                    method, state = restart(state, batch)
-                before = state
-                state, summary = advance(method, state, batch, pool)
-                method = method.in_unit_of(state)  # changes it if the batch was the first to count
-                cost = method.dictionary_cost(before)
-                position = position.after(summary, batch, cost)
-                answer = report(before, state, position, batch, summary)
-                if isinstance(answer, Continuation):
-                    method, state, position = answer
-                elif answer:
-                    return False
-        weight, steps = position.pass_weight, position.window_steps
-        last_mean, per_pass = position.last_mean, max(position.batch_index, 1)
+    def _ends(self, unlimited: bool, tol: float) -> bool:
+        """Advance to the next pass; return whether the last one was enough."""
+        at = self.position
+        weight, steps, per_pass = at.pass_weight, at.window_steps, max(at.batch_index, 1)
         unfinished = 0 < weight < _WINDOW_SAMPLES and steps < _WINDOW_STEPS
-        position = position.next_pass(same_window=unfinished)
+        self.position = at.next_pass(same_window=unfinished)
         if unfinished:
-            continue
-        windows = position.pass_index // max(steps // per_pass, 1)
-        # A tolerance of 0 never ends a fit with a number of passes, as in scikit-learn.
-        many = n_passes is None and windows >= WINDOWS
-        least = max(tol, _MIN_PROGRESS) if many else tol
-        if least > 0 and last_mean - position.last_mean <= least * last_mean < float("inf"):
-            return True
-        if many and windows >= _MAX_WINDOWS:
             return False
-    return False
+        windows = self.position.pass_index // max(steps // per_pass, 1)
+        # A tolerance of 0 never ends a fit with a number of passes, as in scikit-learn.
+        many = unlimited and windows >= WINDOWS
+        least = max(tol, _MIN_PROGRESS) if many else tol
+        gain = at.last_mean - self.position.last_mean
+        self.converged = least > 0 and gain <= least * at.last_mean < float("inf")
+        return self.converged or (many and windows >= _MAX_WINDOWS)
 
 
 def passes_per_window(n_samples: int | None, n_steps: int) -> int:
@@ -209,15 +212,8 @@ def best_start(
     losses = []
     for start in starts:
         reached = Position()
-
-        def remember(
-            before: StreamState, after: StreamState, position: Position, *rest: Batch | Summary
-        ) -> bool:
-            nonlocal reached
-            reached = position
-            return False
-
         # A tolerance of zero, so that all starts are compared after the same number of samples.
-        stream(method, start, source, pool, remember, n_passes, tol=0.0)
+        for step in StreamRun(method, start).steps(source, pool, n_passes, tol=0.0):
+            reached = step.position
         losses.append(reached.next_pass().last_mean)
     return starts[losses.index(min(losses))]

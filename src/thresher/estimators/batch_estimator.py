@@ -12,10 +12,8 @@ import numpy as np
 from thresher.engine import (
     OVERFLOW,
     Alternation,
-    AndersonExtrapolation,
     BatchProblem,
     Energies,
-    ExactAlternation,
     HeldOutEntries,
     HistoryRow,
     Method,
@@ -23,20 +21,18 @@ from thresher.engine import (
     Position,
     ProgressBar,
     Step,
+    StreamRun,
     StreamState,
     alternate,
     begin_callbacks,
     list_callbacks,
     residual_sizes,
-    stream,
     translate_linalg_errors,
 )
 from thresher.estimators.dictionary_estimator import DictionaryEstimator
 from thresher.estimators.fitting import Attempt, unchanged_if_refused, warn_unconverged
-from thresher.estimators.registry import AVERAGING_SHUFFLED, FORGETTING_SHUFFLED
 from thresher.estimators.validation import computing_dtype
 from thresher.linalg import Array, has_gram
-from thresher.published.l1_dictionary import DictionaryFirst
 from thresher.streams import ArraySource, Batch
 
 _ROUNDS_PER_NOISE_LEVEL = 5
@@ -47,11 +43,6 @@ _BLOCKS_TO_JUDGE_BY = 4
 
 
 _log = logging.getLogger(__name__)
-
-
-def streaming_first(method: Method) -> Method:
-    """What reads an array a few times before a method alternates on it."""
-    return replace(method, forgetting=FORGETTING_SHUFFLED, averaging=AVERAGING_SHUFFLED)
 
 
 class Learned(NamedTuple):
@@ -67,7 +58,6 @@ class Learned(NamedTuple):
 class BatchEstimator(DictionaryEstimator):
     """`fit` by alternation, on the engine's second loop."""
 
-    solver: Any
     max_iter: int
 
     _stream_batch = 256
@@ -153,11 +143,6 @@ class BatchEstimator(DictionaryEstimator):
             codes = learned.codes
         return self._rounds(method, batch, pool, codes, self.max_iter, ask)
 
-    def _rounds_left(self) -> int:
-        """Published solvers make at most ``max_iter`` rounds, whatever is measured in between."""
-        done = self._state.n_steps if self._solver().published else 0
-        return self.max_iter - done
-
     def _learn_noise(
         self, method: Method, batch: Batch, pool: Pool, ask: Callable[[Step], bool]
     ) -> Learned:
@@ -169,7 +154,7 @@ class BatchEstimator(DictionaryEstimator):
         levels = _NOISE_LEVELS if method.dictionary_loss is None else _SHORT_LEVELS
         for level in range(levels):
             short = level < _SHORT_LEVELS
-            left = self._rounds_left()
+            left = method.rounds_left(self.max_iter, self._state)
             rounds = min(_ROUNDS_PER_NOISE_LEVEL, left) if short else left
             codes = None if learned is None else learned.codes
             learned = self._rounds(method, batch, pool, codes, rounds, ask)
@@ -177,7 +162,7 @@ class BatchEstimator(DictionaryEstimator):
             self._adopt_state(self._measure_noise(method, batch, learned.codes))
             change = abs(method.threshold(self._state) - before)
             settled = not short and change <= _SAME_NOISE * before
-            if learned.stopped or settled or not self._rounds_left():
+            if learned.stopped or settled or not method.rounds_left(self.max_iter, self._state):
                 break
         assert learned is not None
         return learned
@@ -196,46 +181,13 @@ class BatchEstimator(DictionaryEstimator):
             batch.entry_weight,
         )
 
-        def report(
-            before: StreamState, after: StreamState, position: Position, *rest: object
-        ) -> bool:
-            self._adopt_state(after)
-            return False
-
         started = time.perf_counter()
-        stream(method, self._state, source, pool, report, self._stream_passes, self.tol)
+        run = StreamRun(method, self._state)
+        for step in run.steps(source, pool, self._stream_passes, self.tol):
+            self._adopt_state(step.after)
         self._seconds += time.perf_counter() - started
         state = self._state
         self._adopt_state(replace(state, D=state.average, n_samples=0, n_steps=0))
-
-    def _alternation(
-        self, method: Method, batch: Batch, pool: Pool, codes: Array | None
-    ) -> Alternation:
-        if getattr(self._solver(), "dictionary_first", False):
-            cold = codes is None
-            start = np.zeros((batch.n_samples, len(self._state.D))) if codes is None else codes
-            start = start.astype(self._state.D.dtype)  # a copy: codes of users stay as they are
-            problem, D, _ = self._problem_and_start(method, batch, start)
-            return DictionaryFirst(problem, D, start, method.encoder, pool, cold=cold)
-        problem, D, codes = self._problem_and_start(method, batch, codes)
-        room = np.zeros((batch.n_samples, len(D)), dtype=D.dtype) if codes is None else codes
-        # Bounded codes hold atoms where they are, and rounds creep (docs/guide/choices.md).
-        creeps = not method.code_regulariser.region.is_cone and not self._solver().published
-        further = AndersonExtrapolation() if creeps else None
-        return ExactAlternation(problem, D, room, method.encoder, pool, further, codes is None)
-
-    def _problem_and_start(
-        self, method: Method, batch: Batch, codes: Array | None
-    ) -> tuple[BatchProblem, Array, Array | None]:
-        state = self._state
-        threshold = method.threshold(state)
-        smoothed = None if method.dictionary_loss is None else method.dictionary_loss(threshold)
-        problem = BatchProblem(method, batch, method.loss(threshold), state.D.dtype, smoothed)
-        if self._solver().published and codes is None:  # as published: uniform codes
-            shape = (batch.n_samples, len(state.D))
-            start = np.random.default_rng([state.seed, 3]).random(shape).astype(state.D.dtype)
-            codes = method.code_regulariser.region.project(start)
-        return problem, state.D.copy(), codes
 
     def _rounds(
         self,
@@ -250,8 +202,9 @@ class BatchEstimator(DictionaryEstimator):
 
         Where entries are missing, what fits the noise only ends it, and is undone.
         """
-        work, held_out = self._alternation(method, batch, pool, codes), None
-        if isinstance(work, ExactAlternation) and self.tol > 0 and not self._solver().published:
+        problem, held_out = BatchProblem.of(method, batch, self._state), None
+        work = method.alternation(problem, self._state, codes, pool)
+        if work.early_stopping and self.tol > 0:
             held_out = HeldOutEntries.of(work.problem, self._state.seed)
             if held_out is not None and codes is not None:  # what further rounds have to beat
                 held_out.overfits(work.problem.coding(work.D), codes)
@@ -270,7 +223,7 @@ class BatchEstimator(DictionaryEstimator):
                     overfits = held_out.overfits(method.problem(self._state), work.C)
                 return stopped or overfits
 
-            small, seed = self._small_change(work), self._state.seed
+            small, seed = work.absolute_tol, self._state.seed
             done, missed = alternate(work, report, rounds, self.tol, small)
             while done < rounds and not (stopped or overfits) and work.change_support(seed):
                 more, missed = alternate(work, report, rounds - done, self.tol, small)
@@ -284,10 +237,6 @@ class BatchEstimator(DictionaryEstimator):
         _, D, codes = held_out.best
         self._adopt_state(replace(self._state, D=D, average=D))
         return Learned(codes, stopped)
-
-    def _small_change(self, work: Alternation) -> float | None:
-        """The change of the objective that ends a fit; None is ``tol`` of it."""
-        return None
 
     def _record(self, work: Alternation, batch: Batch, objective: float) -> HistoryRow:
         before, D = self._state.D, work.D.copy()

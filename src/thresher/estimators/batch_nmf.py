@@ -1,31 +1,14 @@
 """Batch nonnegative matrix factorisation with general divergences: paper E, VIII-A."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
-from thresher.encoding import RoughEncoder
-from thresher.engine import Callback, Candidate, Candidates, Method
-from thresher.estimators.batch_estimator import BatchEstimator, streaming_first
+from thresher.engine import Callback
+from thresher.estimators.batch_estimator import BatchEstimator
 from thresher.estimators.divergence import (
     DivergenceModel,
 )
-from thresher.estimators.divergence_plan import (
-    QUADRATIC,
-    lacks_majoriser,
-    ratio_learner,
-    with_ratios,
-)
-from thresher.estimators.registry import FORGETTING_RATIOS
-from thresher.learning import PlainAverage
-from thresher.solvers import (
-    AS_PUBLISHED,
-    AUTO_ONLINE,
-    BATCH_DIVERGENCE_SOLVERS,
-    DivergenceSolver,
-    name_of,
-    named_solver,
-)
+from thresher.solvers import BATCH_DIVERGENCE_SOLVERS
 
 
 class BatchNMF(DivergenceModel, BatchEstimator):
@@ -75,6 +58,8 @@ class BatchNMF(DivergenceModel, BatchEstimator):
     (3, 30)
     """
 
+    _solvers = BATCH_DIVERGENCE_SOLVERS
+
     def __init__(
         self,
         n_components: int | None = None,
@@ -115,32 +100,3 @@ class BatchNMF(DivergenceModel, BatchEstimator):
         self.random_state = random_state
         self.callbacks = callbacks
         self.verbose = verbose
-
-    def _solver(self) -> DivergenceSolver:
-        return named_solver(self.solver, BATCH_DIVERGENCE_SOLVERS)
-
-    def _plan(self, n_components: int, in_order: bool = True) -> Candidates[Method]:
-        """Whatever streams first, the alternation takes ratios where it can: it never rises."""
-        solver = self._solver()
-        method = self._parts(n_components, solver, PlainAverage())
-        if solver.published:
-            return (Candidate(name_of(self.solver), method, AS_PUBLISHED),)
-        streaming = streaming_first(method)
-        loss, codes = method.loss(1.0), method.code_regulariser
-        if lacks_majoriser(loss, method.dictionary_regulariser) is not None:
-            return (Candidate("quadratic", method, QUADRATIC, warm_start=streaming),)
-        ratios = replace(method, learner=ratio_learner(loss, codes))
-        # Near-exact codes commit atoms too early; what learns well online learns well here.
-        online_ratios = replace(
-            method,
-            encoder=RoughEncoder(multiplicative=True),
-            learner=ratio_learner(loss, codes, AUTO_ONLINE.prior),
-            forgetting=FORGETTING_RATIOS,
-        )
-        candidate = Candidate(
-            "quadratic",
-            replace(ratios, keep_sparse=False),
-            QUADRATIC,
-            warm_start=replace(streaming, keep_sparse=False),
-        )
-        return with_ratios(candidate, ratios, online_ratios)

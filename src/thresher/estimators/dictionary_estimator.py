@@ -33,6 +33,7 @@ from thresher.engine import (
     Pool,
     Position,
     ProgressBar,
+    Specification,
     StreamState,
     choose,
     named,
@@ -78,6 +79,7 @@ from thresher.estimators.validation import (
 from thresher.learning import Statistics
 from thresher.linalg import Array, stored_rows
 from thresher.sets import ConvexSet
+from thresher.solvers import named_solver
 from thresher.streams import Batch
 
 if TYPE_CHECKING:
@@ -136,13 +138,20 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
 
     fit: Callable[..., Any]
 
-    @abstractmethod
-    def _solver(self) -> Any:
-        """What the parameter ``solver`` stands for."""
+    solver: Any = "auto"
+
+    _solvers: ClassVar[dict[str, Any]] = {}
+    """The table of `thresher.solvers` with the names of ``solver``."""
 
     @abstractmethod
+    def _specification(self, n_components: int, in_order: bool) -> Specification:
+        """Return the problem that the parameters describe."""
+
     def _plan(self, n_components: int, in_order: bool = True) -> Candidates[Any]:
         """Return the candidates for these parameters, for samples in their own or random order."""
+        solver = named_solver(self.solver, self._solvers)
+        candidates: Candidates[Any] = solver(self._specification(n_components, in_order))
+        return candidates
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -404,10 +413,7 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
         """Return which methods learn the dictionary and find the codes, and why, as text."""
         chosen = self._model().candidate
         encoder, reason = self._encoder_choice()
-        return (
-            f"solver: {chosen.name} ({self._solver().description})\n  {chosen.reason}\n"
-            f"encoder: {encoder}\n  {reason}"
-        )
+        return f"solver: {chosen.name}\n  {chosen.reason}\nencoder: {encoder}\n  {reason}"
 
     def _encoder_choice(self) -> tuple[str, str]:
         return self._model().encoder_choice()

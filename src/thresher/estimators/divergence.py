@@ -4,22 +4,18 @@ from typing import Any
 
 import numpy as np
 
-from thresher.encoding import can_stay_sparse
-from thresher.engine import Method
+from thresher.engine import Specification
 from thresher.estimators.dictionary_estimator import DictionaryEstimator
-from thresher.estimators.divergence_plan import quadratic_learner, ratio_learner, refuse_learner
 from thresher.estimators.registry import (
-    check_signs,
     frozen_mask,
-    named_atoms,
     named_codes,
+    named_dictionary_set,
     named_divergence,
+    named_forgetting,
+    named_penalty,
 )
-from thresher.learning import Forgetting, Learner
 from thresher.linalg import is_only_stored
 from thresher.losses import Loss
-from thresher.published.method import PublishedMethod
-from thresher.solvers import DivergenceSolver
 
 
 class DivergenceModel(DictionaryEstimator):
@@ -32,42 +28,22 @@ class DivergenceModel(DictionaryEstimator):
     dictionary_set: Any
     dictionary_penalty: Any
     frozen_atoms: Any
-    solver: Any
+    forgetting: Any = "auto"
 
-    def _parts(
-        self,
-        n_components: int,
-        solver: DivergenceSolver,
-        forgetting: Forgetting,
-    ) -> Method:
-        """The method that the parameters describe."""
+    def _specification(self, n_components: int, in_order: bool = True) -> Specification:
+        """Return the problem that the parameters describe."""
         divergence = named_divergence(self.divergence, self.divergence_parameter)
-        if solver.published:
-            divergence = divergence.with_nonsmooth_points()
-        loss = divergence.loss(1.0)
-        codes = named_codes(self.code_set, self.code_penalty)
-        atoms = named_atoms(self.dictionary_set, self.dictionary_penalty, codes, solver.region)
-        solver.check(loss, atoms)
-        check_signs(loss, codes, atoms)
-        learner: Learner = solver.learner or quadratic_learner(loss)
-        if solver.multiplicative:
-            learner = ratio_learner(loss, codes, exponent=solver.exponent)
-            refuse_learner(learner, loss, atoms)
-        # At kinks multiplicative updates weigh every entry by its residual, zeros too.
-        kinks = not loss.smooth and solver.multiplicative
-        kind = PublishedMethod if solver.published else Method
-        return kind(
-            encoder=solver.encoder,
+        return Specification(
             loss=divergence.loss,
-            learner=learner,
-            dictionary_loss=divergence.dictionary_loss,
+            code_regulariser=named_codes(self.code_set, self.code_penalty),
+            dictionary_set=named_dictionary_set(self.dictionary_set),
+            dictionary_penalty=named_penalty("dictionary_penalty", self.dictionary_penalty),
             outlier_weight=divergence.threshold,
-            code_regulariser=codes,
-            dictionary_regulariser=atoms,
-            forgetting=forgetting,
-            frozen=frozen_mask(self.frozen_atoms, n_components, atoms.region),
-            keep_sparse=solver.sparse and can_stay_sparse(loss, codes) and not kinks,
-            keep_stored=self.implicit_zeros == "missing" and not solver.published,
+            dictionary_loss=divergence.dictionary_loss,
+            forgetting=named_forgetting(self.forgetting),
+            in_order=in_order,
+            frozen=frozen_mask(self.frozen_atoms, n_components),
+            only_stored=self.implicit_zeros == "missing",
         )
 
     def _check_missing(self, X: Any) -> None:

@@ -6,19 +6,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.engine import Callback, Candidate, Candidates, Method
+from thresher.engine import Callback, Candidates, Method
 from thresher.estimators.whole_matrix_estimator import (
     FINER,
     Basis,
     WholeMatrixEstimator,
     typical,
 )
-from thresher.learning import PlainAverage
 from thresher.linalg import Array
-from thresher.published.low_rank import godec
-from thresher.solvers import GODEC, Solver
+from thresher.solvers import godec, whole_matrix
 
-_WHY = "both parts have their best value in closed form, given the other"
+_REASON = (
+    "rank and cardinality in turns, bilateral random projections: both parts have their best value "
+    "in closed form, given the other"
+)
 _NOISE = 1e-3  # of a typical entry: what a direction may add where nothing speaks for it
 _BEYOND = 1e3  # times the largest entry: no residual is an outlier there
 
@@ -107,12 +108,8 @@ class GoDec(WholeMatrixEstimator):
         self.callbacks = callbacks
         self.verbose = verbose
 
-    def _solver(self) -> Solver:
-        return GODEC
-
     def _plan(self, n_components: int, in_order: bool = True) -> Candidates[Method]:
-        method = self._parts(n_components, self._solver(), PlainAverage())
-        return (Candidate("godec", method, _WHY),)
+        return whole_matrix(self._specification(n_components), "godec", _REASON)
 
     def _rounds(self, X: Array, observed: NDArray[np.bool_] | None, seed: int) -> Iterator[Basis]:
         n_observed = X.size if observed is None else int(np.count_nonzero(observed))

@@ -1,21 +1,12 @@
 """Batch ℓ1 dictionary learning: paper B, what its Algorithm 4 repeats at every time step."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
-from thresher.engine import Callback, Candidate, Candidates, Method
-from thresher.estimators.batch_estimator import BatchEstimator, streaming_first
-from thresher.estimators.divergence_plan import QUADRATIC
-from thresher.estimators.l1_model import SEPARABLE, L1Model, NeedsDocuments
-from thresher.learning import DiagonalLearner, PlainAverage
-from thresher.solvers import (
-    AS_PUBLISHED,
-    BATCH_L1_SOLVERS,
-    DivergenceSolver,
-    name_of,
-    named_solver,
-)
+from thresher.engine import Callback
+from thresher.estimators.batch_estimator import BatchEstimator
+from thresher.estimators.l1_model import L1Model
+from thresher.solvers import BATCH_L1_SOLVERS
 
 
 class L1Dictionary(L1Model, BatchEstimator):
@@ -61,6 +52,8 @@ class L1Dictionary(L1Model, BatchEstimator):
     (5, 100)
     """
 
+    _solvers = BATCH_L1_SOLVERS
+
     # Rounding off kinks leaves the alternation little to gain where it starts badly, and the stream
     # finds a good start (measured: docs/lab/l1_dictionary.md).
     _stream_batch = 128
@@ -102,18 +95,3 @@ class L1Dictionary(L1Model, BatchEstimator):
         self.random_state = random_state
         self.callbacks = callbacks
         self.verbose = verbose
-
-    def _solver(self) -> DivergenceSolver:
-        return named_solver(self.solver, BATCH_L1_SOLVERS)
-
-    def _plan(self, n_components: int, in_order: bool = True) -> Candidates[Method]:
-        solver = self._solver()
-        method = self._parts(n_components, solver, PlainAverage())
-        if solver.published:
-            return (Candidate(name_of(self.solver), method, AS_PUBLISHED),)
-        separable = replace(method, learner=DiagonalLearner())
-        needs = NeedsDocuments(in_order=False)
-        return (
-            Candidate("separable", separable, SEPARABLE, needs, streaming_first(separable)),
-            Candidate("quadratic", method, QUADRATIC, warm_start=streaming_first(method)),
-        )

@@ -1,36 +1,10 @@
 """What the models of paper B share: the ℓ1 distance, its codes and its score."""
 
-from dataclasses import dataclass, replace
 from typing import Any
 
-from thresher.engine import Method
-from thresher.engine.first_batch import is_mostly_zero
 from thresher.estimators.divergence import DivergenceModel
-from thresher.learning import FixedWeight, Forgetting
 from thresher.linalg import Array
 from thresher.losses import L1Distance
-from thresher.solvers import DivergenceSolver
-from thresher.streams import Batch
-
-SEPARABLE = (
-    "words occur with few atoms, so that curvatures differ from atom to atom; one for all of them "
-    "makes steps that overshoot (docs/lab/l1_dictionary.md)"
-)
-
-
-@dataclass(frozen=True)
-class NeedsDocuments:
-    """What data must be like for separable quadratics to be the better statistics."""
-
-    in_order: bool
-
-    def __call__(self, batch: Batch) -> str | None:
-        """From the first batch."""
-        # In the order of time new words come, and they are followed faster by steps that
-        # overshoot (measured: docs/lab/l1_dictionary.md).
-        if self.in_order or not is_mostly_zero(batch):
-            return "samples in random order whose entries are mostly zero"
-        return None
 
 
 class L1Model(DivergenceModel):
@@ -45,13 +19,6 @@ class L1Model(DivergenceModel):
     def divergence(self) -> L1Distance:
         """The ℓ1 distance, with the weight of zeros."""
         return L1Distance(self.zero_weight)
-
-    def _parts(self, n_components: int, solver: DivergenceSolver, forgetting: Forgetting) -> Method:
-        method = super()._parts(n_components, solver, forgetting)
-        if not solver.published:
-            return method
-        # As published: the distance itself, kinks and all.
-        return replace(method, dictionary_loss=None, outlier_weight=FixedWeight(1.0))
 
     def _sample_scores(self, given: Any, X: Any, entry_weight: Any = None) -> Array:
         """``−(‖p − cD‖₁ + λ‖c‖₁)`` of every document, at its exact codes.

@@ -1,38 +1,21 @@
 """Batch nonnegative matrix factorisation under the Manhattan distance: paper C."""
 
 from collections.abc import Iterable
-from typing import Any, cast
+from typing import Any
 
-import numpy as np
-
-from thresher.encoding import AutoEncoder, can_stay_sparse
-from thresher.engine import Alternation, BatchProblem, Callback, Candidate, Candidates, Method, Pool
+from thresher.encoding import AutoEncoder
+from thresher.engine import Callback
 from thresher.estimators.batch_estimator import BatchEstimator
-from thresher.estimators.registry import frozen_mask, named_atoms, named_graph, named_regulariser
-from thresher.learning import BlockDescent, QuadraticLearner
-from thresher.linalg import Array
+from thresher.estimators.registry import (
+    frozen_mask,
+    named_dictionary_set,
+    named_graph,
+    named_penalty,
+    named_regulariser,
+)
 from thresher.losses import ElasticDistance, L1Distance, Loss
-from thresher.manhattan import TwoFactors
-from thresher.penalties import Constrained
-from thresher.published.method import PublishedMethod
-from thresher.sets import NonnegativeOrthant
-from thresher.solvers import (
-    AS_PUBLISHED,
-    MANHATTAN_SOLVERS,
-    FactorSolver,
-    name_of,
-    named_solver,
-)
-from thresher.streams import Batch
-
-_BURST_TOL = 5.0  # bursts end at so many times the tolerance of sweeps; by judgement
-_TOL = 1e-4  # for the switch from bursts to sweeps, where the user's is 0
-
-
-_FACTORS = (
-    "both factors stay in memory; ADMM on both finds the neighbourhood of a good optimum in a few "
-    "rounds, sweeps finish (docs/lab/manhattan.md)"
-)
+from thresher.manhattan import FactorSpecification, Graph
+from thresher.solvers import MANHATTAN_SOLVERS
 
 
 class ManhattanNMF(BatchEstimator):
@@ -106,6 +89,8 @@ class ManhattanNMF(BatchEstimator):
     (3, 30)
     """
 
+    _solvers = MANHATTAN_SOLVERS
+
     def __init__(
         self,
         n_components: int | None = None,
@@ -151,79 +136,26 @@ class ManhattanNMF(BatchEstimator):
         self.callbacks = callbacks
         self.verbose = verbose
 
-    def _solver(self) -> FactorSolver:
-        return named_solver(self.solver, MANHATTAN_SOLVERS)
-
     # ------------------------------------------------------------------- details
 
-    def _plan(self, n_components: int, in_order: bool = True) -> Candidates[Method]:
-        solver = self._solver()
+    def _specification(self, n_components: int, in_order: bool = True) -> FactorSpecification:
         loss = self._loss()
-        codes = named_regulariser("code", self.code_set, self.code_penalty)
-        published = NonnegativeOrthant() if solver.published and codes.form.is_unpenalised else None
-        atoms = named_atoms(self.dictionary_set, self.dictionary_penalty, codes, published)
-        # (33) bounds no dictionary; whoever asks for the paper's solver gets the paper's problem.
-        _check_scale(codes, atoms, self.graph is not None and not solver.published)
-        kind = PublishedMethod if solver.published else Method
-        method = kind(
-            encoder=AutoEncoder(*self._code_limits()),
+        return FactorSpecification(
             loss=lambda _: loss,
-            learner=QuadraticLearner(BlockDescent()),  # keeps no statistics: all is in memory
-            code_regulariser=codes,
-            dictionary_regulariser=atoms,
-            frozen=frozen_mask(self.frozen_atoms, n_components, atoms.region),
-            keep_sparse=can_stay_sparse(loss, codes) and self.square_weight == 0,
+            code_regulariser=named_regulariser("code", self.code_set, self.code_penalty),
+            dictionary_set=named_dictionary_set(self.dictionary_set),
+            dictionary_penalty=named_penalty("dictionary_penalty", self.dictionary_penalty),
+            frozen=frozen_mask(self.frozen_atoms, n_components),
+            encoder=AutoEncoder(*self._code_limits()),
+            square_weight=self.square_weight,
+            graph=None if self.graph is None else self._graph,
+            tol=self.tol,
         )
-        name = name_of(self.solver) if solver.published else "factors"
-        return (Candidate(name, method, AS_PUBLISHED if solver.published else _FACTORS),)
+
+    def _graph(self, X: Any, worth: float) -> Graph | None:
+        return named_graph(self.graph, self.graph_weight * worth, X)
 
     def _loss(self) -> Loss:
         if self.square_weight == 0:
             return L1Distance(self.zero_weight)
         return ElasticDistance(self.square_weight, self.zero_weight)
-
-    def _stream_first(self, method: Method, batch: Batch, pool: Pool) -> None:
-        """Nothing: solvers start by themselves."""
-
-    def _alternation(
-        self, method: Method, batch: Batch, pool: Pool, codes: Array | None
-    ) -> Alternation:
-        state = self._state
-        problem = BatchProblem(method, batch, method.loss(1.0), state.D.dtype)
-        solver = named_solver(self.solver, MANHATTAN_SOLVERS)
-        worth = state.code_unit * (state.code_unit / state.loss_unit)  # of squares of codes
-        if codes is None:
-            # Uniform, as published; the same for every row, so that a sample of weight two is
-            # treated exactly like two equal samples.
-            one = np.random.default_rng([state.seed, 3]).random(len(state.D))
-            codes = np.tile(one.astype(state.D.dtype), (batch.n_samples, 1))
-        return TwoFactors(
-            problem,
-            state.D.copy(),
-            codes,
-            solver.choose,
-            pool,
-            self.square_weight * state.unit,
-            named_graph(self.graph, self.graph_weight * worth, batch.X),
-            _BURST_TOL * (self.tol or _TOL) if solver.quick_start else 0.0,
-            solver.rescales,
-        )
-
-    def _small_change(self, work: Alternation) -> float | None:
-        return self._solver().small_change(cast(TwoFactors, work))
-
-
-def _check_scale(codes: Constrained, atoms: Constrained, graph: bool) -> None:
-    """Refuse a penalty on one factor that vanishes if the other factor grows."""
-    penalised = (graph or not codes.form.is_unpenalised, not atoms.form.is_unpenalised)
-    for has_penalty, factor, other, name, parts in (
-        (penalised[0], "codes", "atoms", "dictionary", atoms),
-        (penalised[1], "atoms", "codes", "code", codes),
-    ):
-        unbounded = parts.form.is_box and parts.form.upper == np.inf
-        if has_penalty and unbounded and parts.form.is_unpenalised:
-            raise ValueError(
-                f"The {factor} have a penalty and the {other} have none, so dividing the {factor} "
-                f"and multiplying the {other} by the same number would avoid it; set {name}_set, "
-                f"for instance to 'box', or {name}_penalty."
-            )

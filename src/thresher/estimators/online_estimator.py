@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Callable
+from contextlib import closing
 from copy import copy
 from dataclasses import replace
 from typing import Any, Self
@@ -12,7 +13,6 @@ import numpy as np
 from thresher.cluster import cluster_for
 from thresher.engine import (
     WINDOWS,
-    Continuation,
     Event,
     HistoryRow,
     Pool,
@@ -21,19 +21,18 @@ from thresher.engine import (
     ProgressBar,
     Step,
     StreamMethod,
+    StreamRun,
     StreamState,
-    Summary,
+    StreamStep,
     Watch,
     advance,
     begin_callbacks,
     best_start,
     check_origin,
     energies,
-    events_of,
     list_callbacks,
     named,
     passes_per_window,
-    stream,
     translate_linalg_errors,
 )
 from thresher.estimators.dictionary_estimator import DictionaryEstimator
@@ -181,7 +180,8 @@ class OnlineEstimator(DictionaryEstimator):
             self._position = Position()
         self._seconds += time.perf_counter() - started
         self._remember(batch)
-        self._record(fitted, fitted.state, after, self._position, batch, summary)
+        step = StreamStep(fitted.state, after, self._position, batch, summary)
+        self._record(fitted, step)
         return self
 
     # ------------------------------------------------------- changed parameters
@@ -388,7 +388,7 @@ class OnlineEstimator(DictionaryEstimator):
         label = f"{type(self).__name__}: learning"
         seen_before = self._state.n_samples
         callbacks = list(self.callbacks or ())
-        stopped = converged = False
+        stopped = False
         last: Batch | None = None
         in_memory = isinstance(source, ArraySource)
 
@@ -400,44 +400,40 @@ class OnlineEstimator(DictionaryEstimator):
                 if not self._position.origin:  # needed only when the model is saved
                     origin = pool.submit(source.origin)
 
-            def report(
-                before: StreamState,
-                after: StreamState,
-                position: Position,
-                batch: Batch,
-                summary: Summary,
-            ) -> bool | Continuation:
-                nonlocal stopped, fitted, last
-                last = batch if batch.has_entries else last
-                if not (in_memory or hasattr(source, "workers")):
-                    self._remember(batch)
-                self._seconds = already + time.perf_counter() - started
-                row = self._record(fitted, before, after, position, batch, summary)
-                bar.update(after.n_samples - seen_before, f"loss {row.loss:.4g}")
-                if callbacks and origin is not None:  # which may save the model
-                    self._position = replace(position, origin=origin())
-                # Batches of a source before a bad one took long to read, or cannot be read again.
-                attempt.keep = keep
-                step = Step(row, self.components_, self, events_of(after), batch.at_hand)
-                stopped = attempt.stops(callbacks, step)
-                changes = self._changes()
-                if stopped or (self._state is after and not changes):
-                    return stopped
-                attempt.keep = True  # an invalid change does not discard what was learned
-                fitted = self._model(in_order)
-                attempt.keep = keep
-                self._put_into_effect(changes)
-                self._adopt(fitted, self._position)
-                return Continuation(fitted.method, fitted.state, self._position)
-
             def restart(state: StreamState, batch: Batch) -> tuple[StreamMethod, StreamState]:
                 nonlocal fitted
                 fitted = self._begun_again(state, batch, in_order)
                 return fitted.method, fitted.state
 
+            run = StreamRun(fitted.method, fitted.state, self._position)
             try:
-                given = fitted.method, fitted.state, batches, pool, report, n_passes, self.tol
-                converged = stream(*given, self._position, restart)
+                with closing(run.steps(batches, pool, n_passes, self.tol, restart)) as steps:
+                    for done in steps:
+                        last = done.batch if done.batch.has_entries else last
+                        if not (in_memory or hasattr(source, "workers")):
+                            self._remember(done.batch)
+                        self._seconds = already + time.perf_counter() - started
+                        row = self._record(fitted, done)
+                        bar.update(done.after.n_samples - seen_before, f"loss {row.loss:.4g}")
+                        if callbacks and origin is not None:  # which may save the model
+                            self._position = replace(done.position, origin=origin())
+                        # Batches before a bad one took long to read, or cannot be read again.
+                        attempt.keep = keep
+                        at_hand = done.batch.at_hand
+                        step = Step(row, self.components_, self, done.after.events, at_hand)
+                        stopped = attempt.stops(callbacks, step)
+                        if stopped:
+                            break
+                        changes = self._changes()
+                        if self._state is done.after and not changes:
+                            continue
+                        attempt.keep = True  # an invalid change does not discard what was learned
+                        fitted = self._model(in_order)
+                        attempt.keep = keep
+                        self._put_into_effect(changes)
+                        self._adopt(fitted, self._position)
+                        run.method, run.state = fitted.method, fitted.state
+                        run.position = self._position
             except KeyboardInterrupt:
                 self._log_end("interrupted; what was learned so far is kept")
                 raise
@@ -446,7 +442,7 @@ class OnlineEstimator(DictionaryEstimator):
                     self._position = replace(self._position, origin=origin())
         if stopped:
             self._log_end("a callback ended it")
-        elif converged:
+        elif run.converged:
             self._log_end("the mean loss has converged")
         else:
             self._log_end("there is no more to read")
@@ -466,16 +462,9 @@ class OnlineEstimator(DictionaryEstimator):
         name, seen, steps = type(self).__name__, self.n_samples_seen_, self.n_iter_
         _log.info("%s: ends after %d samples in %d steps: %s", name, seen, steps, reason)
 
-    def _record(
-        self,
-        fitted: FittedModel,
-        before: StreamState,
-        after: StreamState,
-        position: Position,
-        batch: Batch,
-        summary: Summary,
-    ) -> HistoryRow:
+    def _record(self, fitted: FittedModel, step: StreamStep) -> HistoryRow:
         """Adopt the state after a step, and add the step to the history."""
+        before, after, position, batch, summary = step
         size, moved = length(before.average), length(after.average - before.average)
         change = moved / (size if size > 0 else 1.0)
         loss = summary.loss / batch.weight * after.loss_unit if batch.weight > 0 else 0.0
@@ -484,7 +473,7 @@ class OnlineEstimator(DictionaryEstimator):
             after.n_samples, self._seconds, loss, summary.certificate, change, **measures
         )
         self.history_.append(row)
-        self.history_.note(events_of(after))
+        self.history_.note(after.events)
         self._adopt(fitted.after(after, self._recent), position)
         return row
 

@@ -1,23 +1,13 @@
 """Online ℓ1 dictionary learning: paper B."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any, Self
 
-from thresher.engine import Callback, Candidate, Candidates, Method, Position
-from thresher.estimators.divergence_plan import QUADRATIC
-from thresher.estimators.l1_model import SEPARABLE, L1Model, NeedsDocuments
+from thresher.engine import Callback, Position
+from thresher.estimators.l1_model import L1Model
 from thresher.estimators.online_estimator import OnlineEstimator
-from thresher.estimators.registry import AVERAGING_SHUFFLED, FORGETTING_SHUFFLED, named_forgetting
-from thresher.learning import DiagonalLearner
 from thresher.linalg import Array
-from thresher.solvers import (
-    AS_PUBLISHED,
-    ONLINE_L1_SOLVERS,
-    DivergenceSolver,
-    name_of,
-    named_solver,
-)
+from thresher.solvers import ONLINE_L1_SOLVERS
 
 
 class OnlineL1Dictionary(L1Model, OnlineEstimator):
@@ -83,6 +73,8 @@ class OnlineL1Dictionary(L1Model, OnlineEstimator):
     (500,)
     """
 
+    _solvers = ONLINE_L1_SOLVERS
+
     def __init__(
         self,
         n_components: int | None = None,
@@ -137,20 +129,3 @@ class OnlineL1Dictionary(L1Model, OnlineEstimator):
         self._reset()
         self._adopt(self._watching(fitted), Position())
         return self
-
-    def _solver(self) -> DivergenceSolver:
-        return named_solver(self.solver, ONLINE_L1_SOLVERS)
-
-    def _plan(self, n_components: int, in_order: bool = True) -> Candidates[Method]:
-        solver = self._solver()
-        forgetting = named_forgetting(self.forgetting, in_order, solver.published)
-        method = self._parts(n_components, solver, forgetting)
-        if solver.published:
-            return (Candidate(name_of(self.solver), method, AS_PUBLISHED),)
-        averaged = forgetting == FORGETTING_SHUFFLED
-        quadratic = replace(method, averaging=AVERAGING_SHUFFLED if averaged else 0.0)
-        separable = replace(quadratic, learner=DiagonalLearner())
-        return (
-            Candidate("separable", separable, SEPARABLE, NeedsDocuments(in_order)),
-            Candidate("quadratic", quadratic, QUADRATIC),
-        )

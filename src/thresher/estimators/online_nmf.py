@@ -1,34 +1,14 @@
 """Online nonnegative matrix factorisation with general divergences: paper E."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
-from thresher.encoding import RoughEncoder
-from thresher.engine import Callback, Candidate, Candidates, Method
+from thresher.engine import Callback
 from thresher.estimators.divergence import (
     DivergenceModel,
 )
-from thresher.estimators.divergence_plan import (
-    QUADRATIC,
-    lacks_majoriser,
-    ratio_learner,
-    with_ratios,
-)
 from thresher.estimators.online_estimator import OnlineEstimator
-from thresher.estimators.registry import (
-    AVERAGING_SHUFFLED,
-    FORGETTING_RATIOS,
-    FORGETTING_SHUFFLED,
-    named_forgetting,
-)
-from thresher.solvers import (
-    AS_PUBLISHED,
-    ONLINE_DIVERGENCE_SOLVERS,
-    DivergenceSolver,
-    name_of,
-    named_solver,
-)
+from thresher.solvers import ONLINE_DIVERGENCE_SOLVERS
 
 
 class OnlineNMF(DivergenceModel, OnlineEstimator):
@@ -115,6 +95,8 @@ class OnlineNMF(DivergenceModel, OnlineEstimator):
     (500, 3)
     """
 
+    _solvers = ONLINE_DIVERGENCE_SOLVERS
+
     def __init__(
         self,
         n_components: int | None = None,
@@ -167,26 +149,3 @@ class OnlineNMF(DivergenceModel, OnlineEstimator):
         self.random_state = random_state
         self.callbacks = callbacks
         self.verbose = verbose
-
-    def _solver(self) -> DivergenceSolver:
-        return named_solver(self.solver, ONLINE_DIVERGENCE_SOLVERS)
-
-    def _plan(self, n_components: int, in_order: bool = True) -> Candidates[Method]:
-        solver = self._solver()
-        forgetting = named_forgetting(self.forgetting, in_order, solver.published)
-        method = self._parts(n_components, solver, forgetting)
-        if solver.published:
-            return (Candidate(name_of(self.solver), method, AS_PUBLISHED),)
-        averaged = forgetting == FORGETTING_SHUFFLED
-        quadratic = replace(method, averaging=AVERAGING_SHUFFLED if averaged else 0.0)
-        loss, codes = method.loss(1.0), method.code_regulariser
-        if lacks_majoriser(loss, method.dictionary_regulariser) is not None:
-            return (Candidate("quadratic", quadratic, QUADRATIC),)
-        ratios = replace(
-            method,
-            encoder=RoughEncoder(multiplicative=True),
-            learner=ratio_learner(loss, codes, solver.prior),
-            forgetting=named_forgetting(self.forgetting, in_order, shuffled=FORGETTING_RATIOS),
-        )
-        quadratic = replace(quadratic, keep_sparse=False)
-        return with_ratios(Candidate("quadratic", quadratic, QUADRATIC), ratios)

@@ -161,7 +161,8 @@ class OnlineOrthogonalDictionary(OnlineEstimator):
             raise ValueError(f"p={self.p!r} is not known; use 3, or 4 for the baseline.")
         if self.p not in solver.powers:
             raise ValueError("p=4 is for solver='noncvx_sfw' and 'sfw'; leave p out for others.")
-        learner = solver.make(self.p, named_half_life(self.forgetting) is not None)
+        drifts = named_half_life(self.forgetting) is not None
+        learner: OrthogonalLearner = solver.learner(self.p, drifts)
         if self.whiten and not learner.whitens:
             raise ValueError(
                 f"whiten=True makes complete dictionaries of orthogonal ones; {learner.description}"
@@ -182,7 +183,7 @@ class OnlineOrthogonalDictionary(OnlineEstimator):
         kind = "a half-life" if named_half_life(self.forgetting) else "no half-life"
         learner = f"{kind}, for {self._solver().description}"
         solver = named_solver(self.solver, ORTHOGONAL_SOLVERS)
-        same = solver.make(self.p, True).description == solver.make(self.p, False).description
+        same = solver.learner(self.p, True).description == solver.learner(self.p, False).description
         return {**super()._fixed_parameters(), "forgetting": "any" if same else learner}
 
     # ---------------------------------------------------------------- validation

@@ -3,11 +3,10 @@
 from collections.abc import Iterable
 from typing import Any
 
-from thresher.engine import Callback, Candidates, Method
+from thresher.engine import Callback
 from thresher.estimators.online_estimator import OnlineEstimator
-from thresher.estimators.outlier_mixin import OutlierMixin, robust_plan
-from thresher.estimators.registry import AVERAGING_SHUFFLED, FORGETTING_SHUFFLED, named_forgetting
-from thresher.solvers import ONLINE_ROBUST_SOLVERS, Solver, named_solver
+from thresher.estimators.outlier_mixin import OutlierMixin
+from thresher.solvers import ONLINE_ROBUST_SOLVERS
 
 
 class OnlineRobustNMF(OutlierMixin, OnlineEstimator):
@@ -128,6 +127,8 @@ class OnlineRobustNMF(OutlierMixin, OnlineEstimator):
     (500, 3)
     """
 
+    _solvers = ONLINE_ROBUST_SOLVERS
+
     def __init__(
         self,
         n_components: int | None = None,
@@ -184,13 +185,3 @@ class OnlineRobustNMF(OutlierMixin, OnlineEstimator):
         self.random_state = random_state
         self.callbacks = callbacks
         self.verbose = verbose
-
-    def _solver(self) -> Solver:
-        return named_solver(self.solver, ONLINE_ROBUST_SOLVERS)
-
-    def _plan(self, n_components: int, in_order: bool = True) -> Candidates[Method]:
-        solver = self._solver()
-        forgetting = named_forgetting(self.forgetting, in_order, solver.published)
-        averaging = AVERAGING_SHUFFLED if forgetting == FORGETTING_SHUFFLED else 0.0
-        method = self._parts(n_components, solver, forgetting, averaging)
-        return robust_plan(self.solver, solver, method)

@@ -1,26 +1,16 @@
 """Online robust PCA: a low-rank stream with sparse outliers."""
 
 from collections.abc import Iterable
-from dataclasses import fields
 from typing import Any
 
-from thresher.engine import Callback, Candidate, Candidates, Method
+from thresher.engine import Callback, Candidates, Method
 from thresher.estimators.online_estimator import OnlineEstimator
 from thresher.estimators.outlier_mixin import OutlierMixin
-from thresher.estimators.registry import (
-    AVERAGING_SHUFFLED,
-    FORGETTING_SHUFFLED,
-    named_forgetting,
-    named_positive,
-    named_signed_weight,
-)
+from thresher.estimators.registry import named_positive, named_signed_weight
 from thresher.learning import OutlierWeight
 from thresher.penalties import Tikhonov
-from thresher.published.low_rank import BasisLearner, BasisMethod
 from thresher.sets import Reals
-from thresher.solvers import ONLINE_PCA, Solver
-
-_WHY = "without signs and sets the best basis is a ridge regression on the codes"
+from thresher.solvers import online_pca
 
 
 class OnlineRobustPCA(OutlierMixin, OnlineEstimator):
@@ -124,18 +114,9 @@ class OnlineRobustPCA(OutlierMixin, OnlineEstimator):
         self.callbacks = callbacks
         self.verbose = verbose
 
-    def _solver(self) -> Solver:
-        return ONLINE_PCA
-
     def _plan(self, n_components: int, in_order: bool = True) -> Candidates[Method]:
-        solver = self._solver()
-        forgetting = named_forgetting(self.forgetting, in_order)
-        averaging = AVERAGING_SHUFFLED if forgetting == FORGETTING_SHUFFLED else 0.0
-        method = self._parts(n_components, solver, forgetting, averaging)
-        parts = {part.name: getattr(method, part.name) for part in fields(method)}
-        parts |= {"learner": BasisLearner(solver.step, sharp=True)}
-        basis = BasisMethod(**parts, ridge=named_positive("ridge", self.ridge, None))
-        return (Candidate("basis", basis, _WHY),)
+        given = self._specification(n_components, in_order)
+        return online_pca(given, named_positive("ridge", self.ridge, None))
 
     def _weight_rule(self) -> OutlierWeight:
         return named_signed_weight(self.outlier_weight)

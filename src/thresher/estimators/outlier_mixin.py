@@ -9,7 +9,7 @@ from sklearn.base import OutlierMixin as SklearnOutlierMixin
 from sklearn.exceptions import NotFittedError
 
 from thresher.cluster import is_collection
-from thresher.engine import Candidate, Candidates, Method
+from thresher.engine import Specification
 from thresher.estimators.calibration import (
     FALSE_ALARM_RATE,
     Calibration,
@@ -23,10 +23,12 @@ from thresher.estimators.fitted_model import FittedModel
 from thresher.estimators.parameters import RULES, check_parameter
 from thresher.estimators.registry import (
     frozen_mask,
-    named_atoms,
     named_codes,
+    named_dictionary_set,
+    named_forgetting,
     named_loss,
     named_outlier_weight,
+    named_penalty,
     named_scaling,
 )
 from thresher.estimators.results import (
@@ -37,11 +39,8 @@ from thresher.estimators.results import (
     samples_like,
 )
 from thresher.estimators.validation import computing_dtype
-from thresher.learning import Forgetting, OutlierWeight, QuadraticLearner
+from thresher.learning import OutlierWeight
 from thresher.linalg import Array
-from thresher.published.method import PublishedMethod
-from thresher.published.outliers import SurrogateLearner
-from thresher.solvers import AS_PUBLISHED, Solver, name_of
 from thresher.streams import Batch
 
 
@@ -56,21 +55,6 @@ class Separation(NamedTuple):
     """Codes of the samples."""
 
 
-_QUADRATIC = (
-    "a squared loss with outliers set aside has bounded curvature, and a quadratic that touches it "
-    "is all it needs (docs/lab/learner.md)"
-)
-
-
-def robust_plan(
-    given: Any, solver: Solver, method: Method, streaming: Method | None = None
-) -> Candidates[Method]:
-    """There is one way to learn such dictionaries, but for what was published."""
-    if solver.published:
-        return (Candidate(name_of(given), method, AS_PUBLISHED),)
-    return (Candidate("quadratic", method, _QUADRATIC, warm_start=streaming),)
-
-
 class OutlierMixin(SklearnOutlierMixin, DictionaryEstimator):
     """A dictionary model whose loss sets outliers aside.
 
@@ -80,7 +64,6 @@ class OutlierMixin(SklearnOutlierMixin, DictionaryEstimator):
     that holds for new samples.
     """
 
-    solver: Any = "auto"
     outlier_weight: Any
     outlier_penalty: Any = "l1"
     outlier_sign: str = "free"
@@ -91,6 +74,7 @@ class OutlierMixin(SklearnOutlierMixin, DictionaryEstimator):
     dictionary_penalty: Any = None
     frozen_atoms: Any = None
     scale_samples: str | None = None
+    forgetting: Any = "auto"
 
     _flags_outliers = True
 
@@ -100,41 +84,27 @@ class OutlierMixin(SklearnOutlierMixin, DictionaryEstimator):
             tags.estimator_type = None
         return tags
 
-    def _parts(
-        self, n_components: int, solver: Solver, forgetting: Forgetting, averaging: float = 0.0
-    ) -> Method:
-        """The method that the parameters describe, with the solver's own encoder and step."""
+    def _specification(self, n_components: int, in_order: bool = True) -> Specification:
+        """Return the problem that the parameters describe."""
         codes = named_codes(self.code_set, self.code_penalty)
-        atoms = named_atoms(self.dictionary_set, self.dictionary_penalty, codes)
-        rule, scaling = self._weight_rule(), named_scaling(self.scale_samples)
+        scaling = named_scaling(self.scale_samples)
         if scaling and not codes.region.is_cone:
             raise ValueError(
                 f"scale_samples='max' codes divided samples and multiplies their codes back, which "
                 f"takes codes out of code_set={self.code_set!r}; use code_set='nonnegative', or "
                 "divide the samples yourself and set scale_samples=None."
             )
-        parts: dict[str, Any] = {
-            "encoder": solver.encoder_for(rule),
-            "loss": named_loss(self.outlier_penalty, self.outlier_sign, self.outlier_bound),
-            "outlier_weight": rule,
-            "code_regulariser": codes,
-            "dictionary_regulariser": atoms,
-            "forgetting": forgetting,
-            "frozen": frozen_mask(self.frozen_atoms, n_components, atoms.region),
-            "scale_samples": scaling,
-        }
-        if solver.published:
-            return PublishedMethod(
-                learner=SurrogateLearner(solver.step),
-                default_init="uniform",
-                feasible=not solver.strays,
-                **parts,
-            )
-        return Method(
-            learner=QuadraticLearner(solver.step, sharp=True),
-            keep_stored=self.implicit_zeros == "missing",
-            averaging=averaging,
-            **parts,
+        return Specification(
+            loss=named_loss(self.outlier_penalty, self.outlier_sign, self.outlier_bound),
+            code_regulariser=codes,
+            dictionary_set=named_dictionary_set(self.dictionary_set),
+            dictionary_penalty=named_penalty("dictionary_penalty", self.dictionary_penalty),
+            outlier_weight=self._weight_rule(),
+            forgetting=named_forgetting(self.forgetting),
+            in_order=in_order,
+            frozen=frozen_mask(self.frozen_atoms, n_components),
+            scale_samples=scaling,
+            only_stored=self.implicit_zeros == "missing",
         )
 
     def _weight_rule(self) -> OutlierWeight:

@@ -76,10 +76,6 @@ class Divergence:
     threshold: OutlierWeight = field(default_factory=lambda: FixedWeight(1.0))
     dictionary_loss: Callable[[float], Loss] | None = None
 
-    def with_nonsmooth_points(self) -> "Divergence":
-        """The same as published solvers see it: kinks are not rounded off for the learner."""
-        return self if self.dictionary_loss is None else Divergence(self.loss)
-
 
 DIVERGENCES: dict[str, Callable[[], Loss]] = {
     "squared_l2": SquaredL2,
@@ -111,15 +107,6 @@ INITS = {
     "half-normal": "half-normal",
     "k-means++": "k-means++",
 }
-
-# Heuristic, explained in docs/lab/learner.md. In random order old samples only hold back, as
-# they were coded with poorer dictionaries; in the order of time they are what the model must
-# remember.
-FORGETTING_SHUFFLED = PowerForgetting(60.0)
-AVERAGING_SHUFFLED = 10.0
-FORGETTING_IN_ORDER = PowerForgetting(3.0)
-FORGETTING_RATIOS = PowerForgetting(10.0)
-"""For ratios of sums in random order; they need no averaging (docs/guide/divergences.md)."""
 
 
 def _unknown(parameter: str, value: object, names: Any) -> ValueError:
@@ -210,50 +197,17 @@ def named_codes(region: str | ConvexSet, penalty: float | Penalty | None) -> Con
     return codes
 
 
-def check_signs(loss: Loss, codes: Constrained, atoms: Constrained) -> None:
-    """Refuse signed codes or atoms under a loss that knows no negative predictions."""
-    if not loss.needs_nonnegative_prediction or (codes.form.nonnegative and atoms.form.nonnegative):
-        return
-    signed = "code_set" if not codes.form.nonnegative else "dictionary_set"
-    raise ValueError(
-        f"{loss} needs predictions that are not negative, and {signed} allows them; use a set such "
-        "as 'nonnegative' there, or a loss such as 'squared_l2'."
-    )
+def named_dictionary_set(value: str | ConvexSet | None) -> ConvexSet | None:
+    """A set of atoms; ``auto`` (or None) leaves it to the solver."""
+    if value is None or (isinstance(value, str) and value == "auto"):
+        return None
+    return named_set("dictionary_set", value)
 
 
-def named_atoms(
-    region: str | ConvexSet | None,
-    penalty: float | Penalty | None,
-    codes: Constrained,
-    published: ConvexSet | None = None,
-) -> Constrained:
-    """Set and penalty of a dictionary; ``auto`` (or None) takes the set that fits the codes.
-
-    Codes of any size take the size of the data, and atoms lie in the ℓ2 ball. Where codes are
-    bounded, as shares are, atoms take it, and are only nonnegative; unless codes have a price,
-    which smaller codes and larger atoms would avoid. Solvers that were ``published`` with a set
-    of their own take that.
-    """
-    if region is None or (isinstance(region, str) and region == "auto"):
-        priced = not codes.form.is_unpenalised and codes.region.contains_zero
-        region = published or ("l2_ball" if codes.region.is_cone or priced else "nonnegative")
-    return named_regulariser("dictionary", region, penalty)
-
-
-def named_forgetting(
-    value: Any,
-    in_order: bool,
-    published: bool = False,
-    shuffled: Forgetting = FORGETTING_SHUFFLED,
-) -> Forgetting:
-    """Take ``auto``, None (the plain average), a half-life in samples, or a schedule.
-
-    Solvers that were ``published`` do not forget, unless they are told to.
-    """
+def named_forgetting(value: Any) -> Forgetting | None:
+    """Take ``auto``, which leaves it to the solver, None, a half-life in samples, or a schedule."""
     if isinstance(value, str) and value == "auto":
-        if published:
-            return PlainAverage()
-        return FORGETTING_IN_ORDER if in_order else shuffled
+        return None
     if value is None:
         return PlainAverage()
     if is_number(value) and value > 0:
@@ -373,7 +327,7 @@ def named_graph(value: Any, weight: float, X: Any) -> Graph | None:
     return Graph(similarities(value), float(weight))
 
 
-def frozen_mask(value: Any, n_components: int, region: ConvexSet) -> NDArray[np.bool_] | None:
+def frozen_mask(value: Any, n_components: int) -> NDArray[np.bool_] | None:
     """Atoms that never move: indices, or a flag for each atom."""
     if value is None:
         return None
@@ -383,11 +337,6 @@ def frozen_mask(value: Any, n_components: int, region: ConvexSet) -> NDArray[np.
         chosen = np.asarray("ragged")
     if chosen.size == 0:
         return None
-    if region.rows_share_bound:  # what a frozen atom takes would be missing for the others
-        raise ValueError(
-            f"Atoms of {region} share one budget, so none of them can be frozen; leave "
-            "frozen_atoms out, or use a set such as 'box'."
-        )
     if chosen.dtype == bool and chosen.ndim == 1 and len(chosen) <= n_components:
         # Atoms that grew later are free.
         return np.pad(chosen, (0, n_components - len(chosen)))

@@ -3,13 +3,10 @@
 from collections.abc import Iterable
 from typing import Any
 
-from thresher.engine import Alternation, Callback, Candidates, Method, Pool
-from thresher.estimators.batch_estimator import BatchEstimator, streaming_first
-from thresher.estimators.outlier_mixin import OutlierMixin, robust_plan
-from thresher.learning import PlainAverage
-from thresher.linalg import Array
-from thresher.solvers import BATCH_ROBUST_SOLVERS, Solver, named_solver
-from thresher.streams import Batch
+from thresher.engine import Callback
+from thresher.estimators.batch_estimator import BatchEstimator
+from thresher.estimators.outlier_mixin import OutlierMixin
+from thresher.solvers import BATCH_ROBUST_SOLVERS
 
 
 class RobustNMF(OutlierMixin, BatchEstimator):
@@ -57,6 +54,8 @@ class RobustNMF(OutlierMixin, BatchEstimator):
     (3, 40)
     """
 
+    _solvers = BATCH_ROBUST_SOLVERS
+
     def __init__(
         self,
         n_components: int | None = None,
@@ -103,24 +102,3 @@ class RobustNMF(OutlierMixin, BatchEstimator):
         self.random_state = random_state
         self.callbacks = callbacks
         self.verbose = verbose
-
-    def _solver(self) -> Solver:
-        return named_solver(self.solver, BATCH_ROBUST_SOLVERS)
-
-    # ------------------------------------------------------------------- details
-
-    def _plan(self, n_components: int, in_order: bool = True) -> Candidates[Method]:
-        solver = self._solver()
-        method = self._parts(n_components, solver, PlainAverage())
-        streaming = None if solver.published else streaming_first(method)
-        return robust_plan(self.solver, solver, method, streaming)
-
-    def _alternation(
-        self, method: Method, batch: Batch, pool: Pool, codes: Array | None
-    ) -> Alternation:
-        rounds = self._solver().rounds
-        if rounds is None:
-            return super()._alternation(method, batch, pool, codes)
-        problem, D, codes = self._problem_and_start(method, batch, codes)
-        assert codes is not None
-        return rounds(problem, D, codes, pool)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from thresher.engine import Callback, Candidate, Candidates, Method
+from thresher.engine import Callback, Candidates, Method
 from thresher.estimators.registry import named_positive
 from thresher.estimators.whole_matrix_estimator import (
     FINER,
@@ -15,14 +15,15 @@ from thresher.estimators.whole_matrix_estimator import (
     WholeMatrixEstimator,
     typical,
 )
-from thresher.learning import PlainAverage
 from thresher.linalg import Array
-from thresher.published.low_rank import DUAL_PER_PRIMAL, default_weight, pursue
-from thresher.solvers import PURSUIT, Solver
+from thresher.solvers import DUAL_PER_PRIMAL, default_weight, pursue, whole_matrix
 
 _ROUNDING = 0.4  # the kink is rounded off at ε^0.4 of a typical entry: 5e-7, 2e-3; by judgement
 _LEAST_TOL = 100  # roundings: in single precision the subgradients come no nearer, as measured
-_WHY = "the problem is convex, and this its usual method"
+_REASON = (
+    "principal component pursuit, inexact augmented Lagrangian, partial decompositions: the "
+    "problem is convex, and this its standard method"
+)
 
 
 class RobustPCA(WholeMatrixEstimator):
@@ -116,9 +117,6 @@ class RobustPCA(WholeMatrixEstimator):
         check_is_fitted(self, "components_")
         return self._state.scale_weight
 
-    def _solver(self) -> Solver:
-        return PURSUIT
-
     def _check_parameters(self) -> None:
         super()._check_parameters()
         self._weight((1, 1), None)
@@ -129,8 +127,7 @@ class RobustPCA(WholeMatrixEstimator):
         return named_positive("outlier_weight", self.outlier_weight, usual) or usual
 
     def _plan(self, n_components: int, in_order: bool = True) -> Candidates[Method]:
-        method = self._parts(n_components, self._solver(), PlainAverage())
-        return (Candidate("pursuit", method, _WHY),)
+        return whole_matrix(self._specification(n_components), "pursuit", _REASON)
 
     def _rounds(self, X: Array, observed: NDArray[np.bool_] | None, seed: int) -> Iterator[Basis]:
         weight = self._weight(X.shape, observed)

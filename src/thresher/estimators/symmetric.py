@@ -193,7 +193,7 @@ class SymmetricManhattanNMF(BaseEstimator):
         """Sweep until the objective settles; how far the last sweep was from that."""
         n, callbacks = len(H), list(self.callbacks or ())
         solver = named_solver(self.solver, SYMMETRIC_SOLVERS)
-        small = solver.small_change(similarity, n)
+        small = solver.absolute_tol(similarity)
         self.history_ = History()
         self._adopt(H, dtype)
         last, started = manhattan_loss(similarity, H), time.perf_counter()

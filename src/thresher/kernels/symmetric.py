@@ -184,14 +184,14 @@ def symmetric_sweep(X, H):  # type: ignore[no-untyped-def]
 
 
 @strict_kernel
-def symmetric_columns(X, H, as_printed):  # type: ignore[no-untyped-def]
-    """Give every entry of H (n, K) its best value, column by column, in place: (60)–(61).
+def symmetric_columns(X, H, exact):  # type: ignore[no-untyped-def]
+    """Minimise ‖X − HHᵀ‖₁ in every entry of H (n, K), column by column, in place: (60)–(61).
 
-    As printed, entries off the diagonal count once, and the diagonal is x² whatever Z_jj is.
+    If not ``exact``, entries off the diagonal count once, and the diagonal is x² whatever Z_jj is.
     """
     indptr, indices, data = X
     n, K = H.shape
-    twice = 1.0 if as_printed else 2.0
+    twice = 2.0 if exact else 1.0
     Z = np.empty(data.size)
     longest = 0
     for j in range(n):
@@ -221,7 +221,7 @@ def symmetric_columns(X, H, as_printed):  # type: ignore[no-untyped-def]
             if indptr[j + 1] - indptr[j] + (not on_diagonal) < n and total > seen:
                 values[used], weights[used] = 0.0, twice * (total - seen)
                 used += 1
-            if as_printed and not np.isnan(square):
+            if not (exact or np.isnan(square)):
                 best = _beyond(values, weights, used, room)
             else:
                 best = _best_entry(values, weights, used, square, room)

@@ -6,11 +6,12 @@ from thresher.manhattan.half import Half, HalfSolver
 from thresher.manhattan.nesterov import NesterovSmoothing
 from thresher.manhattan.rank_one import RankOneSweeps
 from thresher.manhattan.smoothing import SmoothedLoss, box_gap
-from thresher.manhattan.two_factors import LARGE, TwoFactors
+from thresher.manhattan.two_factors import LARGE, FactorSpecification, TwoFactors
 
 __all__ = [
     "LARGE",
     "ExactRows",
+    "FactorSpecification",
     "Graph",
     "Half",
     "HalfSolver",

@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.engine.batch import BatchProblem, alternate
+from thresher.encoding import AutoEncoder, BlockEncoder, can_stay_sparse
+from thresher.engine.batch import BatchProblem, PlainAlternation, Rounds, alternate
 from thresher.engine.executor import Pool
+from thresher.engine.specification import Specification
+from thresher.engine.state import StreamState
 from thresher.linalg import Array
 from thresher.manhattan.factor_admm import FactorADMM
 from thresher.manhattan.graph import Graph
@@ -31,8 +34,75 @@ _ROUNDS_OF_START, _PARTS = 200, 2
 _ROWS_PER_ATOM = 6
 
 
+@dataclass(frozen=True)
+class FactorSpecification(Specification):
+    """A specification for both factors in memory.
+
+    Parameters
+    ----------
+    encoder : BlockEncoder
+        Finds codes of new samples.
+    square_weight : float
+        α of the elastic-net loss (58).
+    graph : callable or None
+        Makes the graph that couples codes from the samples and the worth of squared codes.
+    tol : float
+        Relative change of the objective in a round at which a fit ends.
+    """
+
+    encoder: BlockEncoder = field(default_factory=AutoEncoder)
+    square_weight: float = 0.0
+    graph: Callable[[Any, float], Graph | None] | None = None
+    tol: float = 1e-4
+
+    @property
+    def keeps_sparse(self) -> bool:
+        """Whether the encoder codes sparse rows on their nonzeros."""
+        return self.square_weight == 0 and can_stay_sparse(self.loss(1.0), self.code_regulariser)
+
+    def check_scale(self, atoms: Constrained, with_graph: bool = True) -> None:
+        """Refuse a penalty on one factor that vanishes if the other factor grows."""
+        codes = self.code_regulariser
+        coupled = with_graph and self.graph is not None
+        for has_penalty, factor, other, name, parts in (
+            (coupled or not codes.form.is_unpenalised, "codes", "atoms", "dictionary", atoms),
+            (not atoms.form.is_unpenalised, "atoms", "codes", "code", codes),
+        ):
+            unbounded = parts.form.is_box and parts.form.upper == np.inf
+            if has_penalty and unbounded and parts.form.is_unpenalised:
+                raise ValueError(
+                    f"The {factor} have a penalty and the {other} have none, so dividing the "
+                    f"{factor} and multiplying the {other} by the same number would avoid it; set "
+                    f"{name}_set, for instance to 'box', or {name}_penalty."
+                )
+
+    def rounds(
+        self,
+        solver: Callable[[Half], HalfSolver],
+        kind: "type[TwoFactors] | None" = None,
+        **more: Any,
+    ) -> Rounds:
+        """The batch method, each factor moved by a solver."""
+
+        def begin(
+            problem: BatchProblem, state: StreamState, codes: Array | None, pool: Pool
+        ) -> TwoFactors:
+            worth = state.code_unit * (state.code_unit / state.loss_unit)  # of squares of codes
+            graph = None if self.graph is None else self.graph(problem.batch.X, worth)
+            if codes is None:
+                # Uniform, and the same for every row, so that a sample of weight two is treated
+                # exactly like two equal samples.
+                one = np.random.default_rng([state.seed, 3]).random(len(state.D))
+                codes = np.tile(one.astype(state.D.dtype), (problem.batch.n_samples, 1))
+            square = self.square_weight * state.unit
+            parts = (problem, state.D.copy(), codes, solver, pool, square, graph)
+            return (kind or TwoFactors)(*parts, **more)
+
+        return begin
+
+
 @dataclass
-class TwoFactors:
+class TwoFactors(PlainAlternation):
     """Alternate between codes and dictionary, each moved by a solver for half of the problem.
 
     Where codes may be multiplied by anything at no cost, a bound on the length of atoms is no

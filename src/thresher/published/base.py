@@ -1,51 +1,48 @@
-"""What published solvers share: their base class, and rules for their constants."""
+"""What published solvers share: their base class, and the rules of their constants."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
 from math import isfinite
 from numbers import Integral, Real
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, get_args
 
 import numpy as np
-
-Made = TypeVar("Made")
-
-AS_PUBLISHED = "it was asked for by name, and keeps to what was published"
-
-
-class Published(ABC, Generic[Made]):
-    """A solver as it was published: a frozen dataclass of its constants.
-
-    Given as ``solver=``, by name or with other constants. Files keep the constants, and nothing of
-    what is made from them.
-    """
-
-    name: ClassVar[str]
-    """What users, states and files call it."""
-
-    @abstractmethod
-    def made(self) -> Made:
-        """What it stands for: who finds codes, and who moves the dictionary."""
-
-
-def listed(names: Iterable[str]) -> str:
-    """``'a', 'b' or 'c'``."""
-    *others, last = map(repr, names)
-    return f"{', '.join(others)} or {last}"
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What a constant must be, in words, and what holds of such values alone."""
+    """What a constant must be, in words, and a test of it."""
 
     words: str
     holds: Callable[[Any], bool]
 
 
-def number(words: str, holds: Callable[[Any], bool], whole: bool = False) -> Rule:
-    """A rule for finite numbers, or whole ones: True is none, and 2.0 is not whole."""
-    kind: Any = Integral if whole else Real
+class Published:
+    """A published solver, or the mode of a published detector: a frozen dataclass of constants.
+
+    Given by name or with other constants. Files keep the constants.
+    """
+
+    name: ClassVar[str]
+    """What users, states and files call it."""
+
+    def __post_init__(self) -> None:
+        """Refuse constants that break their rule; None is allowed where it is the default."""
+        parts: Any = self
+        for part in fields(parts):
+            value, rule = getattr(self, part.name), part.metadata["rule"]
+            if not (value is None and part.default is None) and not rule.holds(value):
+                raise ValueError(f"{self.name}({part.name}={value!r}) must be {rule.words}.")
+
+
+def constant(default: Any, rule: Rule) -> Any:
+    """A field of a published solver, with its default and its rule."""
+    return field(default=default, metadata={"rule": rule})
+
+
+def number(words: str, holds: Callable[[Any], bool], integer: bool = False) -> Rule:
+    """A rule for finite numbers, or for integers; True is neither, and 2.0 is no integer."""
+    kind: Any = Integral if integer else Real
 
     def both(value: Any) -> bool:
         is_number = isinstance(value, kind) and not isinstance(value, bool)
@@ -54,9 +51,11 @@ def number(words: str, holds: Callable[[Any], bool], whole: bool = False) -> Rul
     return Rule(words, both)
 
 
-def one_of(*choices: str) -> Rule:
-    """A rule for names."""
-    return Rule(listed(choices), lambda value: isinstance(value, str) and value in choices)
+def one_of(names: Any) -> Rule:
+    """A rule for the names of a ``Literal``."""
+    *others, last = map(repr, get_args(names))
+    words = f"{', '.join(others)} or {last}"
+    return Rule(words, lambda value: isinstance(value, str) and value in get_args(names))
 
 
 POSITIVE = number("a positive number", lambda value: value > 0)
@@ -65,19 +64,9 @@ ABOVE_MINUS_1 = number("a number above -1", lambda value: value > -1)
 SHARE = number("a number above 0, and at most 1", lambda value: 0 < value <= 1)
 BETWEEN_0_AND_1 = number("a number between 0 and 1", lambda value: 0 < value < 1)
 BELOW_1 = number("a number, 0 or more, and below 1", lambda value: 0 <= value < 1)
-COUNT = number("a whole number, 1 or more", lambda value: value >= 1, whole=True)
-COUNT_OR_0 = number("a whole number, 0 or more", lambda value: value >= 0, whole=True)
+COUNT = number("a whole number, 1 or more", lambda value: value >= 1, integer=True)
+COUNT_OR_0 = number("a whole number, 0 or more", lambda value: value >= 0, integer=True)
 FLAG = Rule("True or False", lambda value: isinstance(value, bool | np.bool_))
-
-
-def check_constants(constants: Any, **rules: Rule) -> None:
-    """Refuse constants of a solver that break their rule; None is fine where it is the default."""
-    for name, rule in rules.items():
-        value = getattr(constants, name)
-        if value is None and getattr(type(constants), name) is None:
-            continue
-        if not rule.holds(value):
-            raise ValueError(f"{constants.name}({name}={value!r}) must be {rule.words}.")
 
 
 def _is_finite(value: Any) -> bool:

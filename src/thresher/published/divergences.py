@@ -1,7 +1,7 @@
 """Paper E, general divergences: SPSGD, its peers OL-Guan, OL-Lef and OL-Wang, and MU in batch."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,11 @@ from thresher.encoding import (
     MultiplicativeUpdates,
     Never,
     SmallChange,
+    can_stay_sparse,
 )
 from thresher.encoding.armijo import ArmijoGradient
 from thresher.encoding.iterate import RowSolver, State, Stop
+from thresher.engine import Specification
 from thresher.learning import Learner, RatioLearner, Statistics
 from thresher.linalg import Array
 from thresher.losses import ItakuraSaito, Loss
@@ -30,11 +32,11 @@ from thresher.published.base import (
     COUNT_OR_0,
     FLAG,
     POSITIVE,
-    Published,
-    check_constants,
+    constant,
     one_of,
 )
-from thresher.sets import ConvexSet, CoveredBox, Simplex
+from thresher.published.method import PublishedMethod, PublishedSolver
+from thresher.sets import CoveredBox, Simplex
 
 StepRule = Literal["armijo", "constant", "polyak"]
 
@@ -358,49 +360,24 @@ class RobustApproximation(Learner):
 
 
 @dataclass(frozen=True)
-class DivergenceSolver:
-    """What a solver of paper E stands for.
+class PrintedCoveredBox(CoveredBox):
+    """The set of paper E with the map that its supplement prints, which is no projection.
 
-    Without a ``learner`` it is ``auto``, which takes the one that suits the divergence;
-    ``multiplicative`` stands for the update that every divergence has. ``only_for`` is the one
-    loss that the solver was published for, if there is one; ``only_outliers`` says that it is for
-    losses that set outliers aside. ``region`` is where its dictionaries lie, if it was published
-    with a set; ``sparse`` says that its encoder codes sparse rows on their nonzeros. ``exponent``
-    is that of multiplicative updates, if it is not the proven one, ``prior`` that of
-    `RatioLearner`. ``dictionary_first`` says that codes are solved anew after the dictionary
-    (paper B).
+    It tests columns before they are clipped, and maps those of a small sum to the simplex of radius
+    one (errata E.2).
     """
 
-    description: str
-    encoder: BlockEncoder
-    learner: Learner | None = None
-    multiplicative: bool = False
-    only_for: Loss | None = None
-    only_outliers: bool = False
-    region: ConvexSet | None = None
-    sparse: bool = False
-    exponent: float | None = None
-    prior: float = 0.0
-    dictionary_first: bool = False
-
-    @property
-    def published(self) -> bool:
-        """Whether it keeps to what was published."""
-        return self.learner is not None or self.multiplicative
-
-    def check(self, loss: Loss, atoms: Constrained) -> None:
-        """Refuse a loss or atoms that the solver is not for."""
-        reason = None if self.learner is None else self.learner.requires(loss, atoms.form)
-        if self.only_for is not None and loss.canonical != self.only_for:
-            reason = f"{self.only_for}, not {loss}; use solver='auto', or that divergence"
-        if self.only_outliers and loss.envelope is None:
-            reason = f"divergence='huber', not {loss}; use solver='auto', or that divergence"
-        if reason is not None:
-            raise ValueError(f"This solver ({self.description}) needs {reason}.")
+    def project(self, V: Array) -> Array:
+        """Clip, and map the columns whose sum is too small."""
+        P = np.clip(V, 0, self.upper)
+        small = np.abs(V).sum(axis=0) < self.least
+        if small.any():
+            P[:, small] = Simplex().project(V[:, small].T).T
+        return P
 
 
 @dataclass(frozen=True)
-class SPSGD(Published[DivergenceSolver]):
+class SPSGD(PublishedSolver[Specification]):
     """Algorithm 1 of paper E: projected subgradient codes, stochastic gradient dictionary.
 
     Parameters
@@ -410,55 +387,41 @@ class SPSGD(Published[DivergenceSolver]):
     tau : float, optional
         Their τ; without one, τt is the number of samples seen, the batch included.
     rule : {"armijo", "constant", "polyak"}, optional
-        The step of the codes; without one, that of section V-C: ``polyak`` for losses with kinks,
+        The step of the codes; without one, that of section V-C: ``polyak`` for nonsmooth losses,
         ``constant`` for those of bounded curvature, ``armijo`` for all others.
     alpha, gamma, q : float, float, int
-        Of Armijo's rule (Algorithm 3): how much of the promised fall must come, by what the step is
-        cut, and the last cut that is tested but for one: there are q + 2 trials.
+        Of Armijo's rule (Algorithm 3): the share of the predicted decrease that a step must reach,
+        the factor between two trials, and the last trial that is tested but for one: there are
+        q + 2 trials.
     delta : float
         δ of Polyak's steps, in units of the loss of zero codes.
     tol, max_iter, patience : float, int, int
         The stop of the codes, which is not stated: a relative change of at most ``tol`` (of best
         values under Polyak's rule: less than δ in ``patience`` steps), or so many iterations.
     as_printed : bool
-        The letter: steps have the unit of the data, and diverge on those of the paper (errata E.3);
-        codes are tested where they are not projected (E.1), and columns of the dictionary before
-        they are clipped (E.2).
+        Steps have the unit of the data, and diverge on those of the paper (errata E.3); codes are
+        tested before they are projected (E.1), and columns of the dictionary before they are
+        clipped (E.2).
     """
 
     name = "spsgd"
-    a: float = 2e4
-    b: float = 2e4
-    tau: float | None = None
-    rule: StepRule | None = None
-    alpha: float = 0.01
-    gamma: float = 0.1
-    q: int = 10
-    delta: float = 0.01
-    tol: float = 1e-3
-    max_iter: int = 2000
-    patience: int = 100
-    as_printed: bool = False
+    description = "projected subgradient codes, projected stochastic gradient dictionary (paper E)"
+    a: float = constant(2e4, POSITIVE)
+    b: float = constant(2e4, POSITIVE)
+    tau: float | None = constant(None, POSITIVE)
+    rule: StepRule | None = constant(None, one_of(StepRule))
+    alpha: float = constant(0.01, BETWEEN_0_AND_1)
+    gamma: float = constant(0.1, BETWEEN_0_AND_1)
+    q: int = constant(10, COUNT_OR_0)
+    delta: float = constant(0.01, POSITIVE)
+    tol: float = constant(1e-3, AT_LEAST_0)
+    max_iter: int = constant(2000, COUNT)
+    patience: int = constant(100, COUNT)
+    as_printed: bool = constant(False, FLAG)
 
-    def __post_init__(self) -> None:
-        check_constants(
-            self,
-            a=POSITIVE,
-            b=POSITIVE,
-            tau=POSITIVE,
-            rule=one_of(*get_args(StepRule)),
-            alpha=BETWEEN_0_AND_1,
-            gamma=BETWEEN_0_AND_1,
-            q=COUNT_OR_0,
-            delta=POSITIVE,
-            tol=AT_LEAST_0,
-            max_iter=COUNT,
-            patience=COUNT,
-            as_printed=FLAG,
-        )
-
-    def made(self) -> DivergenceSolver:
-        """Its parts."""
+    @property
+    def encoder(self) -> BlockEncoder:
+        """Algorithms 2 and 3."""
         codes = ProjectedSubgradient(
             acceptance=self.alpha,
             cut=self.gamma,
@@ -468,16 +431,17 @@ class SPSGD(Published[DivergenceSolver]):
             patience=self.patience,
             as_printed=self.as_printed,
         )
-        return DivergenceSolver(
-            "projected subgradient codes, projected stochastic gradient dictionary (paper E)",
-            Encoder(codes, NoMoreGain(self.tol), self.max_iter, certify=False),
-            StochasticGradient(self.a, self.b, self.tau, scaled=not self.as_printed),
-            region=CoveredBox(as_printed=self.as_printed),
-        )
+        return Encoder(codes, NoMoreGain(self.tol), self.max_iter, certify=False)
+
+    def method(self, given: Specification) -> PublishedMethod:
+        """Build the method, on the set of the paper unless another is given."""
+        learner = StochasticGradient(self.a, self.b, self.tau, scaled=not self.as_printed)
+        region = PrintedCoveredBox() if self.as_printed else CoveredBox()
+        return self.build(given, self.encoder, learner, region)
 
 
 @dataclass(frozen=True)
-class OLGuan(Published[DivergenceSolver]):
+class OLGuan(PublishedSolver[Specification]):
     """Exact codes, robust stochastic approximation over a buffer (Guan et al., OL-Guan).
 
     Its constants are stated neither in paper A nor in paper E.
@@ -485,36 +449,36 @@ class OLGuan(Published[DivergenceSolver]):
     Parameters
     ----------
     buffer : int
-        So many of the last samples are kept, with their codes.
+        Number of last samples that are kept, with their codes.
     steps, draw : int
-        Steps for each batch, and samples of the buffer that a step sees, drawn at random.
+        Steps for each batch, and samples of the buffer in a step, chosen at random.
     step : float
         The k-th of them is ``step/(L√k)``, L the spectral norm of the buffer's ``mean cᵀc``.
     tol : float
-        To what codes are exact.
+        The certificate of the codes.
     """
 
     name = "ol_guan"
-    buffer: int = 1000
-    steps: int = 20
-    draw: int = 50
-    step: float = 1.0
-    tol: float = 1e-4
+    description = "exact codes, robust stochastic approximation over a buffer (OL-Guan)"
+    buffer: int = constant(1000, COUNT)
+    steps: int = constant(20, COUNT)
+    draw: int = constant(50, COUNT)
+    step: float = constant(1.0, POSITIVE)
+    tol: float = constant(1e-4, POSITIVE)
 
-    def __post_init__(self) -> None:
-        check_constants(self, buffer=COUNT, steps=COUNT, draw=COUNT, step=POSITIVE, tol=POSITIVE)
+    @property
+    def encoder(self) -> BlockEncoder:
+        """Exact codes."""
+        return AutoEncoder(self.tol)
 
-    def made(self) -> DivergenceSolver:
-        """Its parts."""
-        return DivergenceSolver(
-            "exact codes, robust stochastic approximation over a buffer (Guan et al., OL-Guan)",
-            AutoEncoder(self.tol),
-            RobustApproximation(self.buffer, self.steps, self.draw, self.step),
-        )
+    def method(self, given: Specification) -> PublishedMethod:
+        """Build the method."""
+        learner = RobustApproximation(self.buffer, self.steps, self.draw, self.step)
+        return self.build(given, self.encoder, learner)
 
 
 @dataclass(frozen=True)
-class OLLef(Published[DivergenceSolver]):
+class OLLef(PublishedSolver[Specification]):
     """Multiplicative codes and dictionary from two sums (Lefèvre et al., OL-Lef).
 
     Atoms sum to one. A discount of the past is `forgetting` of the estimator.
@@ -527,25 +491,23 @@ class OLLef(Published[DivergenceSolver]):
     """
 
     name = "ol_lef"
-    updates: int = 100
-    tol: float = 1e-3
+    description = "multiplicative codes, majorised dictionary (Lefèvre et al., OL-Lef)"
+    updates: int = constant(100, COUNT)
+    tol: float = constant(1e-3, AT_LEAST_0)
 
-    def __post_init__(self) -> None:
-        check_constants(self, updates=COUNT, tol=AT_LEAST_0)
+    @property
+    def encoder(self) -> BlockEncoder:
+        """Multiplicative updates."""
+        return Encoder(MultiplicativeUpdates(), SmallChange(self.tol), self.updates, certify=False)
 
-    def made(self) -> DivergenceSolver:
-        """Its parts."""
-        return DivergenceSolver(
-            "multiplicative codes, majorised dictionary (Lefèvre et al., OL-Lef)",
-            _updates(self.updates, self.tol),
-            RatioLearner(2.0, 0.0),
-            only_for=ItakuraSaito(),
-            region=Simplex(),
-        )
+    def method(self, given: Specification) -> PublishedMethod:
+        """Build the method, for the Itakura–Saito divergence."""
+        self.check(needs_loss(ItakuraSaito(), given.loss(1.0)))
+        return self.build(given, self.encoder, RatioLearner(2.0, 0.0), Simplex())
 
 
 @dataclass(frozen=True)
-class OLWang(Published[DivergenceSolver]):
+class OLWang(PublishedSolver[Specification]):
     """Multiplicative codes, stochastic gradient with a constant step (Wang et al., OL-Wang).
 
     Parameters
@@ -558,27 +520,27 @@ class OLWang(Published[DivergenceSolver]):
     """
 
     name = "ol_wang"
-    step: float | None = None
-    updates: int = 100
-    tol: float = 1e-3
+    description = "multiplicative codes, stochastic gradient with a constant step (OL-Wang)"
+    step: float | None = constant(None, POSITIVE)
+    updates: int = constant(100, COUNT)
+    tol: float = constant(1e-3, AT_LEAST_0)
 
-    def __post_init__(self) -> None:
-        check_constants(self, step=POSITIVE, updates=COUNT, tol=AT_LEAST_0)
+    @property
+    def encoder(self) -> BlockEncoder:
+        """Multiplicative updates."""
+        return OLLef(self.updates, self.tol).encoder
 
-    def made(self) -> DivergenceSolver:
-        """Its parts."""
-        step = 1.0 if self.step is None else self.step
-        return DivergenceSolver(
-            "multiplicative codes, stochastic gradient with a constant step (Wang et al., OL-Wang)",
-            _updates(self.updates, self.tol),
-            StochasticGradient(step, 1.0, scaled=self.step is None, constant=True),
-            only_outliers=True,
-            region=CoveredBox(),
-        )
+    def method(self, given: Specification) -> PublishedMethod:
+        """Build the method, for losses with outliers."""
+        loss, step = given.loss(1.0), 1.0 if self.step is None else self.step
+        if loss.envelope is None:
+            self.check(f"divergence='huber', not {loss}; use solver='auto', or that divergence")
+        learner = StochasticGradient(step, 1.0, scaled=self.step is None, constant=True)
+        return self.build(given, self.encoder, learner, CoveredBox())
 
 
 @dataclass(frozen=True)
-class MU(Published[DivergenceSolver]):
+class MU(PublishedSolver[Specification]):
     """One multiplicative update of codes and dictionary in turn (paper E, batch).
 
     Parameters
@@ -589,21 +551,31 @@ class MU(Published[DivergenceSolver]):
     """
 
     name = "mu"
-    exponent: float | None = None
+    description = "one multiplicative update of codes and dictionary in turn"
+    exponent: float | None = constant(None, POSITIVE)
 
-    def __post_init__(self) -> None:
-        check_constants(self, exponent=POSITIVE)
+    @property
+    def encoder(self) -> BlockEncoder:
+        """One update."""
+        return Encoder(MultiplicativeUpdates(self.exponent, lift=0.0), Never(), 1, certify=False)
 
-    def made(self) -> DivergenceSolver:
-        """Its parts."""
-        return DivergenceSolver(
-            "one multiplicative update of codes and dictionary",
-            Encoder(MultiplicativeUpdates(self.exponent, lift=0.0), Never(), 1, certify=False),
-            multiplicative=True,
-            exponent=self.exponent,
-            sparse=True,
-        )
+    def method(self, given: Specification) -> PublishedMethod:
+        """Build the method; an exponent that is not proven is one, and halved where needed."""
+        loss, codes = given.loss(1.0), given.code_regulariser
+        a, b = (1.0, 0.0) if loss.powers is None else loss.powers
+        if self.exponent is not None:
+            a, b = 1 / self.exponent, 0.0
+        learner = RatioLearner(a, b, rescale=codes.form.is_scale_invariant)
+        atoms = given.parts()["dictionary_regulariser"]
+        reason = learner.requires(loss, atoms.form)
+        self.check(reason and f"{reason}, not {atoms.penalty} on {atoms.region}")
+        # At nonsmooth points updates weigh every entry by its residual, zeros too.
+        sparse = loss.smooth and can_stay_sparse(loss, codes)
+        return self.build(given, self.encoder, learner, keep_sparse=sparse)
 
 
-def _updates(times: int, tol: float) -> Encoder:
-    return Encoder(MultiplicativeUpdates(), SmallChange(tol), times, certify=False)
+def needs_loss(wanted: Loss, loss: Loss) -> str | None:
+    """What a solver of one loss needs, if it gets another."""
+    if loss.canonical == wanted:
+        return None
+    return f"{wanted}, not {loss}; use solver='auto', or that divergence"

@@ -2,29 +2,28 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from thresher.encoding import Block, BlockEncoder, CodingProblem, Encoder, Fit
+from thresher.encoding import (
+    Block,
+    BlockEncoder,
+    CodingProblem,
+    Encoder,
+    Fit,
+    can_stay_sparse,
+)
 from thresher.encoding.iterate import RowSolver, State, Stop
-from thresher.engine import ExactAlternation
+from thresher.engine import Alternation, BatchProblem, Pool, Specification, StreamState
 from thresher.learning import Learner, Statistics
 from thresher.linalg import Array, thinned
 from thresher.losses import Loss
 from thresher.penalties import Constrained, Form
-from thresher.published.base import (
-    BELOW_1,
-    COUNT,
-    POSITIVE,
-    Published,
-    Rule,
-    check_constants,
-    one_of,
-)
-from thresher.published.divergences import DivergenceSolver
+from thresher.published.base import BELOW_1, COUNT, POSITIVE, Rule, constant, one_of
+from thresher.published.method import PlainUpdates, PublishedMethod, PublishedSolver
 
 
 @dataclass(frozen=True)
@@ -524,7 +523,7 @@ class L1DictionaryADMM(Learner):
 
 
 @dataclass
-class DictionaryFirst(ExactAlternation):
+class DictionaryFirst(PlainUpdates):
     """Dictionary and codes in turns, each solved anew: Algorithm 4 of paper B.
 
     A round moves the dictionary from where it is, and then finds all codes, from zero: the
@@ -567,9 +566,20 @@ class DictionaryFirst(ExactAlternation):
         self._evaluate()
 
 
-_NAMES = one_of(*get_args(Horizon))
+def dictionary_first(
+    problem: BatchProblem, state: StreamState, codes: Array | None, pool: Pool
+) -> Alternation:
+    """Begin Algorithm 4 at zero codes, or at copies of given ones."""
+    D = state.D.copy()
+    zero = np.zeros((problem.batch.n_samples, len(D)))
+    start = (zero if codes is None else codes).astype(D.dtype)
+    encoder, cold = problem.method.encoder, codes is None
+    return DictionaryFirst(problem, D, start, encoder, pool, cold=cold)
+
+
+_HORIZONS = one_of(Horizon)
 _HORIZON = Rule(
-    f"{COUNT.words}, {_NAMES.words}", lambda value: COUNT.holds(value) or _NAMES.holds(value)
+    f"{COUNT.words}, {_HORIZONS.words}", lambda value: COUNT.holds(value) or _HORIZONS.holds(value)
 )
 
 
@@ -585,38 +595,28 @@ class LinearisedConstants:
         κ in units of ``1/λmax(D Dᵀ)`` (Algorithm 2, printed) and ``1/λmax(CᵀC)`` (Algorithm 3, not
         given).
     iterations : int
-        Of either algorithm, at most.
+        Maximum number of iterations of either algorithm.
     tol : float
         Both residuals at which either stops; 0 makes all iterations. The paper says "to
         convergence" (errata B.9).
     """
 
-    phi: float = 5.0
-    gamma: float = 1.89
-    kappa: float = 1.0
-    iterations: int = 1000
-    tol: float = 1e-3
-
-    def __post_init__(self) -> None:
-        check_constants(
-            self, phi=POSITIVE, gamma=POSITIVE, kappa=POSITIVE, iterations=COUNT, tol=BELOW_1
-        )
+    phi: float = constant(5.0, POSITIVE)
+    gamma: float = constant(1.89, POSITIVE)
+    kappa: float = constant(1.0, POSITIVE)
+    iterations: int = constant(1000, COUNT)
+    tol: float = constant(1e-3, BELOW_1)
 
     @property
-    def algorithm_2(self) -> BlockEncoder:
-        """Codes."""
+    def encoder(self) -> BlockEncoder:
+        """Codes: Algorithm 2."""
         steps = LinearisedADMM(self.phi, self.gamma, self.kappa)
         return Encoder(steps, Settled(self.tol), self.iterations, certify=False)
-
-    @property
-    def algorithm_3(self) -> L1DictionaryADMM:
-        """The batch dictionary."""
-        return L1DictionaryADMM(self.phi, self.gamma, self.kappa, self.tol, self.iterations)
 
 
 @dataclass(frozen=True)
 class DualConstants(LinearisedConstants):
-    """Constants of OIADMM beside those of its codes: see `thresher.learning.OnlineInexactADMM`.
+    """Constants of OIADMM, besides those of its codes: see `OnlineInexactADMM`.
 
     Parameters
     ----------
@@ -631,67 +631,50 @@ class DualConstants(LinearisedConstants):
         ‖D*‖ and Φ; their bounds √K and √(nF) if left out.
     """
 
-    beta: float = 5.0
-    share: float = 0.5
-    tau: float | None = None
-    horizon: int | Horizon | None = None
-    best_norm: float | None = None
-    subgradient_norm: float | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_constants(
-            self,
-            beta=POSITIVE,
-            share=POSITIVE,
-            tau=POSITIVE,
-            horizon=_HORIZON,
-            best_norm=POSITIVE,
-            subgradient_norm=POSITIVE,
-        )
-
-    @property
-    def dual_step(self) -> OnlineInexactADMM:
-        """(2)–(4)."""
-        return OnlineInexactADMM(
-            self.beta, self.share, self.tau, self.horizon, self.best_norm, self.subgradient_norm
-        )
+    beta: float = constant(5.0, POSITIVE)
+    share: float = constant(0.5, POSITIVE)
+    tau: float | None = constant(None, POSITIVE)
+    horizon: int | Horizon | None = constant(None, _HORIZON)
+    best_norm: float | None = constant(None, POSITIVE)
+    subgradient_norm: float | None = constant(None, POSITIVE)
 
 
 @dataclass(frozen=True)
-class OIADMM(DualConstants, Published[DivergenceSolver]):
+class OIADMM(DualConstants, PublishedSolver[Specification]):
     """Linearised ADMM codes, online inexact ADMM dictionary (paper B, (2)–(4)).
 
     Its constants are those of `LinearisedConstants` and `DualConstants`.
     """
 
     name = "oiadmm"
+    description = "linearised ADMM codes, online inexact ADMM dictionary (paper B, OIADMM)"
 
-    def made(self) -> DivergenceSolver:
-        """Its parts; what it keeps is dense, but scores need not be."""
-        return DivergenceSolver(
-            "linearised ADMM codes, online inexact ADMM dictionary (paper B, OIADMM)",
-            self.algorithm_2,
-            self.dual_step,
-            sparse=True,
+    def method(self, given: Specification) -> PublishedMethod:
+        """Build the method; batches are expanded, but scores need not be."""
+        learner = OnlineInexactADMM(
+            self.beta, self.share, self.tau, self.horizon, self.best_norm, self.subgradient_norm
         )
+        sparse = can_stay_sparse(given.loss(1.0), given.code_regulariser)
+        return self.build(given, self.encoder, learner, keep_sparse=sparse)
 
 
 @dataclass(frozen=True)
-class ADMM(LinearisedConstants, Published[DivergenceSolver]):
+class ADMM(LinearisedConstants, PublishedSolver[Specification]):
     """Linearised ADMM dictionary and codes in turns (paper B, Algorithms 3 and 2).
 
     Its constants are those of `LinearisedConstants`.
     """
 
     name = "admm"
+    description = "linearised ADMM codes and dictionary (paper B, Algorithms 2 and 3)"
 
-    def made(self) -> DivergenceSolver:
-        """Its parts; what it keeps is dense, but scores need not be."""
-        return DivergenceSolver(
-            "linearised ADMM codes and dictionary (paper B, Algorithms 2 and 3)",
-            self.algorithm_2,
-            self.algorithm_3,
-            sparse=True,
-            dictionary_first=True,
-        )
+    @property
+    def learner(self) -> L1DictionaryADMM:
+        """The dictionary: Algorithm 3."""
+        return L1DictionaryADMM(self.phi, self.gamma, self.kappa, self.tol, self.iterations)
+
+    def method(self, given: Specification) -> PublishedMethod:
+        """Build the method; samples are expanded, but scores need not be."""
+        sparse = can_stay_sparse(given.loss(1.0), given.code_regulariser)
+        rounds = dictionary_first
+        return self.build(given, self.encoder, self.learner, rounds=rounds, keep_sparse=sparse)

@@ -1,8 +1,8 @@
 """Paper C, Manhattan NMF: RRI and OGM, and RRI for symmetric factorisation."""
 
-from collections.abc import Callable
+from abc import abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from thresher.engine import Pool
 from thresher.kernels.bundles import SparseRows
 from thresher.kernels.symmetric import symmetric_columns
+from thresher.learning import BlockDescent, QuadraticLearner
 from thresher.linalg import Array
 from thresher.manhattan import (
+    FactorSpecification,
     Half,
     HalfSolver,
     RankOneSweeps,
@@ -25,14 +27,9 @@ from thresher.manhattan.nesterov import (
     spreads,
     summed,
 )
-from thresher.published.base import (
-    AT_LEAST_0,
-    COUNT,
-    FLAG,
-    POSITIVE,
-    Published,
-    check_constants,
-)
+from thresher.published.base import AT_LEAST_0, COUNT, FLAG, POSITIVE, Published, constant
+from thresher.published.method import PublishedMethod, PublishedSolver
+from thresher.sets import NonnegativeOrthant
 
 
 @dataclass(frozen=True)
@@ -237,33 +234,50 @@ def _published_bound(loss: SmoothedLoss) -> Array:
     return bound
 
 
-@dataclass(frozen=True)
-class FactorSolver:
-    """What a solver of paper C stands for: who moves the factor of a half.
+@dataclass
+class PublishedFactors(TwoFactors):
+    """Both factors in turns, until (4): a round changes the objective by ξ at most."""
 
-    ``xi`` is that of the paper's stop (4), in units of the mean ``|x|`` unless ``as_printed``;
-    without one, ``tol`` ends a fit. ``rescales`` says that a method sees no more than the product
-    of the factors, so that atoms may be brought to a length.
-    """
-
-    description: str
-    choose: Callable[[Half], HalfSolver]
-    quick_start: bool = False
-    published: bool = True
-    rescales: bool = True
-    xi: float | None = None
+    xi: float = 0.1
     as_printed: bool = False
 
-    def small_change(self, factors: TwoFactors) -> float | None:
-        """The change of the objective per sample at which (4) holds."""
-        if self.xi is None:
-            return None
-        unit = 1.0 if self.as_printed else factors.codes.mean_entry
-        return self.xi * unit / float(factors.problem.sample_weight.sum())
+    @property
+    def absolute_tol(self) -> float:
+        """ξ per sample; in units of the mean ``|x|``, unless ``as_printed`` (errata C.4)."""
+        unit = 1.0 if self.as_printed else self.codes.mean_entry
+        return self.xi * unit / float(self.problem.sample_weight.sum())
+
+
+class _FactorSolver(PublishedSolver[FactorSpecification]):
+    """A solver of paper C: what moves the factor of a half, and the stop (4)."""
+
+    xi: float
+    as_printed: bool
+    rescales: ClassVar[bool]
+    """Whether only the product of the factors matters, so that atoms may be brought to a length."""
+
+    @abstractmethod
+    def half_solver(self, half: Half) -> HalfSolver:
+        """What moves the factor of a half."""
+
+    def method(self, given: FactorSpecification) -> PublishedMethod:
+        """Build the method: (1) has no bound on the atoms, and (33) none either."""
+        unpenalised = given.code_regulariser.form.is_unpenalised
+        options = {"xi": self.xi, "as_printed": self.as_printed, "rescales": self.rescales}
+        method = self.build(
+            given,
+            given.encoder,
+            QuadraticLearner(BlockDescent()),  # keeps no statistics: all is in memory
+            NonnegativeOrthant() if unpenalised else None,
+            given.rounds(self.half_solver, PublishedFactors, **options),
+            keep_sparse=given.keeps_sparse,
+        )
+        given.check_scale(method.dictionary_regulariser, with_graph=False)
+        return method
 
 
 @dataclass(frozen=True)
-class RRI(Published[FactorSolver]):
+class RRI(_FactorSolver):
     """Rank-one residual iteration (paper C, Algorithm 1), for codes and dictionary in turns.
 
     Parameters
@@ -272,55 +286,45 @@ class RRI(Published[FactorSolver]):
         ε of (8): a sweep over one factor that changes the objective of the whole matrix by no more
         is the last. In units of the mean ``|x|`` (errata C.4).
     xi : float
-        ξ of (4): so with a round.
+        ξ of (4): the same for a round.
     as_printed : bool
         ε and ξ in the unit of the data.
     max_sweeps : int
-        Bound on the sweeps over one factor; the paper has none.
+        Maximum number of sweeps over one factor; the paper has none.
     """
 
     name = "rri"
-    epsilon: float = 0.1
-    xi: float = 0.1
-    as_printed: bool = False
-    max_sweeps: int = 1000
+    description = "sweeps over the entries of each factor (paper C, RRI)"
+    rescales = True
+    epsilon: float = constant(0.1, AT_LEAST_0)
+    xi: float = constant(0.1, AT_LEAST_0)
+    as_printed: bool = constant(False, FLAG)
+    max_sweeps: int = constant(1000, COUNT)
 
-    def __post_init__(self) -> None:
-        check_constants(self, epsilon=AT_LEAST_0, xi=AT_LEAST_0, as_printed=FLAG, max_sweeps=COUNT)
-
-    def made(self) -> FactorSolver:
-        """Its parts."""
+    def half_solver(self, half: Half) -> HalfSolver:
+        """Sweeps, for boxes and elastic nets."""
         sweeps = RepeatedSweeps(self.epsilon, self.as_printed, self.max_sweeps)
-
-        def choose(half: Half) -> HalfSolver:
-            reason = sweeps.requires(half)
-            if reason is not None:
-                raise ValueError(reason)
-            return sweeps
-
-        return FactorSolver(
-            "sweeps over the entries of each factor (paper C, RRI)",
-            choose,
-            xi=self.xi,
-            as_printed=self.as_printed,
-        )
+        reason = sweeps.requires(half)
+        if reason is not None:
+            raise ValueError(reason)
+        return sweeps
 
 
 @dataclass(frozen=True)
-class OGM(Published[FactorSolver]):
+class OGM(_FactorSolver):
     """Nesterov's smoothing method (paper C, Algorithms 2 and 3).
 
     Parameters
     ----------
     lambda_0 : float
-        ``λ_t = λ₀/(t + 1)`` rounds kinks off in round t; in units of ``mean|X|/mean(q)``, q the
+        ``λ_t = λ₀/(t + 1)`` smooths the loss in round t; in units of ``mean|X|/mean(q)``, q the
         lengths of the columns of the other factor (errata C.4). In a box λ follows from ε.
     epsilon : float
         ε of (8) for Algorithm 2, in units of the mean ``|x|``; of (25) in a box.
     xi : float
         ξ of (4), likewise.
     centre : float, optional
-        What the start counts in (20): 1 keeps it (errata C.3), 0 is as printed. None is 1, and 0
+        Factor of the start in (20): 1 keeps it (errata C.3), 0 is as printed. None is 1, and 0
         ``as_printed``.
     monotone : bool
         The variant with the best of three points in line 5.
@@ -329,84 +333,42 @@ class OGM(Published[FactorSolver]):
     as_printed : bool
         λ₀, ε and ξ in the unit of the data, and the centre 0.
     max_iter : int
-        Bound on the iterations of Algorithm 2; the paper has none.
+        Maximum number of iterations of Algorithm 2; the paper has none.
     """
 
     name = "ogm"
-    lambda_0: float = 0.1
-    epsilon: float = 0.1
-    xi: float = 0.1
-    centre: float | None = None
-    monotone: bool = False
-    by_row: bool = False
-    as_printed: bool = False
-    max_iter: int = 1000
+    description = "Nesterov's smoothing method (paper C, OGM)"
+    rescales = False
+    lambda_0: float = constant(0.1, POSITIVE)
+    epsilon: float = constant(0.1, POSITIVE)
+    xi: float = constant(0.1, AT_LEAST_0)
+    centre: float | None = constant(None, AT_LEAST_0)
+    monotone: bool = constant(False, FLAG)
+    by_row: bool = constant(False, FLAG)
+    as_printed: bool = constant(False, FLAG)
+    max_iter: int = constant(1000, COUNT)
 
-    def __post_init__(self) -> None:
-        check_constants(
-            self,
-            lambda_0=POSITIVE,
-            epsilon=POSITIVE,
-            xi=AT_LEAST_0,
-            centre=AT_LEAST_0,
-            monotone=FLAG,
-            by_row=FLAG,
-            as_printed=FLAG,
-            max_iter=COUNT,
-        )
-
-    def made(self) -> FactorSolver:
-        """Its parts; a half has a method of its own, which counts its rounds."""
+    def half_solver(self, half: Half) -> HalfSolver:
+        """One for each half, which counts its rounds."""
         centre = 0.0 if self.as_printed else 1.0
-
-        def choose(half: Half) -> HalfSolver:
-            return OptimalGradient(
-                self.lambda_0,
-                self.epsilon,
-                centre if self.centre is None else self.centre,
-                self.monotone,
-                self.by_row,
-                self.as_printed,
-                self.max_iter,
-            )
-
-        return FactorSolver(
-            "Nesterov's smoothing method (paper C, OGM)",
-            choose,
-            rescales=False,
-            xi=self.xi,
-            as_printed=self.as_printed,
+        return OptimalGradient(
+            self.lambda_0,
+            self.epsilon,
+            centre if self.centre is None else self.centre,
+            self.monotone,
+            self.by_row,
+            self.as_printed,
+            self.max_iter,
         )
 
 
 def manhattan_columns(X: Any, H: Array, as_printed: bool = False) -> None:
-    """The same column by column, as in (60)–(61), in place."""
-    symmetric_columns(SparseRows.of(X), H, as_printed)
+    """Minimise ‖X − H Hᵀ‖₁ in every entry of H, column by column (60)–(61), in place."""
+    symmetric_columns(SparseRows.of(X), H, not as_printed)
 
 
 @dataclass(frozen=True)
-class SymmetricSolver:
-    """What a solver of symmetric factorisation stands for: a sweep over X and H, in place.
-
-    ``epsilon`` is that of the paper's stop (8), as ``xi`` of a `FactorSolver` is.
-    """
-
-    description: str
-    sweep: Callable[[Any, Array], None]
-    epsilon: float | None = None
-    as_printed: bool = False
-
-    def small_change(self, X: Any, n_samples: int) -> float | None:
-        """The change of the objective at which (8) holds; X is CSR, its NaN are gaps."""
-        if self.epsilon is None or self.as_printed:
-            return self.epsilon
-        gaps = np.isnan(X.data)
-        known = n_samples**2 - int(gaps.sum())
-        return self.epsilon * float(X.data[~gaps].sum()) / max(known, 1)
-
-
-@dataclass(frozen=True)
-class SymmetricRRI(Published[SymmetricSolver]):
+class SymmetricRRI(Published):
     """Rank-one residual iteration for ``X ≈ H Hᵀ`` (paper C, (60)–(61)), column by column.
 
     Parameters
@@ -420,21 +382,18 @@ class SymmetricRRI(Published[SymmetricSolver]):
     """
 
     name = "symmetric_rri"
-    epsilon: float = 0.1
-    as_printed: bool = False
+    epsilon: float = constant(0.1, AT_LEAST_0)
+    as_printed: bool = constant(False, FLAG)
 
-    def __post_init__(self) -> None:
-        check_constants(self, epsilon=AT_LEAST_0, as_printed=FLAG)
+    def sweep(self, X: Any, H: Array) -> None:
+        """One sweep over H, in place."""
+        manhattan_columns(X, H, self.as_printed)
 
-    def made(self) -> SymmetricSolver:
-        """Its parts."""
-
-        def sweep(X: Any, H: Array) -> None:
-            manhattan_columns(X, H, self.as_printed)
-
-        return SymmetricSolver(
-            "column by column, entry by entry (paper C, MahNMF-SYM)",
-            sweep,
-            self.epsilon,
-            self.as_printed,
-        )
+    def absolute_tol(self, X: Any) -> float | None:
+        """The change of the objective at which (8) holds; X is CSR, with NaN where missing."""
+        if self.as_printed:
+            return self.epsilon
+        missing = np.isnan(X.data)
+        known = X.shape[0] ** 2 - int(missing.sum())
+        tol: float = self.epsilon * float(X.data[~missing].sum()) / max(known, 1)
+        return tol

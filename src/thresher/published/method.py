@@ -1,11 +1,54 @@
-"""Online methods as published."""
+"""Methods as published: what they leave out of the library's own, and how a solver builds them."""
 
-from dataclasses import dataclass
-from typing import ClassVar, Self
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
-from thresher.engine import Method, StreamState
+import numpy as np
+
+from thresher.encoding import BlockEncoder
+from thresher.engine import (
+    Alternation,
+    BatchProblem,
+    Candidate,
+    Candidates,
+    ExactAlternation,
+    Method,
+    Pool,
+    Rounds,
+    Specification,
+    StreamState,
+)
+from thresher.learning import FixedWeight, Learner
+from thresher.linalg import Array
+from thresher.published.base import Published
 from thresher.sets import ConvexSet, Reals
 from thresher.streams import Batch
+
+Given = TypeVar("Given", bound=Specification)
+
+
+class PlainUpdates(ExactAlternation):
+    """Codes and dictionary in turns, until the objective converges."""
+
+    early_stopping: ClassVar[bool] = False
+
+
+def plain_updates(
+    problem: BatchProblem, state: StreamState, codes: Array | None, pool: Pool
+) -> Alternation:
+    """Begin the rounds of the encoder and the learner of a method."""
+    start = uniform_codes(problem, state, codes)
+    return PlainUpdates(problem, state.D.copy(), start, problem.method.encoder, pool)
+
+
+def uniform_codes(problem: BatchProblem, state: StreamState, codes: Array | None) -> Array:
+    """Codes to start from: those that are given, or uniform ones on [0, 1], made feasible."""
+    if codes is not None:
+        return codes
+    shape = (problem.batch.n_samples, len(state.D))
+    uniform = np.random.default_rng([state.seed, 3]).random(shape).astype(state.D.dtype)
+    return problem.method.code_regulariser.region.project(uniform)
 
 
 @dataclass(frozen=True)
@@ -40,3 +83,44 @@ class PublishedMethod(Method):
     def maintain_atoms(self, state: StreamState, batch: Batch) -> StreamState:
         """Leave unused atoms as they are."""
         return state
+
+    def rounds_left(self, max_iter: int, state: StreamState) -> int:
+        """The rounds of a fit are at most ``max_iter``, with those that measured the noise."""
+        return max_iter - state.n_steps
+
+
+class PublishedSolver(Published, Generic[Given]):
+    """A solver of online or batch factorisations: it builds a method from a specification."""
+
+    description: ClassVar[str]
+    """Its encoder and learner, and where they were published."""
+
+    def __call__(self, given: Given) -> Candidates[Method]:
+        """The method, chosen by name."""
+        return (Candidate(self.name, self.method(given), f"{self.description}, chosen by name"),)
+
+    @abstractmethod
+    def method(self, given: Given) -> Method:
+        """Build the method."""
+
+    def build(
+        self,
+        given: Specification,
+        encoder: BlockEncoder,
+        learner: Learner,
+        default_set: ConvexSet | None = None,
+        rounds: Rounds = plain_updates,
+        **options: Any,
+    ) -> PublishedMethod:
+        """Build a method with the loss itself, which is not smoothed, and the plain average."""
+        if given.dictionary_loss is not None:
+            given = replace(given, dictionary_loss=None, outlier_weight=FixedWeight(1.0))
+        parts = given.parts(default_set) | options
+        method = PublishedMethod(encoder=encoder, learner=learner, rounds=rounds, **parts)
+        self.check(learner.requires(method.loss(1.0), method.dictionary_regulariser.form))
+        return method
+
+    def check(self, reason: str | None) -> None:
+        """Refuse a specification, if there is a reason to."""
+        if reason is not None:
+            raise ValueError(f"solver={self.name!r} needs {reason}.")

@@ -4,9 +4,10 @@ Given as ``NovelDocumentDetector(mode=...)``. Each has the solver of its diction
 """
 
 from dataclasses import dataclass, fields
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
-from thresher.encoding import AutoEncoder
+from thresher.encoding import AutoEncoder, BlockEncoder, can_stay_sparse
+from thresher.engine import Specification
 from thresher.learning import BlockDescent, QuadraticLearner
 from thresher.losses import SquaredL2
 from thresher.published.base import (
@@ -16,15 +17,22 @@ from thresher.published.base import (
     COUNT_OR_0,
     FLAG,
     Published,
-    check_constants,
+    constant,
     one_of,
 )
-from thresher.published.divergences import DivergenceSolver
-from thresher.published.l1_dictionary import ADMM, OIADMM, DualConstants, LinearisedConstants
+from thresher.published.divergences import needs_loss
+from thresher.published.l1_dictionary import (
+    ADMM,
+    OIADMM,
+    DualConstants,
+    LinearisedConstants,
+    dictionary_first,
+)
+from thresher.published.method import PublishedMethod, PublishedSolver
 
 Unit = Literal["l1", "l2"]
 
-_SINGLE = 1e-5  # what codes meet in float32
+_SINGLE = 1e-5  # the certificate that codes reach in float32
 
 
 @dataclass(frozen=True)
@@ -34,37 +42,37 @@ class SquareConstants:
     Parameters
     ----------
     sweeps : int
-        Of block coordinate descent over the atoms, at most.
+        Maximum number of sweeps of block coordinate descent over the atoms.
     tol : float
         At which sweeps and codes stop.
     """
 
-    sweeps: int = 200
-    tol: float = 1e-8
-
-    def __post_init__(self) -> None:
-        check_constants(self, sweeps=COUNT, tol=BELOW_1)
+    sweeps: int = constant(200, COUNT)
+    tol: float = constant(1e-8, BELOW_1)
 
 
 @dataclass(frozen=True)
-class SparseCoding(SquareConstants, Published[DivergenceSolver]):
+class SparseCoding(SquareConstants, PublishedSolver[Specification]):
     """Block coordinate descent and exact codes in turns: the problem inside L2-BATCH.
 
     Its constants are those of `SquareConstants`.
     """
 
     name = "sparse_coding"
+    description = "exact codes and block coordinate descent in turns (paper B, L2-BATCH)"
 
-    def made(self) -> DivergenceSolver:
-        """Its parts."""
-        return DivergenceSolver(
-            "exact codes and block coordinate descent in turns (paper B, L2-BATCH)",
-            AutoEncoder(self.tol, 10_000),
-            QuadraticLearner(BlockDescent(self.sweeps, self.tol)),
-            only_for=SquaredL2(),
-            sparse=True,
-            dictionary_first=True,
-        )
+    @property
+    def encoder(self) -> BlockEncoder:
+        """Exact codes."""
+        return AutoEncoder(self.tol, 10_000)
+
+    def method(self, given: Specification) -> PublishedMethod:
+        """Build the method, for squares."""
+        loss = given.loss(1.0)
+        self.check(needs_loss(SquaredL2(), loss))
+        learner = QuadraticLearner(BlockDescent(self.sweeps, self.tol))
+        sparse, rounds = can_stay_sparse(loss, given.code_regulariser), dictionary_first
+        return self.build(given, self.encoder, learner, rounds=rounds, keep_sparse=sparse)
 
 
 @dataclass(frozen=True)
@@ -76,8 +84,8 @@ class DetectorConstants:
     code_penalty : float
         λ, remembered to be 0.1.
     rounds : int
-        Of dictionary and codes in turns, at most: on the first documents, and in the batch
-        detectors at every step.
+        Maximum number of rounds of dictionary and codes in turns: on the first documents, and in
+        the batch detectors at every step.
     rtol : float
         Relative change of the objective in a round at which these end; 0 makes all of them. The
         paper says "to convergence" (errata B.9).
@@ -85,13 +93,10 @@ class DetectorConstants:
         Compute in float32: documents are expanded, and take half the memory.
     """
 
-    code_penalty: float = 0.1
-    rounds: int = 20
-    rtol: float = 1e-4
-    single: bool = False
-
-    def __post_init__(self) -> None:
-        check_constants(self, code_penalty=AT_LEAST_0, rounds=COUNT, rtol=BELOW_1, single=FLAG)
+    code_penalty: float = constant(0.1, AT_LEAST_0)
+    rounds: int = constant(20, COUNT)
+    rtol: float = constant(1e-4, BELOW_1)
+    single: bool = constant(False, FLAG)
 
 
 @dataclass(frozen=True)
@@ -101,28 +106,20 @@ class GrowthConstants(DetectorConstants):
     Parameters
     ----------
     eta : int
-        η, the atoms more at every step; ``n_new_atoms`` of the detector takes its place.
+        η, the atoms added at every step, unless ``n_new_atoms`` of the detector is given.
     """
 
-    eta: int = 10
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_constants(self, eta=COUNT_OR_0)
+    eta: int = constant(10, COUNT_OR_0)
 
 
 @dataclass(frozen=True)
-class Online(DetectorConstants, DualConstants, Published[DivergenceSolver]):
+class Online(DetectorConstants, DualConstants, Published):
     """ONLINE of paper B: score, then one step of OIADMM.
 
     Its constants are those of `DetectorConstants` and `OIADMM`.
     """
 
     name = "online"
-
-    def __post_init__(self) -> None:
-        DetectorConstants.__post_init__(self)
-        DualConstants.__post_init__(self)
 
     @property
     def solver(self) -> OIADMM:
@@ -134,13 +131,9 @@ class Online(DetectorConstants, DualConstants, Published[DivergenceSolver]):
         """What learns from the first documents."""
         return ADMM(**_shared(self, LinearisedConstants))
 
-    def made(self) -> DivergenceSolver:
-        """Its parts."""
-        return self.solver.made()
-
 
 @dataclass(frozen=True)
-class BatchImpl(GrowthConstants, LinearisedConstants, Published[DivergenceSolver]):
+class BatchImpl(GrowthConstants, LinearisedConstants, Published):
     """BATCH-IMPL of paper B (Algorithm 4): score, then Algorithms 3 and 2 on all documents.
 
     Its constants are those of `GrowthConstants` and `ADMM`.
@@ -152,25 +145,16 @@ class BatchImpl(GrowthConstants, LinearisedConstants, Published[DivergenceSolver
     """
 
     name = "batch_impl"
-    as_printed: bool = False
-
-    def __post_init__(self) -> None:
-        GrowthConstants.__post_init__(self)
-        LinearisedConstants.__post_init__(self)
-        check_constants(self, as_printed=FLAG)
+    as_printed: bool = constant(False, FLAG)
 
     @property
     def solver(self) -> ADMM:
         """What learns."""
         return ADMM(**_shared(self, LinearisedConstants))
 
-    def made(self) -> DivergenceSolver:
-        """Its parts."""
-        return self.solver.made()
-
 
 @dataclass(frozen=True)
-class L2Batch(GrowthConstants, SquareConstants, Published[DivergenceSolver]):
+class L2Batch(GrowthConstants, SquareConstants, Published):
     """L2-BATCH of paper B (Algorithm 5): score, then sparse coding of all documents, in squares.
 
     Its constants are those of `GrowthConstants` and `SquareConstants`.
@@ -178,27 +162,18 @@ class L2Batch(GrowthConstants, SquareConstants, Published[DivergenceSolver]):
     Parameters
     ----------
     unit : {"l2", "l1"}
-        The length of documents that is one. The paper's is ℓ1, where λ = 0.1 is above every
+        The norm that documents are divided by. The paper's is ℓ1, where λ = 0.1 is above every
         product of an atom and a long document, so that all codes are zero (errata B.8).
     """
 
     name = "l2_batch"
-    unit: Unit = "l2"
-
-    def __post_init__(self) -> None:
-        GrowthConstants.__post_init__(self)
-        SquareConstants.__post_init__(self)
-        check_constants(self, unit=one_of(*get_args(Unit)))
+    unit: Unit = constant("l2", one_of(Unit))
 
     @property
     def solver(self) -> SparseCoding:
         """What learns."""
         tol = max(self.tol, _SINGLE) if self.single else self.tol
         return SparseCoding(self.sweeps, tol)
-
-    def made(self) -> DivergenceSolver:
-        """Its parts."""
-        return self.solver.made()
 
 
 def _shared(mode: Any, kind: Any) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Paper D, orthogonal dictionaries: NoncvxSFW, SFW, AODL, and the compression of section II-B."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -30,7 +30,7 @@ from thresher.published.base import (
     FLAG,
     POSITIVE,
     Published,
-    check_constants,
+    constant,
 )
 from thresher.sets import ConvexSet, L2Ball, Reals, SpectralBall
 
@@ -90,7 +90,7 @@ class FrankWolfeLearner(OrthogonalLearner):
     @property
     def why(self) -> str:
         """By name only."""
-        return "it was asked for by name, and keeps to what was published"
+        return f"{self.description}, chosen by name"
 
     def start(self, Y: Array, weight: Array, rng: np.random.Generator) -> Array:
         """The same steps, from a random dictionary, with the first batch in each (errata D.9).
@@ -188,7 +188,7 @@ class AlternatingLearner(OrthogonalLearner):
     @property
     def why(self) -> str:
         """By name only."""
-        return "it was asked for by name, and keeps to what was published"
+        return f"{self.description}, chosen by name"
 
     @property
     def orthogonal(self) -> bool:
@@ -279,15 +279,7 @@ def _finished(y: Array, D: Array, c: Array, half: float) -> bool:
 
 
 @dataclass(frozen=True)
-class OrthogonalSolver:
-    """A learner of orthogonal dictionaries, made from the norm p and whether data drift."""
-
-    make: Callable[[int, bool], OrthogonalLearner]
-    powers: tuple[int, ...] = (3, 4)
-
-
-@dataclass(frozen=True)
-class NoncvxSFW(Published[OrthogonalSolver]):
+class NoncvxSFW(Published):
     r"""Nonconvex stochastic Frank–Wolfe (paper D, Algorithm 2).
 
     For t = 1, 2, …
@@ -315,41 +307,35 @@ class NoncvxSFW(Published[OrthogonalSolver]):
     """
 
     name = "noncvx_sfw"
-    averaging_scale: float = 4.0
-    averaging_shift: float = 1.0
-    averaging_power: float = 0.5
-    step_scale: float = 2.0
-    step_shift: float = 2.0
-    step_power: float = 0.75
-    start_iterations: int = START_ITERATIONS
-    as_printed: bool = False
+    powers: ClassVar[tuple[int, ...]] = (3, 4)
+    averaging_scale: float = constant(4.0, POSITIVE)
+    averaging_shift: float = constant(1.0, ABOVE_MINUS_1)
+    averaging_power: float = constant(0.5, AT_LEAST_0)
+    step_scale: float = constant(2.0, POSITIVE)
+    step_shift: float = constant(2.0, ABOVE_MINUS_1)
+    step_power: float = constant(0.75, AT_LEAST_0)
+    start_iterations: int = constant(START_ITERATIONS, COUNT_OR_0)
+    as_printed: bool = constant(False, FLAG)
 
-    def __post_init__(self) -> None:
-        check_constants(
-            self,
-            averaging_scale=POSITIVE,
-            averaging_shift=ABOVE_MINUS_1,
-            averaging_power=AT_LEAST_0,
-            step_scale=POSITIVE,
-            step_shift=ABOVE_MINUS_1,
-            step_power=AT_LEAST_0,
-            start_iterations=COUNT_OR_0,
-            as_printed=FLAG,
-        )
+    def learner(self, p: int, drifts: bool) -> OrthogonalLearner:
+        """The learner of the ℓp norm."""
+        return self._frank_wolfe(p, orthogonal=True, first=1)
 
-    def made(self) -> OrthogonalSolver:
-        """Its parts."""
-        averaging = PowerSchedule(self.averaging_scale, self.averaging_shift, self.averaging_power)
-        step = PowerSchedule(self.step_scale, self.step_shift, self.step_power)
-        return OrthogonalSolver(
-            lambda p, _: FrankWolfeLearner(
-                averaging, step, True, p, self.start_iterations, not self.as_printed
-            )
+    def _frank_wolfe(self, p: int, *, orthogonal: bool, first: int) -> FrankWolfeLearner:
+        """Schedules of learners count from one, those of a solver from its ``first`` step."""
+        shift = first - 1
+        return FrankWolfeLearner(
+            PowerSchedule(self.averaging_scale, self.averaging_shift + shift, self.averaging_power),
+            PowerSchedule(self.step_scale, self.step_shift + shift, self.step_power),
+            orthogonal,
+            p,
+            self.start_iterations,
+            not self.as_printed,
         )
 
 
 @dataclass(frozen=True)
-class SFW(Published[OrthogonalSolver]):
+class SFW(NoncvxSFW):
     """Stochastic Frank–Wolfe for convex problems, Baseline 1 of paper D: no outer polar factor.
 
     As `noncvx_sfw`, but for t = 0, 1, 2, … and ``D_t = (1 − γ_t) D_{t−1} + γ_t S_t``, which stays
@@ -366,27 +352,13 @@ class SFW(Published[OrthogonalSolver]):
     """
 
     name = "sfw"
-    averaging_scale: float = 4.0
-    averaging_shift: float = 8.0
-    averaging_power: float = 2 / 3
-    step_scale: float = 2.0
-    step_shift: float = 8.0
-    step_power: float = 1.0
-    start_iterations: int = START_ITERATIONS
-    as_printed: bool = False
+    averaging_shift: float = constant(8.0, POSITIVE)
+    averaging_power: float = constant(2 / 3, AT_LEAST_0)
+    step_shift: float = constant(8.0, POSITIVE)
+    step_power: float = constant(1.0, AT_LEAST_0)
 
     def __post_init__(self) -> None:
-        check_constants(
-            self,
-            averaging_scale=POSITIVE,
-            averaging_shift=POSITIVE,
-            averaging_power=AT_LEAST_0,
-            step_scale=POSITIVE,
-            step_shift=POSITIVE,
-            step_power=AT_LEAST_0,
-            start_iterations=COUNT_OR_0,
-            as_printed=FLAG,
-        )
+        super().__post_init__()
         first = self.step_scale * self.step_shift**-self.step_power
         if first > 1:
             raise ValueError(
@@ -394,21 +366,13 @@ class SFW(Published[OrthogonalSolver]):
                 f"{first:.3g}; above one it leaves the ball."
             )
 
-    def made(self) -> OrthogonalSolver:
-        """Its parts; schedules count from one there."""
-        averaging = PowerSchedule(
-            self.averaging_scale, self.averaging_shift - 1, self.averaging_power
-        )
-        step = PowerSchedule(self.step_scale, self.step_shift - 1, self.step_power)
-        return OrthogonalSolver(
-            lambda p, _: FrankWolfeLearner(
-                averaging, step, False, p, self.start_iterations, not self.as_printed
-            )
-        )
+    def learner(self, p: int, drifts: bool) -> OrthogonalLearner:
+        """The learner of the ℓp norm, without the outer polar factor."""
+        return self._frank_wolfe(p, orthogonal=False, first=0)
 
 
 @dataclass(frozen=True)
-class AODL(Published[OrthogonalSolver]):
+class AODL(Published):
     r"""Online alternating dictionary learning, Baseline 3 of paper D; atoms are *not* orthogonal.
 
     .. math:: \min \sum_t \|y_t - c_t D\|^2 + \lambda \|c_t\|_1 \qquad (23)
@@ -422,31 +386,26 @@ class AODL(Published[OrthogonalSolver]):
         λ, in the unit of the data. Paper D does not give it; None is ``2.4/√N``, which is as we
         remember that of Mairal et al., for samples of length one (twice theirs, as (23) has no ½).
     sweeps : int
-        How often a step moves all atoms.
+        Sweeps over all atoms in a step.
     start_iterations : int
         Of codes and atoms in turn on the first batch (Table I).
     as_printed : bool
         (23) leaves out that atoms have length one at most, and then has no minimiser: atoms grow
-        for ever (errata D.8).
+        without bound (errata D.8).
     """
 
     name = "aodl"
-    penalty: float | None = None
-    sweeps: int = 1
-    start_iterations: int = START_ITERATIONS
-    as_printed: bool = False
+    powers: ClassVar[tuple[int, ...]] = (3,)
+    penalty: float | None = constant(None, POSITIVE)
+    sweeps: int = constant(1, COUNT)
+    start_iterations: int = constant(START_ITERATIONS, COUNT_OR_0)
+    as_printed: bool = constant(False, FLAG)
 
-    def __post_init__(self) -> None:
-        check_constants(
-            self, penalty=POSITIVE, sweeps=COUNT, start_iterations=COUNT_OR_0, as_printed=FLAG
-        )
-
-    def made(self) -> OrthogonalSolver:
-        """Its parts."""
-        learner = AlternatingLearner(
+    def learner(self, p: int, drifts: bool) -> OrthogonalLearner:
+        """The learner, which has one norm."""
+        return AlternatingLearner(
             self.penalty, self.sweeps, not self.as_printed, self.start_iterations
         )
-        return OrthogonalSolver(lambda p, _: learner, (3,))
 
 
 # ---------------------------------------- compression by codes on two dictionaries (II-B)

@@ -1,8 +1,8 @@
 """Paper A, robust NMF: OPGD and OADMM online, BPGD and BADMM in batch."""
 
-from collections.abc import Callable
+from abc import abstractmethod
 from dataclasses import dataclass, field, replace
-from functools import partial, reduce
+from functools import reduce
 from operator import add
 from typing import Any
 
@@ -20,12 +20,11 @@ from thresher.encoding import (
     SmallChange,
 )
 from thresher.encoding.iterate import RowSolver, State
-from thresher.engine import Alternation, BatchProblem, Pool
+from thresher.engine import BatchProblem, PlainAlternation, Pool, Rounds, Specification
 from thresher.learning import (
     BlockDescent,
     DictionaryProblem,
     DictionaryStep,
-    OutlierWeight,
     QuadraticLearner,
     QuadraticStatistics,
 )
@@ -37,8 +36,13 @@ from thresher.published.base import (
     FLAG,
     POSITIVE,
     SHARE,
-    Published,
-    check_constants,
+    constant,
+)
+from thresher.published.method import (
+    PublishedMethod,
+    PublishedSolver,
+    plain_updates,
+    uniform_codes,
 )
 from thresher.sets import Reals
 
@@ -334,7 +338,7 @@ class SurrogateLearner(QuadraticLearner):
 
 
 @dataclass
-class BatchGradient:
+class BatchGradient(PlainAlternation):
     """BPGD, (S-8)–(S-10): one projected gradient step for codes C and dictionary D in turn.
 
     In our notation, with ``η₁ = κ₁/‖D‖₂²`` and ``η₂ = κ₂/‖CᵀC‖_F``::
@@ -383,10 +387,6 @@ class BatchGradient:
         regulariser = method.dictionary_regulariser
         self.D, _, _ = method.learner.update(nothing, sums, self.D, regulariser, free)
 
-    def change_support(self, seed: int) -> bool:
-        """Never: as published."""
-        return False
-
     def objective(self) -> float:
         """The objective of (S-7) at (C, R, D), per sample: it never rises."""
         coding = self.problem.coding(self.D)
@@ -411,7 +411,7 @@ class BatchGradient:
 
 
 @dataclass
-class BatchADMM:
+class BatchADMM(PlainAlternation):
     """BADMM, (S-12)–(S-20): codes H, outliers R and dictionary W with copies U, Q, Ψ and duals.
 
     The copies are feasible; they are what the objective sees and what is returned (errata A.5). It
@@ -488,10 +488,6 @@ class BatchADMM:
         self.W, self.Psi = W, Psi
         self.Delta = self.Delta + rho * (W - Psi)
 
-    def change_support(self, seed: int) -> bool:
-        """Never: as published."""
-        return False
-
     def objective(self) -> float:
         """The objective of (S-7) at the copies, per sample."""
         fit = self.envelope.value_with(self.X, self.U @ self.Psi, self._seen(self.Q), self.weight)
@@ -505,36 +501,40 @@ class BatchADMM:
         return V if self.weight is None else np.where(self.weight > 0, V, 0)
 
 
+class _OutlierSolver(PublishedSolver[Specification]):
+    """A solver of paper A: uniform starts, the quadratic (11), and the surrogate in the history."""
+
+    as_printed: bool
+
+    @property
+    @abstractmethod
+    def encoder(self) -> BlockEncoder:
+        """Finds codes while learning."""
+
+    @property
+    @abstractmethod
+    def step(self) -> DictionaryStep:
+        """Moves the dictionary."""
+
+    @property
+    def rounds(self) -> Rounds:
+        """The batch method."""
+        return plain_updates
+
+    def method(self, given: Specification) -> PublishedMethod:
+        """Build the method; as printed the uniform start is not in the set (errata A.7)."""
+        return self.build(
+            given,
+            self.encoder,
+            SurrogateLearner(self.step),
+            default_init="uniform",
+            feasible=not self.as_printed,
+            rounds=self.rounds,
+        )
+
+
 @dataclass(frozen=True)
-class Solver:
-    """What a solver's name stands for: how it finds codes while learning, and moves atoms.
-
-    ``published`` ones keep to what was published: the data's own unit, a uniform start, the plain
-    average, no revival of dead atoms. ``patient`` codes where λ comes from the noise: which rows
-    are mostly noise is not known before it is. ``rounds`` makes the rounds of a batch method from
-    the problem, dictionary and codes to start from, if they are its own. ``strays`` says that
-    the dictionary may leave its set.
-    """
-
-    description: str
-    encoder: BlockEncoder
-    step: DictionaryStep
-    published: bool = True
-    patient: BlockEncoder | None = None
-    rounds: Callable[[BatchProblem, Array, Array, Pool], Alternation] | None = None
-    strays: bool = False
-
-    def encoder_for(self, rule: OutlierWeight) -> BlockEncoder:
-        """The encoder, given the rule for λ."""
-        measured = rule.measures == "residuals" and self.patient is not None
-        return self.patient if measured and self.patient is not None else self.encoder
-
-
-_SIX_ROUNDS = Encoder(BlockADMM(), Never(), 6, certify=False)
-
-
-@dataclass(frozen=True)
-class OPGD(Published[Solver]):
+class OPGD(_OutlierSolver):
     """Projected gradient codes and dictionary (paper A, IV-A), started uniform on [0, 1].
 
     Parameters
@@ -544,7 +544,8 @@ class OPGD(Published[Solver]):
     kappa_dictionary : float
         κ̃: the dictionary takes steps of ``κ̃/‖A‖_F``, (20)–(22).
     code_tol, code_max_iter : float, int
-        Codes of a sample end when (6) changes by less, relatively, or after so many steps (VII-B2).
+        Codes of a sample end when (6) changes by less, relatively, or after so many iterations
+        (VII-B2).
     dictionary_tol, dictionary_max_iter : float, int
         The same for the dictionary and (18).
     as_printed : bool
@@ -553,98 +554,75 @@ class OPGD(Published[Solver]):
     """
 
     name = "opgd"
-    kappa: float = 0.7
-    kappa_dictionary: float = 0.7
-    code_tol: float = 1e-3
-    code_max_iter: int = 50
-    dictionary_tol: float = 1e-4
-    dictionary_max_iter: int = 200
-    as_printed: bool = False
+    description = "projected gradient codes and dictionary (paper A, OPGD)"
+    kappa: float = constant(0.7, SHARE)
+    kappa_dictionary: float = constant(0.7, SHARE)
+    code_tol: float = constant(1e-3, AT_LEAST_0)
+    code_max_iter: int = constant(50, COUNT)
+    dictionary_tol: float = constant(1e-4, AT_LEAST_0)
+    dictionary_max_iter: int = constant(200, COUNT)
+    as_printed: bool = constant(False, FLAG)
 
-    def __post_init__(self) -> None:
-        check_constants(
-            self,
-            kappa=SHARE,
-            kappa_dictionary=SHARE,
-            code_tol=AT_LEAST_0,
-            code_max_iter=COUNT,
-            dictionary_tol=AT_LEAST_0,
-            dictionary_max_iter=COUNT,
-            as_printed=FLAG,
-        )
+    @property
+    def encoder(self) -> BlockEncoder:
+        """(15)–(17)."""
+        step, stop = ProjectedGradient(self.kappa), SmallChange(self.code_tol)
+        return Encoder(step, stop, self.code_max_iter, certify=False)
 
-    def made(self) -> Solver:
-        """Its parts."""
-        stop, step = SmallChange(self.code_tol), ProjectedGradient(self.kappa)
-        return Solver(
-            "projected gradient codes and dictionary (paper A, OPGD)",
-            Encoder(step, stop, self.code_max_iter, certify=False),
-            DictionaryGradient(
-                self.kappa_dictionary,
-                self.dictionary_tol,
-                self.dictionary_max_iter,
-                as_printed=self.as_printed,
-            ),
-            strays=self.as_printed,
+    @property
+    def step(self) -> DictionaryStep:
+        """(20)–(22)."""
+        return DictionaryGradient(
+            self.kappa_dictionary, self.dictionary_tol, self.dictionary_max_iter, self.as_printed
         )
 
 
 @dataclass(frozen=True)
-class OADMM(Published[Solver]):
+class OADMM(_OutlierSolver):
     """ADMM codes and dictionary (paper A, IV-B), started uniform on [0, 1].
 
     Parameters
     ----------
     rho_1, rho_2, rho_3 : float
-        ρ₁ ties the copies of the codes together and ρ₂ those of the outliers, (24); ρ₃ those of the
-        dictionary, (32).
+        ρ₁ penalises the difference of the copies of the codes and ρ₂ those of the outliers, (24);
+        ρ₃ those of the dictionary, (32).
     code_tol, code_max_iter : float, int
-        Codes of a sample end when (6) changes by less, relatively, or after so many steps (VII-B2).
+        Codes of a sample end when (6) changes by less, relatively, or after so many iterations
+        (VII-B2).
     dictionary_tol, dictionary_max_iter : float, int
         The same for the dictionary and (18).
     as_printed : bool
-        The free copies h, r and W are what goes on, and what the stops look at; the dictionary's
-        stop divides by the negative (18), and its start is not in the set (errata A.5, A.7, A.8).
+        The free copies h, r and W are returned and decide when to stop; the dictionary's stop
+        divides by the negative (18), and its start is not in the set (errata A.5, A.7, A.8).
     """
 
     name = "oadmm"
-    rho_1: float = 1.0
-    rho_2: float = 1.0
-    rho_3: float = 1.0
-    code_tol: float = 1e-3
-    code_max_iter: int = 50
-    dictionary_tol: float = 1e-4
-    dictionary_max_iter: int = 200
-    as_printed: bool = False
+    description = "ADMM codes and dictionary (paper A, OADMM)"
+    rho_1: float = constant(1.0, POSITIVE)
+    rho_2: float = constant(1.0, POSITIVE)
+    rho_3: float = constant(1.0, POSITIVE)
+    code_tol: float = constant(1e-3, AT_LEAST_0)
+    code_max_iter: int = constant(50, COUNT)
+    dictionary_tol: float = constant(1e-4, AT_LEAST_0)
+    dictionary_max_iter: int = constant(200, COUNT)
+    as_printed: bool = constant(False, FLAG)
 
-    def __post_init__(self) -> None:
-        check_constants(
-            self,
-            rho_1=POSITIVE,
-            rho_2=POSITIVE,
-            rho_3=POSITIVE,
-            code_tol=AT_LEAST_0,
-            code_max_iter=COUNT,
-            dictionary_tol=AT_LEAST_0,
-            dictionary_max_iter=COUNT,
-            as_printed=FLAG,
-        )
+    @property
+    def encoder(self) -> BlockEncoder:
+        """(25)–(30)."""
+        steps = OutlierADMM(self.rho_1, self.rho_2, self.as_printed)
+        return Encoder(steps, SmallChange(self.code_tol), self.code_max_iter, certify=False)
 
-    def made(self) -> Solver:
-        """Its parts."""
-        codes = OutlierADMM(self.rho_1, self.rho_2, self.as_printed)
-        return Solver(
-            "ADMM codes and dictionary (paper A, OADMM)",
-            Encoder(codes, SmallChange(self.code_tol), self.code_max_iter, certify=False),
-            DictionaryADMM(
-                self.rho_3, self.dictionary_tol, self.dictionary_max_iter, self.as_printed
-            ),
-            strays=self.as_printed,
+    @property
+    def step(self) -> DictionaryStep:
+        """(33)–(35)."""
+        return DictionaryADMM(
+            self.rho_3, self.dictionary_tol, self.dictionary_max_iter, self.as_printed
         )
 
 
 @dataclass(frozen=True)
-class BPGD(Published[Solver]):
+class BPGD(_OutlierSolver):
     """One projected gradient step for codes and dictionary in turn (paper A, (S-8)–(S-10)).
 
     Parameters
@@ -656,65 +634,64 @@ class BPGD(Published[Solver]):
     """
 
     name = "bpgd"
-    kappa: float = 0.7
-    kappa_dictionary: float = 0.7
-    as_printed: bool = False
+    description = "one projected gradient step for codes and dictionary (paper A, BPGD)"
+    kappa: float = constant(0.7, SHARE)
+    kappa_dictionary: float = constant(0.7, SHARE)
+    as_printed: bool = constant(False, FLAG)
 
-    def __post_init__(self) -> None:
-        check_constants(
-            self,
-            kappa=SHARE,
-            kappa_dictionary=SHARE,
-            as_printed=FLAG,
-        )
+    @property
+    def encoder(self) -> BlockEncoder:
+        """(S-8)."""
+        return Encoder(ProjectedGradient(self.kappa), Never(), 1, certify=False)
 
-    def made(self) -> Solver:
-        """Its parts; the encoder serves nobody but who streams."""
-        codes = ProjectedGradient(self.kappa)
-        return Solver(
-            "one projected gradient step for codes and dictionary (paper A, BPGD)",
-            Encoder(codes, Never(), 1, certify=False),
-            DictionaryGradient(self.kappa_dictionary, max_iter=1),
-            rounds=partial(BatchGradient, solver=codes),
-            strays=self.as_printed,
+    @property
+    def step(self) -> DictionaryStep:
+        """(S-10)."""
+        return DictionaryGradient(self.kappa_dictionary, max_iter=1)
+
+    @property
+    def rounds(self) -> Rounds:
+        """(S-8)–(S-10)."""
+        solver = ProjectedGradient(self.kappa)
+        return lambda problem, state, codes, pool: BatchGradient(
+            problem, state.D.copy(), uniform_codes(problem, state, codes), pool, solver
         )
 
 
 @dataclass(frozen=True)
-class BADMM(Published[Solver]):
+class BADMM(_OutlierSolver):
     """ADMM on codes, outliers and dictionary together (paper A, (S-12)–(S-20)).
 
     Parameters
     ----------
     rho_1, rho_2, rho_3 : float
-        ρ̃₁ ties the copies of the codes together, ρ̃₂ those of the outliers, ρ̃₃ those of the
-        dictionary, (S-11).
+        ρ̃₁ penalises the difference of the copies of the codes, ρ̃₂ those of the outliers, ρ̃₃ those
+        of the dictionary, (S-11).
     as_printed : bool
         The uniform start of the dictionary is not in the set (errata A.7).
     """
 
     name = "badmm"
-    rho_1: float = 1.0
-    rho_2: float = 1.0
-    rho_3: float = 1.0
-    as_printed: bool = False
+    description = "ADMM on codes, outliers and dictionary together (paper A, BADMM)"
+    rho_1: float = constant(1.0, POSITIVE)
+    rho_2: float = constant(1.0, POSITIVE)
+    rho_3: float = constant(1.0, POSITIVE)
+    as_printed: bool = constant(False, FLAG)
 
-    def __post_init__(self) -> None:
-        check_constants(
-            self,
-            rho_1=POSITIVE,
-            rho_2=POSITIVE,
-            rho_3=POSITIVE,
-            as_printed=FLAG,
-        )
+    @property
+    def encoder(self) -> BlockEncoder:
+        """For streams alone."""
+        return Encoder(BlockADMM(), Never(), 6, certify=False)
 
-    def made(self) -> Solver:
-        """Its parts; the encoder and the step serve nobody but who streams."""
-        penalties = {"rho_1": self.rho_1, "rho_2": self.rho_2, "rho_3": self.rho_3}
-        return Solver(
-            "ADMM on codes, outliers and dictionary together (paper A, BADMM)",
-            _SIX_ROUNDS,
-            BlockDescent(),
-            rounds=lambda problem, D, C, pool: BatchADMM(problem, D, C, **penalties),
-            strays=self.as_printed,
+    @property
+    def step(self) -> DictionaryStep:
+        """For streams alone."""
+        return BlockDescent()
+
+    @property
+    def rounds(self) -> Rounds:
+        """(S-12)–(S-20)."""
+        rhos = self.rho_1, self.rho_2, self.rho_3
+        return lambda problem, state, codes, pool: BatchADMM(
+            problem, state.D.copy(), uniform_codes(problem, state, codes), *rhos
         )

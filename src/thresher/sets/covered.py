@@ -1,6 +1,6 @@
-"""The dictionary set of paper E: bounded entries, and a least sum of every column."""
+"""The dictionary set of paper E: bounded entries, and a minimum sum of every column."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,15 +13,12 @@ from thresher.sets.simplex import project_rows_on_simplex
 class CoveredBox(ConvexSet):
     """Entries in [0, ``upper``], and every column sums to at least ``least``: C of paper E, (4).
 
-    The projection clips; a column whose *clipped* entries sum to too little is projected, from
-    where it was, on the simplex of radius ``least``. ``as_printed`` is the letter of the
-    supplement, which is no projection: it looks at columns before they are clipped, and brings
-    those that are too small to the simplex of radius one (errata E.2).
+    The projection clips. A column whose *clipped* entries sum to less than ``least`` is projected
+    on the simplex of that radius instead (errata E.2).
     """
 
     least: float = 1e-8
     upper: float = 1.0
-    as_printed: bool = False
 
     def __post_init__(self) -> None:
         if not 0 < self.least < self.upper:
@@ -32,7 +29,7 @@ class CoveredBox(ConvexSet):
 
     def in_unit(self, unit: float) -> "CoveredBox":
         """Both bounds divided by ``unit``."""
-        return CoveredBox(self.least / unit, self.upper / unit, self.as_printed)
+        return replace(self, least=self.least / unit, upper=self.upper / unit)
 
     @property
     def nonnegative(self) -> bool:
@@ -50,10 +47,9 @@ class CoveredBox(ConvexSet):
         return True
 
     def project(self, V: Array) -> Array:
-        """Clip, then lift the columns that are too small."""
+        """Clip, and project the columns whose sum is too small."""
         P = np.clip(V, 0, self.upper)
-        bare = (np.abs(V) if self.as_printed else P).sum(axis=0) < self.least
-        if bare.any():
-            radius = 1.0 if self.as_printed else self.least
-            P[:, bare] = project_rows_on_simplex(V[:, bare].T, radius).T
+        small = P.sum(axis=0) < self.least
+        if small.any():
+            P[:, small] = project_rows_on_simplex(V[:, small].T, self.least).T
         return P

@@ -5,7 +5,7 @@ pytest, parametrise over `checks_for`. A check gets an unfitted estimator and ra
 `AssertionError` with a sentence if a promise is broken.
 """
 
-from thresher.testing.checks import Check, checks_for
+from thresher.testing.checks import SCALE_DEPENDENT_SOLVERS, Check, checks_for
 from thresher.testing.damage import damaged
 
-__all__ = ["Check", "checks_for", "damaged"]
+__all__ = ["SCALE_DEPENDENT_SOLVERS", "Check", "checks_for", "damaged"]

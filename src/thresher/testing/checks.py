@@ -6,10 +6,16 @@ from typing import Any
 from sklearn.utils import get_tags
 
 from thresher.estimators import is_model
+from thresher.solvers import name_of
 from thresher.testing import conventions, robustness, streaming
 from thresher.testing.data import takes
 
 Check = Callable[[Any], None]
+
+SCALE_DEPENDENT_SOLVERS = frozenset(
+    {"opgd", "oadmm", "bpgd", "badmm", "oiadmm", "admm", "mu", "aodl"}
+)
+"""Published solvers that start from, or have constants in, the unit of the data (promise 10)."""
 
 _EVERYWHERE: list[Check] = [
     conventions.check_scikit_learn_agrees,
@@ -22,7 +28,6 @@ _EVERYWHERE: list[Check] = [
     conventions.check_seed_decides,
     robustness.check_rows_are_coded_independently,
     robustness.check_bad_input_changes_nothing,
-    robustness.check_scale_of_data_does_not_matter,
 ]
 
 _ONLINE: list[Check] = [
@@ -46,7 +51,12 @@ def checks_for(estimator: Any) -> list[Check]:
     `score` and `score_samples` can be checked; ``init`` and ``random_state``, where it has them.
     """
     tags = get_tags(estimator).input_tags
+    solver = name_of(getattr(estimator, "solver", None))
     more: list[tuple[bool, list[Check]]] = [
+        (
+            solver not in SCALE_DEPENDENT_SOLVERS,
+            [robustness.check_scale_of_data_does_not_matter],
+        ),
         (hasattr(estimator, "partial_fit"), _ONLINE),
         (hasattr(estimator, "separate"), _ROBUST),
         (hasattr(estimator, "grow") and hasattr(estimator, "partial_fit"), [streaming.check_grow]),

@@ -66,7 +66,7 @@ def _batch_impl(mode: BatchImpl, settings: MemorySettings) -> Memory:
         single=mode.single,
         rounds=mode.rounds,
         rtol=mode.rtol,
-        as_printed=mode.as_printed,
+        zero_atoms=mode.as_printed,
         keeps_codes=True,
     )
 
@@ -83,7 +83,7 @@ def _l2_batch(mode: L2Batch, settings: MemorySettings) -> Memory:
     )
 
 
-_PUBLISHED: dict[type[Published[Any]], Callable[[Any, MemorySettings], Memory]] = {
+_PUBLISHED: dict[type[Published], Callable[[Any, MemorySettings], Memory]] = {
     Online: _online,
     BatchImpl: _batch_impl,
     L2Batch: _l2_batch,

@@ -40,13 +40,13 @@ class BatchMemory(DictionaryMemory):
     """BATCH-IMPL (Algorithm 4) and L2-BATCH (Algorithm 5): all documents, at every step.
 
     Step 0 learns ``n_components`` atoms; every later one appends ``n_new_atoms``, with zero codes,
-    and moves the dictionary first, then the codes. New atoms are the least explained documents, or
-    zero as printed.
+    and moves the dictionary first, then the codes.
     """
 
     rounds: int = 20
     rtol: float = 1e-4
-    as_printed: bool = False
+    zero_atoms: bool = False
+    """Whether new atoms are zero, instead of the least explained documents (errata B.5)."""
     keeps_codes: bool = False
     """Whether codes of all documents are kept, for the first dictionary of the next step."""
     codes: Any = None
@@ -68,7 +68,7 @@ class BatchMemory(DictionaryMemory):
             scores = model.objective_samples(rows)
         worst = np.argsort(-scores, kind="stable")[: self.n_new_atoms]
         atoms = np.zeros((self.n_new_atoms, rows.shape[1]))
-        if not self.as_printed:
+        if not self.zero_atoms:
             atoms[: len(worst)] = rows[worst].toarray()  # of a short step zeros are left
         everything = sparse.vstack([self.documents, rows], format="csr")
         return self._after(model.grow(atoms=atoms), everything, codes)

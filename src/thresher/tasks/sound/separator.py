@@ -20,7 +20,6 @@ from thresher.estimators.reporting import write_page
 from thresher.estimators.saving import packed_parameters, unpacked_model
 from thresher.linalg import Array
 from thresher.persistence import Contents
-from thresher.sets import NonnegativeOrthant
 from thresher.tasks.sound.audio import Recording, recording_of
 from thresher.tasks.sound.convolutive import POWERS, laid_out
 from thresher.tasks.sound.onsets import Onset, onsets_of
@@ -304,7 +303,7 @@ class SoundSeparator(KeepsParameters, BaseEstimator):
 
     def _new_model(self) -> ConvolutiveNMF:
         known = None if self.init is None else self._known_parts()
-        frozen = frozen_mask(self.frozen_atoms, self.n_components, NonnegativeOrthant())
+        frozen = frozen_mask(self.frozen_atoms, self.n_components)
         if known is None and frozen is not None:
             raise ValueError("frozen_atoms= keeps known parts as they are; give them as init=.")
         return ConvolutiveNMF(

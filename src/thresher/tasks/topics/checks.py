@@ -25,7 +25,7 @@ def check_topics(model: TopicModel) -> None:
             "vocabulary='grow' weighs words by how many documents have them; leave weighting "
             "and n_words out, and use max_words to bound the vocabulary."
         )
-    named_forgetting(model.forgetting, True)
+    named_forgetting(model.forgetting)
     if model._grows and model.forgetting != "auto" and callable(model.forgetting):
         raise ValueError(
             f"forgetting={model.forgetting!r} must be a half-life in documents, 'auto' or None, "
