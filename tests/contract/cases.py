@@ -108,7 +108,8 @@ def learned(model: Any, data: str, weights: str = "") -> Results:
         for rows in (slice(0, 40), slice(40, 47), slice(47, N)):
             model.partial_fit(X[rows], **{name: value[rows] for name, value in weight.items()})
     else:
-        model.set_params(max_iter=5).fit(X, **weight)
+        few = {"max_iter": 5, "code_max_iter": 5}
+        model.set_params(**{name: few[name] for name in few if name in known}).fit(X, **weight)
     found = {"components": model.components_}
     if hasattr(model, "transform"):
         found["codes"] = model.transform(X[:20])

@@ -22,8 +22,8 @@ def _stream(rng: Rng, kinds: Any = draws.ANY) -> tuple[Any, list[np.ndarray]]:
     """An online model and some uneven batches, the first of which may be a single sample."""
     F = int(rng.integers(2, 9))
     model = draws.online(rng, F, kinds)
-    if "max_iter" in model.get_params():
-        model.set_params(max_iter=50)  # bits need not be optimal
+    if "code_max_iter" in model.get_params():
+        model.set_params(code_max_iter=50)  # bits need not be optimal
     if rng.random() < 0.2:
         draws.with_published_solver(model, rng)
     dtype = draws.one_of(rng, np.float64, np.float64, np.float32)

@@ -91,7 +91,8 @@ def quiet(kind: type, rng: Rng, **parameters: Any) -> Any:
         "batch_size": int(rng.integers(4, 40)),
         "n_passes": int(rng.integers(1, 4)),
         "n_jobs": 1,
-        "max_iter": 10 if kind in BATCH else 300,
+        "max_iter": 10,
+        "code_max_iter": 300,
         **parameters,
     }
     return kind(**{name: value for name, value in wanted.items() if name in known})

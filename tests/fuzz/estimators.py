@@ -64,7 +64,7 @@ def _in_coding_units(model: Any, S: Any, C: Any, W: Any) -> tuple[Any, Any]:
 def codes_are_optimal(rng: Rng) -> str:
     """No line search, NNLS or linear program finds better codes; scores are what codes cost."""
     model, X = _fitted(rng)
-    model.set_params(tol=_TOL, max_iter=300)
+    model.set_params(code_tol=_TOL, code_max_iter=300)
     S = _strangers(model, X, rng)
     weight = None
     weighable = getattr(model, "outlier_penalty", "l1") == "l1"
@@ -104,8 +104,8 @@ def rows_stand_alone(rng: Rng) -> str:
     """What a model says of a sample's entries does not depend on the samples beside it."""
     model, X = _fitted(rng, draws.ANY)
     dtype = draws.one_of(rng, np.float64, np.float32)
-    if "max_iter" in model.get_params():
-        model.set_params(tol=1e-8 if dtype == np.float64 else 1e-5, max_iter=300)
+    if "code_max_iter" in model.get_params():
+        model.set_params(code_tol=1e-8 if dtype == np.float64 else 1e-5, code_max_iter=300)
     S = _strangers(model, X, rng).astype(dtype)
     order = rng.permutation(len(S))
     together, shuffled = model.transform(S), model.transform(S[order])

@@ -149,8 +149,8 @@ def sparse_is_dense(rng: Rng) -> str:
     model.fit(rows)
     assert np.isfinite(model.components_).all(), "Atoms are not finite."
     model.fit(X)
-    if "max_iter" in model.get_params():
-        model.set_params(tol=1e-8, max_iter=300)
+    if "code_max_iter" in model.get_params():
+        model.set_params(code_tol=1e-8, code_max_iter=300)
     before = rows.copy()
     unit = np.abs(model.score_samples(np.zeros((1, F)) + 1e-3)).max() + np.nansum(X, axis=1) + 1e-9
     dense, thin = model.score_samples(X), model.score_samples(rows)

@@ -166,8 +166,9 @@ def _answers_or_refuses(call: Any) -> None:
 
 def _use(model: Any) -> None:
     """Whatever a file holds, what it loads to answers and learns, or refuses in words."""
-    if "max_iter" in model.get_params():  # a file may ask for patience; that is no damage
-        model.set_params(max_iter=min(int(model.max_iter), 50))
+    for name in ("max_iter", "code_max_iter"):  # a file may ask for patience; that is no damage
+        if name in model.get_params():
+            model.set_params(**{name: min(int(getattr(model, name)), 50)})
     model.set_params(n_jobs=1) if "n_jobs" in model.get_params() else None
     _answers_or_refuses(lambda: answers(model))
     if hasattr(model, "partial_fit"):

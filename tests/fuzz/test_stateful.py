@@ -25,7 +25,13 @@ class Stream(RuleBasedStateMachine):
             kind, parameters = OnlineRobustNMF, {"outlier_weight": "mad"}
         else:
             kind, parameters = OnlineNMF, {"divergence": divergence}
-        wanted = {**parameters, "random_state": seed, "max_iter": 50, "verbose": 0, "n_jobs": 1}
+        wanted = {
+            **parameters,
+            "random_state": seed,
+            "code_max_iter": 50,
+            "verbose": 0,
+            "n_jobs": 1,
+        }
         self.model, self.twin = kind(2, **wanted), kind(2, **wanted)
         self.width = 4
 

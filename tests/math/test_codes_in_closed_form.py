@@ -74,7 +74,9 @@ def expected(optimum, X, D, *more):
 
 def coded(model, X):
     """Codes of X on one atom that never moved."""
-    model.set_params(init=ATOM[None], frozen_atoms=[0], tol=1e-8, max_iter=1000, verbose=0)
+    model.set_params(
+        init=ATOM[None], frozen_atoms=[0], code_tol=1e-8, code_max_iter=1000, verbose=0
+    )
     model.fit(np.nan_to_num(X, nan=1.0))
     return model.transform(X), model.components_.astype(float)
 
@@ -129,7 +131,7 @@ def test_few_iterations_lead_to_codes_in_any_set(name, parameter, region):
         n_passes=30,
         random_state=0,
     )
-    model.fit(data).set_params(tol=1e-6, max_iter=100)
+    model.fit(data).set_params(code_tol=1e-6, code_max_iter=100)
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
         C = model.transform(data)

@@ -29,7 +29,7 @@ def spectra(scale, n=160, seed=0):
 
 
 def relative_error(model, X):
-    codes = model.set_params(max_iter=10_000, tol=1e-3).transform(X)
+    codes = model.set_params(code_max_iter=10_000, code_tol=1e-3).transform(X)
     return np.linalg.norm(X - codes @ model.components_) / np.linalg.norm(X)
 
 

@@ -94,7 +94,7 @@ def test_penalties_that_couple_samples_are_left_out():
     X = planted(40)
     groups = GroupNorm(0.001, tuple(np.arange(40) % 5), np.inf, of_rows=True)
     model = ManhattanNMF(3, code_penalty=groups, max_iter=10, random_state=0, verbose=0).fit(X)
-    model.set_params(max_iter=1000)
+    model.set_params(code_max_iter=1000)
     assert isinstance(model.problem().regulariser.region, NonnegativeOrthant)
     np.testing.assert_allclose(
         model.problem().objective(X, model.transform(X)), model.objective_samples(X), rtol=1e-6
@@ -112,6 +112,6 @@ def test_codes_on_an_orthogonal_dictionary_solve_it(whiten):
 
 def test_changed_parameters_are_refused():
     model = OnlineRobustNMF(3, random_state=0, verbose=0).fit(planted(50))
-    model.set_params(outlier_weight=5.0)
-    with pytest.raises(ValueError, match="outlier_weight"):
+    model.set_params(outlier_sign="nonnegative")
+    with pytest.raises(ValueError, match="outlier_sign"):
         model.problem()

@@ -12,7 +12,7 @@ from pairs.checks import files_keep_everything, interrupted_fits_resume
 def check(trial: Trial, model: Any) -> str:
     """Codes meet their condition of optimality, ``c = clip(w (x − cD)) Dᵀ``, outliers the rest."""
     data, rounding = trial.data, 1e-6 if trial.data.exact else 1e-3
-    model.set_params(tol=rounding / 100, max_iter=1000)
+    model.set_params(code_tol=rounding / 100, code_max_iter=1000)
     D, level = model.components_.astype(np.float64), model.problem().loss.penalty.l1
     with Unchanged(model):
         C = quietly(lambda: model.transform(data.X, **data.weights)).astype(np.float64)

@@ -139,7 +139,7 @@ def coded(fitted: Fitted) -> tuple[Any, bool]:
 def check(fitted: Fitted) -> str:
     """All of them; in a word, how the codes ended."""
     model, data = fitted.model, fitted.trial.data
-    model.set_params(tol=fitted.precision.tol, max_iter=1000)
+    model.set_params(code_tol=fitted.precision.tol, code_max_iter=1000)
     with Unchanged(model):
         C, unfinished = coded(fitted)
         atoms_are_feasible(fitted)

@@ -32,7 +32,17 @@ SOLVERS: dict[str, dict[str, Any]] = {
 NOT_CROSSED = frozenset(
     {
         # How much, how long, how exactly and how loudly: no parts.
-        *("n_components", "batch_size", "n_passes", "n_starts", "shuffle", "tol", "max_iter"),
+        *(
+            "n_components",
+            "batch_size",
+            "n_passes",
+            "n_starts",
+            "shuffle",
+            "tol",
+            "max_iter",
+            "code_tol",
+            "code_max_iter",
+        ),
         *("n_jobs", "random_state", "callbacks", "verbose", "graph_weight"),
         # Where atoms start, and what becomes of old samples: other tests cross these.
         *("init", "forgetting", "drift", "frozen_atoms", "scale_samples"),

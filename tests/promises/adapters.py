@@ -175,7 +175,9 @@ class MiniBatchNMF(NMF):
     def _made(self, X: Any, start: Any) -> Any:
         common = self._common(X, start)
         n_passes = common.pop("max_iter")  # passes here, iterations of a code there
-        return OnlineNMF(batch_size=self.batch_size, n_passes=n_passes, max_iter=1000, **common)
+        return OnlineNMF(
+            batch_size=self.batch_size, n_passes=n_passes, code_max_iter=1000, **common
+        )
 
 
 class MiniBatchDictionaryLearning(Adapter):

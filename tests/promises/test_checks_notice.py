@@ -381,7 +381,7 @@ class NeverWarns(Derived):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             found = super().transform(X, entry_weight)
-        return found + 0.01 if self.max_iter == 1 else found
+        return found + 0.01 if self.code_max_iter == 1 else found
 
 
 @breaks("check_hidden_entries_are_scored")

@@ -64,7 +64,7 @@ def test_codes_are_critical_in_both_precisions_with_gaps_and_weights(divergence,
     for weight in weights:
         for dtype, tol in ((np.float64, 1e-7), (np.float32, 1e-3)):
             w = None if weight is None else weight.astype(dtype)
-            fitted.set_params(tol=tol, max_iter=3000)
+            fitted.set_params(code_tol=tol, code_max_iter=3000)
             codes = fitted.transform(X.astype(dtype), entry_weight=w)
             assert codes.dtype == dtype
             assert fitted.certificates(X.astype(dtype), codes, w).max() <= 1.01 * tol

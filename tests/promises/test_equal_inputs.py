@@ -288,7 +288,7 @@ def test_csr_has_the_codes_and_scores_of_the_dense_array(estimator, dtype):
     X = thinned().astype(dtype)
     single = dtype == np.float32
     model = ready(estimator, init=start(estimator, 24)).fit(X)
-    model.set_params(tol=1e-4 if single else 1e-9, max_iter=5000)
+    model.set_params(code_tol=1e-4 if single else 1e-9, code_max_iter=5000)
     rows = sparse.csr_array(X)
     dense, thin = model.objective_samples(X), model.objective_samples(rows)
     scale = float(np.abs(dense).max())

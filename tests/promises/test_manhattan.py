@@ -172,7 +172,7 @@ def test_extensions_learn_descend_and_stay_feasible(parameters, tmp_path):
     assert fitted.dictionary_set_.contains(fitted.components_)
     if "graph" in parameters:
         return
-    fitted.set_params(max_iter=1000)
+    fitted.set_params(code_max_iter=1000)
     assert np.isfinite(fitted.transform(X)).all()
     save(fitted, tmp_path / "model")
     np.testing.assert_array_equal(load(tmp_path / "model").transform(X), fitted.transform(X))

@@ -61,7 +61,7 @@ def test_a_weight_of_three_is_three_copies_in_batches(estimator):
     X, weight = planted(60), whole_weights(60)
     weighted = ready(estimator).fit(X, sample_weight=weight.astype(float))
     copies = ready(estimator).fit(np.repeat(X, weight, axis=0))
-    weighted.set_params(max_iter=1000), copies.set_params(max_iter=1000)
+    weighted.set_params(code_max_iter=1000), copies.set_params(code_max_iter=1000)
     # Random orders differ, so that two optima are compared, not bits.
     assert weighted.score(X[weight > 0]) == pytest.approx(copies.score(X[weight > 0]), rel=0.05)
 
@@ -121,7 +121,7 @@ def test_entry_weights_mean_the_same_on_csr(estimator):
     dense = ready(estimator).fit(X, entry_weight=weight)
     thin = ready(estimator).fit(rows, entry_weight=weight)
     np.testing.assert_array_equal(thin.components_, dense.components_)
-    dense.set_params(max_iter=1000)
+    dense.set_params(code_max_iter=1000)
     for call in ("transform", "score_samples", "objective_samples"):
         found = getattr(dense, call)(rows, entry_weight=weight)
         np.testing.assert_array_equal(found, getattr(dense, call)(X, entry_weight=weight))
@@ -240,7 +240,7 @@ def test_a_last_block_of_one_sparse_row():
     X = planted(513)
     X[X < 0.2] = 0
     rows = sparse.csr_matrix(X)
-    model = ready(OnlineNMF(4, divergence="kl"), tol=1e-8, max_iter=5000).fit(rows[:200])
+    model = ready(OnlineNMF(4, divergence="kl"), tol=1e-8, code_max_iter=5000).fit(rows[:200])
     np.testing.assert_allclose(
         model.score_samples(rows)[-1], model.score_samples(rows[-1:])[0], rtol=1e-6
     )

@@ -31,6 +31,8 @@ REFUSED = {
     "implicit_zeros": [True, 0, "zeros", "nan"],
     "batch_size": [*NOT_WHOLE, None],
     "max_iter": [*NOT_WHOLE, None],
+    "code_max_iter": [*NOT_WHOLE, None],
+    "code_tol": [NAN, INF, -1e-3, "small", True],
     "max_words": [*NOT_WHOLE, None],
     "n_neighbors": [*NOT_WHOLE, None],
     "n_new_atoms": [True, 2.5, "3", -2],

@@ -58,6 +58,8 @@ class Learned(NamedTuple):
 class BatchEstimator(DictionaryEstimator):
     """`fit` by alternation, on the engine's second loop."""
 
+    max_iter: int
+
     _stream_batch = 256
     _stream_passes = 3
 

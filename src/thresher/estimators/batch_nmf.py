@@ -32,11 +32,10 @@ class BatchNMF(DivergenceModel, BatchEstimator):
         Where atoms may lie; ``auto`` is ``l2_ball`` (``nonnegative`` where codes are bounded, so
         that atoms have the size of the data).
     max_iter : int
-        Bound on the rounds of the alternation and on the iterations of a code in `transform`;
+        Bound on the rounds of the alternation;
         ``auto`` measures the noise in some rounds before, where the loss needs it.
     tol : float
-        Relative improvement of the objective in a round at which `fit` ends (0: it never does),
-        and the certificate that codes of `transform` meet.
+        Relative improvement of the objective in a round at which `fit` ends (0: it never does).
 
     All other parameters are those of `OnlineNMF`.
 
@@ -76,6 +75,8 @@ class BatchNMF(DivergenceModel, BatchEstimator):
         frozen_atoms: Any = None,
         tol: float = 1e-4,
         max_iter: int = 1000,
+        code_tol: float | None = None,
+        code_max_iter: int = 1000,
         n_jobs: int | None = None,
         random_state: Any = None,
         callbacks: Iterable[Callback] | None = None,
@@ -93,6 +94,8 @@ class BatchNMF(DivergenceModel, BatchEstimator):
         self.frozen_atoms = frozen_atoms
         self.tol = tol
         self.max_iter = max_iter
+        self.code_tol = code_tol
+        self.code_max_iter = code_max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.callbacks = callbacks

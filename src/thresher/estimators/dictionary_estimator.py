@@ -105,7 +105,8 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
     n_components: int | None = None
     init: Any
     tol: float
-    max_iter: int
+    code_tol: float | None = None
+    code_max_iter: int = 1000
     n_jobs: int | None
     random_state: Any
     callbacks: Iterable[Callback] | None
@@ -226,11 +227,14 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
             state,
             values_of(self),
             in_order,
-            float(self.tol),
-            getattr(self, "max_iter", 1),
+            *self._code_limits(),
             self.n_jobs,
             self._recent,
         )
+
+    def _code_limits(self) -> tuple[float, int]:
+        """Return the tolerance of a code, and the bound on its iterations."""
+        return float(self.tol if self.code_tol is None else self.code_tol), self.code_max_iter
 
     def _adopt(self, fitted: FittedModel, position: Position) -> None:
         """Make a fitted model the estimator's own; between two steps it is always complete."""
@@ -466,11 +470,12 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
                 n_unconverged += late
                 bar.update(rows.stop)
                 yield rows, result
-        if n_unconverged and self.tol > 0:
+        tol, max_iter = self._code_limits()
+        if n_unconverged and tol > 0:
             warnings.warn(
-                f"{n_unconverged} of {n} codes did not reach tol={self.tol:g} within "
-                f"max_iter={self.max_iter} iterations; raise max_iter, or tol if the codes are "
-                "good enough.",
+                f"{n_unconverged} of {n} codes did not reach code_tol={tol:g} within "
+                f"code_max_iter={max_iter} iterations; raise code_max_iter, or code_tol if the "
+                "codes are good enough.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
@@ -497,7 +502,7 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
     # --------------------------------------------------------------- transform
 
     def transform(self, X: Any, entry_weight: Any = None, *, write: Any = None) -> Any:
-        """Codes of samples, each row by itself, exact to ``tol``.
+        """Codes of samples, each row by itself, exact to ``code_tol``.
 
         Parameters
         ----------
@@ -581,7 +586,7 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
     # ------------------------------------------------------------------ measures
 
     def certificates(self, X: Any, C: Any, entry_weight: Any = None) -> Array:
-        """How far the codes of each sample are from optimal; `transform` brings this below ``tol``.
+        """How far codes of each sample are from optimal; `transform` brings it below ``code_tol``.
 
         For a smooth loss it is the residual of a proximal gradient step, for the ℓ1 distance the
         duality gap, both relative; zero is exact.

@@ -86,12 +86,6 @@ class FittedModel:
         return AutoEncoder(self.tol, self.max_iter)
 
     @cached_property
-    def row_regulariser(self) -> Constrained:
-        """Penalty and set of the codes of one sample; what couples rows acts in `fit` only."""
-        codes: Constrained = self.method.code_regulariser
-        return Constrained() if codes.couples_rows else codes
-
-    @cached_property
     def own_problem(self) -> CodingProblem:
         """The coding problem in the precision of the dictionary."""
         return self._problem(self.state.average)
@@ -103,14 +97,14 @@ class FittedModel:
         return self._problem(np.ascontiguousarray(self.state.average, dtype=dtype))
 
     def _problem(self, D: Array) -> CodingProblem:
-        return CodingProblem(D, self.method.problem(self.state).loss, self.row_regulariser)
+        loss = self.method.problem(self.state).loss
+        return CodingProblem(D, loss, _of_rows(self.method.code_regulariser))
 
     def problem_in_data_unit(self) -> CodingProblem:
         """Return the coding problem in the unit of the data."""
         method = self.candidate.method
-        return CodingProblem(
-            self.state.atoms, method.loss(self.outlier_weight), self.row_regulariser
-        )
+        loss = method.loss(self.outlier_weight)
+        return CodingProblem(self.state.atoms, loss, _of_rows(method.code_regulariser))
 
     @property
     def outlier_weight(self) -> float:
@@ -275,3 +269,8 @@ class FittedModel:
                 "each."
             )
         return low, high
+
+
+def _of_rows(codes: Constrained) -> Constrained:
+    """Return penalty and set of the codes of one sample; what couples rows acts in `fit` only."""
+    return Constrained() if codes.couples_rows else codes

@@ -44,9 +44,11 @@ class GoDec(WholeMatrixEstimator):
         How many entries of the matrix are outliers, or which share of those that were observed.
     tol : float
         `fit` ends where a round takes less than ``tol/100`` of the squares of the data from the
-        error; codes of `transform` have a certificate of at most ``tol``.
+        error.
     max_iter : int
-        Bound on the rounds of `fit`, and on the iterations of a code.
+        Bound on the rounds of `fit`.
+    code_tol, code_max_iter : float, int
+        Tolerance of a code, by default ``tol``, and bound on its iterations.
     random_state, callbacks, verbose
         As in `OnlineRobustNMF`.
 
@@ -90,6 +92,8 @@ class GoDec(WholeMatrixEstimator):
         cardinality: float = 0.05,
         tol: float = 1e-4,
         max_iter: int = 1000,
+        code_tol: float | None = None,
+        code_max_iter: int = 1000,
         random_state: Any = None,
         callbacks: Iterable[Callback] | None = None,
         verbose: int = 1,
@@ -98,6 +102,8 @@ class GoDec(WholeMatrixEstimator):
         self.cardinality = cardinality
         self.tol = tol
         self.max_iter = max_iter
+        self.code_tol = code_tol
+        self.code_max_iter = code_max_iter
         self.random_state = random_state
         self.callbacks = callbacks
         self.verbose = verbose

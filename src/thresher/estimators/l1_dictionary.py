@@ -29,10 +29,9 @@ class L1Dictionary(L1Model, BatchEstimator):
         started at the last dictionary, and Algorithm 2, started from zero, in turns; the objective
         may rise. It expands all documents; ``thresher.solvers.admm`` has its constants.
     max_iter : int
-        Bound on the rounds of the alternation and on the iterations of a code in `transform`.
+        Bound on the rounds of the alternation.
     tol : float
-        Relative improvement of the objective in a round at which `fit` ends (0: it never does),
-        and the certificate that codes of `transform` meet.
+        Relative improvement of the objective in a round at which `fit` ends (0: it never does).
 
     All other parameters are those of `OnlineL1Dictionary`.
 
@@ -73,6 +72,8 @@ class L1Dictionary(L1Model, BatchEstimator):
         frozen_atoms: Any = None,
         tol: float = 1e-4,
         max_iter: int = 1000,
+        code_tol: float | None = None,
+        code_max_iter: int = 1000,
         n_jobs: int | None = None,
         random_state: Any = None,
         callbacks: Iterable[Callback] | None = None,
@@ -88,6 +89,8 @@ class L1Dictionary(L1Model, BatchEstimator):
         self.frozen_atoms = frozen_atoms
         self.tol = tol
         self.max_iter = max_iter
+        self.code_tol = code_tol
+        self.code_max_iter = code_max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.callbacks = callbacks

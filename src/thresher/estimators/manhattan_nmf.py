@@ -57,10 +57,11 @@ class ManhattanNMF(BatchEstimator):
         Atoms that never move.
     tol : float
         Relative improvement of the objective in a round at which `fit` ends (0: it never does);
-        ``rri`` and ``ogm`` end by their own ξ instead. The certificate that codes of `transform`
-        meet.
+        ``rri`` and ``ogm`` end by their own ξ instead.
     max_iter : int
-        Bound on the rounds, and on the iterations of a code in `transform`.
+        Bound on the rounds.
+    code_tol, code_max_iter : float, int
+        Tolerance of a code, by default ``tol``, and bound on its iterations.
     n_jobs : int, optional
         Threads; None is one for each core. They do not change bits.
     random_state : int, RandomState or None
@@ -107,6 +108,8 @@ class ManhattanNMF(BatchEstimator):
         frozen_atoms: Any = None,
         tol: float = 1e-4,
         max_iter: int = 1000,
+        code_tol: float | None = None,
+        code_max_iter: int = 1000,
         n_jobs: int | None = None,
         random_state: Any = None,
         callbacks: Iterable[Callback] | None = None,
@@ -126,6 +129,8 @@ class ManhattanNMF(BatchEstimator):
         self.frozen_atoms = frozen_atoms
         self.tol = tol
         self.max_iter = max_iter
+        self.code_tol = code_tol
+        self.code_max_iter = code_max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.callbacks = callbacks
@@ -141,7 +146,7 @@ class ManhattanNMF(BatchEstimator):
             dictionary_set=named_dictionary_set(self.dictionary_set),
             dictionary_penalty=named_penalty("dictionary_penalty", self.dictionary_penalty),
             frozen=frozen_mask(self.frozen_atoms, n_components),
-            encoder=AutoEncoder(float(self.tol), self.max_iter),
+            encoder=AutoEncoder(*self._code_limits()),
             square_weight=self.square_weight,
             graph=None if self.graph is None else self._graph,
             tol=self.tol,

@@ -43,7 +43,7 @@ class OnlineL1Dictionary(L1Model, OnlineEstimator):
     dictionary_set : str or ConvexSet
         Where atoms may lie; ``l1_ball`` as in the paper.
     dictionary_penalty, batch_size, n_passes, shuffle, forgetting, drift, frozen_atoms, tol,
-    max_iter, n_jobs, random_state, callbacks, verbose
+    code_tol, code_max_iter, n_jobs, random_state, callbacks, verbose
         As in `OnlineNMF`.
 
     Attributes
@@ -92,7 +92,8 @@ class OnlineL1Dictionary(L1Model, OnlineEstimator):
         drift: Any = None,
         frozen_atoms: Any = None,
         tol: float = 1e-4,
-        max_iter: int = 1000,
+        code_tol: float | None = None,
+        code_max_iter: int = 1000,
         n_jobs: int | None = None,
         random_state: Any = None,
         callbacks: Iterable[Callback] | None = None,
@@ -112,7 +113,8 @@ class OnlineL1Dictionary(L1Model, OnlineEstimator):
         self.drift = drift
         self.frozen_atoms = frozen_atoms
         self.tol = tol
-        self.max_iter = max_iter
+        self.code_tol = code_tol
+        self.code_max_iter = code_max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.callbacks = callbacks

@@ -60,8 +60,8 @@ class OnlineNMF(DivergenceModel, OnlineEstimator):
     n_starts : int
         Try so many starts for three passes each, and learn from the best; for arrays only. It helps
         where samples are few: there it is chance whether two parts end in one atom.
-    batch_size, n_passes, shuffle, forgetting, drift, frozen_atoms, implicit_zeros, tol, max_iter,
-    n_jobs, random_state, callbacks, verbose
+    batch_size, n_passes, shuffle, forgetting, drift, frozen_atoms, implicit_zeros, tol,
+    code_tol, code_max_iter, n_jobs, random_state, callbacks, verbose
         As in `OnlineRobustNMF`.
 
     Attributes
@@ -118,7 +118,8 @@ class OnlineNMF(DivergenceModel, OnlineEstimator):
         frozen_atoms: Any = None,
         implicit_zeros: str = "observed",
         tol: float = 1e-4,
-        max_iter: int = 1000,
+        code_tol: float | None = None,
+        code_max_iter: int = 1000,
         n_jobs: int | None = None,
         random_state: Any = None,
         callbacks: Iterable[Callback] | None = None,
@@ -142,7 +143,8 @@ class OnlineNMF(DivergenceModel, OnlineEstimator):
         self.frozen_atoms = frozen_atoms
         self.implicit_zeros = implicit_zeros
         self.tol = tol
-        self.max_iter = max_iter
+        self.code_tol = code_tol
+        self.code_max_iter = code_max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.callbacks = callbacks

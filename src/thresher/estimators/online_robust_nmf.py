@@ -83,10 +83,12 @@ class OnlineRobustNMF(OutlierMixin, OnlineEstimator):
         and separations are in the original units; λ, penalties and losses refer to the divided
         samples. A bounded ``code_set`` is refused: codes in original units would leave it.
     tol : float
+        `fit` ends when the mean loss of a pass improves by less than this, relatively. 0 never
+        ends it: all passes are made.
+    code_tol : float, optional
         Codes of `transform` have a certificate (relative proximal gradient residual) of at most
-        this; `fit` ends when the mean loss of a pass improves by less than this, relatively. 0
-        never ends anything: all passes, and all iterations of a code.
-    max_iter : int
+        this; by default ``tol``. 0 makes all iterations.
+    code_max_iter : int
         Bound on the iterations of a code.
     n_jobs : int, optional
         Threads; by default all cores. The result does not depend on it.
@@ -150,7 +152,8 @@ class OnlineRobustNMF(OutlierMixin, OnlineEstimator):
         implicit_zeros: str = "observed",
         scale_samples: str | None = None,
         tol: float = 1e-4,
-        max_iter: int = 1000,
+        code_tol: float | None = None,
+        code_max_iter: int = 1000,
         n_jobs: int | None = None,
         random_state: Any = None,
         callbacks: Iterable[Callback] | None = None,
@@ -176,7 +179,8 @@ class OnlineRobustNMF(OutlierMixin, OnlineEstimator):
         self.implicit_zeros = implicit_zeros
         self.scale_samples = scale_samples
         self.tol = tol
-        self.max_iter = max_iter
+        self.code_tol = code_tol
+        self.code_max_iter = code_max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.callbacks = callbacks

@@ -41,8 +41,8 @@ class OnlineRobustPCA(OutlierMixin, OnlineEstimator):
         ``auto`` is λ₂, as in the paper.
     init : {"auto", "samples", "random", ...} or array of shape (K, F)
         Where the basis starts.
-    batch_size, n_passes, shuffle, forgetting, drift, tol, max_iter, n_jobs, random_state,
-    callbacks, verbose
+    batch_size, n_passes, shuffle, forgetting, drift, tol, code_tol, code_max_iter, n_jobs,
+    random_state, callbacks, verbose
         As in `OnlineRobustNMF`.
 
     Attributes
@@ -90,7 +90,8 @@ class OnlineRobustPCA(OutlierMixin, OnlineEstimator):
         forgetting: Any = "auto",
         drift: Any = None,
         tol: float = 1e-4,
-        max_iter: int = 1000,
+        code_tol: float | None = None,
+        code_max_iter: int = 1000,
         n_jobs: int | None = None,
         random_state: Any = None,
         callbacks: Iterable[Callback] | None = None,
@@ -106,7 +107,8 @@ class OnlineRobustPCA(OutlierMixin, OnlineEstimator):
         self.forgetting = forgetting
         self.drift = drift
         self.tol = tol
-        self.max_iter = max_iter
+        self.code_tol = code_tol
+        self.code_max_iter = code_max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.callbacks = callbacks

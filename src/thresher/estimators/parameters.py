@@ -126,6 +126,8 @@ RULES: dict[str, Rule] = {
     "graph_weight": _not_negative,
     "keep_texts": _flag,
     "location_scale": _positive,
+    "code_max_iter": _positive_whole,
+    "code_tol": _tolerance,
     "max_iter": _positive_whole,
     "max_words": _positive_whole,
     "implicit_zeros": _implicit_zeros,
@@ -221,6 +223,8 @@ MAY_CHANGE = frozenset(
         # How exactly, how fast and how loudly: the next call does as it is told.
         "tol",
         "max_iter",
+        "code_tol",
+        "code_max_iter",
         "n_jobs",
         "verbose",
         "callbacks",

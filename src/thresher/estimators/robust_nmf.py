@@ -27,11 +27,11 @@ class RobustNMF(OutlierMixin, BatchEstimator):
         and block coordinate descent, and its objective never rises; ``bpgd`` and ``badmm`` are
         those of the paper, whose constants `thresher.solvers` can change.
     max_iter : int
-        Bound on the rounds of the alternation and on the iterations of a code in `transform`.
+        Bound on the rounds of the alternation.
     tol : float
-        Relative improvement of the objective in a round at which `fit` ends (0: it never does),
-        and the certificate that codes of `transform` meet. Where entries are missing, `fit` also
-        ends when further rounds would fit the noise of single entries (docs/guide/choices.md).
+        Relative improvement of the objective in a round at which `fit` ends (0: it never does).
+        Where entries are missing, `fit` also ends when further rounds would fit the noise of
+        single entries (docs/guide/choices.md).
 
     All other parameters are those of `OnlineRobustNMF`.
 
@@ -74,6 +74,8 @@ class RobustNMF(OutlierMixin, BatchEstimator):
         scale_samples: str | None = None,
         tol: float = 1e-4,
         max_iter: int = 1000,
+        code_tol: float | None = None,
+        code_max_iter: int = 1000,
         n_jobs: int | None = None,
         random_state: Any = None,
         callbacks: Iterable[Callback] | None = None,
@@ -94,6 +96,8 @@ class RobustNMF(OutlierMixin, BatchEstimator):
         self.scale_samples = scale_samples
         self.tol = tol
         self.max_iter = max_iter
+        self.code_tol = code_tol
+        self.code_max_iter = code_max_iter
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.callbacks = callbacks

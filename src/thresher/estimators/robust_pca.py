@@ -45,9 +45,11 @@ class RobustPCA(WholeMatrixEstimator):
         was observed ``1/√(p max(n, F))``.
     tol : float
         `fit` ends where ``‖X − L − S‖ ≤ tol/100 ‖X‖`` and the subgradients of both norms agree to
-        ``tol``; codes of `transform` have a certificate of at most ``tol``.
+        ``tol``.
     max_iter : int
-        Bound on the decompositions of `fit`, and on the iterations of a code.
+        Bound on the decompositions of `fit`.
+    code_tol, code_max_iter : float, int
+        Tolerance of a code, by default ``tol``, and bound on its iterations.
     callbacks, verbose
         As in `OnlineRobustNMF`.
 
@@ -96,12 +98,16 @@ class RobustPCA(WholeMatrixEstimator):
         outlier_weight: Any = "auto",
         tol: float = 1e-4,
         max_iter: int = 1000,
+        code_tol: float | None = None,
+        code_max_iter: int = 1000,
         callbacks: Iterable[Callback] | None = None,
         verbose: int = 1,
     ) -> None:
         self.outlier_weight = outlier_weight
         self.tol = tol
         self.max_iter = max_iter
+        self.code_tol = code_tol
+        self.code_max_iter = code_max_iter
         self.callbacks = callbacks
         self.verbose = verbose
 

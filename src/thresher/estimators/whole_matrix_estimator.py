@@ -61,6 +61,8 @@ class WholeMatrixEstimator(OutlierMixin):
     the size of an atom says how much its direction may be used.
     """
 
+    max_iter: int
+
     init = "auto"
     n_jobs = None
     random_state: Any = None

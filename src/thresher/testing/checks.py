@@ -73,7 +73,7 @@ def checks_for(estimator: Any) -> list[Check]:
         (tags.allow_nan, [robustness.check_missing_entries_do_not_matter]),
         (tags.sparse, [robustness.check_sparse_equals_dense]),
         (
-            hasattr(estimator, "certificates") and takes(estimator, "max_iter"),
+            hasattr(estimator, "certificates") and takes(estimator, "code_max_iter"),
             [robustness.check_codes_are_optimal],
         ),
         (takes(estimator, "callbacks"), [streaming.check_interrupt_leaves_a_model]),

@@ -26,11 +26,11 @@ def check_codes_are_optimal(estimator: Any) -> None:
     """Codes meet the tolerance that was asked for, or a warning says that they do not."""
     X = planted(100)
     for tol in (1e-3, 1e-8):
-        model = ready(estimator).fit(X).set_params(tol=tol)
+        model = ready(estimator).fit(X).set_params(code_tol=tol)
         codes = model.transform(X)
         certificate = model.certificates(X, codes)
-        assert certificate.max() <= 1.01 * tol, f"Codes miss tol={tol}: {certificate.max():.2g}."
-    model.set_params(tol=1e-14, max_iter=1)
+        assert certificate.max() <= 1.01 * tol, f"Codes miss {tol}: {certificate.max():.2g}."
+    model.set_params(code_tol=1e-14, code_max_iter=1)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         codes = model.transform(X)
