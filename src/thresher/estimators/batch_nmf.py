@@ -1,7 +1,8 @@
 """Batch nonnegative matrix factorisation with general divergences: paper E, VIII-A."""
 
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
 
 from thresher.engine import Callback
 from thresher.estimators.batch_estimator import BatchEstimator
@@ -11,6 +12,7 @@ from thresher.estimators.divergence import (
 from thresher.solvers import BATCH_DIVERGENCE_SOLVERS
 
 
+@dataclass(eq=False, repr=False)
 class BatchNMF(DivergenceModel, BatchEstimator):
     r"""Factorise a whole nonnegative matrix under any divergence.
 
@@ -60,43 +62,24 @@ class BatchNMF(DivergenceModel, BatchEstimator):
 
     _solvers = BATCH_DIVERGENCE_SOLVERS
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        divergence: Any = "squared_l2",
-        divergence_parameter: Any = None,
-        init: Any = "auto",
-        solver: Any = "auto",
-        code_set: Any = "nonnegative",
-        code_penalty: Any = None,
-        dictionary_set: Any = "auto",
-        dictionary_penalty: Any = None,
-        frozen_atoms: Any = None,
-        tol: float = 1e-4,
-        max_iter: int = 1000,
-        code_tol: float | None = None,
-        code_max_iter: int = 1000,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        callbacks: Iterable[Callback] | None = None,
-        verbose: int = 1,
-    ) -> None:
-        self.n_components = n_components
-        self.divergence = divergence
-        self.divergence_parameter = divergence_parameter
-        self.init = init
-        self.solver = solver
-        self.code_set = code_set
-        self.code_penalty = code_penalty
-        self.dictionary_set = dictionary_set
-        self.dictionary_penalty = dictionary_penalty
-        self.frozen_atoms = frozen_atoms
-        self.tol = tol
-        self.max_iter = max_iter
-        self.code_tol = code_tol
-        self.code_max_iter = code_max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.callbacks = callbacks
-        self.verbose = verbose
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = BatchEstimator._parameter_constraints
+
+    n_components: int | None = None
+    _: KW_ONLY
+    divergence: Any = "squared_l2"
+    divergence_parameter: Any = None
+    init: Any = "auto"
+    solver: Any = "auto"
+    code_set: Any = "nonnegative"
+    code_penalty: Any = None
+    dictionary_set: Any = "auto"
+    dictionary_penalty: Any = None
+    frozen_atoms: Any = None
+    tol: float = 1e-4
+    max_iter: int = 1000
+    code_tol: float | None = None
+    code_max_iter: int = 1000
+    n_jobs: int | None = None
+    random_state: Any = None
+    callbacks: Iterable[Callback] | None = None
+    verbose: int = 1

@@ -5,6 +5,8 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
+from operator import is_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
@@ -14,6 +16,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import (
     _check_n_features,
@@ -43,15 +46,17 @@ from thresher.estimators.fitted_model import CodedBlock, FittedModel
 from thresher.estimators.growth import feasible, grouped_atoms, grown_state
 from thresher.estimators.hidden_entries import hidden_entries, without_entries
 from thresher.estimators.parameters import (
+    CALLBACKS,
+    COUNT,
     MAY_CHANGE,
-    RULES,
-    check_parameter,
-    check_parameters,
+    NONNEGATIVE,
+    SEED,
+    SHARE,
+    THREADS,
+    check_argument,
     fixed_parameters,
     is_number,
     refuse_changes,
-    same_objects,
-    values_of,
 )
 from thresher.estimators.registry import INITS
 from thresher.estimators.reporting import model_report, write_page
@@ -100,6 +105,18 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
     auto_wrap_output_keys=(),  # `transform` makes frames itself, and not of sources
 ):
     """A dictionary in `components_` and everything that follows from coding samples on it."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [COUNT, None],
+        "tol": [NONNEGATIVE],
+        "code_tol": [NONNEGATIVE, None],
+        "code_max_iter": [COUNT],
+        "implicit_zeros": [StrOptions({"observed", "missing"})],
+        "n_jobs": THREADS,
+        "random_state": SEED,
+        "callbacks": CALLBACKS,
+        "verbose": ["verbose"],
+    }
 
     # Set by subclasses in their constructors.
     n_components: int | None = None
@@ -174,11 +191,24 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
 
     def _check_parameters(self) -> None:
         """Refuse parameters that cannot work, before anything is computed."""
-        check_parameters(self)
+        self._validate_params()
         if not isinstance(self.init, str) and getattr(self, "n_starts", 1) > 1:
             raise ValueError("An array as init is the only start; leave n_starts or init out.")
         given = () if isinstance(self.init, str) else checked_init(self.init)
         self._plan(self.n_components or len(given) or 10)
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        names: list[str] = super()._get_param_names()
+        return names
+
+    def _parameter_values(self) -> tuple[Any, ...]:
+        return tuple(map(vars(self).get, self._get_param_names()))
+
+    def _keeps_parameters(self, fitted: FittedModel) -> bool:
+        """Whether all parameters are the very objects that a fitted model was made from."""
+        return all(map(is_, self._parameter_values(), fitted.parameters))
 
     def _fixed_parameters(self) -> dict[str, Any]:
         """Parameters that may not change once a model has learned."""
@@ -187,9 +217,9 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
     def _check_unchanged(self) -> None:
         """Refuse to go on under other parameters than before, or under invalid ones."""
         fitted = self._fitted
-        if fitted is not None and same_objects(fitted.parameters, values_of(self)):
+        if fitted is not None and self._keeps_parameters(fitted):
             return
-        check_parameters(self)
+        self._validate_params()
         refuse_changes(self._began_as, self._fixed_parameters())
 
     # ------------------------------------------------------- the fitted model
@@ -209,8 +239,8 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
         """Return the fitted model under the parameters as they are; nothing is changed."""
         self._check_is_fitted()
         fitted = self._fitted
-        current = fitted is not None and same_objects(fitted.parameters, values_of(self))
-        if fitted is not None and current and in_order in (None, fitted.in_order):
+        same = fitted is not None and self._keeps_parameters(fitted)
+        if fitted is not None and same and in_order in (None, fitted.in_order):
             return fitted
         self._check_unchanged()
         return self._fitted_to(self._state, in_order is not False)
@@ -225,7 +255,7 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
             candidate,
             candidate.method.in_unit_of(state),
             state,
-            values_of(self),
+            self._parameter_values(),
             in_order,
             *self._code_limits(),
             self.n_jobs,
@@ -691,9 +721,8 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
         self._check_is_fitted()
         if is_number(y):
             raise TypeError(f"share is given by its name: score_entries(X, share={y!r}).")
-        check_parameter("share", share, RULES["share"])
-        if random_state is not None:
-            check_parameter("random_state", random_state, RULES["random_state"], " or None")
+        check_argument("score_entries", [SHARE], share=share)
+        check_argument("score_entries", SEED, random_state=random_state)
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
         _, errors = self._entry_errors(X, share, rng)
         return -float(errors.sum(dtype=np.float64)) / len(errors)

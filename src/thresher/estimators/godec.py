@@ -1,12 +1,15 @@
 """GoDec: low rank, a number of outliers, and noise."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils._param_validation import RealNotInt
 
 from thresher.engine import Callback, Candidates, Method
+from thresher.estimators.parameters import WHOLE, Number
 from thresher.estimators.whole_matrix_estimator import (
     FINER,
     Basis,
@@ -24,6 +27,7 @@ _NOISE = 1e-3  # of a typical entry: what a direction may add where nothing spea
 _BEYOND = 1e3  # times the largest entry: no residual is an outlier there
 
 
+@dataclass(eq=False, repr=False)
 class GoDec(WholeMatrixEstimator):
     r"""Take a matrix apart into rank K, k outliers, and noise.
 
@@ -85,28 +89,21 @@ class GoDec(WholeMatrixEstimator):
     True
     """
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        cardinality: float = 0.05,
-        tol: float = 1e-4,
-        max_iter: int = 1000,
-        code_tol: float | None = None,
-        code_max_iter: int = 1000,
-        random_state: Any = None,
-        callbacks: Iterable[Callback] | None = None,
-        verbose: int = 1,
-    ) -> None:
-        self.n_components = n_components
-        self.cardinality = cardinality
-        self.tol = tol
-        self.max_iter = max_iter
-        self.code_tol = code_tol
-        self.code_max_iter = code_max_iter
-        self.random_state = random_state
-        self.callbacks = callbacks
-        self.verbose = verbose
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **WholeMatrixEstimator._parameter_constraints,
+        "cardinality": [WHOLE, Number(RealNotInt, 0, 1, closed="left")],
+    }
+
+    n_components: int | None = None
+    _: KW_ONLY
+    cardinality: float = 0.05
+    tol: float = 1e-4
+    max_iter: int = 1000
+    code_tol: float | None = None
+    code_max_iter: int = 1000
+    random_state: Any = None
+    callbacks: Iterable[Callback] | None = None
+    verbose: int = 1
 
     def _plan(self, n_components: int, in_order: bool = True) -> Candidates[Method]:
         return whole_matrix(self._specification(n_components), "godec", _REASON)

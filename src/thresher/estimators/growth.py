@@ -7,7 +7,7 @@ import numpy as np
 
 from thresher.engine import StreamState
 from thresher.estimators.fitted_model import FittedModel
-from thresher.estimators.parameters import is_whole, require_positive
+from thresher.estimators.parameters import COUNT, check_argument, is_whole
 from thresher.estimators.validation import refuse_mask
 from thresher.linalg import Array
 from thresher.penalties import Form
@@ -22,7 +22,7 @@ def grown_state(
     """Return the state with more features and atoms, as `DictionaryEstimator.grow` describes."""
     before, method = fitted.state, fitted.method
     if n_features is not None:
-        require_positive("n_features", n_features)
+        check_argument("grow", [COUNT], n_features=n_features)
     F = before.D.shape[1] if n_features is None else int(n_features)
     if before.D.shape[1] > F:
         raise ValueError(

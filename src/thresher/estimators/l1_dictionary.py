@@ -1,7 +1,8 @@
 """Batch ℓ1 dictionary learning: paper B, what its Algorithm 4 repeats at every time step."""
 
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
 
 from thresher.engine import Callback
 from thresher.estimators.batch_estimator import BatchEstimator
@@ -9,6 +10,7 @@ from thresher.estimators.l1_model import L1Model
 from thresher.solvers import BATCH_L1_SOLVERS
 
 
+@dataclass(eq=False, repr=False)
 class L1Dictionary(L1Model, BatchEstimator):
     r"""Factorise a whole matrix of documents in the ℓ1 distance.
 
@@ -59,39 +61,25 @@ class L1Dictionary(L1Model, BatchEstimator):
     _stream_batch = 128
     _stream_passes = 10
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        code_penalty: Any = 0.1,
-        zero_weight: float = 1.0,
-        init: Any = "auto",
-        solver: Any = "auto",
-        dictionary_set: Any = "l1_ball",
-        dictionary_penalty: Any = None,
-        frozen_atoms: Any = None,
-        tol: float = 1e-4,
-        max_iter: int = 1000,
-        code_tol: float | None = None,
-        code_max_iter: int = 1000,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        callbacks: Iterable[Callback] | None = None,
-        verbose: int = 1,
-    ) -> None:
-        self.n_components = n_components
-        self.code_penalty = code_penalty
-        self.zero_weight = zero_weight
-        self.init = init
-        self.solver = solver
-        self.dictionary_set = dictionary_set
-        self.dictionary_penalty = dictionary_penalty
-        self.frozen_atoms = frozen_atoms
-        self.tol = tol
-        self.max_iter = max_iter
-        self.code_tol = code_tol
-        self.code_max_iter = code_max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.callbacks = callbacks
-        self.verbose = verbose
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **L1Model._parameter_constraints,
+        **BatchEstimator._parameter_constraints,
+    }
+
+    n_components: int | None = None
+    _: KW_ONLY
+    code_penalty: Any = 0.1
+    zero_weight: float = 1.0
+    init: Any = "auto"
+    solver: Any = "auto"
+    dictionary_set: Any = "l1_ball"
+    dictionary_penalty: Any = None
+    frozen_atoms: Any = None
+    tol: float = 1e-4
+    max_iter: int = 1000
+    code_tol: float | None = None
+    code_max_iter: int = 1000
+    n_jobs: int | None = None
+    random_state: Any = None
+    callbacks: Iterable[Callback] | None = None
+    verbose: int = 1

@@ -1,14 +1,20 @@
 """What the models of paper B share: the ℓ1 distance, its codes and its score."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from thresher.estimators.divergence import DivergenceModel
+from thresher.estimators.parameters import NONNEGATIVE
 from thresher.linalg import Array
 from thresher.losses import L1Distance
 
 
 class L1Model(DivergenceModel):
     """``min over D in S, C ≥ 0 of ‖P − C D‖₁ + λ‖C‖₁``: a divergence model with one divergence."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **DivergenceModel._parameter_constraints,
+        "zero_weight": [NONNEGATIVE],
+    }
 
     zero_weight: float
 

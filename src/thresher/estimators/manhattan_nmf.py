@@ -1,11 +1,13 @@
 """Batch nonnegative matrix factorisation under the Manhattan distance: paper C."""
 
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
 
 from thresher.encoding import AutoEncoder
 from thresher.engine import Callback
 from thresher.estimators.batch_estimator import BatchEstimator
+from thresher.estimators.parameters import NONNEGATIVE
 from thresher.estimators.registry import (
     frozen_mask,
     named_dictionary_set,
@@ -18,6 +20,7 @@ from thresher.manhattan import FactorSpecification, Graph
 from thresher.solvers import MANHATTAN_SOLVERS
 
 
+@dataclass(eq=False, repr=False)
 class ManhattanNMF(BatchEstimator):
     r"""Factorise a whole nonnegative matrix so that few entries are far off.
 
@@ -91,50 +94,34 @@ class ManhattanNMF(BatchEstimator):
 
     _solvers = MANHATTAN_SOLVERS
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        init: Any = "samples",
-        solver: Any = "auto",
-        zero_weight: float = 1.0,
-        square_weight: float = 0.0,
-        graph: Any = None,
-        graph_weight: float = 1.0,
-        code_set: Any = "nonnegative",
-        code_penalty: Any = None,
-        dictionary_set: Any = "auto",
-        dictionary_penalty: Any = None,
-        frozen_atoms: Any = None,
-        tol: float = 1e-4,
-        max_iter: int = 1000,
-        code_tol: float | None = None,
-        code_max_iter: int = 1000,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        callbacks: Iterable[Callback] | None = None,
-        verbose: int = 1,
-    ) -> None:
-        self.n_components = n_components
-        self.init = init
-        self.solver = solver
-        self.zero_weight = zero_weight
-        self.square_weight = square_weight
-        self.graph = graph
-        self.graph_weight = graph_weight
-        self.code_set = code_set
-        self.code_penalty = code_penalty
-        self.dictionary_set = dictionary_set
-        self.dictionary_penalty = dictionary_penalty
-        self.frozen_atoms = frozen_atoms
-        self.tol = tol
-        self.max_iter = max_iter
-        self.code_tol = code_tol
-        self.code_max_iter = code_max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.callbacks = callbacks
-        self.verbose = verbose
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BatchEstimator._parameter_constraints,
+        "zero_weight": [NONNEGATIVE],
+        "square_weight": [NONNEGATIVE],
+        "graph_weight": [NONNEGATIVE],
+    }
+
+    n_components: int | None = None
+    _: KW_ONLY
+    init: Any = "samples"
+    solver: Any = "auto"
+    zero_weight: float = 1.0
+    square_weight: float = 0.0
+    graph: Any = None
+    graph_weight: float = 1.0
+    code_set: Any = "nonnegative"
+    code_penalty: Any = None
+    dictionary_set: Any = "auto"
+    dictionary_penalty: Any = None
+    frozen_atoms: Any = None
+    tol: float = 1e-4
+    max_iter: int = 1000
+    code_tol: float | None = None
+    code_max_iter: int = 1000
+    n_jobs: int | None = None
+    random_state: Any = None
+    callbacks: Iterable[Callback] | None = None
+    verbose: int = 1
 
     # ------------------------------------------------------------------- details
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import closing
 from copy import copy
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -38,7 +38,7 @@ from thresher.engine import (
 from thresher.estimators.dictionary_estimator import DictionaryEstimator
 from thresher.estimators.fitted_model import FittedModel
 from thresher.estimators.fitting import Attempt, unchanged_if_refused
-from thresher.estimators.parameters import MAY_CHANGE, is_number
+from thresher.estimators.parameters import COUNT, MAY_CHANGE, is_number
 from thresher.estimators.registry import named_detector
 from thresher.estimators.results import (
     CheckedSource,
@@ -67,6 +67,14 @@ class OnlineEstimator(DictionaryEstimator):
     different λ cannot be compared: a detector of ``drift`` restarts, a fit does not end by a
     comparison of the two, and `calibrate` has to be called again.
     """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **DictionaryEstimator._parameter_constraints,
+        "batch_size": [COUNT],
+        "n_passes": [COUNT, None],
+        "n_starts": [COUNT],
+        "shuffle": ["boolean"],
+    }
 
     batch_size: int
     n_passes: int | None

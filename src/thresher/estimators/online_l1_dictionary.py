@@ -1,7 +1,8 @@
 """Online ℓ1 dictionary learning: paper B."""
 
 from collections.abc import Iterable
-from typing import Any, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Self
 
 from thresher.engine import Callback, Position
 from thresher.estimators.l1_model import L1Model
@@ -10,6 +11,7 @@ from thresher.linalg import Array
 from thresher.solvers import ONLINE_L1_SOLVERS
 
 
+@dataclass(eq=False, repr=False)
 class OnlineL1Dictionary(L1Model, OnlineEstimator):
     r"""Learn a dictionary of documents from a stream, in the ℓ1 distance.
 
@@ -75,50 +77,32 @@ class OnlineL1Dictionary(L1Model, OnlineEstimator):
 
     _solvers = ONLINE_L1_SOLVERS
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        code_penalty: Any = 0.1,
-        zero_weight: float = 1.0,
-        init: Any = "auto",
-        solver: Any = "auto",
-        dictionary_set: Any = "l1_ball",
-        dictionary_penalty: Any = None,
-        batch_size: int = 256,
-        n_passes: int | None = None,
-        shuffle: bool = True,
-        forgetting: Any = "auto",
-        drift: Any = None,
-        frozen_atoms: Any = None,
-        tol: float = 1e-4,
-        code_tol: float | None = None,
-        code_max_iter: int = 1000,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        callbacks: Iterable[Callback] | None = None,
-        verbose: int = 1,
-    ) -> None:
-        self.n_components = n_components
-        self.code_penalty = code_penalty
-        self.zero_weight = zero_weight
-        self.init = init
-        self.solver = solver
-        self.dictionary_set = dictionary_set
-        self.dictionary_penalty = dictionary_penalty
-        self.batch_size = batch_size
-        self.n_passes = n_passes
-        self.shuffle = shuffle
-        self.forgetting = forgetting
-        self.drift = drift
-        self.frozen_atoms = frozen_atoms
-        self.tol = tol
-        self.code_tol = code_tol
-        self.code_max_iter = code_max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.callbacks = callbacks
-        self.verbose = verbose
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **L1Model._parameter_constraints,
+        **OnlineEstimator._parameter_constraints,
+    }
+
+    n_components: int | None = None
+    _: KW_ONLY
+    code_penalty: Any = 0.1
+    zero_weight: float = 1.0
+    init: Any = "auto"
+    solver: Any = "auto"
+    dictionary_set: Any = "l1_ball"
+    dictionary_penalty: Any = None
+    batch_size: int = 256
+    n_passes: int | None = None
+    shuffle: bool = True
+    forgetting: Any = "auto"
+    drift: Any = None
+    frozen_atoms: Any = None
+    tol: float = 1e-4
+    code_tol: float | None = None
+    code_max_iter: int = 1000
+    n_jobs: int | None = None
+    random_state: Any = None
+    callbacks: Iterable[Callback] | None = None
+    verbose: int = 1
 
     def _begin_with(self, X: Any, atoms: Array) -> Self:
         """Begin with some atoms, before any step: ONLINE of paper B after its step 0."""

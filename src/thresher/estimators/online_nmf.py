@@ -1,7 +1,8 @@
 """Online nonnegative matrix factorisation with general divergences: paper E."""
 
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
 
 from thresher.engine import Callback
 from thresher.estimators.divergence import (
@@ -11,6 +12,7 @@ from thresher.estimators.online_estimator import OnlineEstimator
 from thresher.solvers import ONLINE_DIVERGENCE_SOLVERS
 
 
+@dataclass(eq=False, repr=False)
 class OnlineNMF(DivergenceModel, OnlineEstimator):
     r"""Learn nonnegative parts from a stream under any divergence.
 
@@ -97,55 +99,30 @@ class OnlineNMF(DivergenceModel, OnlineEstimator):
 
     _solvers = ONLINE_DIVERGENCE_SOLVERS
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        divergence: Any = "squared_l2",
-        divergence_parameter: Any = None,
-        init: Any = "auto",
-        solver: Any = "auto",
-        code_set: Any = "nonnegative",
-        code_penalty: Any = None,
-        dictionary_set: Any = "auto",
-        dictionary_penalty: Any = None,
-        batch_size: int = 256,
-        n_passes: int | None = None,
-        n_starts: int = 1,
-        shuffle: bool = True,
-        forgetting: Any = "auto",
-        drift: Any = None,
-        frozen_atoms: Any = None,
-        implicit_zeros: str = "observed",
-        tol: float = 1e-4,
-        code_tol: float | None = None,
-        code_max_iter: int = 1000,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        callbacks: Iterable[Callback] | None = None,
-        verbose: int = 1,
-    ) -> None:
-        self.n_components = n_components
-        self.divergence = divergence
-        self.divergence_parameter = divergence_parameter
-        self.init = init
-        self.solver = solver
-        self.code_set = code_set
-        self.code_penalty = code_penalty
-        self.dictionary_set = dictionary_set
-        self.dictionary_penalty = dictionary_penalty
-        self.batch_size = batch_size
-        self.n_passes = n_passes
-        self.n_starts = n_starts
-        self.shuffle = shuffle
-        self.forgetting = forgetting
-        self.drift = drift
-        self.frozen_atoms = frozen_atoms
-        self.implicit_zeros = implicit_zeros
-        self.tol = tol
-        self.code_tol = code_tol
-        self.code_max_iter = code_max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.callbacks = callbacks
-        self.verbose = verbose
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = OnlineEstimator._parameter_constraints
+
+    n_components: int | None = None
+    _: KW_ONLY
+    divergence: Any = "squared_l2"
+    divergence_parameter: Any = None
+    init: Any = "auto"
+    solver: Any = "auto"
+    code_set: Any = "nonnegative"
+    code_penalty: Any = None
+    dictionary_set: Any = "auto"
+    dictionary_penalty: Any = None
+    batch_size: int = 256
+    n_passes: int | None = None
+    n_starts: int = 1
+    shuffle: bool = True
+    forgetting: Any = "auto"
+    drift: Any = None
+    frozen_atoms: Any = None
+    implicit_zeros: str = "observed"
+    tol: float = 1e-4
+    code_tol: float | None = None
+    code_max_iter: int = 1000
+    n_jobs: int | None = None
+    random_state: Any = None
+    callbacks: Iterable[Callback] | None = None
+    verbose: int = 1

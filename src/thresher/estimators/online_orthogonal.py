@@ -1,10 +1,12 @@
 """Online orthogonal dictionary learning: paper D."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
-from typing import Any
+from dataclasses import KW_ONLY, dataclass, replace
+from numbers import Integral
+from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.utils._param_validation import Options, StrOptions
 
 from thresher.encoding import CodingProblem
 from thresher.engine import (
@@ -18,7 +20,7 @@ from thresher.engine import (
 )
 from thresher.estimators.fitted_model import FittedModel
 from thresher.estimators.online_estimator import OnlineEstimator
-from thresher.estimators.parameters import check_parameters
+from thresher.estimators.parameters import COUNT
 from thresher.estimators.registry import named_half_life
 from thresher.estimators.validation import (
     checked_codes,
@@ -35,9 +37,8 @@ from thresher.sets import ConvexSet, Reals
 from thresher.solvers import ORTHOGONAL_SOLVERS, name_of, named_solver
 from thresher.streams import Batch
 
-_STARTS = ("samples", "random", "pca")
 
-
+@dataclass(eq=False, repr=False)
 class OnlineOrthogonalDictionary(OnlineEstimator):
     r"""Learn an orthogonal dictionary from a stream; its codes are one product.
 
@@ -111,38 +112,29 @@ class OnlineOrthogonalDictionary(OnlineEstimator):
     _nonnegative = False
     _can_grow = False
 
-    def __init__(
-        self,
-        *,
-        n_nonzero: int | None = None,
-        solver: Any = "auto",
-        p: int = 3,
-        init: Any = "samples",
-        whiten: bool = False,
-        batch_size: int = 256,
-        n_passes: int | None = None,
-        shuffle: bool = True,
-        forgetting: Any = "auto",
-        tol: float = 1e-4,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        callbacks: Iterable[Callback] | None = None,
-        verbose: int = 1,
-    ) -> None:
-        self.n_nonzero = n_nonzero
-        self.solver = solver
-        self.p = p
-        self.init = init
-        self.whiten = whiten
-        self.batch_size = batch_size
-        self.n_passes = n_passes
-        self.shuffle = shuffle
-        self.forgetting = forgetting
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.callbacks = callbacks
-        self.verbose = verbose
+    _: KW_ONLY
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **OnlineEstimator._parameter_constraints,
+        "n_nonzero": [COUNT, None],
+        "p": [Options(Integral, {3, 4})],
+        "init": [StrOptions({"samples", "random", "pca"}), "array-like"],
+        "whiten": ["boolean"],
+    }
+
+    n_nonzero: int | None = None
+    solver: Any = "auto"
+    p: int = 3
+    init: Any = "samples"
+    whiten: bool = False
+    batch_size: int = 256
+    n_passes: int | None = None
+    shuffle: bool = True
+    forgetting: Any = "auto"
+    tol: float = 1e-4
+    n_jobs: int | None = None
+    random_state: Any = None
+    callbacks: Iterable[Callback] | None = None
+    verbose: int = 1
 
     @property
     def energies_(self) -> Array:
@@ -157,8 +149,6 @@ class OnlineOrthogonalDictionary(OnlineEstimator):
 
     def _solver(self) -> OrthogonalLearner:
         solver = named_solver(self.solver, ORTHOGONAL_SOLVERS)
-        if self.p not in (3, 4):
-            raise ValueError(f"p={self.p!r} is not known; use 3, or 4 for the baseline.")
         if self.p not in solver.powers:
             raise ValueError("p=4 is for solver='noncvx_sfw' and 'sfw'; leave p out for others.")
         drifts = named_half_life(self.forgetting) is not None
@@ -189,12 +179,9 @@ class OnlineOrthogonalDictionary(OnlineEstimator):
     # ---------------------------------------------------------------- validation
 
     def _check_parameters(self) -> None:
-        check_parameters(self)
+        self._validate_params()
         if not isinstance(self.init, str):
             checked_init(self.init)
-        elif self.init not in _STARTS:
-            names = ", ".join(map(repr, _STARTS))
-            raise ValueError(f"init={self.init!r} is not known; use one of {names}, or an array.")
         self._plan(1)
 
     def _checked_entry_weight(self, X: Any, entry_weight: Any) -> Array | None:

@@ -1,7 +1,8 @@
 """Online nonnegative matrix factorisation with outliers: paper A."""
 
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
 
 from thresher.engine import Callback
 from thresher.estimators.online_estimator import OnlineEstimator
@@ -9,6 +10,7 @@ from thresher.estimators.outlier_mixin import OutlierMixin
 from thresher.solvers import ONLINE_ROBUST_SOLVERS
 
 
+@dataclass(eq=False, repr=False)
 class OnlineRobustNMF(OutlierMixin, OnlineEstimator):
     r"""Learn nonnegative parts from a stream and set the outliers aside.
 
@@ -129,59 +131,35 @@ class OnlineRobustNMF(OutlierMixin, OnlineEstimator):
 
     _solvers = ONLINE_ROBUST_SOLVERS
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        init: Any = "auto",
-        solver: Any = "auto",
-        outlier_weight: Any = "auto",
-        outlier_penalty: Any = "l1",
-        outlier_sign: str = "free",
-        outlier_bound: float | None = None,
-        code_set: Any = "nonnegative",
-        code_penalty: Any = None,
-        dictionary_set: Any = "auto",
-        dictionary_penalty: Any = None,
-        batch_size: int = 256,
-        n_passes: int | None = None,
-        shuffle: bool = True,
-        forgetting: Any = "auto",
-        drift: Any = None,
-        frozen_atoms: Any = None,
-        implicit_zeros: str = "observed",
-        scale_samples: str | None = None,
-        tol: float = 1e-4,
-        code_tol: float | None = None,
-        code_max_iter: int = 1000,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        callbacks: Iterable[Callback] | None = None,
-        verbose: int = 1,
-    ) -> None:
-        self.n_components = n_components
-        self.init = init
-        self.solver = solver
-        self.outlier_weight = outlier_weight
-        self.outlier_penalty = outlier_penalty
-        self.outlier_sign = outlier_sign
-        self.outlier_bound = outlier_bound
-        self.code_set = code_set
-        self.code_penalty = code_penalty
-        self.dictionary_set = dictionary_set
-        self.dictionary_penalty = dictionary_penalty
-        self.batch_size = batch_size
-        self.n_passes = n_passes
-        self.shuffle = shuffle
-        self.forgetting = forgetting
-        self.drift = drift
-        self.frozen_atoms = frozen_atoms
-        self.implicit_zeros = implicit_zeros
-        self.scale_samples = scale_samples
-        self.tol = tol
-        self.code_tol = code_tol
-        self.code_max_iter = code_max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.callbacks = callbacks
-        self.verbose = verbose
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **OutlierMixin._parameter_constraints,
+        **OnlineEstimator._parameter_constraints,
+    }
+
+    n_components: int | None = None
+    _: KW_ONLY
+    init: Any = "auto"
+    solver: Any = "auto"
+    outlier_weight: Any = "auto"
+    outlier_penalty: Any = "l1"
+    outlier_sign: str = "free"
+    outlier_bound: float | None = None
+    code_set: Any = "nonnegative"
+    code_penalty: Any = None
+    dictionary_set: Any = "auto"
+    dictionary_penalty: Any = None
+    batch_size: int = 256
+    n_passes: int | None = None
+    shuffle: bool = True
+    forgetting: Any = "auto"
+    drift: Any = None
+    frozen_atoms: Any = None
+    implicit_zeros: str = "observed"
+    scale_samples: str | None = None
+    tol: float = 1e-4
+    code_tol: float | None = None
+    code_max_iter: int = 1000
+    n_jobs: int | None = None
+    random_state: Any = None
+    callbacks: Iterable[Callback] | None = None
+    verbose: int = 1

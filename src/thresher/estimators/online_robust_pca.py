@@ -1,7 +1,8 @@
 """Online robust PCA: a low-rank stream with sparse outliers."""
 
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
 
 from thresher.engine import Callback, Candidates, Method
 from thresher.estimators.online_estimator import OnlineEstimator
@@ -13,6 +14,7 @@ from thresher.sets import Reals
 from thresher.solvers import online_pca
 
 
+@dataclass(eq=False, repr=False)
 class OnlineRobustPCA(OutlierMixin, OnlineEstimator):
     r"""Learn a low-rank basis from a stream, of samples of either sign, and set outliers aside.
 
@@ -71,48 +73,34 @@ class OnlineRobustPCA(OutlierMixin, OnlineEstimator):
 
     # Codes cost ½‖c‖², which is no loss of generality: the size of a row of the basis says how much
     # it may be used.
-    code_set: Any = Reals()
-    code_penalty: Any = Tikhonov(1.0)
-    dictionary_set: Any = Reals()
+    code_set = Reals()
+    code_penalty = Tikhonov(1.0)
+    dictionary_set = Reals()
 
     _nonnegative = False
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        outlier_weight: Any = "auto",
-        ridge: Any = "auto",
-        init: Any = "auto",
-        batch_size: int = 256,
-        n_passes: int | None = None,
-        shuffle: bool = True,
-        forgetting: Any = "auto",
-        drift: Any = None,
-        tol: float = 1e-4,
-        code_tol: float | None = None,
-        code_max_iter: int = 1000,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        callbacks: Iterable[Callback] | None = None,
-        verbose: int = 1,
-    ) -> None:
-        self.n_components = n_components
-        self.outlier_weight = outlier_weight
-        self.ridge = ridge
-        self.init = init
-        self.batch_size = batch_size
-        self.n_passes = n_passes
-        self.shuffle = shuffle
-        self.forgetting = forgetting
-        self.drift = drift
-        self.tol = tol
-        self.code_tol = code_tol
-        self.code_max_iter = code_max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.callbacks = callbacks
-        self.verbose = verbose
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **OutlierMixin._parameter_constraints,
+        **OnlineEstimator._parameter_constraints,
+    }
+
+    n_components: int | None = None
+    _: KW_ONLY
+    outlier_weight: Any = "auto"
+    ridge: Any = "auto"
+    init: Any = "auto"
+    batch_size: int = 256
+    n_passes: int | None = None
+    shuffle: bool = True
+    forgetting: Any = "auto"
+    drift: Any = None
+    tol: float = 1e-4
+    code_tol: float | None = None
+    code_max_iter: int = 1000
+    n_jobs: int | None = None
+    random_state: Any = None
+    callbacks: Iterable[Callback] | None = None
+    verbose: int = 1
 
     def _plan(self, n_components: int, in_order: bool = True) -> Candidates[Method]:
         given = self._specification(n_components, in_order)

@@ -1,12 +1,14 @@
 """Robust models: separation of samples, and anomaly scores of samples and of entries."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Self
+from numbers import Real
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import OutlierMixin as SklearnOutlierMixin
 from sklearn.exceptions import NotFittedError
+from sklearn.utils._param_validation import Options, StrOptions
 
 from thresher.cluster import is_collection
 from thresher.engine import Specification
@@ -20,7 +22,7 @@ from thresher.estimators.calibration import (
 )
 from thresher.estimators.dictionary_estimator import DictionaryEstimator
 from thresher.estimators.fitted_model import FittedModel
-from thresher.estimators.parameters import RULES, check_parameter
+from thresher.estimators.parameters import POSITIVE, SHARE, check_argument
 from thresher.estimators.registry import (
     frozen_mask,
     named_codes,
@@ -29,7 +31,6 @@ from thresher.estimators.registry import (
     named_loss,
     named_outlier_weight,
     named_penalty,
-    named_scaling,
 )
 from thresher.estimators.results import (
     as_array,
@@ -64,6 +65,13 @@ class OutlierMixin(SklearnOutlierMixin, DictionaryEstimator):
     that holds for new samples.
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **DictionaryEstimator._parameter_constraints,
+        "outlier_sign": [StrOptions({"free", "nonnegative"})],
+        "outlier_bound": [POSITIVE, Options(Real, {np.inf}), None],
+        "scale_samples": [StrOptions({"max"}), None],
+    }
+
     outlier_weight: Any
     outlier_penalty: Any = "l1"
     outlier_sign: str = "free"
@@ -87,7 +95,7 @@ class OutlierMixin(SklearnOutlierMixin, DictionaryEstimator):
     def _specification(self, n_components: int, in_order: bool = True) -> Specification:
         """Return the problem that the parameters describe."""
         codes = named_codes(self.code_set, self.code_penalty)
-        scaling = named_scaling(self.scale_samples)
+        scaling = self.scale_samples is not None
         if scaling and not codes.region.is_cone:
             raise ValueError(
                 f"scale_samples='max' codes divided samples and multiplies their codes back, which "
@@ -190,7 +198,7 @@ class OutlierMixin(SklearnOutlierMixin, DictionaryEstimator):
         these are normal and a new sample is exchangeable with them, it is flagged with at most
         that probability, whatever the data's distribution. Use samples that `fit` has not seen.
         """
-        check_parameter("false_alarm_rate", false_alarm_rate, RULES["false_alarm_rate"])
+        check_argument("calibrate", [SHARE], false_alarm_rate=false_alarm_rate)
         self._check_is_fitted()
         losses, scales = self._losses_and_scales(X)
         self._calibrated_threshold = threshold_at(losses, None, false_alarm_rate, strict=True)

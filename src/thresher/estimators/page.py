@@ -5,12 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from importlib.metadata import version
+from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils._pprint import _changed_params
 
 from thresher.engine import History
-from thresher.estimators.parameters import defaults_of
 from thresher.linalg import Array
 from thresher.plotting import atom_grid, bar_panels, convergence_curve, for_page, profile_panels
 from thresher.report import Report
@@ -62,11 +63,7 @@ def model_page(model: Any, X: Any = None, shape: Sequence[int] | None = None) ->
 
 def model_lines(model: Any, call: str = "fit(X)") -> str:
     """The lines of Python that make such a model again, by a call of it."""
-    given = ", ".join(
-        f"{name}={getattr(model, name)!r}"
-        for name, default in defaults_of(model).items()
-        if repr(getattr(model, name)) != repr(default)
-    )
+    given = ", ".join(f"{name}={value!r}" for name, value in _changed_params(model).items())
     name = type(model).__name__
     lines = f"from thresher import {name}\n\nmodel = {name}({given})"
     return f"{lines}.{call}" if call.startswith("fit(") else f"{lines}\nmodel.{call}"
@@ -229,10 +226,11 @@ def tell_atoms(report: Report, model: Any, shape: Sequence[int] | None) -> None:
 
 
 def _asked(model: Any) -> list[tuple[str, str]]:
+    defaults = signature(type(model)).parameters
     reasons = [
-        (f"{name} = {getattr(model, name)!r}", f"instead of the default, {default!r}")
-        for name, default in defaults_of(model).items()
-        if repr(getattr(model, name)) != repr(default) and name != "callbacks"
+        (f"{name} = {value!r}", f"instead of the default, {defaults[name].default!r}")
+        for name, value in _changed_params(model).items()
+        if name != "callbacks"
     ]
     if hasattr(model, "solver_"):
         reasons.append((f"solver = {model.solver!r}", model.explain()))

@@ -288,19 +288,10 @@ def named_loss(penalty: Any, sign: str, bound: float | None) -> Callable[[float]
         shape = penalty
     else:
         raise _unknown("outlier_penalty", penalty, OUTLIER_PENALTIES)
-    if not isinstance(sign, str) or sign not in ("free", "nonnegative"):
-        raise _unknown("outlier_sign", sign, ("free", "nonnegative"))
     limit = np.inf if bound is None else float(bound)
     box = Box(0.0 if sign == "nonnegative" else -limit, limit)
     envelope = Envelope(shape, box)
     return lambda weight: replace(envelope, penalty=shape.scaled(weight))
-
-
-def named_scaling(value: Any) -> bool:
-    """Whether samples are divided by their largest entries, ``max``, or taken as they are, None."""
-    if value is not None and not (isinstance(value, str) and value == "max"):
-        raise ValueError(f"scale_samples={value!r} must be None or 'max'.")
-    return value is not None
 
 
 def named_graph(value: Any, weight: float, X: Any) -> Graph | None:

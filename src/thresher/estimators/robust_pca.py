@@ -1,6 +1,7 @@
 """Robust PCA of a whole matrix: principal component pursuit."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ _REASON = (
 )
 
 
+@dataclass(eq=False, repr=False)
 class RobustPCA(WholeMatrixEstimator):
     r"""Take a matrix apart into low rank and sparse outliers of any size: the convex problem.
 
@@ -92,24 +94,14 @@ class RobustPCA(WholeMatrixEstimator):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        outlier_weight: Any = "auto",
-        tol: float = 1e-4,
-        max_iter: int = 1000,
-        code_tol: float | None = None,
-        code_max_iter: int = 1000,
-        callbacks: Iterable[Callback] | None = None,
-        verbose: int = 1,
-    ) -> None:
-        self.outlier_weight = outlier_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.code_tol = code_tol
-        self.code_max_iter = code_max_iter
-        self.callbacks = callbacks
-        self.verbose = verbose
+    _: KW_ONLY
+    outlier_weight: Any = "auto"
+    tol: float = 1e-4
+    max_iter: int = 1000
+    code_tol: float | None = None
+    code_max_iter: int = 1000
+    callbacks: Iterable[Callback] | None = None
+    verbose: int = 1
 
     @property
     def outlier_weight_(self) -> float:

@@ -3,8 +3,9 @@
 import logging
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -22,7 +23,7 @@ from thresher.engine import (
     list_callbacks,
 )
 from thresher.estimators.fitting import Attempt, unchanged_if_refused, warn_unconverged
-from thresher.estimators.parameters import check_parameters
+from thresher.estimators.parameters import CALLBACKS, COUNT, NONNEGATIVE, SEED
 from thresher.estimators.reporting import model_report, write_page
 from thresher.estimators.saving import (
     pack_features,
@@ -52,6 +53,7 @@ _SQUARED_STEPS = 100  # for squares, to start from; by judgement
 _ASYMMETRY = 1e-6  # of the largest entry: float32 products are no more symmetric than that
 
 
+@dataclass(eq=False, repr=False)
 class SymmetricManhattanNMF(BaseEstimator):
     r"""Factorise a matrix of similarities into a nonnegative embedding and its transpose.
 
@@ -117,32 +119,24 @@ class SymmetricManhattanNMF(BaseEstimator):
     True
     """
 
-    embedding_: Array
-    components_: Array
-    history_: History
-    n_iter_: int
-    n_components_: int
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [COUNT, None],
+        "tol": [NONNEGATIVE],
+        "max_iter": [COUNT],
+        "random_state": SEED,
+        "callbacks": CALLBACKS,
+        "verbose": ["verbose"],
+    }
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        init: Any = "squared_l2",
-        solver: Any = "auto",
-        tol: float = 1e-4,
-        max_iter: int = 200,
-        random_state: Any = None,
-        callbacks: Iterable[Callback] | None = None,
-        verbose: int = 1,
-    ) -> None:
-        self.n_components = n_components
-        self.init = init
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.callbacks = callbacks
-        self.verbose = verbose
+    n_components: int | None = None
+    _: KW_ONLY
+    init: Any = "squared_l2"
+    solver: Any = "auto"
+    tol: float = 1e-4
+    max_iter: int = 200
+    random_state: Any = None
+    callbacks: Iterable[Callback] | None = None
+    verbose: int = 1
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -226,8 +220,8 @@ class SymmetricManhattanNMF(BaseEstimator):
 
     def _adopt(self, H: Array, dtype: np.dtype[Any]) -> None:
         """Make an embedding the model's own; between two sweeps the model is always whole."""
-        self.embedding_ = H.astype(dtype)
-        self.components_ = np.ascontiguousarray(self.embedding_.T)
+        self.embedding_: Array = H.astype(dtype)
+        self.components_: Array = np.ascontiguousarray(self.embedding_.T)
         self.n_components_ = H.shape[1]
         self.n_iter_ = max(1, len(self.history_))
 
@@ -251,7 +245,7 @@ class SymmetricManhattanNMF(BaseEstimator):
         return model
 
     def _check_parameters(self) -> None:
-        check_parameters(self)
+        self._validate_params()
 
     def _checked(self, X: Any) -> tuple[Any, np.dtype[Any]]:
         """Similarities as CSR, and their dtype; a sentence says what is wrong with others."""

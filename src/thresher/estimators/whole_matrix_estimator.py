@@ -5,7 +5,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from thresher.engine import (
 )
 from thresher.estimators.fitting import Attempt, unchanged_if_refused, warn_unconverged
 from thresher.estimators.outlier_mixin import OutlierMixin
+from thresher.estimators.parameters import COUNT
 from thresher.estimators.validation import checked_flags, computing_dtype
 from thresher.learning import NoiseWeight, OutlierWeight, RangeWeight
 from thresher.linalg import Array, length
@@ -60,6 +61,11 @@ class WholeMatrixEstimator(OutlierMixin):
     a product ``cD`` is the same if codes are divided and atoms multiplied by the same number, so
     the size of an atom says how much its direction may be used.
     """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **OutlierMixin._parameter_constraints,
+        "max_iter": [COUNT],
+    }
 
     max_iter: int
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from sklearn.utils.validation import (
 
 from thresher.engine import translate_linalg_errors
 from thresher.estimators import ManhattanNMF
-from thresher.estimators.parameters import KeepsParameters, check_parameters
+from thresher.estimators.parameters import COUNT, SEED, KeepsParameters
 from thresher.estimators.parts import packed_value, unpacked_value
 from thresher.estimators.reporting import write_page
 from thresher.estimators.saving import (
@@ -97,6 +97,12 @@ class FaceRecognizer(KeepsParameters, ClassifierMixin, BaseEstimator):
     classes_: NDArray[Any]
     _neighbours: Any
     _labels: NDArray[np.int64]
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_neighbors": [COUNT],
+        "random_state": SEED,
+        "verbose": ["verbose"],
+    }
 
     def __init__(
         self,
@@ -185,7 +191,7 @@ class FaceRecognizer(KeepsParameters, ClassifierMixin, BaseEstimator):
     # ------------------------------------------------------------------- details
 
     def _check_parameters(self) -> None:
-        check_parameters(self)
+        self._validate_params()
         if not isinstance(self.method, str) or self.method not in _METRICS:
             names = " or ".join(map(repr, _METRICS))
             raise ValueError(f"method={self.method!r} is not known; use {names}.")

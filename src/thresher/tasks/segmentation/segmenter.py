@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from thresher.estimators import SymmetricManhattanNMF
-from thresher.estimators.parameters import check_parameters
+from thresher.estimators.parameters import COUNT, POSITIVE, SEED
 from thresher.estimators.reporting import write_page
 from thresher.estimators.saving import pack, packed_parameters, unpack, unpacked_model
 from thresher.linalg import Array
@@ -134,6 +134,17 @@ class ImageSegmenter(ClusterMixin, BaseEstimator):
     similarity_: Array
     embedding_: Array
     model_: Any
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_segments": [COUNT],
+        "n_components": [COUNT],
+        "n_superpixels": [COUNT],
+        "feature_scale": [POSITIVE],
+        "location_scale": [POSITIVE],
+        "radius": [POSITIVE, None],
+        "random_state": SEED,
+        "verbose": ["verbose"],
+    }
 
     def __init__(
         self,
@@ -254,7 +265,7 @@ class ImageSegmenter(ClusterMixin, BaseEstimator):
         )
 
     def _check_parameters(self) -> None:
-        check_parameters(self)
+        self._validate_params()
         unfit = isinstance(self.model, type) or not hasattr(self.model, "fit_transform")
         if self.model is not None and unfit:
             raise ValueError(

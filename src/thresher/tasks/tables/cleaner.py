@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 
 from thresher.engine import ProgressBar
 from thresher.estimators.frames import places_of
-from thresher.estimators.parameters import KeepsParameters, check_parameters
+from thresher.estimators.parameters import SEED, SHARE, KeepsParameters, is_number
 from thresher.estimators.reporting import write_page
 from thresher.estimators.results import comes_in_parts, source_of
 from thresher.estimators.saving import packed_parameters, unpacked_model
@@ -93,6 +93,14 @@ class TableCleaner(KeepsParameters, BaseEstimator):
 
     _follower: Follower
     _may_change = KeepsParameters._may_change | {"coverage"}
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "causal": ["boolean"],
+        "false_alarm_rate": [SHARE],
+        "coverage": [SHARE],
+        "random_state": SEED,
+        "verbose": ["verbose"],
+    }
 
     def __init__(
         self,
@@ -226,7 +234,11 @@ class TableCleaner(KeepsParameters, BaseEstimator):
         return cleaner
 
     def _check_parameters(self) -> None:
-        check_parameters(self)
+        self._validate_params()
+        given = self.no_reading
+        readings = list(given) if isinstance(given, list | tuple | np.ndarray) else [given]
+        if given is not None and not (readings and all(map(is_number, readings))):
+            raise ValueError(f"no_reading={given!r} must be a finite number, or a list of some.")
         if isinstance(self.bounds, Mapping):
             for name, pair in self.bounds.items():
                 _checked_pair(pair, f"bounds of {name!r}")
