@@ -25,9 +25,11 @@ class Constrained:
 
     penalty: Penalty = field(default_factory=ElasticNet)
     region: ConvexSet = field(default_factory=NonnegativeOrthant)
+    form: Form = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        form = self.form
+        form = Form(self.penalty, self.region)
+        object.__setattr__(self, "form", form)
         for simpler in (NonnegativeOrthant(), Reals()):  # the same set is projected on the same way
             if form.is_box and (form.lower, form.upper) == simpler.bounds:
                 object.__setattr__(self, "region", simpler)
@@ -47,11 +49,6 @@ class Constrained:
                 f"{self.penalty} has no exact proximal map on {self.region}; use an elastic net "
                 "there, or a box such as NonnegativeOrthant() as the set."
             )
-
-    @cached_property
-    def form(self) -> Form:
-        """The properties of the regulariser, computed from its values."""
-        return Form.of(self.penalty, self.region)
 
     @cached_property
     def _box(self) -> Box:

@@ -18,6 +18,9 @@ class NonnegativeL2Ball(OracleSet):
 
     radius: float = 1.0
 
+    fully_declared = True
+    nonnegative = True
+
     def __post_init__(self) -> None:
         check_radius("an ℓ2 ball", self.radius)
 
@@ -26,19 +29,9 @@ class NonnegativeL2Ball(OracleSet):
         return replace(self, radius=self.radius / unit)
 
     @property
-    def fully_declared(self) -> bool:
-        """Yes."""
-        return True
-
-    @property
     def row_constraint(self) -> RowConstraint:
         """On squares."""
         return RowConstraint(0.0, 2 / self.radius**2)
-
-    @property
-    def nonnegative(self) -> bool:
-        """Yes."""
-        return True
 
     def project(self, V: Array) -> Array:
         """Take the positive part, then divide rows longer than the radius."""
@@ -65,6 +58,9 @@ class NonnegativeL1Ball(OracleSet):
 
     radius: float = 1.0
 
+    fully_declared = True
+    nonnegative = True
+
     def __post_init__(self) -> None:
         check_radius("an ℓ1 ball", self.radius)
 
@@ -73,19 +69,9 @@ class NonnegativeL1Ball(OracleSet):
         return replace(self, radius=self.radius / unit)
 
     @property
-    def fully_declared(self) -> bool:
-        """Yes."""
-        return True
-
-    @property
     def row_constraint(self) -> RowConstraint:
         """On sums."""
         return RowConstraint(1 / self.radius, 0.0)
-
-    @property
-    def nonnegative(self) -> bool:
-        """Yes."""
-        return True
 
     def project(self, V: Array) -> Array:
         """Take the positive part, then project rows whose sum exceeds the radius on the simplex."""
@@ -116,6 +102,9 @@ class NonnegativeElasticNetBall(ConvexSet):
     gamma1: float = 1.0
     gamma2: float = 1.0
 
+    fully_declared = True
+    nonnegative = True
+
     def __post_init__(self) -> None:
         if self.gamma1 < 0 or self.gamma2 < 0 or self.gamma1 + self.gamma2 == 0:
             raise ValueError(
@@ -128,19 +117,9 @@ class NonnegativeElasticNetBall(ConvexSet):
         return NonnegativeElasticNetBall(self.gamma1 * unit, self.gamma2 * unit * unit)
 
     @property
-    def fully_declared(self) -> bool:
-        """Yes."""
-        return True
-
-    @property
     def row_constraint(self) -> RowConstraint:
         """On sums and squares."""
         return RowConstraint(self.gamma1, self.gamma2)
-
-    @property
-    def nonnegative(self) -> bool:
-        """Yes."""
-        return True
 
     def constraint_value(self, V: Array) -> Array:
         """``γ₁‖v‖₁ + γ₂/2 ‖v‖²`` of every row."""

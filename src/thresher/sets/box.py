@@ -18,6 +18,8 @@ class Box(OracleSet):
     lower: float = 0.0
     upper: float = 1.0
 
+    fully_declared = True
+
     def __post_init__(self) -> None:
         if not self.lower < self.upper:
             raise ValueError(
@@ -32,11 +34,6 @@ class Box(OracleSet):
     def bounds(self) -> tuple[float, float]:
         """``lower, upper``."""
         return self.lower, self.upper
-
-    @property
-    def fully_declared(self) -> bool:
-        """Yes."""
-        return True
 
     @property
     def nonnegative(self) -> bool:

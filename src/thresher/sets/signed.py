@@ -15,13 +15,10 @@ class L2Ball(OracleSet):
 
     radius: float = 1.0
 
+    nonnegative = False
+
     def __post_init__(self) -> None:
         check_radius("an ℓ2 ball", self.radius)
-
-    @property
-    def nonnegative(self) -> bool:
-        """No."""
-        return False
 
     def project(self, V: Array) -> Array:
         """Shorten rows that are too long."""
@@ -42,13 +39,10 @@ class L1Ball(OracleSet):
 
     radius: float = 1.0
 
+    nonnegative = False
+
     def __post_init__(self) -> None:
         check_radius("an ℓ1 ball", self.radius)
-
-    @property
-    def nonnegative(self) -> bool:
-        """No."""
-        return False
 
     def project(self, V: Array) -> Array:
         """Project the absolute values of rows outside on the simplex; signs stay."""

@@ -36,6 +36,10 @@ class Simplex(OracleSet):
 
     radius: float = 1.0
 
+    fully_declared = True
+    nonnegative = True
+    contains_zero = False  # rows sum to the radius
+
     def __post_init__(self) -> None:
         if not 0 < self.radius < np.inf:
             raise ValueError(
@@ -47,24 +51,9 @@ class Simplex(OracleSet):
         return replace(self, radius=self.radius / unit)
 
     @property
-    def fully_declared(self) -> bool:
-        """Yes."""
-        return True
-
-    @property
     def row_constraint(self) -> RowConstraint:
         """An equality on sums."""
         return RowConstraint(1 / self.radius, 0.0, equality=True)
-
-    @property
-    def nonnegative(self) -> bool:
-        """Yes."""
-        return True
-
-    @property
-    def contains_zero(self) -> bool:
-        """No: rows sum to the radius."""
-        return False
 
     def project(self, V: Array) -> Array:
         """Subtract the one threshold per row that makes the positive part sum to the radius."""

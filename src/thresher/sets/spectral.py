@@ -19,18 +19,11 @@ class SpectralBall(OracleSet):
 
     radius: float = 1.0
 
+    nonnegative = False
+    couples_rows = True  # singular values are those of the whole matrix
+
     def __post_init__(self) -> None:
         check_radius("a spectral ball", self.radius)
-
-    @property
-    def nonnegative(self) -> bool:
-        """No."""
-        return False
-
-    @property
-    def couples_rows(self) -> bool:
-        """Singular values are those of the whole matrix."""
-        return True
 
     def project(self, V: Array) -> Array:
         """Cut singular values at the radius."""
@@ -49,18 +42,11 @@ class NuclearBall(OracleSet):
 
     radius: float = 1.0
 
+    nonnegative = False
+    couples_rows = True  # singular values are those of the whole matrix
+
     def __post_init__(self) -> None:
         check_radius("a nuclear-norm ball", self.radius)
-
-    @property
-    def nonnegative(self) -> bool:
-        """No."""
-        return False
-
-    @property
-    def couples_rows(self) -> bool:
-        """Singular values are those of the whole matrix."""
-        return True
 
     def project(self, V: Array) -> Array:
         """Project the singular values on the simplex, if they sum to too much."""
