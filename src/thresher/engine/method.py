@@ -55,7 +55,7 @@ from thresher.linalg import (
     without_traces,
 )
 from thresher.losses import Loss
-from thresher.penalties import Constrained
+from thresher.penalties import Regulariser
 from thresher.sets import ConvexSet, NonnegativeL2Ball
 from thresher.streams import Batch
 
@@ -140,7 +140,7 @@ class Method(StreamMethod):
         Makes the loss that the learner minimises, if it differs from that of the codes.
     outlier_weight : OutlierWeight
         The rule for λ.
-    code_regulariser, dictionary_regulariser : Constrained
+    code_regulariser, dictionary_regulariser : Regulariser
         Penalty and set of codes and of atoms.
     forgetting : Forgetting
         How much the past counts.
@@ -171,9 +171,9 @@ class Method(StreamMethod):
     learner: Learner
     dictionary_loss: Callable[[float], Loss] | None = None
     outlier_weight: OutlierWeight = field(default_factory=lambda: FixedWeight(1.0))
-    code_regulariser: Constrained = field(default_factory=Constrained)
-    dictionary_regulariser: Constrained = field(
-        default_factory=lambda: Constrained(region=NonnegativeL2Ball())
+    code_regulariser: Regulariser = field(default_factory=Regulariser)
+    dictionary_regulariser: Regulariser = field(
+        default_factory=lambda: Regulariser(region=NonnegativeL2Ball())
     )
     forgetting: Forgetting = field(default_factory=PlainAverage)
     frozen: NDArray[np.bool_] | None = None

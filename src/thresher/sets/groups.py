@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from thresher.linalg import Array
+from thresher.sets.balls import project_rows_on_simplex
 from thresher.sets.base import ConvexSet
-from thresher.sets.simplex import project_rows_on_simplex
 
 _NEWTON_STEPS = 100
 
