@@ -59,7 +59,7 @@ from thresher.estimators.parameters import (
     refuse_changes,
 )
 from thresher.estimators.registry import INITS
-from thresher.estimators.reporting import model_report, write_page
+from thresher.estimators.reports import model_report, write_report
 from thresher.estimators.results import (
     Work,
     as_array,
@@ -859,7 +859,7 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
         shape : (height, width) or (height, width, 3), optional
             Of samples that are pictures: then so are the parts.
         """
-        return write_page(self, self._page(X, shape), path)
+        return write_report(self, self._page(X, shape), path)
 
     def _page(self, X: Any = None, shape: Sequence[int] | None = None) -> "Report":
         return model_report(self, X, shape)

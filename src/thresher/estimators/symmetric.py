@@ -24,7 +24,7 @@ from thresher.engine import (
 )
 from thresher.estimators.fitting import Attempt, unchanged_if_refused, warn_unconverged
 from thresher.estimators.parameters import CALLBACKS, COUNT, NONNEGATIVE, SEED
-from thresher.estimators.reporting import model_report, write_page
+from thresher.estimators.reports import model_report, write_report
 from thresher.estimators.saving import (
     pack_features,
     packed_parameters,
@@ -176,7 +176,7 @@ class SymmetricManhattanNMF(BaseEstimator):
         self, path: str | Path, X: Any = None, *, shape: Sequence[int] | None = None
     ) -> Path:
         """Write a page about this model, and return its path; see `OnlineNMF.report`."""
-        return write_page(self, self._page(X, shape), path)
+        return write_report(self, self._page(X, shape), path)
 
     def _page(self, X: Any = None, shape: Sequence[int] | None = None) -> "Report":
         return model_report(self, X, shape)

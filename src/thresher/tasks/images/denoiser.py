@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from thresher.estimators import OnlineRobustNMF, Separation
 from thresher.estimators.parameters import POSITIVE, SEED, KeepsParameters
-from thresher.estimators.reporting import write_page
+from thresher.estimators.reports import write_report
 from thresher.estimators.results import Results, comes_in_parts, source_of
 from thresher.estimators.saving import is_model, pack, packed_parameters, unpack, unpacked_model
 from thresher.linalg import Array
@@ -221,7 +221,7 @@ class ImageDenoiser(KeepsParameters, BaseEstimator):
         images, mask
             Photographs to show, as in `denoise`; of many, six at equal distances are taken.
         """
-        return write_page(self, self._page(images, mask), path, "denoise(images)")
+        return write_report(self, self._page(images, mask), path, "denoise(images)")
 
     # ------------------------------------------------------------------- details
 

@@ -24,7 +24,7 @@ from thresher.estimators.parameters import (
     KeepsParameters,
     check_argument,
 )
-from thresher.estimators.reporting import write_page
+from thresher.estimators.reports import write_report
 from thresher.linalg import Array
 from thresher.persistence import Contents
 from thresher.tasks.novelty.alarm import AlertRule
@@ -334,7 +334,7 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
         found : sequence of FoundInStep
             What `thresher.tasks.novelty.explained_steps` gave.
         """
-        return write_page(self, self._page(found), path, "fit(texts)")
+        return write_report(self, self._page(found), path, "fit(texts)")
 
     def _page(self, found: Sequence[FoundInStep] = ()) -> Any:
         self._check_fitted()

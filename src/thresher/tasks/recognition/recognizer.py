@@ -24,7 +24,7 @@ from thresher.engine import translate_linalg_errors
 from thresher.estimators import ManhattanNMF
 from thresher.estimators.parameters import COUNT, SEED, KeepsParameters
 from thresher.estimators.parts import packed_value, unpacked_value
-from thresher.estimators.reporting import write_page
+from thresher.estimators.reports import write_report
 from thresher.estimators.saving import (
     pack,
     pack_features,
@@ -186,7 +186,7 @@ class FaceRecognizer(KeepsParameters, ClassifierMixin, BaseEstimator):
         # Pictures are drawn with matplotlib, which recognising does not need.
         from thresher.tasks.recognition.report import recognition_report
 
-        return write_page(self, recognition_report(self, X, y, shape), path, "fit(X, y)")
+        return write_report(self, recognition_report(self, X, y, shape), path, "fit(X, y)")
 
     # ------------------------------------------------------------------- details
 

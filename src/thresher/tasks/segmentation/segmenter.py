@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from thresher.estimators import SymmetricManhattanNMF
 from thresher.estimators.parameters import COUNT, POSITIVE, SEED
-from thresher.estimators.reporting import write_page
+from thresher.estimators.reports import write_report
 from thresher.estimators.saving import pack, packed_parameters, unpack, unpacked_model
 from thresher.linalg import Array
 from thresher.persistence import Contents
@@ -220,7 +220,7 @@ class ImageSegmenter(ClusterMixin, BaseEstimator):
         image : array, optional
             The image that was segmented, to draw borders over.
         """
-        return write_page(self, self._page(image), path, "fit(image)")
+        return write_report(self, self._page(image), path, "fit(image)")
 
     def _page(self, image: Any = None) -> Any:
         check_is_fitted(self, "labels_")

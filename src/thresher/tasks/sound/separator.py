@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from thresher.engine.progress import ProgressBar
 from thresher.estimators.parameters import COUNT, SEED, KeepsParameters, is_whole
 from thresher.estimators.registry import frozen_mask
-from thresher.estimators.reporting import write_page
+from thresher.estimators.reports import write_report
 from thresher.estimators.saving import packed_parameters, unpacked_model
 from thresher.linalg import Array
 from thresher.persistence import Contents
@@ -243,7 +243,7 @@ class SoundSeparator(KeepsParameters, BaseEstimator):
         # Pictures are drawn with matplotlib, which separating does not need.
         from thresher.tasks.sound.report import sound_report
 
-        return write_page(self, sound_report(self, codes), path, "fit(audio)")
+        return write_report(self, sound_report(self, codes), path, "fit(audio)")
 
     @property
     def parts_(self) -> Array:

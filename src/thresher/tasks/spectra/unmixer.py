@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from thresher.estimators import Separation
 from thresher.estimators.parameters import COUNT, SEED, KeepsParameters
-from thresher.estimators.reporting import write_page
+from thresher.estimators.reports import write_report
 from thresher.estimators.validation import as_matrix, computing_dtype, unmasked
 from thresher.linalg import Array
 from thresher.persistence import Contents
@@ -196,7 +196,7 @@ class SpectralUnmixer(
         """Write a page that shows end members, and shares of a cube if it is given."""
         from thresher.tasks.spectra.report import unmixing_report
 
-        return write_page(self, unmixing_report(self, X), path)
+        return write_report(self, unmixing_report(self, X), path)
 
     # ---------------------------------------------------------- what was learned
 

@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from thresher.engine import ProgressBar
 from thresher.estimators.frames import places_of
 from thresher.estimators.parameters import SEED, SHARE, KeepsParameters, is_number
-from thresher.estimators.reporting import write_page
+from thresher.estimators.reports import write_report
 from thresher.estimators.results import comes_in_parts, source_of
 from thresher.estimators.saving import packed_parameters, unpacked_model
 from thresher.persistence import Contents
@@ -189,7 +189,7 @@ class TableCleaner(KeepsParameters, BaseEstimator):
 
         columns = self._columns(table)
         done = CleanedFile.of_table(columns, self.clean_columns(columns), self.time)
-        return write_page(self, table_report(done, "A table"), path, "clean(table)")
+        return write_report(self, table_report(done, "A table"), path, "clean(table)")
 
     # ------------------------------------------------------------------- details
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from thresher.estimators.parameters import COUNT, check_argument
-from thresher.estimators.reporting import write_page
+from thresher.estimators.reports import write_report
 from thresher.linalg import Array
 from thresher.metrics import TopicCoherence, topic_coherence
 from thresher.tasks.text.tfidf import TfIdf
@@ -92,7 +92,7 @@ class ShowsTopics:
         over_time : TopicsOverTime, optional
             What `topics_over_time` gave, to show when topics came and went.
         """
-        return write_page(self, self._page(documents, over_time), path, "fit(documents)")
+        return write_report(self, self._page(documents, over_time), path, "fit(documents)")
 
     def _page(self, documents: Any = None, over_time: Any = None) -> Any:
         check_is_fitted(self, "components_")

@@ -23,7 +23,7 @@ from thresher.estimators.parameters import (
     SEED,
     KeepsParameters,
 )
-from thresher.estimators.reporting import write_page
+from thresher.estimators.reports import write_report
 from thresher.linalg import Array
 from thresher.persistence import Contents
 from thresher.streams import Source
@@ -265,7 +265,7 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
         path : str or Path
             The HTML file; it needs nothing else.
         """
-        return write_page(self, self._page(), path, "separate(frames)")
+        return write_report(self, self._page(), path, "separate(frames)")
 
     # -------------------------------------------------------------------- details
 
