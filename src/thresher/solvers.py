@@ -45,7 +45,7 @@ from thresher.manhattan import (
     RankOneSweeps,
 )
 from thresher.manhattan.symmetric import manhattan_sweep
-from thresher.penalties import Constrained
+from thresher.penalties import Regulariser
 from thresher.published.base import Published
 from thresher.published.divergences import MU, SPSGD, OLGuan, OLLef, OLWang
 from thresher.published.l1_dictionary import ADMM, OIADMM
@@ -225,7 +225,7 @@ def _divergence_method(given: Specification, encoder: BlockEncoder) -> Method:
     )
 
 
-def _lacks_majoriser(loss: Loss, atoms: Constrained) -> str | None:
+def _lacks_majoriser(loss: Loss, atoms: Regulariser) -> str | None:
     """Why sums of ratios cannot stand for a loss and a set; None if they can.
 
     Where curvature is bounded, squares serve better.

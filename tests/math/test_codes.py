@@ -32,7 +32,7 @@ from thresher.losses import (
     Mahalanobis,
     SquaredL2,
 )
-from thresher.penalties import L1, Constrained, ElasticNet, GroupLasso, SparseGroupLasso, Tikhonov
+from thresher.penalties import L1, ElasticNet, GroupLasso, Regulariser, SparseGroupLasso, Tikhonov
 from thresher.published.divergences import ProjectedSubgradient
 from thresher.published.outliers import OutlierADMM, ProjectedGradient
 from thresher.sets import (
@@ -55,18 +55,18 @@ LOSSES = {
     "samples": Envelope(GroupLasso(LAMBDA)),
 }
 REGULARISERS = {
-    "nonnegative": Constrained(),
-    "l1": Constrained(L1(0.1)),
-    "tikhonov": Constrained(Tikhonov(0.2)),
-    "elastic net": Constrained(ElasticNet(0.1, 0.1)),
-    "group": Constrained(GroupLasso(0.1, (0, 0, 1, 1, 2, 2))),
-    "sparse group": Constrained(SparseGroupLasso(0.1, 0.5, (0, 0, 0, 1, 1, 1))),
-    "simplex": Constrained(region=Simplex()),
-    "l1 ball": Constrained(region=NonnegativeL1Ball(1.5)),
-    "l2 ball": Constrained(Tikhonov(0.1), NonnegativeL2Ball(0.9)),
-    "elastic-net ball": Constrained(ElasticNet(0.05, 0.1), NonnegativeElasticNetBall(0.3, 0.4)),
-    "box": Constrained(region=Box(0, 0.6)),
-    "shifted box": Constrained(L1(0.1), Box(0.1, 0.6)),
+    "nonnegative": Regulariser(),
+    "l1": Regulariser(L1(0.1)),
+    "tikhonov": Regulariser(Tikhonov(0.2)),
+    "elastic net": Regulariser(ElasticNet(0.1, 0.1)),
+    "group": Regulariser(GroupLasso(0.1, (0, 0, 1, 1, 2, 2))),
+    "sparse group": Regulariser(SparseGroupLasso(0.1, 0.5, (0, 0, 0, 1, 1, 1))),
+    "simplex": Regulariser(region=Simplex()),
+    "l1 ball": Regulariser(region=NonnegativeL1Ball(1.5)),
+    "l2 ball": Regulariser(Tikhonov(0.1), NonnegativeL2Ball(0.9)),
+    "elastic-net ball": Regulariser(ElasticNet(0.05, 0.1), NonnegativeElasticNetBall(0.3, 0.4)),
+    "box": Regulariser(region=Box(0, 0.6)),
+    "shifted box": Regulariser(L1(0.1), Box(0.1, 0.6)),
 }
 
 
@@ -99,7 +99,7 @@ WEIGHTED = [
     (loss, weighting)
     for loss in LOSSES
     for weighting in ("none", "missing", "weights")
-    if weighting != "weights" or LOSSES[loss].penalty.separable
+    if weighting != "weights" or LOSSES[loss].penalty.weights is not None
 ]
 
 
@@ -318,7 +318,7 @@ def test_newton_is_exact_and_monotone_in_a_set(region):
     """From the member nearest to zero to machine precision; no step leaves the set, or rises."""
     for seed in range(5):
         D, X = dictionary_and_data(seed)
-        problem = CodingProblem(D, Huber(LAMBDA), Constrained(Tikhonov(0.01), CODE_SETS[region]))
+        problem = CodingProblem(D, Huber(LAMBDA), Regulariser(Tikhonov(0.01), CODE_SETS[region]))
         start = CODE_SETS[region].project(np.zeros((20, K)))
         last = problem.objective(X, start)
         for steps in range(1, 16):
@@ -336,7 +336,7 @@ def test_inactive_constraints_change_nothing():
     problem = CodingProblem(D, Huber(LAMBDA))
     codes = AutoEncoder(1e-12).encode(problem, X).codes
     for region in (NonnegativeL1Ball(50), NonnegativeL2Ball(50), Box(0, 50)):
-        other = CodingProblem(problem.D, problem.loss, Constrained(region=region))
+        other = CodingProblem(problem.D, problem.loss, Regulariser(region=region))
         np.testing.assert_allclose(AutoEncoder(1e-12).encode(other, X).codes, codes, atol=1e-9)
 
 
@@ -353,7 +353,7 @@ def test_certificates_in_a_set_bound_the_suboptimality(region):
     """Under KL they are a duality gap, in units of what the codes cost; at the optimum zero."""
     rng = np.random.default_rng(2)
     D, X = dictionary_and_data(3)
-    problem = CodingProblem(D, BetaDivergence(1.0), Constrained(ElasticNet(), BOUNDED[region]))
+    problem = CodingProblem(D, BetaDivergence(1.0), Regulariser(ElasticNet(), BOUNDED[region]))
     best = AutoEncoder(1e-9, 20_000).encode(problem, X)
     assert best.certificate.max() <= 1e-9
     for size in (1e-3, 0.3):
@@ -368,7 +368,7 @@ def test_certificates_weigh_each_code_by_its_own_scale(region):
     """Itakura–Saito has slopes of 1e7 where a sample is zero; the other code is 10 % off."""
     X = np.array([[0.0, 1.5]])
     problem = CodingProblem(
-        np.eye(2), BetaDivergence(0.0), Constrained(ElasticNet(), BOUNDED[region])
+        np.eye(2), BetaDivergence(0.0), Regulariser(ElasticNet(), BOUNDED[region])
     )
     assert problem.certificate(X, np.array([[1e-7, 1.35]]))[0] > 0.05
     assert problem.certificate(X, np.array([[0.0, 1.5]]))[0] < 1e-6
@@ -385,7 +385,7 @@ def test_sparse_rows_have_the_codes_of_dense_ones(loss, penalty):
     X = rng.poisson(0.4, (30, 60)).astype(float)
     X[3] = 0
     X[4, 5:] = 0
-    problem = CodingProblem(rng.random((6, 60)) + 0.01, loss, Constrained(penalty))
+    problem = CodingProblem(rng.random((6, 60)) + 0.01, loss, Regulariser(penalty))
     dense = AutoEncoder(1e-10, 5000).encode(problem, X)
     thin = AutoEncoder(1e-10, 5000).encode(problem, sparse.csr_array(X))
     np.testing.assert_allclose(thin.codes, dense.codes, atol=2e-4)

@@ -21,7 +21,7 @@ from thresher.losses import (
     L1Distance,
     SquaredL2,
 )
-from thresher.penalties import L1, Constrained, ElasticNet, GroupLasso
+from thresher.penalties import L1, ElasticNet, GroupLasso, Regulariser
 from thresher.sets import (
     Box,
     NonnegativeL1Ball,
@@ -40,7 +40,7 @@ SPARSE_LOSSES = [
 
 
 def problem(loss=SquaredL2(), regulariser=None):  # noqa: B008 - frozen
-    return CodingProblem(D, loss, regulariser or Constrained())
+    return CodingProblem(D, loss, regulariser or Regulariser())
 
 
 def test_even_codes_reconstruct_the_sum_of_a_row():
@@ -59,7 +59,7 @@ def test_even_codes_reconstruct_the_sum_of_a_row():
 @pytest.mark.parametrize("weighted", [False, True])
 def test_objectives_and_gradients_in_the_codes(loss, weighted):
     rng = np.random.default_rng(1)
-    one = problem(loss, Constrained(ElasticNet(0.2, 0.3)))
+    one = problem(loss, Regulariser(ElasticNet(0.2, 0.3)))
     C = rng.random((N, K)) + 0.1
     weight = rng.random((N, F)) if weighted else None
     wanted = loss.value(X, C @ D, weight) + 0.2 * C.sum(axis=1) + 0.15 * (C * C).sum(axis=1)
@@ -185,19 +185,19 @@ def test_dense_fits_against_their_formulas(weighted):
 @pytest.mark.parametrize(
     ("loss", "regulariser"),
     [
-        (SquaredL2(), Constrained(ElasticNet(0.1, 0.2))),
-        (Huber(0.2), Constrained(region=Box(0, 0.4))),
-        (Huber(0.2), Constrained(GroupLasso(0.1))),
-        (KullbackLeibler(), Constrained(L1(0.1))),
-        (KullbackLeibler(), Constrained(region=Box(0.05, 0.4))),
-        (KullbackLeibler(), Constrained(region=Simplex(0.7))),
-        (KullbackLeibler(), Constrained(region=NonnegativeL1Ball(0.7))),
-        (KullbackLeibler(), Constrained(region=NonnegativeL2Ball(0.5))),
-        (KullbackLeibler(), Constrained(GroupLasso(0.1))),
-        (L1Distance(), Constrained(L1(0.1))),
-        (L1Distance(), Constrained(region=Box(-0.2, 0.4))),
-        (L1Distance(), Constrained(region=Reals())),
-        (L1Distance(), Constrained(region=Simplex(0.7))),
+        (SquaredL2(), Regulariser(ElasticNet(0.1, 0.2))),
+        (Huber(0.2), Regulariser(region=Box(0, 0.4))),
+        (Huber(0.2), Regulariser(GroupLasso(0.1))),
+        (KullbackLeibler(), Regulariser(L1(0.1))),
+        (KullbackLeibler(), Regulariser(region=Box(0.05, 0.4))),
+        (KullbackLeibler(), Regulariser(region=Simplex(0.7))),
+        (KullbackLeibler(), Regulariser(region=NonnegativeL1Ball(0.7))),
+        (KullbackLeibler(), Regulariser(region=NonnegativeL2Ball(0.5))),
+        (KullbackLeibler(), Regulariser(GroupLasso(0.1))),
+        (L1Distance(), Regulariser(L1(0.1))),
+        (L1Distance(), Regulariser(region=Box(-0.2, 0.4))),
+        (L1Distance(), Regulariser(region=Reals())),
+        (L1Distance(), Regulariser(region=Simplex(0.7))),
     ],
     ids=str,
 )
@@ -228,7 +228,7 @@ def test_certificates_vanish_only_at_the_optimum(loss, regulariser):
 def test_polyhedral_constraints_become_l1_features(region, l1):
     """At feasible codes the augmented problem has the same objective up to a constant."""
     rng = np.random.default_rng(1)
-    one = problem(L1Distance(), Constrained(L1(l1), region))
+    one = problem(L1Distance(), Regulariser(L1(l1), region))
     wide = Widened.of(one, X, np.empty((0, 0)))
     C = region.project(rng.standard_normal((N, K)))
     other = region.project(rng.standard_normal((N, K)))
@@ -251,7 +251,7 @@ def test_polyhedral_constraints_become_l1_features(region, l1):
                                   AlphaDivergence(-1.0)], ids=str)  # fmt: skip
 def test_a_multiplicative_update_is_the_ratio_to_its_power(loss):
     rng = np.random.default_rng(1)
-    one = problem(loss, Constrained(ElasticNet(0.05, 0.1)))
+    one = problem(loss, Regulariser(ElasticNet(0.05, 0.1)))
     solver, C = MultiplicativeUpdates(), rng.random((N, K)) + 0.3
     block = Block(one, X)
     state = solver.start(block, C)

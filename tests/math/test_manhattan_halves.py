@@ -18,7 +18,7 @@ from thresher.manhattan import (
     RankOneSweeps,
 )
 from thresher.manhattan.factor_admm import FactorADMM
-from thresher.penalties import Constrained, ElasticNet, GroupNorm
+from thresher.penalties import ElasticNet, GroupNorm, Regulariser
 from thresher.sets import Box, GroupBall, Simplex
 
 
@@ -27,7 +27,7 @@ def ring(n):
     return S
 
 
-ORTHANT = Constrained()
+ORTHANT = Regulariser()
 
 
 def half_of(X, regulariser=ORTHANT, **parts):
@@ -58,13 +58,13 @@ def along(half, X, A, V, weight, i, k):
 
 CASES = {
     "plain": {},
-    "box": {"regulariser": Constrained(region=Box(0.0, 0.4))},
-    "l1": {"regulariser": Constrained(ElasticNet(3.0, 0.0))},
-    "elastic net penalty": {"regulariser": Constrained(ElasticNet(1.0, 5.0))},
+    "box": {"regulariser": Regulariser(region=Box(0.0, 0.4))},
+    "l1": {"regulariser": Regulariser(ElasticNet(3.0, 0.0))},
+    "elastic net penalty": {"regulariser": Regulariser(ElasticNet(1.0, 5.0))},
     "elastic net loss": {"square": 2.0},
     "graph": {"graph": Graph(ring(12), 3.0)},
     "all": {
-        "regulariser": Constrained(ElasticNet(0.5, 1.0), Box(0.0, 0.8)),
+        "regulariser": Regulariser(ElasticNet(0.5, 1.0), Box(0.0, 0.8)),
         "square": 0.5,
         "graph": Graph(ring(12), 1.0),
     },
@@ -164,17 +164,17 @@ GROUPS = tuple(np.arange(12) % 3)
 
 COUPLED = {
     "plain": {},
-    "box": {"regulariser": Constrained(region=Box(0, 0.4))},
-    "simplex": {"regulariser": Constrained(region=Simplex())},
-    "elastic net penalty": {"regulariser": Constrained(ElasticNet(1.0, 5.0))},
+    "box": {"regulariser": Regulariser(region=Box(0, 0.4))},
+    "simplex": {"regulariser": Regulariser(region=Simplex())},
+    "elastic net penalty": {"regulariser": Regulariser(ElasticNet(1.0, 5.0))},
     "elastic net loss": {"square": 2.0},
     "graph": {"graph": Graph(ring(12), 3.0)},
     **{
         f"group {kind}, p={p}": {"regulariser": part}
         for p in (2, np.inf)
         for kind, part in (
-            ("ball", Constrained(region=GroupBall(1.5, GROUPS, p, of_rows=True))),
-            ("norm", Constrained(GroupNorm(4.0, GROUPS, p, of_rows=True))),
+            ("ball", Regulariser(region=GroupBall(1.5, GROUPS, p, of_rows=True))),
+            ("norm", Regulariser(GroupNorm(4.0, GROUPS, p, of_rows=True))),
         )
     },
 }

@@ -22,7 +22,7 @@ from thresher.encoding.sparse_power import RoughSparsePower, SparsePower
 from thresher.encoding.two_stages import BlocksThenNewton, UpdatesThenNewton
 from thresher.linalg import Array
 from thresher.losses import Loss
-from thresher.penalties import Constrained
+from thresher.penalties import Regulariser
 
 _ROUGH_DESCENT = 20  # steps: as many as updates
 _STEPS_PER_ITERATION = 20  # a simplex step is that much cheaper than a round
@@ -116,7 +116,7 @@ that no entry of it is lost to sums of ratios; a few iterations of ADMM may leav
 codes."""
 
 
-def can_stay_sparse(loss: Loss, codes: Constrained) -> bool:
+def can_stay_sparse(loss: Loss, codes: Regulariser) -> bool:
     """Whether rows of such a problem have an exact method on their nonzeros alone.
 
     Kinks under a curved penalty have none: these rows are expanded, block by block.

@@ -15,7 +15,7 @@ from thresher.encoding.sparse_fit import SparseFit
 from thresher.encoding.stored_fit import StoredFit
 from thresher.linalg import Array, StoredBlock, is_sparse, row_lengths
 from thresher.losses import Loss
-from thresher.penalties import Constrained
+from thresher.penalties import Regulariser
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class CodingProblem:
         The dictionary, atoms in rows.
     loss : Loss
         Loss of a sample against its prediction.
-    regulariser : Constrained
+    regulariser : Regulariser
         Penalty φ and set of the codes.
     n_features : int, optional
         The width of whole samples, if these are some of their features (`encoding.stored`).
@@ -52,7 +52,7 @@ class CodingProblem:
 
     D: Array
     loss: Loss
-    regulariser: Constrained = field(default_factory=Constrained)
+    regulariser: Regulariser = field(default_factory=Regulariser)
     n_features: int | None = None
     lasting: dict[Hashable, Any] = field(
         default_factory=dict, init=False, repr=False, compare=False

@@ -401,7 +401,9 @@ class HeldOutEntries:
     @classmethod
     def of(cls, problem: BatchProblem, seed: int) -> HeldOutEntries | None:
         """Hide a tenth of the entries of evenly spaced rows; None if nothing is missing."""
-        if problem.method.stays_sparse(problem.batch):  # such rows have no missing entries
+        if (
+            problem.method.block_kind(problem.batch) == "sparse"
+        ):  # such rows have no missing entries
             return None
         rows = slice(0, None, -(-problem.batch.n_samples // _HELD_OUT_ROWS))
         X, weight = problem.load(rows)

@@ -258,10 +258,10 @@ class StreamState:
 
     def with_range(self, batch: Batch) -> "StreamState":
         """Extend the range of the features by that of a batch."""
-        before = self.seen
-        if before is None and self.n_samples == 0:
-            before = FeatureRange.empty(self.D.shape[1])
-        return self if before is None else self.changed(seen=before | FeatureRange.of(batch))
+        if self.seen is None and self.n_samples > 0:  # it was not recorded from the start
+            return self
+        now = FeatureRange.of(batch)
+        return self.changed(seen=now if self.seen is None else self.seen | now)
 
 
 @dataclass(frozen=True)

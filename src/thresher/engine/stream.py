@@ -47,8 +47,10 @@ def advance(
         n_samples = state.n_samples + batch.n_samples
         counted = state.with_range(batch).changed(n_samples=n_samples, watch=watch)
         return counted, Summary(Statistics(), 0.0, 0.0, nothing, nothing)
-    state = method.measure(state, batch)
-    method = method.in_unit_of(state)
+    if not state.measured:
+        state = method.measure_unit(state, batch)
+        method = method.in_unit_of(state)
+    method.check(state, batch)
     state = method.measure_range(state, batch)
     summary = pool.summarise(method, state, batch)
     after = method.update(state.with_range(batch), batch, summary)

@@ -14,7 +14,7 @@ from thresher.engine import Candidate, Pool, StreamState, translate_linalg_error
 from thresher.estimators.calibration import Calibration, RecentSamples, distances_to
 from thresher.estimators.validation import computing_dtype
 from thresher.linalg import Array, StoredBlock
-from thresher.penalties import Constrained
+from thresher.penalties import Regulariser
 from thresher.streams import Batch
 
 Result = TypeVar("Result")
@@ -271,6 +271,6 @@ class FittedModel:
         return low, high
 
 
-def _of_rows(codes: Constrained) -> Constrained:
+def _of_rows(codes: Regulariser) -> Regulariser:
     """Return penalty and set of the codes of one sample; what couples rows acts in `fit` only."""
-    return Constrained() if codes.couples_rows else codes
+    return Regulariser() if codes.couples_rows else codes

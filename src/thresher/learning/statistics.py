@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from thresher.encoding.fit import Fit
 from thresher.linalg import Array
 from thresher.losses import Loss
-from thresher.penalties import Constrained, Form
+from thresher.penalties import Form, Regulariser
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ class Learner(ABC):
         past: Any,
         batch: Any,
         D: Array,
-        regulariser: Constrained,
+        regulariser: Regulariser,
         free: NDArray[np.bool_],
     ) -> tuple[Array, Any, Array]:
         """Return the next dictionary, the statistics of all samples, and the gains of the codes.

@@ -9,7 +9,7 @@ from thresher.engine.executor import Pool
 from thresher.linalg import Array
 from thresher.losses import L1Distance
 from thresher.manhattan.half import Half
-from thresher.penalties import L1, Constrained
+from thresher.penalties import L1, Regulariser
 
 
 @dataclass(frozen=True)
@@ -59,5 +59,5 @@ def _problem(half: Half, A: Array, sparse: bool = False) -> CodingProblem:
     regulariser = half.regulariser
     form = regulariser.form
     if half.amount != 1 and form.elastic and form.l2 == 0:
-        regulariser = Constrained(L1(half.amount * form.l1), regulariser.region)
+        regulariser = Regulariser(L1(half.amount * form.l1), regulariser.region)
     return CodingProblem(A, loss, regulariser)

@@ -22,7 +22,7 @@ from thresher.linalg import (
     sparse_block_slices,
 )
 from thresher.manhattan.graph import Graph
-from thresher.penalties import Constrained
+from thresher.penalties import Regulariser
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Half:
     ----------
     samples : array or CSR of shape (n, F)
         As the user gave them, or transposed; loaded block by block, so that CSR stays sparse.
-    regulariser : Constrained
+    regulariser : Regulariser
         φ and the set of the moving factor, of its transpose if ``transposed``.
     dtype : numpy dtype
         float32 or float64.
@@ -57,7 +57,7 @@ class Half:
     """
 
     samples: Any
-    regulariser: Constrained
+    regulariser: Regulariser
     dtype: np.dtype[Any]
     unit: float = 1.0
     zero_weight: float = 1.0

@@ -17,7 +17,7 @@ from thresher.linalg import Array
 from thresher.manhattan.factor_admm import FactorADMM
 from thresher.manhattan.graph import Graph
 from thresher.manhattan.half import Half, HalfSolver
-from thresher.penalties import Constrained
+from thresher.penalties import Regulariser
 from thresher.streams import Batch
 
 _BURST = 10  # iterations of the quick start in a round; by judgement
@@ -60,7 +60,7 @@ class FactorSpecification(Specification):
         """Whether the encoder codes sparse rows on their nonzeros."""
         return self.square_weight == 0 and can_stay_sparse(self.loss(1.0), self.code_regulariser)
 
-    def check_scale(self, atoms: Constrained, with_graph: bool = True) -> None:
+    def check_scale(self, atoms: Regulariser, with_graph: bool = True) -> None:
         """Refuse a penalty on one factor that vanishes if the other factor grows."""
         codes = self.code_regulariser
         coupled = with_graph and self.graph is not None
@@ -196,7 +196,7 @@ class TwoFactors(PlainAlternation):
         batch, regulariser = self.problem.batch, self.problem.method.dictionary_regulariser
         X, weight = batch.X, batch.entry_weight
         if self._is_scaled:
-            regulariser = Constrained(regulariser.penalty)
+            regulariser = Regulariser(regulariser.penalty)
         return replace(
             self.codes,
             samples=_transposed(X),

@@ -24,7 +24,7 @@ from thresher.engine import Specification
 from thresher.learning import Learner, RatioLearner, Statistics
 from thresher.linalg import Array
 from thresher.losses import ItakuraSaito, Loss
-from thresher.penalties import Constrained, Form
+from thresher.penalties import Form, Regulariser
 from thresher.published.base import (
     AT_LEAST_0,
     BETWEEN_0_AND_1,
@@ -244,7 +244,7 @@ class StochasticGradient(Learner):
         past: StepStatistics,
         batch: StepStatistics,
         D: Array,
-        regulariser: Constrained,
+        regulariser: Regulariser,
         free: NDArray[np.bool_],
     ) -> tuple[Array, StepStatistics, Array]:
         """One step."""
@@ -329,7 +329,7 @@ class RobustApproximation(Learner):
         past: BufferStatistics,
         batch: BufferStatistics,
         D: Array,
-        regulariser: Constrained,
+        regulariser: Regulariser,
         free: NDArray[np.bool_],
     ) -> tuple[Array, BufferStatistics, Array]:
         """Steps on random samples of the buffer, and their average."""

@@ -21,7 +21,7 @@ from thresher.engine import Alternation, BatchProblem, Pool, Specification, Stre
 from thresher.learning import Learner, Statistics
 from thresher.linalg import Array, thinned
 from thresher.losses import Loss
-from thresher.penalties import Constrained, Form
+from thresher.penalties import Form, Regulariser
 from thresher.published.base import BELOW_1, COUNT, POSITIVE, Rule, constant, one_of
 from thresher.published.method import PlainUpdates, PublishedMethod, PublishedSolver
 
@@ -240,7 +240,7 @@ def linearised_step(
     beta: float,
     tau: float,
     gamma: float,
-    regulariser: Constrained,
+    regulariser: Regulariser,
     free: NDArray[np.bool_],
 ) -> tuple[Array, Array, Array, Array]:
     """One step of linearised ADMM for ``min over D of ‖P − C D‖₁``.
@@ -327,7 +327,7 @@ class DualStatistics(Statistics):
         return replace(kept, slope=0 * kept.slope, cost=0.0, value=0.0, regret=0.0)
 
     def after(
-        self, samples: CodedSamples, cost: float, U: Array, regulariser: Constrained
+        self, samples: CodedSamples, cost: float, U: Array, regulariser: Regulariser
     ) -> "DualStatistics":
         """With a step that cost ``‖P − C D‖₁`` added to the regret.
 
@@ -399,7 +399,7 @@ class OnlineInexactADMM(Learner):
         past: DualStatistics,
         batch: CodedSamples,
         D: Array,
-        regulariser: Constrained,
+        regulariser: Regulariser,
         free: NDArray[np.bool_],
     ) -> tuple[Array, DualStatistics, Array]:
         """(2)–(4)."""
@@ -500,7 +500,7 @@ class L1DictionaryADMM(Learner):
         past: Statistics,
         batch: CodedSamples,
         D: Array,
-        regulariser: Constrained,
+        regulariser: Regulariser,
         free: NDArray[np.bool_],
     ) -> tuple[Array, Statistics, Array]:
         """Algorithm 3, warm-started; without any codes there is no step."""
