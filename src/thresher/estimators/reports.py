@@ -66,7 +66,9 @@ def model_report(model: Any, X: Any = None, shape: Sequence[int] | None = None) 
     lead = f"{name} represents each sample as a weighted sum of these parts."
     if robust:
         lead += " Entries that do not fit are separated as outliers."
-    report = Report(f"{K} parts of {F:,} features", lead, f"Thresher {version('thresher')} · {name}")
+    report = Report(
+        f"{K} parts of {F:,} features", lead, f"Thresher {version('thresher')} · {name}"
+    )
     facts = []
     if online:
         facts.append((f"{model.n_samples_seen_:,}", "samples seen, in all passes"))
@@ -107,7 +109,8 @@ def _fit_facts(model: Any, X: Any) -> list[tuple[str, str]]:
         if hasattr(model, "separate"):
             outliers = np.asarray(model.separate(samples).outliers)
             residual -= np.nan_to_num(outliers)
-            share = np.count_nonzero(outliers) / max(np.count_nonzero(~np.isnan(samples)), 1)
+            n_observed = int(np.count_nonzero(~np.isnan(samples)))
+            share = int(np.count_nonzero(outliers)) / max(n_observed, 1)
             facts.append((f"{share:.1%}", "of the entries are set aside as outliers"))
         worst = float(np.max(model.certificates(rows, codes)))
     size = float(np.linalg.norm(np.nan_to_num(samples)))
@@ -129,7 +132,10 @@ def add_history(
     report.heading("Learning")
     if len(history) > 1:
         x = np.arange(1, len(history) + 1) if in_rounds else history.column("samples")
-        name, legend = "rounds" if in_rounds else "samples seen", (f"each {step}", "running mean", "")
+        name, legend = (
+            "rounds" if in_rounds else "samples seen",
+            (f"each {step}", "running mean", ""),
+        )
         report.picture(
             for_page(lambda: convergence_curve(x, loss, sample_name=name, legend=legend)),
             f"Mean loss per sample, from {loss[0]:.4g} in the first {step} to {loss[-1]:.4g} in "
