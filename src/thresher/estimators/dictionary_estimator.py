@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils import check_random_state
@@ -58,13 +57,22 @@ from thresher.estimators.parameters import (
     is_number,
     refuse_changes,
 )
-from thresher.estimators.registry import INITS
+from thresher.estimators.registry import (
+    INITS,
+    LossTerms,
+    frozen_mask,
+    named_codes,
+    named_dictionary_set,
+    named_forgetting,
+    named_penalty,
+)
 from thresher.estimators.reports import model_report, write_report
 from thresher.estimators.results import (
     Work,
     as_array,
     codes_like,
     comes_in_parts,
+    refuse_dense_results,
     refuse_single_reading,
     results_by_batch,
     samples_like,
@@ -129,6 +137,13 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
     callbacks: Iterable[Callback] | None
     verbose: int
     implicit_zeros: str = "observed"
+    code_set: Any
+    code_penalty: Any
+    dictionary_set: Any
+    dictionary_penalty: Any = None
+    frozen_atoms: Any = None
+    forgetting: Any = "auto"
+    scale_samples: str | None = None
 
     components_: Array
     history_: History
@@ -161,8 +176,25 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
     """The table of `thresher.solvers` with the names of ``solver``."""
 
     @abstractmethod
-    def _specification(self, n_components: int, in_order: bool) -> Specification:
+    def _loss_terms(self) -> LossTerms:
+        """Return the loss, and the rule for the outlier weight."""
+
+    def _specification(self, n_components: int, in_order: bool = True) -> Specification:
         """Return the problem that the parameters describe."""
+        terms = self._loss_terms()
+        return Specification(
+            loss=terms.loss,
+            outlier_weight=terms.outlier_weight,
+            dictionary_loss=terms.dictionary_loss,
+            code_regulariser=named_codes(self.code_set, self.code_penalty),
+            dictionary_set=named_dictionary_set(self.dictionary_set),
+            dictionary_penalty=named_penalty("dictionary_penalty", self.dictionary_penalty),
+            forgetting=named_forgetting(self.forgetting),
+            in_order=in_order,
+            frozen=frozen_mask(self.frozen_atoms, n_components),
+            scale_samples=self.scale_samples is not None,
+            only_stored=self.implicit_zeros == "missing",
+        )
 
     def _plan(self, n_components: int, in_order: bool = True) -> Candidates[Any]:
         """Return the candidates for these parameters, for samples in their own or random order."""
@@ -347,7 +379,7 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
     def _begin(self, first: Batch, seed: int, in_order: bool = True) -> FittedModel:
         """Choose the method by the first batch, and return it with a state of no sample."""
         init, n_components = self._start(first.X.shape[1])
-        flags = np.asarray(getattr(self, "frozen_atoms", None))
+        flags = np.asarray(self.frozen_atoms)
         if flags.dtype == bool and flags.size not in (0, n_components):
             raise ValueError(
                 f"frozen_atoms has {flags.size} flags for {n_components} atoms; give one for each, "
@@ -518,16 +550,27 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
         """Predict all entries from the codes, block by block."""
         return self._coded(X, None, FittedModel.predict)
 
-    def _by_batch(
-        self, method: str, work: Work, X: Any, write: Any, entry_weight: Any = None, **options: Any
+    def _apply(
+        self, work: Work, X: Any, write: Any = None, entry_weight: Any = None, **options: Any
     ) -> Any:
-        """Apply a method to every batch of a source, see `results_by_batch`."""
+        """Return the result of a method for samples, or its results for the batches of a source.
+
+        ``work`` is the private twin of the public method: ``_transform`` of `transform`. It takes
+        samples as they were given and as checked, and the options.
+        """
+        self._check_is_fitted()
+        if write is None and not comes_in_parts(X):
+            refuse_dense_results(self, work, X)
+            checked = self._checked(X, known=True)
+            if entry_weight is not None:
+                options["entry_weight"] = entry_weight
+            return work(X, checked, **options)
         if entry_weight is not None:
             raise ValueError(
                 "entry_weight cannot be matched to a source; call the method with each batch and "
                 "its weights instead."
             )
-        return results_by_batch(self, method, work, X, write, options)
+        return results_by_batch(self, work, X, write, options)
 
     # --------------------------------------------------------------- transform
 
@@ -550,12 +593,9 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
             Codes, with ``C @ components_`` in the units of X. Of a source, an iterable of such
             arrays, one for each batch; with ``write``, the paths that were written to.
         """
-        self._check_is_fitted()
-        if write is not None or comes_in_parts(X):
-            return self._by_batch("transform", self._transformed, X, write, entry_weight)
-        return self._transformed(X, self._checked(X, known=True), entry_weight)
+        return self._apply(self._transform, X, write, entry_weight)
 
-    def _transformed(self, given: Any, X: Any, entry_weight: Any = None) -> Any:
+    def _transform(self, given: Any, X: Any, entry_weight: Any = None) -> Any:
         return codes_like(given, self._codes(X, entry_weight), self)
 
     def _codes(self, X: Any, entry_weight: Any = None) -> Array:
@@ -600,16 +640,9 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
         write : path or array, optional
             As in `transform`; pictures may also go to a video.
         """
-        self._check_is_fitted()
-        if write is not None or comes_in_parts(X):
-            return self._by_batch("impute", self._imputed, X, write, bounds=bounds)
-        if sparse.issparse(X) and self.implicit_zeros == "observed":
-            raise TypeError(
-                "impute gives a dense array; pass a dense array with NaN for missing values."
-            )
-        return self._imputed(X, self._checked(X, known=True), bounds)
+        return self._apply(self._impute, X, write, bounds=bounds)
 
-    def _imputed(self, given: Any, X: Any, bounds: Any) -> Any:
+    def _impute(self, given: Any, X: Any, bounds: Any) -> Any:
         filled = self._model().impute(dense_copy(X), self._predictions(X), bounds)
         return samples_like(given, filled, self)
 
@@ -638,12 +671,9 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
 
         Sources and ``write`` are as in `transform`.
         """
-        self._check_is_fitted()
-        if write is not None or comes_in_parts(X):
-            return self._by_batch("score_samples", self._sample_scores, X, write, entry_weight)
-        return self._sample_scores(X, self._checked(X, known=True), entry_weight)
+        return self._apply(self._score_samples, X, write, entry_weight)
 
-    def _sample_scores(self, given: Any, X: Any, entry_weight: Any = None) -> Array:
+    def _score_samples(self, given: Any, X: Any, entry_weight: Any = None) -> Array:
         coded = self._coded(X, entry_weight, FittedModel.loss)
         return np.concatenate([-losses for _, losses in coded])
 
@@ -819,7 +849,7 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
         """
         self._check_is_begun()
         fitted = self._model()
-        if getattr(self, "frozen_atoms", None) is not None:
+        if self.frozen_atoms is not None:
             raise ValueError(
                 "frozen_atoms= names atoms by their numbers, which would change; join atoms of a "
                 "model without it."

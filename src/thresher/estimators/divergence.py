@@ -1,21 +1,14 @@
-"""What the models of paper E share: the divergence, and the method that suits it."""
+"""Models of papers E and B: dictionaries under a divergence, and under the ℓ1 distance."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from thresher.engine import Specification
 from thresher.estimators.dictionary_estimator import DictionaryEstimator
-from thresher.estimators.registry import (
-    frozen_mask,
-    named_codes,
-    named_dictionary_set,
-    named_divergence,
-    named_forgetting,
-    named_penalty,
-)
-from thresher.linalg import is_only_stored
-from thresher.losses import Loss
+from thresher.estimators.parameters import NONNEGATIVE
+from thresher.estimators.registry import LossTerms, named_divergence
+from thresher.linalg import Array, is_only_stored
+from thresher.losses import L1Distance, Loss
 
 
 class DivergenceModel(DictionaryEstimator):
@@ -23,36 +16,44 @@ class DivergenceModel(DictionaryEstimator):
 
     divergence: Any
     divergence_parameter: Any
-    code_set: Any
-    code_penalty: Any
-    dictionary_set: Any
-    dictionary_penalty: Any
-    frozen_atoms: Any
-    forgetting: Any = "auto"
 
-    def _specification(self, n_components: int, in_order: bool = True) -> Specification:
-        """Return the problem that the parameters describe."""
-        divergence = named_divergence(self.divergence, self.divergence_parameter)
-        return Specification(
-            loss=divergence.loss,
-            code_regulariser=named_codes(self.code_set, self.code_penalty),
-            dictionary_set=named_dictionary_set(self.dictionary_set),
-            dictionary_penalty=named_penalty("dictionary_penalty", self.dictionary_penalty),
-            outlier_weight=divergence.threshold,
-            dictionary_loss=divergence.dictionary_loss,
-            forgetting=named_forgetting(self.forgetting),
-            in_order=in_order,
-            frozen=frozen_mask(self.frozen_atoms, n_components),
-            only_stored=self.implicit_zeros == "missing",
-        )
+    def _loss_terms(self) -> LossTerms:
+        return named_divergence(self.divergence, self.divergence_parameter)
 
     def _check_missing(self, X: Any) -> None:
         values = X.data if hasattr(X, "indptr") else X
         if is_only_stored(X) or np.isnan(np.add.reduce(values, None, np.float64)):
-            loss = named_divergence(self.divergence, self.divergence_parameter).loss(1.0)
-            loss.check_weight(np.zeros((1, 1)))  # a gap is an entry of weight zero
+            # A missing value is an entry of weight zero.
+            self._loss_terms().loss(1.0).check_weight(np.zeros((1, 1)))
 
     @property
     def loss_(self) -> Loss:
         """The loss in use; a Huber threshold that comes from the data is in it."""
         return self.problem().loss
+
+
+class L1Model(DivergenceModel):
+    """``min over D in S, C ≥ 0 of ‖P − C D‖₁ + λ‖C‖₁``: a divergence model with one divergence."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **DivergenceModel._parameter_constraints,
+        "zero_weight": [NONNEGATIVE],
+    }
+
+    zero_weight: float
+
+    divergence_parameter = None
+    code_set = "nonnegative"
+
+    @property
+    def divergence(self) -> L1Distance:
+        """The ℓ1 distance, with the weight of zeros."""
+        return L1Distance(self.zero_weight)
+
+    def _score_samples(self, given: Any, X: Any, entry_weight: Any = None) -> Array:
+        """``−(‖p − cD‖₁ + λ‖c‖₁)`` of every document, at its exact codes.
+
+        A document is novel if this falls below −ζ (paper B, Algorithm 4). Zero codes are always
+        possible, so that no document of sum one scores below −1.
+        """
+        return -self._objectives(X, entry_weight)

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from thresher.engine import Callback
 from thresher.estimators.batch_estimator import BatchEstimator
-from thresher.estimators.l1_model import L1Model
+from thresher.estimators.divergence import L1Model
 from thresher.solvers import BATCH_L1_SOLVERS
 
 

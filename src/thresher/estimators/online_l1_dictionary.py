@@ -5,7 +5,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 from thresher.engine import Callback, Position
-from thresher.estimators.l1_model import L1Model
+from thresher.estimators.divergence import L1Model
 from thresher.estimators.online_estimator import OnlineEstimator
 from thresher.linalg import Array
 from thresher.solvers import ONLINE_L1_SOLVERS

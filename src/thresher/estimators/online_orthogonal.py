@@ -264,7 +264,7 @@ class OnlineOrthogonalDictionary(OnlineEstimator):
         return C
 
     @translate_linalg_errors()
-    def _sample_scores(self, given: Any, X: Any, entry_weight: Any = None) -> Array:
+    def _score_samples(self, given: Any, X: Any, entry_weight: Any = None) -> Array:
         method = self._model().method
         atoms, _ = method.atoms(self._state)
         parts = [-method.losses(Y, C, atoms) for _, Y, C in self._coded_blocks(X, entry_weight)]

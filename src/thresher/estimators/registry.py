@@ -1,9 +1,9 @@
 """Names and what they stand for: the only place where strings become parts."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,16 +64,15 @@ OUTLIER_PENALTIES: dict[str, Callable[[], Penalty]] = {
 }
 
 
-@dataclass(frozen=True)
-class Divergence:
-    """What a divergence's name stands for.
+class LossTerms(NamedTuple):
+    """The loss as the name of a divergence or of an outlier penalty gives it.
 
-    ``loss`` makes the loss from the threshold that the rule ``threshold`` gives, and
+    ``loss`` makes the loss from the value that the rule ``outlier_weight`` gives, and
     ``dictionary_loss`` the one that the learner sees, if it is another.
     """
 
     loss: Callable[[float], Loss]
-    threshold: OutlierWeight = field(default_factory=lambda: FixedWeight(1.0))
+    outlier_weight: OutlierWeight = FixedWeight(1.0)
     dictionary_loss: Callable[[float], Loss] | None = None
 
 
@@ -114,7 +113,7 @@ def _unknown(parameter: str, value: object, names: Any) -> ValueError:
     return ValueError(f"{parameter}={value!r} is not known; use one of {known}, or a part.")
 
 
-def named_divergence(value: Any, parameter: Any) -> Divergence:
+def named_divergence(value: Any, parameter: Any) -> LossTerms:
     """A divergence from its name and its parameter, or from a loss."""
     if isinstance(value, str) and value == "huber":
         return _huber(parameter)
@@ -133,18 +132,18 @@ def named_divergence(value: Any, parameter: Any) -> Divergence:
         known = (*DIVERGENCES, "huber", *PARAMETRIC_DIVERGENCES)
         raise _unknown("divergence", value, known)
     if loss.smooth:
-        return Divergence(lambda _: loss)
-    return Divergence(lambda _: loss, NoiseWeight(_ROUNDING), loss.smoothed)
+        return LossTerms(lambda _: loss)
+    return LossTerms(lambda _: loss, NoiseWeight(_ROUNDING), loss.smoothed)
 
 
-def _huber(parameter: Any) -> Divergence:
+def _huber(parameter: Any) -> LossTerms:
     if parameter is not None and not (is_number(parameter) and parameter > 0):
         raise ValueError(
             f"divergence_parameter={parameter!r}: the threshold of 'huber' must be a positive "
             "number, in units of the data."
         )
     rule = NoiseWeight() if parameter is None else FixedWeight(float(parameter))
-    return Divergence(Huber, rule)
+    return LossTerms(Huber, rule)
 
 
 def _refuse_parameter(divergence: Any, parameter: Any) -> None:
