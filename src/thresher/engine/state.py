@@ -66,6 +66,15 @@ class FeatureRange:
         low[zeros], high[zeros] = np.minimum(low[zeros], 0), np.maximum(high[zeros], 0)
         return cls(low, high)
 
+    def check_fields(self) -> None:
+        """Raise ValueError for ranges that no data has, such as those of a forged file."""
+        low, high = self.low, self.high
+        if not low.dtype == high.dtype == np.float64 or low.shape != high.shape:
+            raise ValueError("low and high must be float64 of one shape")
+        known = np.isfinite(low) & np.isfinite(high) & (low <= high)
+        if not (known | ((low == np.inf) & (high == -np.inf))).all():
+            raise ValueError("low and high are not the ranges of any data")
+
     def __or__(self, other: "FeatureRange") -> "FeatureRange":
         """Merge two ranges."""
         return FeatureRange(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
@@ -138,6 +147,34 @@ class StreamState:
         # Steps make new dictionaries and never change one. Read-only arrays from the start avoid a
         # second compilation of kernels for writable ones.
         self.D.flags.writeable = self.average.flags.writeable = False
+
+    def check_fields(self) -> None:
+        """Raise ValueError for values that no fit can reach, such as those of a forged file."""
+        D, seen = self.D, self.seen
+        for name, values in (("D", D), ("average", self.average)):
+            if values.dtype.name not in ("float32", "float64") or values.ndim != 2:
+                raise ValueError(f"{name} must be a matrix of float32 or float64")
+            if not values.size or not np.isfinite(values).all():
+                raise ValueError(f"{name} is empty or has entries that are not finite")
+        if (D.shape, D.dtype) != (self.average.shape, self.average.dtype):
+            raise ValueError("D and average differ in shape or type")
+        self.statistics.check_shapes(*D.shape)
+        if seen is not None and seen.low.shape != D.shape[1:]:
+            raise ValueError(f"{len(seen.low)} ranges do not suit {D.shape[1]} features")
+        units = {name: getattr(self, name) for name in ("unit", "atom_unit", "loss_unit")}
+        counts = {
+            name: getattr(self, name)
+            for name in ("seed", "n_samples", "n_steps", "weight_seen", "scale", "scale_weight")
+        }
+        for name, value in (units | counts).items():
+            if not 0 <= value < np.inf or (value == 0 and name in units):
+                raise ValueError(f"{name} is {value}, which is out of range")
+        with np.errstate(over="ignore", under="ignore"):
+            rounded = np.array([self.unit, self.atom_unit, self.code_unit]).astype(D.dtype)
+        if not (np.isfinite(rounded) & (rounded > 0)).all():
+            raise ValueError(f"units {rounded} are out of range for {D.dtype}")
+        if self.watch is not None:
+            raise ValueError("watch must be None")
 
     def changed(self, **values: Any) -> "StreamState":
         """Return a copy with other values, ten times faster than `dataclasses.replace`."""

@@ -82,6 +82,15 @@ class Position:
     origin: dict[str, str] = field(default_factory=dict)
     window_steps: int = 0
 
+    def check_fields(self) -> None:
+        """Raise ValueError for values that no fit can reach, such as those of a forged file."""
+        counts = ("pass_index", "batch_index", "n_rows", "batch_size", "window_steps")
+        for name in counts:
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} is {getattr(self, name)}, which is out of range")
+        if not all(isinstance(one, str) for pair in self.origin.items() for one in pair):
+            raise ValueError("origin must map strings to strings")
+
     def after(self, summary: Summary, batch: Batch, cost: float = 0.0) -> "Position":
         """Advance by one batch; ``cost`` is the penalty of the dictionary for every sample."""
         return replace(

@@ -54,6 +54,26 @@ class Statistics:
         """The fields that are numbers."""
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in self.AXES}
 
+    def check_shapes(self, n_components: int, n_features: int) -> None:
+        """Raise ValueError unless arrays have the lengths of their axes, and all is finite."""
+        lengths = {"K": n_components, "F": n_features, "f": n_features}
+        for name, letters in self.AXES.items():
+            values = getattr(self, name)
+            suits = values.dtype == np.float64 and values.ndim == len(letters)
+            for letter, have in zip(letters, values.shape, strict=False):
+                want = lengths.setdefault(letter, have)
+                suits = suits and (have == want or (letter == "f" and have == 1))
+            if not suits:
+                raise ValueError(
+                    f"{name} has the type {values.dtype} and the shape {values.shape}, which does "
+                    f"not suit {n_components} atoms of {n_features} features"
+                )
+            if not np.isfinite(values).all():
+                raise ValueError(f"{name} has entries that are not finite")
+        for name, value in self.numbers().items():
+            if not np.isfinite(value):
+                raise ValueError(f"{name} is {value}, not a finite number")
+
     def measures(self, D: Array) -> dict[str, float]:
         """Quantities for the history after a step, by name."""
         return {}
