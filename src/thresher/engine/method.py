@@ -209,7 +209,7 @@ class Method(StreamMethod):
     @property
     def selects_atoms(self) -> bool:
         """Whether atoms may become zero because they cost more than they explain."""
-        return self.dictionary_regulariser.prefers_zero
+        return self.dictionary_regulariser.form.prefers_zero
 
     def free_atoms(self, n_components: int) -> NDArray[np.bool_]:
         """Flags of the atoms that may move."""
@@ -235,7 +235,7 @@ class Method(StreamMethod):
             init = np.array(init, dtype=np.float64) / units.get("atom_unit", 1.0)
         D = method.first_dictionary(batch, init, n_components, dtype, seed)
         state = StreamState(D, D, self.learner.empty(len(D), n_features), seed)
-        return replace(state, **units)
+        return state.changed(**units)
 
     def first_dictionary(
         self,
