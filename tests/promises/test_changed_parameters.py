@@ -121,7 +121,7 @@ def test_what_may_change_takes_effect_at_once(estimator):
     for name, value in MAY_CHANGE.items():
         if name in model.get_params() and not (drifts and name == "forgetting"):
             model.set_params(**{name: value}).partial_fit(X).transform(X)
-    with pytest.raises(ValueError, match="tol=None"):
+    with pytest.raises(ValueError, match="tol"):
         model.set_params(tol=None).transform(X)
     with pytest.raises(ValueError, match="n_jobs"):
         model.set_params(tol=1e-4, n_jobs="2").partial_fit(X)

@@ -107,7 +107,7 @@ COMBINATIONS = [
     (ManhattanNMF, {"graph": len(X)}, "graph"),
     (ManhattanNMF, {"code_penalty": 0.1, "dictionary_set": "nonnegative"}, "dictionary_set"),
     (OnlineRobustPCA, {"init": np.full((4, F), np.inf)}, "init"),
-    (OnlineOrthogonalDictionary, {"p": 5}, "p=5"),
+    (OnlineOrthogonalDictionary, {"p": 5}, "p"),
     (OnlineOrthogonalDictionary, {"p": 4}, "noncvx_sfw"),
     (OnlineOrthogonalDictionary, {"p": 4, "solver": "aodl"}, "noncvx_sfw"),
     (OnlineOrthogonalDictionary, {"solver": "aodl", "whiten": True}, "whiten"),
@@ -295,7 +295,7 @@ CALLS = {
     "other width": ("robust", lambda m: m.fit(-X[:, :7]), ValueError, "Negative"),
     "other signs": ("nmf", lambda m: m.partial_fit(SIGNED), ValueError, "Negative"),
     "maps of streams": (
-        "robust", lambda m: m.separate(iter([X]), low_rank=np.empty_like(X)), ValueError, "one by",
+        "robust", lambda m: m.separate(iter([X]), low_rank=np.empty_like(X)), ValueError, "write=",
     ),
     "maps of bytes": (
         "robust", lambda m: m.separate(X, outliers=np.empty(X.shape, dtype=np.uint8)), ValueError,
@@ -556,7 +556,7 @@ ELSEWHERE = {
     "four colours": (lambda: VideoSeparator().fit(np.ones((2, 9, 9, 4))), ValueError, "Frames"),
     "negative frames": (lambda: VideoSeparator().fit(-FRAMES), ValueError, "negative"),
     "missing pixels": (lambda: VideoSeparator().fit(FRAMES * np.nan), ValueError, "NaN"),
-    "threshold": (lambda: VideoSeparator(threshold=0.0).fit(FRAMES), ValueError, "above zero"),
+    "threshold": (lambda: VideoSeparator(threshold=0.0).fit(FRAMES), ValueError, "threshold"),
     "frames twice": (
         lambda: VideoSeparator(causal=False, verbose=0).separate(iter([FRAMES])), ValueError,
         "twice",

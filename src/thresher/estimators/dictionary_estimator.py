@@ -58,7 +58,12 @@ from thresher.estimators.parameters import (
     refuse_changes,
 )
 from thresher.estimators.registry import (
+    DICTIONARY_SET,
+    FORGETTING,
+    INIT,
     INITS,
+    PENALTY,
+    SET,
     LossTerms,
     frozen_mask,
     named_codes,
@@ -116,6 +121,12 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [COUNT, None],
+        "init": INIT,
+        "code_set": SET,
+        "code_penalty": PENALTY,
+        "dictionary_set": DICTIONARY_SET,
+        "dictionary_penalty": PENALTY,
+        "forgetting": FORGETTING,
         "tol": [NONNEGATIVE],
         "code_tol": [NONNEGATIVE, None],
         "code_max_iter": [COUNT],
@@ -188,7 +199,7 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
             dictionary_loss=terms.dictionary_loss,
             code_regulariser=named_codes(self.code_set, self.code_penalty),
             dictionary_set=named_dictionary_set(self.dictionary_set),
-            dictionary_penalty=named_penalty("dictionary_penalty", self.dictionary_penalty),
+            dictionary_penalty=named_penalty(self.dictionary_penalty),
             forgetting=named_forgetting(self.forgetting),
             in_order=in_order,
             frozen=frozen_mask(self.frozen_atoms, n_components),
@@ -401,9 +412,6 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
         """Return ``init`` as the engine takes it, and the number of atoms."""
         init = self.init
         if isinstance(init, str):
-            if init not in INITS:
-                names = ", ".join(map(repr, INITS))
-                raise ValueError(f"init={init!r} is not known; use one of {names}, or an array.")
             n_components = min(10, n_features) if self.n_components is None else self.n_components
             return INITS[init], n_components
         atoms = checked_init(init)

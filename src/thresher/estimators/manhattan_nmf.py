@@ -13,10 +13,11 @@ from thresher.estimators.registry import (
     named_dictionary_set,
     named_graph,
     named_penalty,
-    named_regulariser,
+    named_set,
 )
 from thresher.losses import ElasticDistance, L1Distance, Loss
 from thresher.manhattan import FactorSpecification, Graph
+from thresher.penalties import Regulariser
 from thresher.solvers import MANHATTAN_SOLVERS
 
 
@@ -127,11 +128,12 @@ class ManhattanNMF(BatchEstimator):
 
     def _specification(self, n_components: int, in_order: bool = True) -> FactorSpecification:
         loss = self._loss()
+        codes = Regulariser(named_penalty(self.code_penalty), named_set(self.code_set))
         return FactorSpecification(
             loss=lambda _: loss,
-            code_regulariser=named_regulariser("code", self.code_set, self.code_penalty),
+            code_regulariser=codes,
             dictionary_set=named_dictionary_set(self.dictionary_set),
-            dictionary_penalty=named_penalty("dictionary_penalty", self.dictionary_penalty),
+            dictionary_penalty=named_penalty(self.dictionary_penalty),
             frozen=frozen_mask(self.frozen_atoms, n_components),
             encoder=AutoEncoder(*self._code_limits()),
             square_weight=self.square_weight,

@@ -21,7 +21,7 @@ from thresher.engine import (
 from thresher.estimators.fitted_model import FittedModel
 from thresher.estimators.online_estimator import OnlineEstimator
 from thresher.estimators.parameters import COUNT
-from thresher.estimators.registry import named_half_life
+from thresher.estimators.registry import HALF_LIFE, named_forgetting
 from thresher.estimators.validation import (
     checked_codes,
     checked_flags,
@@ -119,6 +119,7 @@ class OnlineOrthogonalDictionary(OnlineEstimator):
         "p": [Options(Integral, {3, 4})],
         "init": [StrOptions({"samples", "random", "pca"}), "array-like"],
         "whiten": ["boolean"],
+        "forgetting": HALF_LIFE,
     }
 
     n_nonzero: int | None = None
@@ -151,7 +152,7 @@ class OnlineOrthogonalDictionary(OnlineEstimator):
         solver = named_solver(self.solver, ORTHOGONAL_SOLVERS)
         if self.p not in solver.powers:
             raise ValueError("p=4 is for solver='noncvx_sfw' and 'sfw'; leave p out for others.")
-        drifts = named_half_life(self.forgetting) is not None
+        drifts = self.forgetting not in (None, "auto")
         learner: OrthogonalLearner = solver.learner(self.p, drifts)
         if self.whiten and not learner.whitens:
             raise ValueError(
@@ -163,14 +164,14 @@ class OnlineOrthogonalDictionary(OnlineEstimator):
     def _plan(self, n_components: int, in_order: bool = True) -> Candidates[OrthogonalMethod]:
         learner = self._solver()
         n_scored = max(1, n_components // 10) if self.n_nonzero is None else self.n_nonzero
-        forgetting = named_half_life(self.forgetting) or PlainAverage()
+        forgetting = named_forgetting(self.forgetting) or PlainAverage()
         method = OrthogonalMethod(learner, n_scored, forgetting, bool(self.whiten))
         name = learner.name if self.solver == "auto" else name_of(self.solver)
         return (Candidate(name, method, learner.why),)
 
     def _fixed_parameters(self) -> dict[str, Any]:
         # One half-life may replace another, but solvers can have a learner of their own for drift.
-        kind = "a half-life" if named_half_life(self.forgetting) else "no half-life"
+        kind = "no half-life" if self.forgetting in (None, "auto") else "a half-life"
         learner = f"{kind}, for {self._solver().description}"
         solver = named_solver(self.solver, ORTHOGONAL_SOLVERS)
         same = solver.learner(self.p, True).description == solver.learner(self.p, False).description

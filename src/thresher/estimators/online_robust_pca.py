@@ -4,11 +4,14 @@ from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
+from sklearn.utils._param_validation import StrOptions
+
 from thresher.engine import Callback, Candidates, Method
 from thresher.estimators.online_estimator import OnlineEstimator
 from thresher.estimators.outlier_mixin import OutlierMixin
-from thresher.estimators.registry import named_positive, named_signed_weight
-from thresher.learning import OutlierWeight
+from thresher.estimators.parameters import POSITIVE
+from thresher.estimators.registry import named_outlier_weight
+from thresher.learning import OutlierWeight, RangeWeight
 from thresher.penalties import Tikhonov
 from thresher.sets import Reals
 from thresher.solvers import online_pca
@@ -82,6 +85,7 @@ class OnlineRobustPCA(OutlierMixin, OnlineEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **OutlierMixin._parameter_constraints,
         **OnlineEstimator._parameter_constraints,
+        "ridge": [StrOptions({"auto"}), POSITIVE],
     }
 
     n_components: int | None = None
@@ -104,7 +108,9 @@ class OnlineRobustPCA(OutlierMixin, OnlineEstimator):
 
     def _plan(self, n_components: int, in_order: bool = True) -> Candidates[Method]:
         given = self._specification(n_components, in_order)
-        return online_pca(given, named_positive("ridge", self.ridge, None))
+        return online_pca(given, None if self.ridge == "auto" else float(self.ridge))
 
     def _weight_rule(self) -> OutlierWeight:
-        return named_signed_weight(self.outlier_weight)
+        # Of signed data, many entries may be gross errors, which the median ignores.
+        automatic = isinstance(self.outlier_weight, str) and self.outlier_weight == "auto"
+        return RangeWeight(0.5) if automatic else named_outlier_weight(self.outlier_weight)

@@ -22,7 +22,13 @@ from thresher.estimators.calibration import (
 from thresher.estimators.dictionary_estimator import DictionaryEstimator
 from thresher.estimators.fitted_model import FittedModel
 from thresher.estimators.parameters import POSITIVE, SHARE, check_argument
-from thresher.estimators.registry import LossTerms, named_loss, named_outlier_weight
+from thresher.estimators.registry import (
+    OUTLIER_PENALTY,
+    OUTLIER_WEIGHT,
+    LossTerms,
+    named_loss,
+    named_outlier_weight,
+)
 from thresher.estimators.results import (
     as_array,
     codes_like,
@@ -58,6 +64,8 @@ class OutlierMixin(SklearnOutlierMixin, DictionaryEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **DictionaryEstimator._parameter_constraints,
+        "outlier_weight": OUTLIER_WEIGHT,
+        "outlier_penalty": OUTLIER_PENALTY,
         "outlier_sign": [StrOptions({"free", "nonnegative"})],
         "outlier_bound": [POSITIVE, Options(Real, {np.inf}), None],
         "scale_samples": [StrOptions({"max"}), None],

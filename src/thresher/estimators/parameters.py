@@ -43,6 +43,20 @@ class CallableList(HasMethods):
         return "a list of callables"
 
 
+class Function(HasMethods):
+    """A function or another callable, but not a class."""
+
+    def __init__(self) -> None:
+        super().__init__("__call__")
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        """Whether a value can be called, and is no class."""
+        return bool(super().is_satisfied_by(val)) and not isinstance(val, type)
+
+    def __str__(self) -> str:
+        return "a function"
+
+
 COUNT = Number(Integral, 1, None, closed="left")
 WHOLE = Number(Integral, 0, None, closed="left")
 REAL = Number(Real, None, None, closed="neither")

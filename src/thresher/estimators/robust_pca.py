@@ -2,14 +2,15 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from thresher.engine import Callback, Candidates, Method
-from thresher.estimators.registry import named_positive
+from thresher.estimators.parameters import POSITIVE
 from thresher.estimators.whole_matrix_estimator import (
     FINER,
     Basis,
@@ -94,6 +95,11 @@ class RobustPCA(WholeMatrixEstimator):
     True
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **WholeMatrixEstimator._parameter_constraints,
+        "outlier_weight": [StrOptions({"auto"}), POSITIVE],
+    }
+
     _: KW_ONLY
     outlier_weight: Any = "auto"
     tol: float = 1e-4
@@ -109,14 +115,11 @@ class RobustPCA(WholeMatrixEstimator):
         check_is_fitted(self, "components_")
         return self._state.scale_weight
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        self._weight((1, 1), None)
-
     def _weight(self, shape: tuple[int, ...], observed: NDArray[np.bool_] | None) -> float:
+        if self.outlier_weight != "auto":
+            return float(self.outlier_weight)
         share = 1.0 if observed is None else max(float(observed.mean()), 1 / observed.size)
-        usual = default_weight(shape, share)
-        return named_positive("outlier_weight", self.outlier_weight, usual) or usual
+        return default_weight(shape, share)
 
     def _plan(self, n_components: int, in_order: bool = True) -> Candidates[Method]:
         return whole_matrix(self._specification(n_components), "pursuit", _REASON)

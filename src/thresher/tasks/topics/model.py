@@ -20,6 +20,7 @@ from thresher.estimators.parameters import (
     SHARE,
     KeepsParameters,
 )
+from thresher.estimators.registry import FORGETTING
 from thresher.estimators.results import Results, codes_like, comes_in_parts, refuse_single_reading
 from thresher.linalg import Array
 from thresher.persistence import Contents
@@ -203,6 +204,7 @@ class TopicModel(
         "n_words": [COUNT, None],
         "max_words": [COUNT],
         "false_alarm_rate": [SHARE],
+        "forgetting": FORGETTING,
         "batch_size": [COUNT],
         "warm_up": [COUNT],
         "random_state": SEED,
