@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.encoding import BlockEncoder, CodingProblem, Rows, encode_rows
+from thresher.encoding import CodingProblem, Encoder, Rows
 from thresher.engine import restarts
 from thresher.engine.batch import (
     Alternation,
@@ -125,7 +125,7 @@ class Method(StreamMethod):
 
     Parameters
     ----------
-    encoder : BlockEncoder
+    encoder : Encoder
         Finds codes while learning.
     loss : callable
         Makes the loss from the outlier weight λ.
@@ -161,7 +161,7 @@ class Method(StreamMethod):
         What samples are divided by, see `in_unit`.
     """
 
-    encoder: BlockEncoder
+    encoder: Encoder
     loss: Callable[[float], Loss]
     learner: Learner
     dictionary_loss: Callable[[float], Loss] | None = None
@@ -269,7 +269,7 @@ class Method(StreamMethod):
     def rows(self, batch: Batch) -> Rows:
         """The kind of rows that the encoder gets from a batch."""
         weighted = batch.only_stored or batch.entry_weight is not None
-        return Rows(self.stays_sparse(batch), weighted)
+        return Rows(self.stays_sparse(batch), weighted, self.stays_stored(batch))
 
     def block_rows(self, batch: Batch) -> int:
         """Rows of a block."""
@@ -453,29 +453,23 @@ class Method(StreamMethod):
         """Remove statistics and ranges: the dictionary and λ remain."""
         return state.changed(statistics=Statistics(), seen=None)
 
-    def encode(self, problem: CodingProblem, X: Any, weight: Array | None) -> Array:
-        """Return the codes of a block."""
-        return encode_rows(self.encoder, problem, X, weight).codes
-
     def objectives(self, state: StreamState, batch: Batch) -> Array:
         """Return the objective of each sample of a batch, without that of the dictionary."""
         problem = self.problem(state)
-        self.encoder.prepare(problem, self.rows(batch))
-        found = []
+        encode, found = self.encoder.prepare(problem, self.rows(batch)), []
         for rows in self.blocks(batch):
             X, weight, _ = self.load(batch, rows, state.D.dtype)
-            found.append(problem.objective(X, self.encode(problem, X, weight), weight))
+            found.append(problem.objective(X, encode(X, weight).codes, weight))
         return np.concatenate(found).astype(np.float64)
 
     def summariser(self, state: StreamState, batch: Batch) -> Callable[[slice], Summary]:
         """Return a function that codes a block on the dictionary of a state and summarises it."""
         problem, rows_of_batch = self.problem(state), self.rows(batch)
-        self.encoder.prepare(problem, rows_of_batch)
+        encode = self.encoder.prepare(problem, rows_of_batch)
         threshold = self.threshold(state)
         shown = problem if state.average is state.D else replace(problem, D=state.average)
         measured = self.outlier_weight.measures == "residuals"
-        if measured:
-            EXACT.prepare(shown, rows_of_batch)
+        exact = EXACT.prepare(shown, rows_of_batch) if measured else None
         size, whole = self.block_rows(batch), batch.whole or batch.n_samples
         distance = -(-whole // (size * _MEASURED_BLOCKS))  # in blocks, between measured blocks
 
@@ -483,7 +477,7 @@ class Method(StreamMethod):
             place = batch.begins + rows.start
             X, weight, _ = self.load(batch, rows, state.D.dtype)
             sample_weight = None if batch.sample_weight is None else batch.sample_weight[rows]
-            encoding = encode_rows(self.encoder, problem, X, weight)
+            encoding = encode(X, weight)
             codes, first = encoding.codes, place == 0
             more = (encoding.outliers, encoding.products)
             summary = self.summarise(
@@ -492,9 +486,9 @@ class Method(StreamMethod):
             if state.watch is not None:
                 mass, total = mass_of(X, weight, sample_weight)
                 summary = replace(summary, mass=mass, entries=total)
-            if not measured or place // size % distance:
+            if exact is None or place // size % distance:
                 return summary
-            sizes, weights = residual_sizes(shown, X, weight, sample_weight, codes)
+            sizes, weights = residual_sizes(shown, exact, X, weight, sample_weight, codes)
             return replace(summary, residuals=sizes, residual_weights=weights)
 
         return code_and_summarise

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from thresher.encoding import DENSE, CodingProblem, LeastAbsolute
+from thresher.encoding import DENSE, CodingProblem, LeastAbsolute, Rows
 from thresher.engine.executor import Pool
 from thresher.linalg import Array
 from thresher.losses import L1Distance
@@ -34,14 +34,14 @@ class ExactRows:
         staying = np.setdiff1d(np.arange(len(A)), moving)
         sparse = half.is_sparse and not staying.size
         problem = _problem(half, np.ascontiguousarray(A[moving]), sparse)
-        self.encoder.prepare(problem)
+        encode = self.encoder.prepare(problem, Rows(sparse=sparse))
 
         def work(rows: slice) -> Array:
             start = np.ascontiguousarray(V[rows][:, moving])
             X, weight = (half.load_sparse(rows), None) if sparse else half.load(rows)
             if staying.size:
                 X = X - V[rows][:, staying] @ A[staying]
-            found = self.encoder.encode(problem, X, weight, start).codes
+            found = encode(X, weight, start).codes
             before, after = (problem.fit(X, C, weight).values() for C in (start, found))
             priced = problem.regulariser.value(start) - problem.regulariser.value(found)
             better = before - after + priced > 0
