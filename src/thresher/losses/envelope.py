@@ -38,6 +38,8 @@ class Envelope(Loss):
     penalty: Penalty = field(default_factory=ElasticNet)
     region: Box = field(default_factory=Reals)
 
+    curvature = 1.0  # an envelope is never more curved than the square it came from
+
     def __post_init__(self) -> None:
         if not self.region.lower <= 0 <= self.region.upper:
             raise ValueError(
@@ -76,11 +78,6 @@ class Envelope(Loss):
     def exchangeable_features(self) -> bool:
         """If the penalty of outliers is a sum over entries."""
         return self.penalty.weights is not None
-
-    @property
-    def curvature(self) -> float:
-        """One: an envelope is never more curved than the square it came from."""
-        return 1.0
 
     def check_weight(self, weight: Array | None) -> None:
         """Refuse fractional weights under a group penalty, whose envelope they would change."""

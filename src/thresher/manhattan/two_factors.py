@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.encoding import AutoEncoder, BlockEncoder, can_stay_sparse
-from thresher.engine.batch import BatchProblem, PlainAlternation, Rounds, alternate
+from thresher.engine.batch import Alternation, BatchProblem, Rounds, alternate
 from thresher.engine.executor import Pool
 from thresher.engine.specification import Specification
 from thresher.engine.state import StreamState
@@ -98,7 +98,7 @@ class FactorSpecification(Specification):
 
 
 @dataclass
-class TwoFactors(PlainAlternation):
+class TwoFactors(Alternation):
     """Alternate between codes and dictionary, each improved by a solver for its half.
 
     If codes are free of scale, a bound on the length of atoms does not restrict the product C D.
