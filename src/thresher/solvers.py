@@ -41,6 +41,7 @@ from thresher.manhattan import (
     FactorSpecification,
     Half,
     HalfSolver,
+    NesterovSmoothing,
     RankOneSweeps,
 )
 from thresher.manhattan.symmetric import manhattan_sweep
@@ -61,7 +62,6 @@ from thresher.published.manhattan import OGM, RRI, SymmetricRRI
 from thresher.published.novelty import BatchImpl, L2Batch, Online, SparseCoding
 from thresher.published.orthogonal import AODL, SFW, NoncvxSFW
 from thresher.published.outliers import BADMM, BPGD, OADMM, OPGD
-from thresher.published.smoothing import OptimalGradient
 from thresher.streams import Batch
 
 # As they are written in ``solver="..."``.
@@ -354,11 +354,6 @@ _ADMM_TOL = 5.0  # of ADMM, in units of ``tol``; heuristic
 _DEFAULT_TOL = 1e-4  # stands for a ``tol`` of 0, at which ADMM would not end
 
 
-# λ₀ and ε of OGM. Heuristic: on faces and planted data with simplices and group norms, the
-# objective is about 2 % higher with ε = 0.05, in half the time, and 3 % higher with λ₀ = 1.
-_SMOOTHING = 2.0, 0.01
-
-
 def _best_half(half: Half) -> HalfSolver:
     # Small sparse data are expanded quickly, and sweeps know every weight.
     large = half.samples.shape[0] * half.samples.shape[1] > LARGE
@@ -366,7 +361,7 @@ def _best_half(half: Half) -> HalfSolver:
         return ExactRows()
     if RankOneSweeps().requires(half) is None:
         return RankOneSweeps()
-    return OptimalGradient(*_SMOOTHING, safeguard=True)
+    return NesterovSmoothing()
 
 
 def _auto_manhattan(given: FactorSpecification) -> Candidates[Method]:

@@ -14,11 +14,11 @@ from thresher.manhattan import (
     ExactRows,
     Graph,
     Half,
+    NesterovSmoothing,
     RankOneSweeps,
 )
 from thresher.manhattan.factor_admm import FactorADMM
 from thresher.penalties import ElasticNet, GroupNorm, Regulariser
-from thresher.published.smoothing import OptimalGradient
 from thresher.sets import Box, GroupBall, Simplex
 
 
@@ -195,7 +195,7 @@ def test_smoothing_solves_every_half(case):
     within = statements.constraints(half.regulariser.region, W)
     best = statements.solve(cost, [W >= 0, *within])
     V = half.prox(V, 0.0)
-    solver, last = OptimalGradient(2.0, 0.01, safeguard=True), np.inf
+    solver, last = NesterovSmoothing(), np.inf
     for _ in range(60):
         V, losses = solver.improve(half, A, V, Pool(1))
         now = half.total(losses) + half.penalty(V)
@@ -241,7 +241,7 @@ def test_graphs_reduce_differences_of_neighbours():
     graphs = [Graph(ring(12), weight) for weight in (0.0, 10.0, 1000.0)]
     differences = []
     for graph in graphs:
-        solver, C = OptimalGradient(2.0, 0.01, safeguard=True), V
+        solver, C = NesterovSmoothing(), V
         for _ in range(20):
             C, _ = solver.improve(half_of(X, graph=graph), A, C, Pool(1))
         differences.append(Graph(ring(12), 1.0).value(C))

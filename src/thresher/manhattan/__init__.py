@@ -2,6 +2,7 @@
 
 from thresher.manhattan.half import Graph, Half, HalfSolver, nearest_neighbours, similarities
 from thresher.manhattan.half_solvers import ExactRows, RankOneSweeps
+from thresher.manhattan.smoothing import NesterovSmoothing, SmoothedLoss, box_gap
 from thresher.manhattan.two_factors import LARGE, FactorSpecification, TwoFactors
 
 __all__ = [
@@ -11,8 +12,11 @@ __all__ = [
     "Graph",
     "Half",
     "HalfSolver",
+    "NesterovSmoothing",
     "RankOneSweeps",
+    "SmoothedLoss",
     "TwoFactors",
+    "box_gap",
     "nearest_neighbours",
     "similarities",
 ]

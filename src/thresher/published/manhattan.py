@@ -1,10 +1,11 @@
 """Paper C, Manhattan NMF: RRI and OGM, and RRI for symmetric factorisation."""
 
 from abc import abstractmethod
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from thresher.engine import Pool
 from thresher.kernels.bundles import SparseRows
@@ -16,11 +17,18 @@ from thresher.manhattan import (
     Half,
     HalfSolver,
     RankOneSweeps,
+    SmoothedLoss,
     TwoFactors,
+)
+from thresher.manhattan.smoothing import (
+    NesterovIterates,
+    SmoothedRows,
+    has_gap,
+    spreads,
+    summed,
 )
 from thresher.published.base import AT_LEAST_0, COUNT, FLAG, POSITIVE, Published, constant
 from thresher.published.method import PublishedMethod, PublishedSolver
-from thresher.published.smoothing import OptimalGradient
 from thresher.sets import NonnegativeOrthant
 
 
@@ -70,6 +78,160 @@ class RepeatedSweeps:
             only = replace(half, free=np.arange(len(A)) == k)
             V, losses = RankOneSweeps().improve(only, A, V, pool)
         return V, losses
+
+
+@dataclass
+class OptimalGradient:
+    """One call of Algorithm 2 for each half, with the ``λ_t = λ₀/(t + 1)`` of Algorithm 3.
+
+    From V₀ the sequences (19)–(21) are::
+
+        Y_k = prox(V_k − ∇_k/L),   Z_k = prox(centre·V₀ − Σ_{i≤k} (i+1)/2 ∇_i/L),
+        V_{k+1} = 2/(k+3) Z_k + (k+1)/(k+3) Y_k,     L = Σ q/λ,
+
+    with ``prox`` that of set and penalty, (30), (47), (56), and what squares (58) and a graph (33)
+    add to L. It ends, with ``V_{k+1}``, where the objective of the whole matrix changes by no more
+    than ``ε_t`` from one k to the next (8), ``ε_t`` being the smaller of ε and what Theorem 2
+    allows. Groups of rows (40) are problems of their own, and end by themselves.
+
+    Units (errata C.4): λ in ``mean|X|/mean(q)``, ε in the mean ``|x|`` of what ends together.
+
+    Codes in a box end where the duality gap (25) is at most ε. Then ``λ = ε/Σq``, which makes
+    the bound (25) least, and the result is ``Y_k``, of which (25) speaks.
+
+    As printed, λ₀ and ε have the unit of the data, (35) takes all gradients at V_k, and in a box
+    ``λ = 2ε/Σq``.
+
+    Parameters
+    ----------
+    lambda_0, epsilon : float
+    centre : float
+        1 to start from V₀ (errata C.3), 0 as printed.
+    monotone : bool
+        Take the best of ``Y_{k−1}``, ``V_k`` and ``Y_k`` for Y_k.
+    by_row : bool
+        End each row by itself, by its smoothed loss (22).
+    as_printed : bool
+    max_iter : int
+        Bound on k; the paper has none.
+    """
+
+    lambda_0: float = 0.1
+    epsilon: float = 0.1
+    centre: float = 1.0
+    monotone: bool = False
+    by_row: bool = False
+    as_printed: bool = False
+    max_iter: int = 1000
+    _round: int = field(default=0, init=False)
+
+    def improve(self, half: Half, A: Array, V: Array, pool: Pool) -> tuple[Array, Array]:
+        """Minimise the smoothed loss of the round."""
+        A, V = np.ascontiguousarray(A), np.ascontiguousarray(V)
+        self._round += 1
+        spread = spreads(half, A, pool)
+        if half.total(spread) > 0:
+            V = self._moved(half, A, V, self._stop(half, spread), pool)
+        return V, half.evaluate(A, V, pool)
+
+    def _moved(self, half: Half, A: Array, V: Array, stop: "_Stop", pool: Pool) -> Array:
+        def minimised(blocks: list[slice], pool: Pool | None = None) -> Array:
+            part = SmoothedRows(half, A, stop.width, blocks, _published_bound, stop.problems, pool)
+            return self._minimise(part, V[part.rows_range], stop.epsilon[part.rows_range])
+
+        with np.errstate(over="ignore", invalid="ignore"):  # (35) as printed may diverge
+            if stop.problems is None:  # rows end by themselves: one block after the other
+                moved = np.concatenate(pool.map(lambda rows: minimised([rows]), half.blocks()))
+            else:
+                moved = minimised(half.blocks(), pool)
+        if not np.isfinite(moved).all():
+            raise ValueError(
+                "The iterates of ogm diverged, which they can do as printed; leave out as_printed, "
+                "or divide the data by a number."
+            )
+        return moved
+
+    def _stop(self, half: Half, spread: Array) -> "_Stop":
+        """Widths and tolerances of the round."""
+        sizes, counts = half.row_sums
+        problems = half.problem_numbers
+        alone = half.rows_are_independent and (self.by_row or has_gap(half))
+        if half.rows_are_independent and not alone:
+            problems = np.zeros_like(problems)
+        unit = np.ones(len(sizes))
+        if not self.as_printed:
+            size, count = sizes, counts
+            if not alone:
+                weight = np.ones(len(sizes)) if half.row_weight is None else half.row_weight
+                size, count = (summed(problems, weight * each)[problems] for each in half.row_sums)
+            unit = np.where(size > 0, size / np.where(count > 0, count, 1), 1.0)
+        if has_gap(half):
+            share = 2.0 if self.as_printed else 1.0
+            epsilon = self.epsilon * unit
+            width = share * epsilon / np.where(spread > 0, spread, 1.0)
+            return _Stop(width[:, None], epsilon, None)
+        width_t = self.lambda_0 / self._round
+        error = half.total(spread) / 2
+        if self.by_row:
+            error /= half.total(np.ones(len(sizes)))
+        if not self.as_printed:
+            width_t *= half.mean_entry * half.total(counts) / half.total(spread)
+            error /= half.mean_entry
+        epsilon = min(self.epsilon, error * width_t) * unit
+        return _Stop(np.full((len(sizes), 1), width_t), epsilon, None if alone else problems)
+
+    def _minimise(self, part: SmoothedRows, start: Array, epsilon: Array) -> Array:
+        """Algorithm 2, with the numbers of its lines."""
+        iterates = NesterovIterates(part, start, self.centre)
+        running = np.broadcast_to(part.lipschitz[:, 0] > 0, len(start))
+        last: Array | None = None
+        for k in range(self.max_iter + 1):
+            slope, smooth, true = part.evaluate(iterates.V, k)  # 3, 4
+            values = smooth if self.by_row else true
+            if last is not None and not part.has_gap:
+                running = running & (np.abs(last - values) > epsilon)  # 8
+            if k == self.max_iter or not running.any():
+                break
+            last = values
+            iterates.add(slope, k)
+            if self.as_printed and part.half.graph is not None:
+                iterates.past = start.dtype.type((k + 1) * (k + 2) / 4) * slope  # (35)
+            Y = iterates.descent(slope)  # 5
+            if self.monotone:
+                Y = _best(part, iterates, Y, smooth, k)
+            iterates.advance(Y, k, running[:, None])  # 6, 7
+            if part.has_gap:
+                running = running & (part.gap(iterates.Y) > epsilon)  # (25)
+        return iterates.Y if part.has_gap else iterates.V
+
+
+class _Stop(NamedTuple):
+    """λ (n, 1) and ε (n) of the rows of a half, and which end together (None: each by itself)."""
+
+    width: Array
+    epsilon: Array
+    problems: NDArray[np.int64] | None
+
+
+def _best(part: SmoothedRows, iterates: NesterovIterates, Y: Array, smooth: Array, k: int) -> Array:
+    """The best of ``Y_{k−1}``, ``V_k`` and ``Y_k`` by smoothed value; of several, the first."""
+    tried = [(iterates.V, smooth), (Y, part.values(Y))]
+    if k > 0:
+        tried.insert(0, (iterates.Y, part.values(iterates.Y)))
+    best, least = tried[0]
+    for point, value in tried[1:]:
+        best = np.where((value < least)[:, None], point, best)
+        least = np.minimum(value, least)
+    return best
+
+
+def _published_bound(loss: SmoothedLoss) -> Array:
+    """``Σ w q/λ + square·‖A diag(w) Aᵀ‖₂``, shape (n, 1); zero if A is."""
+    L = loss.spread[:, None] / loss.width
+    if loss.square:
+        L = L + loss.square * loss.norm(loss.largest_weights)
+    bound: Array = L.astype(loss.A.dtype)
+    return bound
 
 
 @dataclass
