@@ -231,7 +231,7 @@ class TwoFactors(Alternation):
 
     def change_support(self, seed: int) -> bool:
         """Drop an atom if the objective falls (see `ExactAlternation`); return whether it did."""
-        penalised = self.problem.method.dictionary_regulariser.prefers_zero
+        penalised = self.problem.method.dictionary_regulariser.form.prefers_zero
         if not (penalised and self.admm_tol > 0) or self._admm is not None:
             return False
         for k in np.flatnonzero(self.problem.free(len(self.D)) & self.D.any(axis=1)):
