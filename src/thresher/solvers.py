@@ -351,10 +351,10 @@ BATCH_L1_SOLVERS: dict[str, Any] = {"auto": _auto_batch_l1, "admm": ADMM()}
 
 _FACTORS = (
     "both factors stay in memory; ADMM on both finds the neighbourhood of a good optimum in a few "
-    "rounds, sweeps finish, or exact rows of large sparse data (docs/lab/manhattan.md)"
+    "iterations, and sweeps finish, or exact rows for large sparse data (docs/lab/manhattan.md)"
 )
-_BURST_TOL = 5.0  # bursts end at so many times the tolerance of sweeps; heuristic
-_DEFAULT_TOL = 1e-4  # for the switch from bursts to sweeps, where that of the user is 0
+_ADMM_TOL = 5.0  # of ADMM, in units of ``tol``; heuristic
+_DEFAULT_TOL = 1e-4  # stands for a ``tol`` of 0, at which ADMM would not end
 
 
 def _best_half(half: Half) -> HalfSolver:
@@ -362,7 +362,9 @@ def _best_half(half: Half) -> HalfSolver:
     large = half.samples.shape[0] * half.samples.shape[1] > LARGE
     if large and half.is_sparse and ExactRows().requires(half) is None:
         return ExactRows()
-    return RankOneSweeps() if RankOneSweeps().requires(half) is None else NesterovSmoothing()
+    if RankOneSweeps().requires(half) is None:
+        return RankOneSweeps()
+    return NesterovSmoothing()
 
 
 def _auto_manhattan(given: FactorSpecification) -> Candidates[Method]:
@@ -370,7 +372,7 @@ def _auto_manhattan(given: FactorSpecification) -> Candidates[Method]:
         encoder=given.encoder,
         learner=QuadraticLearner(BlockDescent()),  # keeps no statistics: all is in memory
         keep_sparse=given.keeps_sparse,
-        rounds=given.rounds(_best_half, quick_start=_BURST_TOL * (given.tol or _DEFAULT_TOL)),
+        rounds=given.rounds(_best_half, admm_tol=_ADMM_TOL * (given.tol or _DEFAULT_TOL)),
         **given.parts(),
     )
     given.check_scale(method.dictionary_regulariser)

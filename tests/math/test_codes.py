@@ -99,7 +99,7 @@ WEIGHTED = [
     (loss, weighting)
     for loss in LOSSES
     for weighting in ("none", "missing", "weights")
-    if weighting != "weights" or LOSSES[loss].penalty.separable
+    if weighting != "weights" or LOSSES[loss].penalty.weights is not None
 ]
 
 

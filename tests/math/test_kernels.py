@@ -2,8 +2,8 @@
 
 import importlib
 import sys
-from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ from thresher.kernels.split_residual import split_residual
 from thresher.kernels.weighted_median import weighted_select
 from thresher.losses import Envelope, Huber
 from thresher.losses.base import Loss
-from thresher.penalties import ElasticNet, Regulariser
+from thresher.penalties import ElasticNet, Form, Regulariser
 from thresher.sets import (
     Box,
     NonnegativeElasticNetBall,
@@ -134,11 +134,15 @@ def test_sums_do_not_depend_on_where_the_empty_weights_lie(name, dtype):
 
 
 class _BySet(Regulariser):
-    """A regulariser of which no numbers are known: what is not compiled."""
+    """A regulariser whose set is not fully declared, so that no compiled kernel takes it."""
 
-    @property
-    def form(self):
-        return replace(super().form, fully_declared=False)
+    def __post_init__(self):
+        super().__post_init__()
+        bounds, constraint = self.region.bounds, self.region.row_constraint
+        region = SimpleNamespace(
+            bounds=bounds, row_constraint=constraint, fully_declared=False, couples_rows=False
+        )
+        object.__setattr__(self, "form", Form(self.penalty, region))
 
 
 REGIONS = (

@@ -211,7 +211,6 @@ def test_separable_penalties_equal_an_elastic_net(name):
     penalty, C = DECLARED[name], samples(10)
     single = {"groups", "sparse groups", "norm", "greatest", "norm of rows"}
     assert (penalty.weights is None) == (name in single)
-    assert penalty.separable == (penalty.weights is not None)
     assert penalty.couples_rows == (name == "norm of rows")
     if penalty.weights is not None:
         net = ElasticNet(*penalty.weights)
@@ -223,7 +222,7 @@ def test_separable_penalties_equal_an_elastic_net(name):
 
 def test_forms_of_regularisers():
     def form(penalty=ElasticNet(), region=NonnegativeOrthant()):  # noqa: B008 - frozen parts
-        return Form.of(penalty, region)
+        return Form(penalty, region)
 
     told = {  # is_unpenalised, is_box, is_orthant, is_scale_invariant, is_ball
         "orthant": (form(), (True, True, True, True, False)),
@@ -283,7 +282,7 @@ def test_defaults_of_a_penalty_that_declares_nothing():
         None,
         None,
     )
-    assert (penalty.separable, penalty.couples_rows) == (False, False)
+    assert not penalty.couples_rows
 
 
 @pytest.mark.parametrize(

@@ -55,11 +55,6 @@ class Penalty(ABC):
         """The l1 and l2 of a penalty ``l1·‖c‖₁ + l2/2·‖c‖²``; None for other penalties."""
         return None
 
-    @property
-    def separable(self) -> bool:
-        """Whether the penalty is a sum over entries; by default if it has `weights`."""
-        return self.weights is not None
-
     def coupling_groups(self, rows: bool, count: int) -> Array | None:
         """Group numbers of ``count`` rows (or columns), see `ConvexSet.coupling_groups`."""
         return None

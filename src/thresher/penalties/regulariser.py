@@ -8,12 +8,11 @@ import numpy as np
 
 from thresher.linalg import Array
 from thresher.penalties.base import ElasticNet, Penalty
-from thresher.sets import Box, ConvexSet, NonnegativeOrthant, Reals, RowConstraint
+from thresher.sets import Box, ConvexSet, NonnegativeOrthant, Reals
 
 
-@dataclass(frozen=True)
 class Form:
-    """Properties of a regulariser, computed from its values and never from its class.
+    """Properties of a regulariser, computed once from its values and never from its class.
 
     So ``Box(0, inf)`` has the form of the orthant, an elastic-net ball without squares that of an
     ℓ1 ball, a group lasso whose groups are single entries that of ℓ1.
@@ -31,100 +30,64 @@ class Form:
     elastic : bool
     by : {"entry", "row", "rows"}
         What set and penalty couple: nothing, the entries of a row, or rows.
+    couples_rows : bool
+    nonnegative : bool
+        Whether no entry is negative.
+    is_unpenalised : bool
+        Whether there is no penalty.
+    is_box, is_orthant, is_ball : bool
+        Whether the set consists of bounds on entries, is the nonnegative orthant, or is the
+        nonnegative part of a ball of rows, or of its surface.
+    prefers_zero : bool
+        Whether zero is the best value of a row that no sample uses, because any other has a cost.
+    is_scale_invariant : bool
+        Whether members may be multiplied by any positive number at no cost.
+    sum_radius, length_radius : float
+        The largest sum (length) of a row; infinite unless the row constraint is on sums (squares)
+        alone.
+    lacks_plain_codes, lacks_numbers : str or None
+        What otherwise free nonnegative codes under ℓ1 and ℓ2, and compiled kernels, require of set
+        and penalty; None if it is met.
     """
 
-    lower: float
-    upper: float
-    row_constraint: RowConstraint | None
-    fully_declared: bool
-    l1: float
-    l2: float
-    elastic: bool
     by: Literal["entry", "row", "rows"]
+    lacks_plain_codes: str | None = None
+    lacks_numbers: str | None = None
 
-    @classmethod
-    def of(cls, penalty: Penalty, region: ConvexSet) -> "Form":
-        """The form of a penalty over a set."""
-        weights = penalty.weights
-        l1, l2 = weights or (0.0, 0.0)
-        alone = region.fully_declared and region.row_constraint is None and penalty.separable
-        by: Literal["entry", "row", "rows"] = "entry" if alone else "row"
-        if region.couples_rows or penalty.couples_rows:
-            by = "rows"
-        return cls(
-            *region.bounds,
-            region.row_constraint,
-            region.fully_declared,
-            l1,
-            l2,
-            weights is not None,
-            by,
-        )
-
-    @cached_property
-    def nonnegative(self) -> bool:
-        """Whether no entry is negative."""
-        return self.lower >= 0
-
-    @cached_property
-    def is_unpenalised(self) -> bool:
-        """Whether there is no penalty."""
-        return self.elastic and self.l1 == self.l2 == 0
-
-    @cached_property
-    def is_box(self) -> bool:
-        """Whether the set consists of bounds on entries."""
-        return self.fully_declared and self.row_constraint is None
-
-    @cached_property
-    def is_orthant(self) -> bool:
-        """Whether the set is the nonnegative orthant."""
-        return self.is_box and self.lower == 0 and self.upper == np.inf
-
-    @cached_property
-    def is_scale_invariant(self) -> bool:
-        """Whether members may be multiplied by any positive number at no cost."""
-        return self.is_orthant and self.is_unpenalised
-
-    @cached_property
-    def is_ball(self) -> bool:
-        """Whether the set is the nonnegative part of a ball of rows, or of its surface."""
-        whole = self.fully_declared and self.lower == 0 and self.upper == np.inf
-        return whole and self.row_constraint is not None
-
-    @cached_property
-    def sum_radius(self) -> float:
-        """The largest sum of a row; infinite unless the row constraint is on sums alone."""
-        limit = self.row_constraint
-        if limit is None or limit.equality or limit.gamma2 != 0:
-            return np.inf
-        return limit.radius
-
-    @cached_property
-    def length_radius(self) -> float:
-        """The largest length of a row; infinite unless the row constraint is on squares alone."""
-        limit = self.row_constraint
-        if limit is None or limit.equality or limit.gamma1 != 0:
-            return np.inf
-        return limit.radius
-
-    @cached_property
-    def lacks_plain_codes(self) -> str | None:
-        """The requirement of otherwise free nonnegative codes under ℓ1 and ℓ2; None if met."""
-        if self.is_orthant and self.elastic:
-            return None
-        return "codes that are nonnegative, not bounded otherwise, under an elastic net at most"
-
-    @property
-    def lacks_numbers(self) -> str | None:
-        """The requirement of compiled kernels on set and penalty; None if it is met."""
+    def __init__(self, penalty: Penalty, region: ConvexSet) -> None:
+        weights, limit = penalty.weights, region.row_constraint
+        self.lower, self.upper = region.bounds
+        self.row_constraint, self.fully_declared = limit, region.fully_declared
+        self.elastic = weights is not None
+        self.l1, self.l2 = weights or (0.0, 0.0)
+        self.nonnegative = self.lower >= 0
+        self.is_unpenalised = self.elastic and self.l1 == self.l2 == 0
+        self.is_box = self.fully_declared and limit is None
+        unbounded = self.fully_declared and self.lower == 0 and self.upper == np.inf
+        self.is_orthant, self.is_ball = unbounded and limit is None, unbounded and limit is not None
+        self.prefers_zero = not self.is_unpenalised and region.contains_zero
+        self.is_scale_invariant = self.is_orthant and self.is_unpenalised
+        self.couples_rows = region.couples_rows or penalty.couples_rows
+        if self.couples_rows:
+            self.by = "rows"
+        else:
+            self.by = "entry" if self.is_box and self.elastic else "row"
+        inequality = limit is not None and not limit.equality
+        self.sum_radius = self.length_radius = np.inf
+        if limit is not None and inequality and limit.gamma2 == 0:
+            self.sum_radius = limit.radius
+        if limit is not None and inequality and limit.gamma1 == 0:
+            self.length_radius = limit.radius
+        if not (self.is_orthant and self.elastic):
+            self.lacks_plain_codes = (
+                "codes that are nonnegative, not bounded otherwise, under an elastic net at most"
+            )
         smooth = self.elastic and (self.nonnegative or self.l1 == 0)
-        if smooth and (self.is_box or self.is_ball):
-            return None
-        return (
-            "codes in a box, in the simplex or in the nonnegative part of a ball, under an elastic "
-            "net at most, and without ℓ1 where codes may be negative"
-        )
+        if not (smooth and (self.is_box or self.is_ball)):
+            self.lacks_numbers = (
+                "codes in a box, in the simplex or in the nonnegative part of a ball, under an "
+                "elastic net at most, and without ℓ1 where codes may be negative"
+            )
 
 
 @dataclass(frozen=True)
@@ -140,9 +103,11 @@ class Regulariser:
 
     penalty: Penalty = field(default_factory=ElasticNet)
     region: ConvexSet = field(default_factory=NonnegativeOrthant)
+    form: Form = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        form = self.form
+        form = Form(self.penalty, self.region)
+        object.__setattr__(self, "form", form)
         for simpler in (NonnegativeOrthant(), Reals()):  # the same set is projected on the same way
             if form.is_box and (form.lower, form.upper) == simpler.bounds:
                 object.__setattr__(self, "region", simpler)
@@ -164,25 +129,10 @@ class Regulariser:
             )
 
     @cached_property
-    def form(self) -> Form:
-        """The properties of the regulariser, computed from its values."""
-        return Form.of(self.penalty, self.region)
-
-    @cached_property
     def _box(self) -> Box:
         """The set as a box."""
         region = self.region
         return region if isinstance(region, Box) else Box(self.form.lower, self.form.upper)
-
-    @property
-    def couples_rows(self) -> bool:
-        """Whether the set or the penalty couples rows."""
-        return self.form.by == "rows"
-
-    @property
-    def prefers_zero(self) -> bool:
-        """Whether zero is the best value of a row that no sample uses: any other has a cost."""
-        return not self.form.is_unpenalised and self.region.contains_zero
 
     def coupling_groups(self, rows: bool, count: int) -> Array | None:
         """Group numbers of rows (or columns), if set and penalty couple only those of one group."""

@@ -547,11 +547,11 @@ class DictionaryFirst(PlainUpdates):
 
     def _code(self) -> None:
         coding = self.problem.coding(self.D)
-        self.encoder.prepare(coding, self.problem.method.rows(self.problem.batch))
+        encode = self.encoder.prepare(coding, self.problem.method.rows(self.problem.batch))
 
         def work(rows: slice) -> None:
             X, weight = self.problem.load(rows)
-            self.C[rows] = self.encoder.encode(coding, X, weight).codes
+            self.C[rows] = encode(X, weight).codes
 
         self.C = np.zeros_like(self.C)
         self.pool.map(work, self.problem.blocks())

@@ -40,6 +40,10 @@ class Simplex(OracleSet):
 
     radius: float = 1.0
 
+    fully_declared = True
+    nonnegative = True
+    contains_zero = False  # rows sum to the radius
+
     def __post_init__(self) -> None:
         if not 0 < self.radius < np.inf:
             raise ValueError(
@@ -51,24 +55,9 @@ class Simplex(OracleSet):
         return replace(self, radius=self.radius / unit)
 
     @property
-    def fully_declared(self) -> bool:
-        """Yes."""
-        return True
-
-    @property
     def row_constraint(self) -> RowConstraint:
         """An equality on sums."""
         return RowConstraint(1 / self.radius, 0.0, equality=True)
-
-    @property
-    def nonnegative(self) -> bool:
-        """Yes."""
-        return True
-
-    @property
-    def contains_zero(self) -> bool:
-        """No: rows sum to the radius."""
-        return False
 
     def project(self, V: Array) -> Array:
         """Subtract the one threshold per row that makes the positive part sum to the radius."""
@@ -90,6 +79,9 @@ class NonnegativeL2Ball(OracleSet):
 
     radius: float = 1.0
 
+    fully_declared = True
+    nonnegative = True
+
     def __post_init__(self) -> None:
         check_radius("an ℓ2 ball", self.radius)
 
@@ -98,19 +90,9 @@ class NonnegativeL2Ball(OracleSet):
         return replace(self, radius=self.radius / unit)
 
     @property
-    def fully_declared(self) -> bool:
-        """Yes."""
-        return True
-
-    @property
     def row_constraint(self) -> RowConstraint:
         """On squares."""
         return RowConstraint(0.0, 2 / self.radius**2)
-
-    @property
-    def nonnegative(self) -> bool:
-        """Yes."""
-        return True
 
     def project(self, V: Array) -> Array:
         """Take the positive part, then divide rows longer than the radius."""
@@ -137,6 +119,9 @@ class NonnegativeL1Ball(OracleSet):
 
     radius: float = 1.0
 
+    fully_declared = True
+    nonnegative = True
+
     def __post_init__(self) -> None:
         check_radius("an ℓ1 ball", self.radius)
 
@@ -145,19 +130,9 @@ class NonnegativeL1Ball(OracleSet):
         return replace(self, radius=self.radius / unit)
 
     @property
-    def fully_declared(self) -> bool:
-        """Yes."""
-        return True
-
-    @property
     def row_constraint(self) -> RowConstraint:
         """On sums."""
         return RowConstraint(1 / self.radius, 0.0)
-
-    @property
-    def nonnegative(self) -> bool:
-        """Yes."""
-        return True
 
     def project(self, V: Array) -> Array:
         """Take the positive part, then project rows whose sum exceeds the radius on the simplex."""
@@ -188,6 +163,9 @@ class NonnegativeElasticNetBall(ConvexSet):
     gamma1: float = 1.0
     gamma2: float = 1.0
 
+    fully_declared = True
+    nonnegative = True
+
     def __post_init__(self) -> None:
         if self.gamma1 < 0 or self.gamma2 < 0 or self.gamma1 + self.gamma2 == 0:
             raise ValueError(
@@ -200,19 +178,9 @@ class NonnegativeElasticNetBall(ConvexSet):
         return NonnegativeElasticNetBall(self.gamma1 * unit, self.gamma2 * unit * unit)
 
     @property
-    def fully_declared(self) -> bool:
-        """Yes."""
-        return True
-
-    @property
     def row_constraint(self) -> RowConstraint:
         """On sums and squares."""
         return RowConstraint(self.gamma1, self.gamma2)
-
-    @property
-    def nonnegative(self) -> bool:
-        """Yes."""
-        return True
 
     def constraint_value(self, V: Array) -> Array:
         """``γ₁‖v‖₁ + γ₂/2 ‖v‖²`` of every row."""
@@ -261,13 +229,10 @@ class L2Ball(OracleSet):
 
     radius: float = 1.0
 
+    nonnegative = False
+
     def __post_init__(self) -> None:
         check_radius("an ℓ2 ball", self.radius)
-
-    @property
-    def nonnegative(self) -> bool:
-        """No."""
-        return False
 
     def project(self, V: Array) -> Array:
         """Shorten rows that are too long."""
@@ -288,13 +253,10 @@ class L1Ball(OracleSet):
 
     radius: float = 1.0
 
+    nonnegative = False
+
     def __post_init__(self) -> None:
         check_radius("an ℓ1 ball", self.radius)
-
-    @property
-    def nonnegative(self) -> bool:
-        """No."""
-        return False
 
     def project(self, V: Array) -> Array:
         """Project the absolute values of rows outside on the simplex; signs stay."""
@@ -322,18 +284,11 @@ class SpectralBall(OracleSet):
 
     radius: float = 1.0
 
+    nonnegative = False
+    couples_rows = True  # singular values are those of the whole matrix
+
     def __post_init__(self) -> None:
         check_radius("a spectral ball", self.radius)
-
-    @property
-    def nonnegative(self) -> bool:
-        """No."""
-        return False
-
-    @property
-    def couples_rows(self) -> bool:
-        """Singular values are those of the whole matrix."""
-        return True
 
     def project(self, V: Array) -> Array:
         """Cut singular values at the radius."""
@@ -352,18 +307,11 @@ class NuclearBall(OracleSet):
 
     radius: float = 1.0
 
+    nonnegative = False
+    couples_rows = True  # singular values are those of the whole matrix
+
     def __post_init__(self) -> None:
         check_radius("a nuclear-norm ball", self.radius)
-
-    @property
-    def nonnegative(self) -> bool:
-        """No."""
-        return False
-
-    @property
-    def couples_rows(self) -> bool:
-        """Singular values are those of the whole matrix."""
-        return True
 
     def project(self, V: Array) -> Array:
         """Project the singular values on the simplex, if they sum to too much."""

@@ -19,6 +19,8 @@ class Box(OracleSet):
     lower: float = 0.0
     upper: float = 1.0
 
+    fully_declared = True
+
     def __post_init__(self) -> None:
         if not self.lower < self.upper:
             raise ValueError(
@@ -33,11 +35,6 @@ class Box(OracleSet):
     def bounds(self) -> tuple[float, float]:
         """``lower, upper``."""
         return self.lower, self.upper
-
-    @property
-    def fully_declared(self) -> bool:
-        """Yes."""
-        return True
 
     @property
     def nonnegative(self) -> bool:
@@ -100,6 +97,10 @@ class CoveredBox(ConvexSet):
     least: float = 1e-8
     upper: float = 1.0
 
+    nonnegative = True
+    contains_zero = False  # columns have a positive sum
+    couples_rows = True  # by the sums of columns
+
     def __post_init__(self) -> None:
         if not 0 < self.least < self.upper:
             raise ValueError(
@@ -110,21 +111,6 @@ class CoveredBox(ConvexSet):
     def in_unit(self, unit: float) -> "CoveredBox":
         """Both bounds divided by ``unit``."""
         return replace(self, least=self.least / unit, upper=self.upper / unit)
-
-    @property
-    def nonnegative(self) -> bool:
-        """Yes."""
-        return True
-
-    @property
-    def contains_zero(self) -> bool:
-        """No: columns have a positive sum."""
-        return False
-
-    @property
-    def couples_rows(self) -> bool:
-        """Yes, by the sums of columns."""
-        return True
 
     def project(self, V: Array) -> Array:
         """Clip, and project the columns whose sum is too small."""
