@@ -138,7 +138,7 @@ SAMPLES = {
     "negative": (OnlineRobustNMF, {}, SIGNED, {}, ValueError, "Negative"),
     "path": (OnlineRobustNMF, {}, "data.csv", {}, TypeError, "open"),
     "empty stream": (OnlineRobustNMF, {}, iter([]), {}, ValueError, "empty"),
-    "rows as a stream": (OnlineNMF, {}, (row for row in X), {}, ValueError, "one sample"),
+    "rows as a stream": (OnlineNMF, {}, (row for row in X), {}, ValueError, "single sample"),
     "times": (OnlineNMF, {}, TIMES, {}, ValueError, "times"),
     "durations": (OnlineOrthogonalDictionary, {}, TIMES - TIMES[0, 0], {}, ValueError, "times"),
     "masked sample weights": (
@@ -202,7 +202,7 @@ def test_samples_and_weights_without_a_meaning_are_refused(case):
 SHAPES = [
     (X.reshape(60, 4, 6), "reshape"),
     (X[0], "reshape"),
-    ([[1.0, 2.0], [3.0]], "ragged"),
+    ([[1.0, 2.0], [3.0]], "inhomogeneous"),
 ]
 
 
@@ -266,7 +266,7 @@ def learn_under(model, **changes):
 CALLS = {
     "shrink": ("robust", lambda m: m.grow(n_features=3), ValueError, "shrink"),
     "no feature": ("nmf", lambda m: m.grow(n_features=0), ValueError, "n_features"),
-    "narrow atoms": ("robust", lambda m: m.grow(atoms=np.ones((1, 3))), ValueError, "columns"),
+    "narrow atoms": ("robust", lambda m: m.grow(atoms=np.ones((1, 3))), ValueError, "shape"),
     "missing atoms": (
         "robust", lambda m: m.grow(atoms=np.full((1, F), np.nan)), ValueError, "nonnegative",
     ),

@@ -87,10 +87,11 @@ from thresher.estimators.validation import (
     as_matrix,
     checked_codes,
     checked_entry_weight,
-    checked_init,
+    checked_rows,
     computing_dtype,
     dense_copy,
     is_plain,
+    numbers_in_rows,
     refuse_mask,
     refuse_negative,
 )
@@ -237,7 +238,7 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
         self._validate_params()
         if not isinstance(self.init, str) and getattr(self, "n_starts", 1) > 1:
             raise ValueError("An array as init is the only start; leave n_starts or init out.")
-        given = () if isinstance(self.init, str) else checked_init(self.init)
+        given = () if isinstance(self.init, str) else numbers_in_rows("init", self.init)
         self._plan(self.n_components or len(given) or 10)
 
     @classmethod
@@ -414,21 +415,13 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
         if isinstance(init, str):
             n_components = min(10, n_features) if self.n_components is None else self.n_components
             return INITS[init], n_components
-        atoms = checked_init(init)
-        n_components = self.n_components or len(atoms)
-        signed = self._nonnegative and bool((atoms < 0).any())
-        if atoms.shape != (n_components, n_features) or not np.isfinite(atoms).all() or signed:
-            kind = "nonnegative, finite" if self._nonnegative else "finite"
-            raise ValueError(
-                f"init must be a {kind} array of shape ({n_components}, {n_features}), one row for "
-                f"each atom; got the shape {atoms.shape}."
-            )
+        atoms = checked_rows("init", init, (self.n_components, n_features), self._nonnegative)
         if not atoms.any(axis=1).all():
             raise ValueError(
                 "An atom of init is all zero, and would never learn; give it some other "
                 "entries, or leave init out."
             )
-        return atoms, n_components
+        return atoms, len(atoms)
 
     def _log_start(self, state: StreamState, chosen: Candidate[Any]) -> None:
         K, F = state.D.shape

@@ -25,8 +25,9 @@ from thresher.estimators.registry import HALF_LIFE, named_forgetting
 from thresher.estimators.validation import (
     checked_codes,
     checked_flags,
-    checked_init,
+    checked_rows,
     computing_dtype,
+    numbers_in_rows,
 )
 from thresher.learning import (
     OrthogonalLearner,
@@ -182,7 +183,7 @@ class OnlineOrthogonalDictionary(OnlineEstimator):
     def _check_parameters(self) -> None:
         self._validate_params()
         if not isinstance(self.init, str):
-            checked_init(self.init)
+            numbers_in_rows("init", self.init)
         self._plan(1)
 
     def _checked_entry_weight(self, X: Any, entry_weight: Any) -> Array | None:
@@ -202,12 +203,7 @@ class OnlineOrthogonalDictionary(OnlineEstimator):
         first = first.glance()
         init = self.init
         if not isinstance(init, str):
-            init = checked_init(init)
-            if init.shape != (N, N) or not np.isfinite(init).all():
-                raise ValueError(
-                    f"init must be a finite array of shape ({N}, {N}), one row for each atom; got "
-                    f"the shape {init.shape}."
-                )
+            init = checked_rows("init", init, (N, N), nonnegative=False)
         chosen = choose(self._plan(N, in_order), first)
         state = chosen.method.begin(first, init, computing_dtype(first.X), seed)
         self._log_start(state, chosen)

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import validate_data
 
 from thresher.engine import (
@@ -32,7 +33,7 @@ from thresher.estimators.saving import (
     unpacked_history,
     unpacked_model,
 )
-from thresher.estimators.validation import as_matrix, computing_dtype, refuse_mask
+from thresher.estimators.validation import as_matrix, checked_rows, computing_dtype
 from thresher.linalg import Array
 from thresher.manhattan.symmetric import (
     as_csr,
@@ -121,6 +122,7 @@ class SymmetricManhattanNMF(BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [COUNT, None],
+        "init": [StrOptions({"squared_l2", "random"}), "array-like"],
         "tol": [NONNEGATIVE],
         "max_iter": [COUNT],
         "random_state": SEED,
@@ -269,22 +271,7 @@ class SymmetricManhattanNMF(BaseEstimator):
     def _start(self, X: Any) -> Array:
         n = X.shape[0]
         if not isinstance(self.init, str):
-            refuse_mask("init", self.init)
-            try:
-                H: Array = np.array(self.init, dtype=np.float64, order="C")
-            except (TypeError, ValueError):
-                H = np.zeros(0)
-            K = self.n_components or (H.shape[1] if H.ndim == 2 else 10)
-            if H.shape != (n, K) or not np.isfinite(H).all() or (H < 0).any():
-                raise ValueError(
-                    f"init must be a nonnegative array of shape ({n}, {K}), one row for each "
-                    f"sample; got the shape {H.shape}."
-                )
-            return H
-        if self.init not in ("squared_l2", "random"):
-            raise ValueError(
-                f"init={self.init!r} is not known; use 'squared_l2', 'random', or an array."
-            )
+            return checked_rows("init", self.init, (n, self.n_components), nonnegative=True)
         K = self.n_components or min(10, n)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         H = random_embedding(X, K, np.random.default_rng(seed))

@@ -14,7 +14,6 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
 from thresher.engine import ProgressBar
-from thresher.estimators.frames import places_of
 from thresher.estimators.parameters import SEED, SHARE, KeepsParameters, is_number
 from thresher.estimators.reports import write_report
 from thresher.estimators.results import comes_in_parts, source_of
@@ -23,7 +22,7 @@ from thresher.persistence import Contents
 from thresher.streams import Source
 from thresher.streams import open as open_source
 from thresher.tasks.tables.causal import Follower
-from thresher.tasks.tables.containers import SensorColumns
+from thresher.tasks.tables.containers import SensorColumns, places_of
 from thresher.tasks.tables.hindsight import STEPS, cleaned
 from thresher.tasks.tables.looking import Found, Promises
 from thresher.tasks.tables.saved import packed_follower, unpacked_follower
