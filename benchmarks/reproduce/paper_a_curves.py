@@ -40,7 +40,7 @@ from thresher.engine import Pool, Step
 from thresher.linalg import Array
 from thresher.losses import Huber, SquaredL2
 from thresher.metrics import mean_regret
-from thresher.penalties import Constrained, Tikhonov
+from thresher.penalties import Regulariser, Tikhonov
 from thresher.sets import Reals
 
 N_FEATURES, N_PLANTED, N_HELD_OUT = 400, 49, 500
@@ -193,7 +193,7 @@ def held_out_measures(D: Array, held_out: HeldOut, method: str = "") -> tuple[fl
         problem = CodingProblem(D, SquaredL2())
     elif method == "ORPCA":
         # The library's scale, in which codes cost ½‖c‖² (see `BasisMethod`).
-        problem = CodingProblem(D, Huber(weight), Constrained(Tikhonov(1.0), Reals()))
+        problem = CodingProblem(D, Huber(weight), Regulariser(Tikhonov(1.0), Reals()))
     codes = AutoEncoder().encode(problem, held_out.data).codes
     objective = problem.objective(held_out.data, codes, None)
     return float(objective.mean()), mean_regret(held_out.clean, codes @ D)

@@ -29,7 +29,7 @@ from thresher import L1Dictionary, OnlineL1Dictionary
 from thresher.encoding import CodingProblem
 from thresher.linalg import Array
 from thresher.losses import L1Distance
-from thresher.penalties import L1, Constrained
+from thresher.penalties import L1, Regulariser
 from thresher.solvers import Published, admm, batch_impl, l2_batch, online
 
 RECALLED = {
@@ -94,7 +94,7 @@ def excess(quick: bool) -> Row:
     rows = P[:100]
     optimum = model.objective_samples(rows)
     D = np.asarray(model.components_, dtype=np.float64)
-    problem = CodingProblem(D, L1Distance(), Constrained(L1(0.1)))
+    problem = CodingProblem(D, L1Distance(), Regulariser(L1(0.1)))
     found: Row = {}
     for settings in (
         *({"iterations": n, "tol": 0.0} for n in ((50,) if quick else (50, 200, 1000))),

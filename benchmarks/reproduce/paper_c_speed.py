@@ -24,7 +24,7 @@ from thresher.datasets import load_faces
 from thresher.engine import Pool, Step
 from thresher.linalg import Array
 from thresher.manhattan import Half, RankOneSweeps
-from thresher.penalties import Constrained
+from thresher.penalties import Regulariser
 
 SOLVERS = ("rri", "ogm", "auto")
 PICTURE = Path(__file__).parents[2] / "docs" / "lab" / "manhattan_speed.png"
@@ -104,7 +104,7 @@ def sweep_times(problem: Problem) -> Row:
     D, C = rng.random((rank, X.shape[1])), rng.random((len(X), rank))
     C *= X.mean() / (C @ D).mean()
     Xt = np.ascontiguousarray(X.T)
-    halves = [Half(each, Constrained(), X.dtype) for each in (X, Xt)]
+    halves = [Half(each, Regulariser(), X.dtype) for each in (X, Xt)]
     sweeps, pool = RankOneSweeps(), Pool(1)
 
     def ours(factors: tuple[Array, Array]) -> tuple[Array, Array]:

@@ -85,7 +85,7 @@ def one_byte_is_noticed(rng: Rng) -> str:
 _VALUES: tuple[Any, ...] = (
     None, True, 0, 1, -1, 7, 10**9, 2**63 - 1, 2**63, 10**60, 0.0, -0.5, 1e-320, 1e308,
     float("nan"), float("inf"), "", "auto", "kl", "os.system", "\0", [], [1], {}, {"part": "Box"},
-    {"part": "Box", "fields": {"lower": -1, "upper": 1e300}}, {"array": "dictionary"},
+    {"part": "Box", "fields": {"lower": -1, "upper": 1e300}}, {"array": "fitted.state.D"},
     {"array": "none"}, {"number": 3, "type": "int8"}, {"kind": "Envelope"}, {"tuple": [1, "x"]},
     {"part": "Envelope", "fields": {"penalty": {"part": "Reals", "fields": {}}}},
     {"part": "HalfLife", "fields": {"samples": 1e-300}}, {"sparse": "x", "width": 10**12},

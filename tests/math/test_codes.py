@@ -7,14 +7,14 @@ from scipy import sparse
 
 import statements
 from thresher.encoding import (
+    APPROXIMATE,
     AutoEncoder,
     BlockADMM,
     Certified,
     CodingProblem,
-    Encoder,
+    IterativeEncoder,
     Never,
     Newton,
-    RoughEncoder,
     Status,
 )
 from thresher.encoding.sparse_power import SparsePower
@@ -32,7 +32,7 @@ from thresher.losses import (
     Mahalanobis,
     SquaredL2,
 )
-from thresher.penalties import L1, Constrained, ElasticNet, GroupLasso, SparseGroupLasso, Tikhonov
+from thresher.penalties import L1, ElasticNet, GroupLasso, Regulariser, SparseGroupLasso, Tikhonov
 from thresher.published.divergences import ProjectedSubgradient
 from thresher.published.outliers import OutlierADMM, ProjectedGradient
 from thresher.sets import (
@@ -55,18 +55,18 @@ LOSSES = {
     "samples": Envelope(GroupLasso(LAMBDA)),
 }
 REGULARISERS = {
-    "nonnegative": Constrained(),
-    "l1": Constrained(L1(0.1)),
-    "tikhonov": Constrained(Tikhonov(0.2)),
-    "elastic net": Constrained(ElasticNet(0.1, 0.1)),
-    "group": Constrained(GroupLasso(0.1, (0, 0, 1, 1, 2, 2))),
-    "sparse group": Constrained(SparseGroupLasso(0.1, 0.5, (0, 0, 0, 1, 1, 1))),
-    "simplex": Constrained(region=Simplex()),
-    "l1 ball": Constrained(region=NonnegativeL1Ball(1.5)),
-    "l2 ball": Constrained(Tikhonov(0.1), NonnegativeL2Ball(0.9)),
-    "elastic-net ball": Constrained(ElasticNet(0.05, 0.1), NonnegativeElasticNetBall(0.3, 0.4)),
-    "box": Constrained(region=Box(0, 0.6)),
-    "shifted box": Constrained(L1(0.1), Box(0.1, 0.6)),
+    "nonnegative": Regulariser(),
+    "l1": Regulariser(L1(0.1)),
+    "tikhonov": Regulariser(Tikhonov(0.2)),
+    "elastic net": Regulariser(ElasticNet(0.1, 0.1)),
+    "group": Regulariser(GroupLasso(0.1, (0, 0, 1, 1, 2, 2))),
+    "sparse group": Regulariser(SparseGroupLasso(0.1, 0.5, (0, 0, 0, 1, 1, 1))),
+    "simplex": Regulariser(region=Simplex()),
+    "l1 ball": Regulariser(region=NonnegativeL1Ball(1.5)),
+    "l2 ball": Regulariser(Tikhonov(0.1), NonnegativeL2Ball(0.9)),
+    "elastic-net ball": Regulariser(ElasticNet(0.05, 0.1), NonnegativeElasticNetBall(0.3, 0.4)),
+    "box": Regulariser(region=Box(0, 0.6)),
+    "shifted box": Regulariser(L1(0.1), Box(0.1, 0.6)),
 }
 
 
@@ -91,7 +91,7 @@ def weights_for(X, kind):
 
 
 def exact(solver):
-    return Encoder(solver, Certified(1e-9), 50_000)
+    return IterativeEncoder(solver, Certified(1e-9), 50_000)
 
 
 # A group penalty on outliers takes masks only, and says so.
@@ -99,7 +99,7 @@ WEIGHTED = [
     (loss, weighting)
     for loss in LOSSES
     for weighting in ("none", "missing", "weights")
-    if weighting != "weights" or LOSSES[loss].penalty.separable
+    if weighting != "weights" or LOSSES[loss].penalty.weights is not None
 ]
 
 
@@ -113,8 +113,8 @@ def test_solvers_agree_for_every_part(loss, weighting, regulariser):
     assert problem.regulariser.region.contains(reference.codes)
     best = problem.objective(X, reference.codes, weight)
     others = {
-        "opgd": Encoder(SOLVERS["opgd"], Certified(1e-6), 20_000),
-        "oadmm": Encoder(SOLVERS["oadmm"], Certified(1e-6), 20_000),
+        "opgd": IterativeEncoder(SOLVERS["opgd"], Certified(1e-6), 20_000),
+        "oadmm": IterativeEncoder(SOLVERS["oadmm"], Certified(1e-6), 20_000),
         "auto": AutoEncoder(1e-9),
     }
     for name, encoder in others.items():
@@ -172,7 +172,9 @@ def test_certificate_is_zero_only_at_the_optimum():
 
 
 ENCODERS = {
-    **{name: Encoder(solver, Certified(1e-3), 100_000) for name, solver in SOLVERS.items()},
+    **{
+        name: IterativeEncoder(solver, Certified(1e-3), 100_000) for name, solver in SOLVERS.items()
+    },
     "auto": AutoEncoder(1e-4),
 }
 
@@ -195,7 +197,10 @@ def test_dtype_and_odd_rows(encoder, dtype):
 def test_rows_that_are_not_finite_get_a_status():
     problem, X = problem_and_data(1)
     X[2, 3] = np.nan
-    for encoder in [*(Encoder(s, Certified(1e-6), 500) for s in SOLVERS.values()), AutoEncoder()]:
+    for encoder in [
+        *(IterativeEncoder(s, Certified(1e-6), 500) for s in SOLVERS.values()),
+        AutoEncoder(),
+    ]:
         encoding = encoder.encode(problem, X)
         assert encoding.status[2] == Status.NOT_FINITE
         assert np.isfinite(encoding.codes).all()
@@ -209,7 +214,7 @@ def test_newton_is_exact_and_monotone(loss):
         problem, X = problem_and_data(seed, 20, loss)
         last = problem.objective(X, np.zeros((20, K)))
         for steps in range(1, 12):
-            encoding = Newton(1e-13, steps).finish(problem, X, None, np.zeros((20, K)))
+            encoding = Newton(1e-13, steps).encode(problem, X, None, np.zeros((20, K)))
             now = problem.objective(X, encoding.codes)
             assert np.all(now <= last * (1 + 1e-12))
             last = now
@@ -242,7 +247,7 @@ def test_scale_of_data_and_atoms_does_not_matter():
 @pytest.mark.parametrize("solver", ["opgd", "block admm"])
 def test_rows_converge_independently(solver):
     problem, X = problem_and_data(2, 40)
-    encoder = Encoder(SOLVERS[solver], Certified(1e-3), 5000)
+    encoder = IterativeEncoder(SOLVERS[solver], Certified(1e-3), 5000)
     start = np.full((40, len(problem.D)), 0.5)
     together = encoder.encode(problem, X, None, start)
     for i in range(0, 40, 3):
@@ -257,7 +262,7 @@ def test_newton_drops_all_blocking_bounds_in_one_step():
     D = NonnegativeL2Ball().project(rng.random((40, 60)))
     X = rng.random((20, 60))
     start = np.ones((20, 40))
-    encoding = Newton(1e-10, 200).finish(CodingProblem(D, SquaredL2()), X, None, start)
+    encoding = Newton(1e-10, 200).encode(CodingProblem(D, SquaredL2()), X, None, start)
     assert encoding.n_iter.max() <= 10
 
 
@@ -318,11 +323,11 @@ def test_newton_is_exact_and_monotone_in_a_set(region):
     """From the member nearest to zero to machine precision; no step leaves the set, or rises."""
     for seed in range(5):
         D, X = dictionary_and_data(seed)
-        problem = CodingProblem(D, Huber(LAMBDA), Constrained(Tikhonov(0.01), CODE_SETS[region]))
+        problem = CodingProblem(D, Huber(LAMBDA), Regulariser(Tikhonov(0.01), CODE_SETS[region]))
         start = CODE_SETS[region].project(np.zeros((20, K)))
         last = problem.objective(X, start)
         for steps in range(1, 16):
-            encoding = Newton(1e-13, steps).finish(problem, X, None, start)
+            encoding = Newton(1e-13, steps).encode(problem, X, None, start)
             now = problem.objective(X, encoding.codes)
             assert np.all(now <= last * (1 + 1e-12))
             assert CODE_SETS[region].contains(encoding.codes, 1e-12)
@@ -336,7 +341,7 @@ def test_inactive_constraints_change_nothing():
     problem = CodingProblem(D, Huber(LAMBDA))
     codes = AutoEncoder(1e-12).encode(problem, X).codes
     for region in (NonnegativeL1Ball(50), NonnegativeL2Ball(50), Box(0, 50)):
-        other = CodingProblem(problem.D, problem.loss, Constrained(region=region))
+        other = CodingProblem(problem.D, problem.loss, Regulariser(region=region))
         np.testing.assert_allclose(AutoEncoder(1e-12).encode(other, X).codes, codes, atol=1e-9)
 
 
@@ -353,7 +358,7 @@ def test_certificates_in_a_set_bound_the_suboptimality(region):
     """Under KL they are a duality gap, in units of what the codes cost; at the optimum zero."""
     rng = np.random.default_rng(2)
     D, X = dictionary_and_data(3)
-    problem = CodingProblem(D, BetaDivergence(1.0), Constrained(ElasticNet(), BOUNDED[region]))
+    problem = CodingProblem(D, BetaDivergence(1.0), Regulariser(ElasticNet(), BOUNDED[region]))
     best = AutoEncoder(1e-9, 20_000).encode(problem, X)
     assert best.certificate.max() <= 1e-9
     for size in (1e-3, 0.3):
@@ -368,7 +373,7 @@ def test_certificates_weigh_each_code_by_its_own_scale(region):
     """Itakura–Saito has slopes of 1e7 where a sample is zero; the other code is 10 % off."""
     X = np.array([[0.0, 1.5]])
     problem = CodingProblem(
-        np.eye(2), BetaDivergence(0.0), Constrained(ElasticNet(), BOUNDED[region])
+        np.eye(2), BetaDivergence(0.0), Regulariser(ElasticNet(), BOUNDED[region])
     )
     assert problem.certificate(X, np.array([[1e-7, 1.35]]))[0] > 0.05
     assert problem.certificate(X, np.array([[0.0, 1.5]]))[0] < 1e-6
@@ -385,7 +390,7 @@ def test_sparse_rows_have_the_codes_of_dense_ones(loss, penalty):
     X = rng.poisson(0.4, (30, 60)).astype(float)
     X[3] = 0
     X[4, 5:] = 0
-    problem = CodingProblem(rng.random((6, 60)) + 0.01, loss, Constrained(penalty))
+    problem = CodingProblem(rng.random((6, 60)) + 0.01, loss, Regulariser(penalty))
     dense = AutoEncoder(1e-10, 5000).encode(problem, X)
     thin = AutoEncoder(1e-10, 5000).encode(problem, sparse.csr_array(X))
     np.testing.assert_allclose(thin.codes, dense.codes, atol=2e-4)
@@ -402,8 +407,12 @@ def test_approximate_codes_do_not_depend_on_lengths_of_atoms(loss):
     X = rng.poisson(2.0, (30, 60)) * (rng.random((30, 60)) < 0.5).astype(float)
     D, two = rng.random((6, 60)) + 0.01, 2.0 ** np.arange(-6, 6, 2)
     problem = CodingProblem(D, loss)
-    rough = RoughEncoder().encode(problem, sparse.csr_array(X)).codes
-    longer = RoughEncoder().encode(CodingProblem(D * two[:, None], loss), sparse.csr_array(X)).codes
+    rough = AutoEncoder(None, candidates=APPROXIMATE).encode(problem, sparse.csr_array(X)).codes
+    longer = (
+        AutoEncoder(None, candidates=APPROXIMATE)
+        .encode(CodingProblem(D * two[:, None], loss), sparse.csr_array(X))
+        .codes
+    )
     np.testing.assert_array_equal(longer * two, rough)
     even = X.sum(axis=1)[:, None] / D.sum(axis=1) / 6
     assert (problem.objective(X, rough) < problem.objective(X, even)).all()
@@ -417,6 +426,6 @@ def test_published_codes_approach_the_optimum(loss):
     D, X = dictionary_and_data(0)
     problem = CodingProblem(D, loss)
     best = problem.objective(X, AutoEncoder(1e-6, 5000).encode(problem, X).codes)
-    codes = Encoder(ProjectedSubgradient(), Never(), 3000, certify=False).encode(problem, X).codes
+    codes = IterativeEncoder(ProjectedSubgradient(), Never(), 3000).encode(problem, X).codes
     value = problem.objective(X, codes)
     assert np.all(value <= 1.02 * best + 0.02 * problem.objective(X, 0 * codes))

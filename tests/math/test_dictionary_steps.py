@@ -31,7 +31,7 @@ from thresher.losses import (
     ItakuraSaito,
     KullbackLeibler,
 )
-from thresher.penalties import Constrained, ElasticNet
+from thresher.penalties import ElasticNet, Regulariser
 from thresher.published.outliers import DictionaryADMM
 from thresher.sets import (
     Box,
@@ -67,7 +67,7 @@ def start(region, seed=1):
 def test_steps_agree_with_each_other_and_with_cvxpy(name, penalty):
     region, constraints = SETS[name]
     stats, C, X = statistics()
-    regulariser = Constrained(penalty, region)
+    regulariser = Regulariser(penalty, region)
     D0 = start(region)
     problem = DictionaryProblem.of(stats, D0, regulariser, np.ones(K, bool))
     V = cp.Variable((K, F))
@@ -85,7 +85,7 @@ def test_atoms_that_share_a_budget_move_together(p):
     stats, C, X = statistics()
     region = GroupBall(0.6, (0, 0, 1, 1, 2, 2), p)
     D = start(region)
-    problem = DictionaryProblem.of(stats, D, Constrained(region=region), np.ones(K, bool))
+    problem = DictionaryProblem.of(stats, D, Regulariser(region=region), np.ones(K, bool))
     V = cp.Variable((K, F))
     fit = cp.sum_squares(X - C @ V) / (2 * len(X)) - np.sum(X * X) / (2 * len(X))
     best = solve(fit, statements.constraints(region, V))
@@ -100,7 +100,7 @@ def test_block_descent_never_rises(name):
     region = SETS[name][0]
     stats, _, _ = statistics(3)
     D = start(region)
-    problem = DictionaryProblem.of(stats, D, Constrained(region=region), np.ones(K, bool))
+    problem = DictionaryProblem.of(stats, D, Regulariser(region=region), np.ones(K, bool))
     last = problem.objective(D)
     for _ in range(20):
         D = BlockDescent(max_sweeps=1, tol=0).minimise(problem, D)
@@ -115,7 +115,7 @@ def test_frozen_atoms_stay_and_the_rest_is_optimal(step):
     region = NonnegativeL2Ball()
     D0 = start(region)
     free = np.array([True, False, True, False])
-    problem = DictionaryProblem.of(stats, D0, Constrained(region=region), free)
+    problem = DictionaryProblem.of(stats, D0, Regulariser(region=region), free)
     D = D0.copy()
     D[free] = STEPS[step].minimise(problem, D0[free])
     V = cp.Variable((2, F), nonneg=True)
@@ -129,7 +129,7 @@ def test_frozen_atoms_stay_and_the_rest_is_optimal(step):
 def test_without_samples_the_dictionary_stays(step):
     D0 = start(NonnegativeL2Ball())
     empty = QuadraticStatistics.zeros(K, F)
-    regulariser = Constrained(region=NonnegativeL2Ball())
+    regulariser = Regulariser(region=NonnegativeL2Ball())
     problem = DictionaryProblem.of(empty, D0, regulariser, np.ones(K, bool))
     np.testing.assert_array_equal(STEPS[step].minimise(problem, D0), D0)
 
@@ -216,7 +216,7 @@ def test_samples_are_chosen_by_weight_not_by_row():
 def test_the_compiled_kl_step_is_the_general_one(region, prior, monkeypatch):
     rng = np.random.default_rng(0)
     X, C, D = rng.poisson(0.5, (40, 30)).astype(float), rng.random((40, 4)), rng.random((4, 30))
-    learner, codes = RatioLearner(1.0, 0.0, prior=prior), Constrained(region=region)
+    learner, codes = RatioLearner(1.0, 0.0, prior=prior), Regulariser(region=region)
     C[:, 2] = 0  # an atom that nobody uses
     free = np.array([True, True, True, False])
     problem = CodingProblem(D, KullbackLeibler())
@@ -240,7 +240,7 @@ def test_dense_samples_with_gaps_take_the_general_kl_step():
     rng = np.random.default_rng(0)
     X, C, D = rng.random((40, 9)), rng.random((40, 3)), rng.random((3, 9))
     weight = (rng.random((40, 9)) < 0.5) * np.linspace(0.1, 1, 9)
-    learner, codes = RatioLearner(1.0, 0.0), Constrained(region=NonnegativeOrthant())
+    learner, codes = RatioLearner(1.0, 0.0), Regulariser(region=NonnegativeOrthant())
     sums = learner.summarise(CodingProblem(D, KullbackLeibler()).fit(X, C, weight), None)
     moved, _, _ = learner.update(learner.empty(3, 9), sums, D, codes, np.ones(3, bool))
     expected = D * (C.T @ (weight * X / (C @ D))) / (C.T @ weight)  # Lee and Seung
@@ -306,7 +306,7 @@ def test_constrained_dictionary_step_against_scipy(region, powers, penalty):
     rng = np.random.default_rng(0)
     N, P = rng.random((2, 5)) + 0.1, rng.random((2, 5)) + 0.1
     learner = RatioLearner(a, b, rescale=False)
-    D = learner._constrained(N, P, 1.0, Constrained(penalty, region))
+    D = learner._constrained(N, P, 1.0, Regulariser(penalty, region))
     assert region.contains(D, 1e-6)
     upper = 0.5 if isinstance(region, Box) and np.isfinite(region.upper) else None
     for n, p, d in zip(N, P, D, strict=True):
@@ -332,7 +332,7 @@ def test_features_driven_to_zero_do_not_change_the_others(region, powers, penalt
     rng = np.random.default_rng(1)
     N, P = rng.random((3, 6)) + 0.1, rng.random((3, 6)) + 0.1
     P[:, [0, 4]] *= 1e25
-    learner, parts = RatioLearner(*powers, rescale=False), Constrained(penalty, region)
+    learner, parts = RatioLearner(*powers, rescale=False), Regulariser(penalty, region)
     D = learner._constrained(N, P, 1.0, parts)
     assert D[:, [0, 4]].max() < 1e-9
     others = [1, 2, 3, 5]
@@ -354,7 +354,7 @@ def test_rescaling_changes_no_prediction(loss, region):
         for X in (first, second):
             sums = learner.summarise(DenseFit(loss, X, codes, atoms), None)
             atoms, statistics, gain = learner.update(
-                statistics, sums, atoms, Constrained(region=place), free
+                statistics, sums, atoms, Regulariser(region=place), free
             )
             codes = codes * gain  # what the atoms lost in length
         results.append(codes @ atoms)

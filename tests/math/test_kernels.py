@@ -2,15 +2,15 @@
 
 import importlib
 import sys
-from dataclasses import replace
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy import sparse
 
 from thresher.encoding import (
-    Block,
+    ActiveRows,
     BlockADMM,
     CodingProblem,
 )
@@ -34,7 +34,7 @@ from thresher.kernels.split_residual import split_residual
 from thresher.kernels.weighted_median import weighted_select
 from thresher.losses import Envelope, Huber
 from thresher.losses.base import Loss
-from thresher.penalties import Constrained, ElasticNet
+from thresher.penalties import ElasticNet, Form, Regulariser
 from thresher.sets import (
     Box,
     NonnegativeElasticNetBall,
@@ -95,7 +95,8 @@ def test_iterations_of_block_admm(dtype, loss, penalty, weighted):
     solver = BlockADMM()
     states = []
     for part in (loss, _AnyLoss(loss)):
-        block = Block(CodingProblem(D, part, Constrained(penalty)), X, weight)
+        problem = CodingProblem(D, part, Regulariser(penalty))
+        block = ActiveRows(problem, X, weight, solver.precompute(problem))
         state = solver.start(block, None)
         for times in (1, 2):  # compiled rounds go on where they were
             solver.steps(block, state, times)
@@ -132,12 +133,16 @@ def test_sums_do_not_depend_on_where_the_empty_weights_lie(name, dtype):
     np.testing.assert_array_equal(sums(before, V), far)
 
 
-class _BySet(Constrained):
-    """A regulariser of which no numbers are known: what is not compiled."""
+class _BySet(Regulariser):
+    """A regulariser whose set is not fully declared, so that no compiled kernel takes it."""
 
-    @property
-    def form(self):
-        return replace(super().form, fully_declared=False)
+    def __post_init__(self):
+        super().__post_init__()
+        bounds, constraint = self.region.bounds, self.region.row_constraint
+        region = SimpleNamespace(
+            bounds=bounds, row_constraint=constraint, fully_declared=False, couples_rows=False
+        )
+        object.__setattr__(self, "form", Form(self.penalty, region))
 
 
 REGIONS = (
@@ -155,21 +160,23 @@ def test_steps_in_a_region(region):
     V = np.random.default_rng(2).normal(0.2, 1, (40, 6))
     V[0], V[1, 1:], V[2] = 0, -1, 0.05
     for v, expected in zip(V, region.project(V), strict=True):
-        project(v, Region.of(v.dtype, Constrained(region=region).form))
+        project(v, Region.of(v.dtype, Regulariser(region=region).form))
         np.testing.assert_allclose(v, expected, atol=1e-12)
     large = (1e5 * V).astype(np.float32)  # single precision knows no μ that puts these right
     for v, expected in zip(large, region.project(large), strict=True):
-        project(v, Region.of(v.dtype, Constrained(region=region).form))
+        project(v, Region.of(v.dtype, Regulariser(region=region).form))
         np.testing.assert_allclose(v, expected, atol=1e-6)
         assert region.contains(v[None], 1e-6)
     penalty = ElasticNet(0.05, 0.1)
     codes, shift = [], 0.5 * np.ones(5)
-    for regulariser in (Constrained(penalty, region), _BySet(penalty, region)):
+    for regulariser in (Regulariser(penalty, region), _BySet(penalty, region)):
         problem, state = CodingProblem(D, Huber(0.2), regulariser), {}
         state["H"], state["rho"] = np.zeros((7, 5)), np.full((7, 1), 0.3)
         solver = BlockADMM()
-        problem.remember(solver, lambda: (np.linalg.inv(D @ D.T + np.diag(shift)), shift))
-        codes.append(solver._inner(problem, X @ D.T, state, 5))
+        shared = solver.precompute(problem)
+        shared = shared._replace(inverse=np.linalg.inv(D @ D.T + np.diag(shift)), shift=shift)
+        block = ActiveRows(problem, X, None, shared)
+        codes.append(solver._inner(block, X @ D.T, state, 5))
     np.testing.assert_allclose(*codes, atol=1e-12)
 
 

@@ -34,7 +34,7 @@ from thresher.learning.orthogonal import (
 )
 from thresher.learning.outlier_weight import weighted_quantile
 from thresher.losses import Huber, L1Distance, SquaredL2
-from thresher.penalties import L1, Constrained, Tikhonov
+from thresher.penalties import L1, Regulariser, Tikhonov
 from thresher.published.divergences import StepStatistics, StochasticGradient
 from thresher.published.l1_dictionary import CodedSamples
 from thresher.published.low_rank import BasisLearner, RidgeRegression
@@ -60,7 +60,7 @@ def statistics():
 
 def problem(regulariser=None):
     sums, _ = statistics()
-    return DictionaryProblem(sums.A, sums.B, regulariser or Constrained(region=Box(0, np.inf)))
+    return DictionaryProblem(sums.A, sums.B, regulariser or Regulariser(region=Box(0, np.inf)))
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.7, 0.99, 1.0])
@@ -222,7 +222,7 @@ def test_separable_quadratics_over_coupled_rows():
     region = GroupBall(0.8, None, np.inf)
     found = region.project(rng.random((K, F)))
     for _ in range(30):  # each call is approximate and starts from the last dictionary
-        found = _minimiser(sums, found, Constrained(region=region))
+        found = _minimiser(sums, found, Regulariser(region=region))
     V = cp.Variable((K, F))
     cost = cp.sum(cp.multiply(sums.H, V**2)) / 2 - cp.sum(cp.multiply(sums.B, V))
     best = statements.solve(cost, statements.constraints(region, V))
@@ -269,19 +269,19 @@ def test_sums_of_a_batch_against_their_formulas(loss, weighted):
 def test_dictionary_problems_of_free_atoms_have_the_same_gradient():
     sums, _ = statistics()
     D, free = np.random.default_rng(1).random((K, F)), np.array([True, False, True])
-    whole = DictionaryProblem.of(sums, D, Constrained(), ALL)
+    whole = DictionaryProblem.of(sums, D, Regulariser(), ALL)
     np.testing.assert_allclose(whole.A, sums.A / 12)
-    part = DictionaryProblem.of(sums, D, Constrained(), free)
+    part = DictionaryProblem.of(sums, D, Regulariser(), free)
     np.testing.assert_allclose(part.gradient(D[free]), whole.gradient(D)[free])
     h, way = 1e-6, np.random.default_rng(2).standard_normal((K, F))
     slope = (whole.objective(D + h * way) - whole.objective(D - h * way)) / (2 * h)
     assert slope == pytest.approx((whole.gradient(D) * way).sum(), rel=1e-6)
-    priced = DictionaryProblem(whole.A, whole.B, Constrained(L1(0.3)))
+    priced = DictionaryProblem(whole.A, whole.B, Regulariser(L1(0.3)))
     assert priced.objective(D) - whole.objective(D) == pytest.approx(0.3 * D.sum())
 
 
 def test_ridge_regression_has_zero_gradient():
-    ridge = problem(Constrained(Tikhonov(0.3), Reals()))
+    ridge = problem(Regulariser(Tikhonov(0.3), Reals()))
     exact = RidgeRegression().minimise(ridge, np.zeros((K, F)))
     np.testing.assert_allclose(ridge.gradient(exact) + 0.3 * exact, 0, atol=1e-10)
 
@@ -290,11 +290,11 @@ def test_a_share_of_a_quadratic_step_is_the_convex_combination():
     step = BlockDescent()
     sums, D = QuadraticLearner(step).summarise(coded(), None), coded().D
     past = QuadraticStatistics.zeros(K, F)
-    whole, *_ = QuadraticLearner(step).update(past, sums, D, Constrained(), ALL)
-    half, *_ = QuadraticLearner(step, share=0.5).update(past, sums, D, Constrained(), ALL)
+    whole, *_ = QuadraticLearner(step).update(past, sums, D, Regulariser(), ALL)
+    half, *_ = QuadraticLearner(step, share=0.5).update(past, sums, D, Regulariser(), ALL)
     np.testing.assert_allclose(half, (D + whole) / 2)
     free = np.array([True, False, True])
-    some, *_ = QuadraticLearner(step).update(past, sums, D, Constrained(), free)
+    some, *_ = QuadraticLearner(step).update(past, sums, D, Regulariser(), free)
     np.testing.assert_array_equal(some[1], D[1])
 
 
@@ -302,7 +302,7 @@ def test_the_penalty_of_a_basis_is_not_divided_by_the_weight():
     learner = BasisLearner(RidgeRegression())
     sums, D = learner.summarise(coded(), None), coded().D
     past = QuadraticStatistics.zeros(K, F)
-    ridge = Constrained(Tikhonov(2.0), Reals())
+    ridge = Regulariser(Tikhonov(2.0), Reals())
     moved, *_ = learner.update(past, sums, D, ridge, ALL)
     fit = coded()
     wanted = np.linalg.solve(fit.C.T @ fit.C + 2.0 * np.eye(K), fit.C.T @ fit.X)
@@ -316,14 +316,14 @@ def test_stochastic_steps_have_the_published_length(tau, constant, scaled):
     learner = StochasticGradient(3.0, 5.0, tau, scaled, constant)
     sums = StepStatistics(np.ones((K, F)), 6.0, 4.0)
     past, D = StepStatistics(np.empty((0, 0)), 10.0, 20.0), np.full((K, F), 2.0)
-    moved, after, _ = learner.update(past, sums, D, Constrained(region=Reals()), ALL)
+    moved, after, _ = learner.update(past, sums, D, Regulariser(region=Reals()), ALL)
     more = 4.0 if tau is None else tau
     seen, curvature = 20 + more, 10 + 6 / 4 * more
     eta = 3 / 5 if constant else 3 / (seen + 5)
     eta *= seen / curvature if scaled else 1
     np.testing.assert_allclose(moved, 2 - eta / 4)
     assert after.numbers() == {"curvature": curvature, "weight": seen}
-    frozen, *_ = learner.update(past, sums, D, Constrained(region=Reals()), ~ALL)
+    frozen, *_ = learner.update(past, sums, D, Regulariser(region=Reals()), ~ALL)
     np.testing.assert_array_equal(frozen, D)
 
 
@@ -345,7 +345,7 @@ def test_separable_quadratics_are_minimised(region):
     rng = np.random.default_rng(6)
     sums = DiagonalStatistics(rng.uniform(0.5, 2, (K, F)), rng.uniform(-1, 2, (K, F)), 4.0)
     D, l2 = rng.random((K, F)), 0.3
-    found = _minimiser(sums, D, Constrained(Tikhonov(l2), region))
+    found = _minimiser(sums, D, Regulariser(Tikhonov(l2), region))
     H, B = sums.H / 4 + l2, sums.B / 4
     slope = H * found - B
     if isinstance(region, Box):

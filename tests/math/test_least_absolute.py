@@ -15,13 +15,14 @@ from thresher.encoding import (
     BlockADMM,
     Certified,
     CodingProblem,
-    Encoder,
+    IterativeEncoder,
     LeastAbsolute,
     Status,
     duality_gap,
 )
+from thresher.encoding.least_absolute import _UnitAtoms
 from thresher.losses import L1Distance
-from thresher.penalties import L1, Constrained
+from thresher.penalties import L1, Regulariser
 from thresher.sets import (
     Box,
     NonnegativeElasticNetBall,
@@ -51,7 +52,7 @@ def optimum(x, D, l1, w):
 
 def check(X, D, l1=0.0, weight=None, zero_weight=1.0, start=None, **options):
     """Code X, dense or sparse, and compare with HiGHS."""
-    problem = CodingProblem(D, L1Distance(zero_weight), Constrained(L1(l1)))
+    problem = CodingProblem(D, L1Distance(zero_weight), Regulariser(L1(l1)))
     encoding = LeastAbsolute(TOL, **options).encode(problem, X, weight, start)
     assert (encoding.codes >= 0).all()
     assert (encoding.status == Status.CONVERGED).all()
@@ -167,7 +168,7 @@ def test_the_first_stage_ends_near_the_optimum(noise, weighted):
     exact = LeastAbsolute(TOL).encode(problem, X, weight if weighted else None).codes
     best = np.sum(W * np.abs(X - exact @ D), axis=1)
     for rounds, start in ((LeastAbsolute().rounds, None), (2, exact)):
-        C, _ = LeastAbsolute(rounds=rounds)._start(problem, X, weight, start)
+        C, _ = LeastAbsolute(rounds=rounds)._start(_UnitAtoms.of(problem), 0.0, X, weight, start)
         found = np.sum(W * np.abs(X - np.maximum(C, 0) @ D), axis=1)
         assert (found < 1.001 * best).all()
 
@@ -218,7 +219,7 @@ def test_sparse_is_dense(zero_weight):
     np.testing.assert_allclose(thin, check(X, D, 0.1, None, zero_weight).codes, atol=1e-8)
     weight = np.where(X == 0, zero_weight, 1.0)
     np.testing.assert_allclose(thin, check(X, D, 0.1, weight).codes, atol=1e-8)
-    problem = CodingProblem(D, L1Distance(zero_weight), Constrained(L1(0.1)))
+    problem = CodingProblem(D, L1Distance(zero_weight), Regulariser(L1(0.1)))
     C = rng.random(thin.shape)
     np.testing.assert_allclose(duality_gap(problem, rows, C), duality_gap(problem, X, C))
 
@@ -238,7 +239,7 @@ def test_certificates_are_relative_suboptimality(weighted):
     X[3] = 0
     weight = rng.random(X.shape) if weighted else None
     W = np.ones(X.shape) if weight is None else weight
-    problem = CodingProblem(D, L1Distance(), Constrained(L1(0.1)))
+    problem = CodingProblem(D, L1Distance(), Regulariser(L1(0.1)))
     best = np.array([optimum(x, D, 0.1, w) for x, w in zip(X, W, strict=True)])
     scale = (W * np.abs(X)).sum(axis=1)
     codes = AutoEncoder(TOL).encode(problem, X, weight).codes
@@ -249,7 +250,7 @@ def test_certificates_are_relative_suboptimality(weighted):
         assert (certificate >= 0).all()
         assert (certificate[3] > 1e6) == C[3].any()
     # so other encoders can stop by it
-    rough = Encoder(BlockADMM(), Certified(1e-3), 2000).encode(problem, X[:3], None)
+    rough = IterativeEncoder(BlockADMM(), Certified(1e-3), 2000).encode(problem, X[:3], None)
     assert (rough.status == Status.CONVERGED).all()
 
 
@@ -257,7 +258,7 @@ def test_certificates_are_relative_suboptimality(weighted):
 def test_float32(kind):
     rng = np.random.default_rng(11)
     X, D = documents(rng)
-    problems = [CodingProblem(D.astype(t).astype(d), L1Distance(0.3), Constrained(L1(0.1)))
+    problems = [CodingProblem(D.astype(t).astype(d), L1Distance(0.3), Regulariser(L1(0.1)))
                 for t, d in ((np.float32, np.float64), (np.float32, np.float32))]  # fmt: skip
     codes = []
     for problem in problems:
@@ -303,18 +304,18 @@ def test_tiny_entries_do_not_matter_for_sparse_rows(zero_weight):
 
 
 POLYHEDRA = {
-    "below a bound": Constrained(L1(0.3), Box(0.0, 0.4)),
-    "far below a bound": Constrained(L1(0.3), Box(0.0, 50.0)),
-    "between bounds": Constrained(L1(0.3), Box(0.1, 0.6)),
-    "above a bound": Constrained(region=Box(0.2, np.inf)),
-    "signed": Constrained(region=Box(-0.3, 0.5)),
-    "signed, with penalty": Constrained(L1(0.4), Box(-0.3, 0.5)),
-    "any": Constrained(region=Reals()),
-    "any, with penalty": Constrained(L1(0.4), Reals()),
-    "shares": Constrained(region=Simplex(0.8)),
-    "shares, with penalty": Constrained(L1(0.4), Simplex(0.8)),
-    "of limited sum": Constrained(region=NonnegativeL1Ball(0.7)),
-    "of limited sum, with penalty": Constrained(L1(0.4), NonnegativeElasticNetBall(0.9, 0.0)),
+    "below a bound": Regulariser(L1(0.3), Box(0.0, 0.4)),
+    "far below a bound": Regulariser(L1(0.3), Box(0.0, 50.0)),
+    "between bounds": Regulariser(L1(0.3), Box(0.1, 0.6)),
+    "above a bound": Regulariser(region=Box(0.2, np.inf)),
+    "signed": Regulariser(region=Box(-0.3, 0.5)),
+    "signed, with penalty": Regulariser(L1(0.4), Box(-0.3, 0.5)),
+    "any": Regulariser(region=Reals()),
+    "any, with penalty": Regulariser(L1(0.4), Reals()),
+    "shares": Regulariser(region=Simplex(0.8)),
+    "shares, with penalty": Regulariser(L1(0.4), Simplex(0.8)),
+    "of limited sum": Regulariser(region=NonnegativeL1Ball(0.7)),
+    "of limited sum, with penalty": Regulariser(L1(0.4), NonnegativeElasticNetBall(0.9, 0.0)),
 }
 
 

@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 from parts import GROUPS, MATRIX_PENALTIES, PENALTIES, SETS, WIDTH, solve
 from thresher.penalties import (
     L1,
-    Constrained,
     ElasticNet,
     GroupLasso,
     GroupNorm,
     Penalty,
+    Regulariser,
     SparseGroupLasso,
     Tikhonov,
 )
-from thresher.penalties.form import Form
+from thresher.penalties.regulariser import Form
 from thresher.sets import (
     Box,
     CoveredBox,
@@ -38,7 +38,7 @@ def _allowed():
     for penalty_name, (penalty, _) in PENALTIES.items():
         for set_name, (region, _) in SETS.items():
             try:
-                Constrained(penalty, region)
+                Regulariser(penalty, region)
             except ValueError:
                 continue
             yield penalty_name, set_name
@@ -53,7 +53,7 @@ combined = pytest.mark.parametrize(("penalty_name", "set_name"), ALLOWED)
 def test_prox_against_cvxpy(penalty_name, set_name, step):
     (penalty, phi), (region, constraints) = PENALTIES[penalty_name], SETS[set_name]
     V = 1.5 * np.random.default_rng(3).normal(size=(4, WIDTH))
-    P = Constrained(penalty, region).prox(V, step)
+    P = Regulariser(penalty, region).prox(V, step)
     for v, p in zip(V, P, strict=True):
         c = cp.Variable(WIDTH)
         solve(cp.sum_squares(c - v) / 2 + step * phi(c), constraints(c))
@@ -65,7 +65,7 @@ def test_prox_of_a_matrix_against_cvxpy(name):
     penalty, phi = MATRIX_PENALTIES[name]
     V = 1.5 * np.random.default_rng(3).normal(size=(WIDTH, 3))
     for box in (Box(0, np.inf), Box(0, 0.8)):
-        P = Constrained(penalty, box).prox(V, 0.7)
+        P = Regulariser(penalty, box).prox(V, 0.7)
         M = cp.Variable(V.shape)
         solve(cp.sum_squares(M - V) / 2 + 0.7 * phi(M), [box.lower <= M, min(box.upper, 99) >= M])
         np.testing.assert_allclose(P, M.value, atol=1e-4)
@@ -81,7 +81,7 @@ def test_three_point_inequality(penalty_name, set_name, seed):
     penalty, region = PENALTIES[penalty_name][0], SETS[set_name][0]
     rng = np.random.default_rng(seed)
     V, step = 2 * rng.normal(size=(6, WIDTH)), rng.uniform(0.1, 3, size=(6, 1))
-    P = Constrained(penalty, region).prox(V, step)
+    P = Regulariser(penalty, region).prox(V, step)
     Y = region.project(rng.normal(size=(6, WIDTH)))
 
     def half_square(Z):
@@ -130,10 +130,10 @@ def test_bounded_group_is_not_shrink_then_clip():
         (SparseGroupLasso, (1, 1), (1, 1.1)),
         (GroupNorm, (0,), (-1e-9,)),
         (GroupNorm, (1, None, np.inf), (1, None, 3)),
-        (Constrained, (GroupNorm(1), Box(0, 1)), (GroupNorm(1), Box(1e-9, 1))),
-        (Constrained, (GroupNorm(1), Box(-1, 0)), (GroupNorm(1), Box(-1, -1e-9))),
-        (Constrained, (ElasticNet(1), Box(0.5, 1)), (ElasticNet(1), L2Ball())),
-        (Constrained, (ElasticNet(1), Simplex()), (GroupNorm(1), Simplex())),
+        (Regulariser, (GroupNorm(1), Box(0, 1)), (GroupNorm(1), Box(1e-9, 1))),
+        (Regulariser, (GroupNorm(1), Box(-1, 0)), (GroupNorm(1), Box(-1, -1e-9))),
+        (Regulariser, (ElasticNet(1), Box(0.5, 1)), (ElasticNet(1), L2Ball())),
+        (Regulariser, (ElasticNet(1), Simplex()), (GroupNorm(1), Simplex())),
         (GroupNorm(1).prox, (np.ones((1, 2)), 1.0, Box()), (np.ones((1, 2)), 1.0, Box(0.1, 1))),
         (
             GroupNorm(1, of_rows=True).prox,
@@ -152,7 +152,7 @@ def test_invalid_parameters_are_refused(make, valid, invalid):
 @pytest.mark.parametrize("region", [L1Ball(), L2Ball(), NuclearBall()])
 def test_penalties_over_signed_balls_are_refused_by_name(region):
     with pytest.raises(ValueError, match=type(region).__name__):
-        Constrained(region=region)
+        Regulariser(region=region)
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,6 @@ def test_separable_penalties_equal_an_elastic_net(name):
     penalty, C = DECLARED[name], samples(10)
     single = {"groups", "sparse groups", "norm", "greatest", "norm of rows"}
     assert (penalty.weights is None) == (name in single)
-    assert penalty.separable == (penalty.weights is not None)
     assert penalty.couples_rows == (name == "norm of rows")
     if penalty.weights is not None:
         net = ElasticNet(*penalty.weights)
@@ -223,7 +222,7 @@ def test_separable_penalties_equal_an_elastic_net(name):
 
 def test_forms_of_regularisers():
     def form(penalty=ElasticNet(), region=NonnegativeOrthant()):  # noqa: B008 - frozen parts
-        return Form.of(penalty, region)
+        return Form(penalty, region)
 
     told = {  # is_unpenalised, is_box, is_orthant, is_scale_invariant, is_ball
         "orthant": (form(), (True, True, True, True, False)),
@@ -261,9 +260,9 @@ def test_forms_of_regularisers():
 
 
 def test_equivalent_sets_have_one_representation():
-    assert type(Constrained(region=Box(0, np.inf)).region) is NonnegativeOrthant
-    assert type(Constrained(region=Box(-np.inf, np.inf)).region) is Reals
-    assert type(Constrained(region=Box(0, 1)).region) is Box
+    assert type(Regulariser(region=Box(0, np.inf)).region) is NonnegativeOrthant
+    assert type(Regulariser(region=Box(-np.inf, np.inf)).region) is Reals
+    assert type(Regulariser(region=Box(0, 1)).region) is Box
 
 
 def test_defaults_of_a_penalty_that_declares_nothing():
@@ -283,7 +282,7 @@ def test_defaults_of_a_penalty_that_declares_nothing():
         None,
         None,
     )
-    assert (penalty.separable, penalty.couples_rows) == (False, False)
+    assert not penalty.couples_rows
 
 
 @pytest.mark.parametrize(
@@ -292,7 +291,7 @@ def test_defaults_of_a_penalty_that_declares_nothing():
     ids=str,
 )
 def test_regularisers_in_another_unit(region):
-    one = Constrained(ElasticNet(0.2, 0.4), region)
+    one = Regulariser(ElasticNet(0.2, 0.4), region)
     other, V, t = one.in_unit(2.0, 3.0), samples(11), 0.6
     np.testing.assert_allclose(other.prox(V, 3 * t / 4), one.prox(2 * V, t) / 2, atol=1e-12)
     np.testing.assert_allclose(other.value(V), one.value(2 * V) / 3)
@@ -304,7 +303,7 @@ def test_default_parameters():
     assert SparseGroupLasso(1.0) == SparseGroupLasso(1.0, 0.5, None)
     assert GroupNorm(1.0) == GroupNorm(1.0, None, 2.0, False)
     assert GroupLasso(1.0, np.array([0, 1])).groups == (0, 1)
-    assert Constrained() == Constrained(ElasticNet(), NonnegativeOrthant())
+    assert Regulariser() == Regulariser(ElasticNet(), NonnegativeOrthant())
 
 
 @pytest.mark.parametrize("p", [2.0, np.inf])
@@ -314,9 +313,9 @@ def test_groups_couple_rows_or_columns(p, of_rows):
         np.testing.assert_array_equal(part.coupling_groups(of_rows, WIDTH), GROUPS)
         assert part.coupling_groups(not of_rows, WIDTH) is None
         assert type(part)(1.0, None, p, of_rows).coupling_groups(of_rows, 3).tolist() == [0, 0, 0]
-    box, orthant = NonnegativeOrthant(), Constrained(GroupNorm(1.0, GROUPS, p, of_rows))
+    box, orthant = NonnegativeOrthant(), Regulariser(GroupNorm(1.0, GROUPS, p, of_rows))
     assert box.coupling_groups(True, WIDTH) is None
     np.testing.assert_array_equal(orthant.coupling_groups(of_rows, WIDTH), GROUPS)
-    ball = Constrained(region=GroupBall(1.0, GROUPS, p, of_rows))
+    ball = Regulariser(region=GroupBall(1.0, GROUPS, p, of_rows))
     np.testing.assert_array_equal(ball.coupling_groups(of_rows, WIDTH), GROUPS)
-    assert Constrained(region=Simplex()).coupling_groups(of_rows, WIDTH) is None
+    assert Regulariser(region=Simplex()).coupling_groups(of_rows, WIDTH) is None

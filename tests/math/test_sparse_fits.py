@@ -24,7 +24,7 @@ from thresher.losses import (
     SmoothedL1,
     SquaredL2,
 )
-from thresher.penalties import Constrained, ElasticNet
+from thresher.penalties import ElasticNet, Regulariser
 from thresher.published.divergences import RobustApproximation
 from thresher.sets import GroupBall, NonnegativeL2Ball
 
@@ -184,7 +184,7 @@ def test_compiled_certificates_are_those_of_the_formula(loss, weighted, dtype):
         weight = np.maximum(rng.standard_normal((9, 23)), 0).astype(dtype)
         weight[0] = 0
     samples[-1] = 0
-    problem = CodingProblem(D, loss, Constrained(ElasticNet(0.1, 0.3)))
+    problem = CodingProblem(D, loss, Regulariser(ElasticNet(0.1, 0.3)))
 
     def slopes(codes):
         return loss.gradient(samples, codes @ D, weight) @ D.T
@@ -207,7 +207,7 @@ def test_atoms_that_share_a_budget_move_together(p):
     C = rng.random((50, 4))
     A, B = C.T @ C / 50, C.T @ rng.random((50, 12)) / 50
     region = GroupBall(0.8, tuple(np.arange(12) // 4), p)
-    problem = DictionaryProblem(A, B, Constrained(region=region))
+    problem = DictionaryProblem(A, B, Regulariser(region=region))
     start = region.project(rng.random((4, 12)))
     D = start
     for _ in range(20):  # as in a stream, from the last dictionary
@@ -227,7 +227,7 @@ def test_entries_that_vanish_can_come_back(powers, width):
     negative[:, 2] = 0
     sums = RatioStatistics(negative, np.ones((3, width)), np.zeros(5), np.full(5, 3.0), 4.0)
     D = np.full((3, 5), 0.4)
-    ball = Constrained(region=NonnegativeL2Ball())
+    ball = Regulariser(region=NonnegativeL2Ball())
     moved, _, _ = learner.update(learner.empty(3, 5), sums, D, ball, np.ones(3, dtype=bool))
     assert (moved > 0).all()
     assert (moved[:, 2] < moved[:, [0, 1, 3, 4]].min(axis=1)).all()

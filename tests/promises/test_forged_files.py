@@ -208,7 +208,7 @@ def test_forged_arrays_are_refused(name, files, tmp_path):
         has_numbers = values.dtype.kind == "f" and values.size > 0
         assert_refused(forged(place, values[None]))
         assert_refused(forged(place, values.astype(other)))
-        if has_numbers and any(part in place for part in ("dictionary", "statistics", "embedding")):
+        if has_numbers and any(part in place for part in ("state.D", "statistics", "embedding")):
             assert_refused(forged(place, spoiled(values)))
         with suppress(FileError):
             load(forged(place, values[:-1]))
@@ -238,7 +238,7 @@ FORGED = [
     ]),
     ("OnlineNMF", "parameters.divergence", [
         {"part": "Csiszar", "fields": {"generator": "os.system", "derivative": "os.system"}},
-        {"part": "Mahalanobis", "fields": {"matrix": {"array": "dictionary"}}},
+        {"part": "Mahalanobis", "fields": {"matrix": {"array": "fitted.state.D"}}},
     ]),
     ("TopicModel", "parameters.n_components", [0]),
     ("TopicModel", "parameters.model", [

@@ -19,11 +19,12 @@ from reference.a.opgd import code_step, dict_step, opgd, project_l2
 from reference.a.opgd import dict_iterates as gradient_dictionaries
 from thresher import OnlineRobustNMF, RobustNMF, solvers
 from thresher.datasets import make_outlier_stream
-from thresher.encoding import Block, CodingProblem
+from thresher.encoding import ActiveRows as Block
+from thresher.encoding import CodingProblem
 from thresher.engine import BatchProblem, Pool, StreamState
 from thresher.learning import DictionaryProblem, PowerForgetting, QuadraticStatistics
 from thresher.losses import Huber
-from thresher.penalties import Constrained
+from thresher.penalties import Regulariser
 from thresher.published.outliers import (
     DictionaryADMM,
     DictionaryGradient,
@@ -181,7 +182,7 @@ def test_dictionary_steps(as_printed):
     """(20)–(22) and (33)–(35)."""
     C = np.random.default_rng(2).random((N, K))
     A, B, D = C.T @ C / N, C.T @ X / N, project_l2(D0)
-    problem = DictionaryProblem(A, B, Constrained(region=NonnegativeL2Ball()))
+    problem = DictionaryProblem(A, B, Regulariser(region=NonnegativeL2Ball()))
     eta = dict_step(A, D, 0.5, as_printed)
     for k in STEPS:
         # Divided by what is negative, every change is small: one step, whatever the bound.

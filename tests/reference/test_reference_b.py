@@ -22,7 +22,7 @@ from reference.b.online_detector import online_detector
 from thresher import L1Dictionary, NovelDocumentDetector, OnlineL1Dictionary, load, save
 from thresher.encoding import CodingProblem
 from thresher.losses import L1Distance
-from thresher.penalties import L1, Constrained
+from thresher.penalties import L1, Regulariser
 from thresher.published.l1_dictionary import CodedSamples
 from thresher.sets import NonnegativeL1Ball
 from thresher.solvers import admm, batch_impl, l2_batch, oiadmm, online
@@ -30,7 +30,7 @@ from thresher.tasks.novelty.modes import MemorySettings, memory_of
 
 LAMBDA, ETA = 0.1, 3
 STEPS = (1, 2, 5, 20)
-BALL = Constrained(region=NonnegativeL1Ball())
+BALL = Regulariser(region=NonnegativeL1Ball())
 ODD = {"phi": 8.0, "gamma": 1.2}  # constants that nobody published
 QUIET = {"verbose": 0, "random_state": 0, "n_jobs": 1}
 
@@ -62,7 +62,7 @@ def close(found, expected):
 def test_algorithm_2(n, given):
     P = documents(15)
     D = start(P)
-    problem = CodingProblem(D, L1Distance(), Constrained(L1(LAMBDA)))
+    problem = CodingProblem(D, L1Distance(), Regulariser(L1(LAMBDA)))
     *_, last = codes_iterates(P, D, LAMBDA, n_iter=n, tol=0, **given)
     encoder = admm(iterations=n, tol=0, **given).encoder
     close(encoder.encode(problem, P).codes, last.C)
@@ -94,7 +94,7 @@ def test_both_stop_where_the_reference_does():
     D = start(P)
     *_, last = codes_iterates(P, D, LAMBDA, tol=1e-3)
     encoder = admm(iterations=10_000, tol=1e-3).encoder
-    found = encoder.encode(CodingProblem(D, L1Distance(), Constrained(L1(LAMBDA))), P)
+    found = encoder.encode(CodingProblem(D, L1Distance(), Regulariser(L1(LAMBDA))), P)
     assert 20 < found.n_iter.min() < found.n_iter.max() == last.i - 1
     close(found.codes, last.C)
     *_, moved = dictionary_iterates(P, last.C, D, tol=1e-3)

@@ -12,7 +12,7 @@ from thresher import FaceRecognizer, ManhattanNMF, SymmetricManhattanNMF
 from thresher.engine import Pool
 from thresher.manhattan import Graph, Half
 from thresher.manhattan.symmetric import as_csr
-from thresher.penalties import Constrained, GroupNorm
+from thresher.penalties import GroupNorm, Regulariser
 from thresher.published.manhattan import (
     OptimalGradient,
     PublishedFactors,
@@ -39,7 +39,7 @@ def data(seed=0, n=30, F=12, K=4, box=False):
 
 
 def half_of(X, regulariser=None, **parts):
-    return Half(np.ascontiguousarray(X), regulariser or Constrained(), X.dtype, **parts)
+    return Half(np.ascontiguousarray(X), regulariser or Regulariser(), X.dtype, **parts)
 
 
 def after(steps, number):
@@ -62,7 +62,7 @@ def test_sweeps(case, sweeps):
     S = ring(len(X))
     steps, parts = {
         "plain": (rri.codes_steps(X, D, C, 0.0), {}),
-        "box": (box.rri_codes_steps(X, D, C, 0.0), {"regulariser": Constrained(region=Box())}),
+        "box": (box.rri_codes_steps(X, D, C, 0.0), {"regulariser": Regulariser(region=Box())}),
         "squares": (elastic_net.rri_codes_steps(X, D, C, 0.7, 0.0), {"square": 0.7}),
         "graph": (
             manifold.rri_codes_steps(X, D, C, S, 0.6, 0.0),
@@ -82,7 +82,7 @@ def test_sweeps_go_on_until_8(case, as_printed):
     given = {"as_printed": as_printed}
     steps, parts = {
         "plain": (rri.codes_steps(X, D, C, **given), {}),
-        "box": (box.rri_codes_steps(X, D, C, **given), {"regulariser": Constrained(region=Box())}),
+        "box": (box.rri_codes_steps(X, D, C, **given), {"regulariser": Regulariser(region=Box())}),
         "squares": (elastic_net.rri_codes_steps(X, D, C, 0.7, **given), {"square": 0.7}),
         "graph": (
             manifold.rri_codes_steps(X, D, C, S, 0.6, **given),
@@ -132,7 +132,7 @@ def test_optimal_gradient(n_iter, as_printed, monotone, by_row, epsilon):
 def test_optimal_gradient_in_a_box(n_iter, as_printed):
     """(30), (31), and the duality gap (25), which ends most rows before the last of 2000."""
     X, D, C = data()
-    region = Constrained(region=Box())
+    region = Regulariser(region=Box())
     for max_iter in (n_iter, 2000) if n_iter == 20 else (n_iter,):
         expected, used = box.codes(X, D, C, 0.5, None, as_printed, max_iter)
         method = method_of(as_printed, epsilon=0.5, max_iter=max_iter)
@@ -178,8 +178,8 @@ def test_optimal_gradient_of_groups(form, p, n_iter, as_printed, epsilon):
 
     def part(of_rows):
         if form == "ball":
-            return Constrained(region=GroupBall(3.0, tuple(numbers), p, of_rows))
-        return Constrained(GroupNorm(0.8, tuple(numbers), p, of_rows))
+            return Regulariser(region=GroupBall(3.0, tuple(numbers), p, of_rows))
+        return Regulariser(GroupNorm(0.8, tuple(numbers), p, of_rows))
 
     for parts in ({"regulariser": part(True)}, {"regulariser": part(False), "transposed": True}):
         method = method_of(as_printed, epsilon=epsilon, max_iter=n_iter)

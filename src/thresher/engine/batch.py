@@ -6,16 +6,17 @@ than the tolerance.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.encoding import BlockEncoder, CodingProblem
+from thresher.encoding import CodingProblem, Encoder
 from thresher.engine.executor import Pool
 from thresher.engine.residuals import EXACT
 from thresher.engine.restarts import restarted
@@ -100,58 +101,51 @@ class BatchProblem:
         return self.method.free_atoms(n_components)
 
 
-class Alternation(Protocol):
-    """A running batch method; the half-steps change it in place."""
+class Alternation(ABC):
+    """A running batch method; the half-steps change it in place.
 
-    @property
-    def problem(self) -> BatchProblem:
-        """The samples and the objective."""
+    Attributes
+    ----------
+    problem : BatchProblem
+        The samples and the objective.
+    D, C : array
+        Feasible dictionary and codes.
+    early_stopping : bool
+        Whether a fit ends when missing entries are predicted worse with every iteration.
+    """
 
-    @property
-    def D(self) -> Array:  # noqa: N802 - the notation
-        """The feasible dictionary."""
-
-    @property
-    def C(self) -> Array:  # noqa: N802 - the notation
-        """The feasible codes."""
-
-    @property
-    def early_stopping(self) -> bool:
-        """Whether a fit ends when missing entries are predicted worse with every iteration."""
-
-    @property
-    def absolute_tol(self) -> float | None:
-        """The change of the objective that ends a fit; None is ``tol`` of the objective."""
-
-    def improve_codes(self) -> None:
-        """Improve the codes for the current dictionary."""
-
-    def improve_dictionary(self) -> None:
-        """Improve the dictionary for the current codes."""
-
-    def change_support(self, seed: int) -> bool:
-        """Drop or restart an atom where a penalty on the dictionary makes that pay."""
-
-    def objective(self) -> float:
-        """Mean objective per sample at the feasible variables; infinite before the first codes."""
-
-    def certificate(self) -> float:
-        """The largest optimality certificate of some codes; NaN where it is not known."""
-
-
-class PlainAlternation:
-    """Defaults of an alternation: no change of support, no early stopping, a relative tolerance."""
-
+    problem: BatchProblem
+    D: Array
+    C: Array
     early_stopping: ClassVar[bool] = False
 
     @property
     def absolute_tol(self) -> float | None:
-        """None: ``tol`` is relative."""
+        """The change of the objective that ends a fit; None is ``tol`` of the objective."""
         return None
 
+    @abstractmethod
+    def improve_codes(self) -> None:
+        """Improve the codes for the current dictionary."""
+
+    @abstractmethod
+    def improve_dictionary(self) -> None:
+        """Improve the dictionary for the current codes."""
+
+    @abstractmethod
+    def objective(self) -> float:
+        """Mean objective per sample at the feasible variables; infinite before the first codes."""
+
     def change_support(self, seed: int) -> bool:
-        """Leave all atoms as they are."""
+        """Drop or restart an atom where a penalty on the dictionary makes that pay.
+
+        Return whether an atom changed; by default all stay as they are.
+        """
         return False
+
+    def certificate(self) -> float:
+        """The largest optimality certificate of some codes; NaN where it is not known."""
+        return self.problem.certificate(self.D, self.C)
 
 
 Rounds = Callable[[BatchProblem, StreamState, Array | None, Pool], Alternation]
@@ -230,7 +224,7 @@ class AndersonExtrapolation:
 
 
 @dataclass
-class ExactAlternation(PlainAlternation):
+class ExactAlternation(Alternation):
     """Codes by an encoder, warm-started and never worsened; dictionary by a learner's step.
 
     With one multiplicative update for each half it is that of Lee and Seung and its kin; with an
@@ -242,7 +236,7 @@ class ExactAlternation(PlainAlternation):
     problem: BatchProblem
     D: Array
     C: Array
-    encoder: BlockEncoder
+    encoder: Encoder
     pool: Pool
     extrapolation: AndersonExtrapolation | None = None
     cold: bool = False
@@ -279,12 +273,12 @@ class ExactAlternation(PlainAlternation):
     def _code(self) -> None:
         """Code every block from its last codes; rows whose objective rises keep them."""
         coding = self.problem.coding(self.D)
-        self.encoder.prepare(coding, self.problem.method.rows(self.problem.batch))
+        encode = self.encoder.prepare(coding, self.problem.method.rows(self.problem.batch))
 
         def work(rows: slice) -> None:
             X, weight = self.problem.load(rows)
             start = None if self.cold else self.C[rows]
-            C = self.encoder.encode(coding, X, weight, start).codes
+            C = encode(X, weight, start).codes
             losses = coding.objective(X, C, weight)
             better = losses < self.losses[rows]
             self.C[rows] = np.where(better[:, None], C, self.C[rows])
@@ -367,10 +361,6 @@ class ExactAlternation(PlainAlternation):
         """Weighted mean over samples, plus the penalty of the dictionary."""
         return float("inf") if self.cold else self.problem.mean(self.losses, self.D)
 
-    def certificate(self) -> float:
-        """Of the first few codes."""
-        return self.problem.certificate(self.D, self.C)
-
     def _evaluate(self) -> None:
         coding = self.problem.coding(self.D)
 
@@ -401,7 +391,9 @@ class HeldOutEntries:
     @classmethod
     def of(cls, problem: BatchProblem, seed: int) -> HeldOutEntries | None:
         """Hide a tenth of the entries of evenly spaced rows; None if nothing is missing."""
-        if problem.method.stays_sparse(problem.batch):  # such rows have no missing entries
+        if (
+            problem.method.block_kind(problem.batch) == "sparse"
+        ):  # such rows have no missing entries
             return None
         rows = slice(0, None, -(-problem.batch.n_samples // _HELD_OUT_ROWS))
         X, weight = problem.load(rows)

@@ -43,6 +43,7 @@ _MAX_VALUES = (1 + _REFERENCE_PER_WINDOW) * max(WINDOW_LENGTHS)
 # Chosen on planted changes, see docs/guide/drift.md.
 WINS = 8
 MAX_TRIAL_BATCHES = 32
+_MAX_RIVALS = 2  # those that `Trial.begun` starts
 
 
 class Detector(Protocol):
@@ -115,7 +116,8 @@ class MannWhitneyDrift:
 
     def recall(self, values: Array, drift_detected: bool, p_value: float) -> None:
         """Restore a saved state; a ValueError if no detector can have it."""
-        if len(values) > _MAX_VALUES or not 0 <= p_value <= 1:
+        whole = values.dtype == np.float64 and values.ndim == 1 and np.isfinite(values).all()
+        if not whole or len(values) > _MAX_VALUES or not 0 <= p_value <= 1:
             raise ValueError(f"a detector cannot hold {len(values)} values with p_value={p_value}")
         self.values, self.drift_detected, self.p_value = values, drift_detected, p_value
 
@@ -184,6 +186,13 @@ class Trial:
     n_batches: int = 0
     replaced: bool = False
 
+    def check_fields(self) -> None:
+        """Raise ValueError for values that no trial can have, such as those of a forged file."""
+        if not 0 < len(self.rivals) <= _MAX_RIVALS or self.n_batches < 0:
+            raise ValueError(f"{len(self.rivals)} rivals after {self.n_batches} batches")
+        if any(rival.wins < 0 for rival in self.rivals):
+            raise ValueError("wins must not be negative")
+
     @classmethod
     def begun(cls, method: Method, state: StreamState, batch: Batch, advance: Advance) -> "Trial":
         """Start a trial from the state before a batch, and let the rivals learn from it.
@@ -237,7 +246,7 @@ def _replaced_by(state: StreamState, rival: StreamState) -> StreamState:
     trial.
     """
     known = min(state.scale_weight, rival.weight_seen)
-    return replace(rival, scale=state.scale, scale_weight=known, watch=state.watch)
+    return rival.changed(scale=state.scale, scale_weight=known, watch=state.watch)
 
 
 @dataclass(frozen=True)

@@ -46,34 +46,6 @@ _before: dict[Any, int] = {}  # libraries that are limited, and how many threads
 _lock = Lock()
 
 
-def _limit(pool: Any) -> None:
-    """One thread for each product, while any pool is open."""
-    with _lock:
-        _open[id(pool)] = get_ident()
-        for library in _blas():
-            threads = library.num_threads
-            if threads not in (None, 1):
-                _before.setdefault(library, threads)
-                library.set_num_threads(1)
-
-
-def _release(pool: Any) -> None:
-    """Restore the threads when the last pool closes."""
-    with _lock:
-        _open.pop(id(pool), None)
-        if not _open:
-            for library, threads in _before.items():
-                library.set_num_threads(threads)
-            _before.clear()
-
-
-def _cores() -> int:
-    """Return the cores that this process may use, by affinity, quota and limits of OpenMP."""
-    has_affinity = hasattr(os, "sched_getaffinity")
-    cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
-    return min(cores, int(_openmp_effective_n_threads(only_physical_cores=False)))
-
-
 def tree_sum(parts: Sequence[Any]) -> Any:
     """Add neighbours, then neighbours of their sums, until one is left.
 
@@ -97,22 +69,31 @@ class Pool:
         self._executors: dict[bool, ThreadPoolExecutor] = {}
 
     def __enter__(self) -> "Pool":
-        _limit(self)
+        """Limit each product to one thread while any pool is open."""
+        with _lock:
+            _open[id(self)] = get_ident()
+            for library in _blas():
+                threads = library.num_threads
+                if threads not in (None, 1):
+                    _before.setdefault(library, threads)
+                    library.set_num_threads(1)
         return self
 
     @cached_property
-    def _most(self) -> int:
-        given = self._given
-        return _cores() if given is None or given < 0 else max(1, given)
+    def _cores(self) -> int:
+        """The cores that this process may use, by affinity, quota and limits of OpenMP."""
+        has_affinity = hasattr(os, "sched_getaffinity")
+        cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+        return min(cores, int(_openmp_effective_n_threads(only_physical_cores=False)))
 
     @property
     def n_jobs(self) -> int:
         """The number of threads that may run now, given the pools that are open."""
-        if self._given is not None and self._given > 0:
-            return self._most
+        if self._given is not None and self._given >= 0:
+            return max(1, self._given)
         with _lock:
             concurrent = len(set(_open.values()))  # of nested pools, one is waiting
-        return max(1, self._most // max(1, concurrent))
+        return max(1, self._cores // max(1, concurrent))
 
     def _threads(self, takes_part: bool) -> ThreadPoolExecutor:
         """Return the threads, started on first use; one fewer if this thread takes part."""
@@ -123,10 +104,16 @@ class Pool:
         return self._executors[takes_part]
 
     def __exit__(self, *error: object) -> None:
+        """Stop the threads; the last pool restores those of products."""
         for executor in self._executors.values():
             executor.shutdown(cancel_futures=True)
         self._executors.clear()
-        _release(self)
+        with _lock:
+            _open.pop(id(self), None)
+            if not _open:
+                for library, before in _before.items():
+                    library.set_num_threads(before)
+                _before.clear()
 
     def submit(self, work: Callable[[], Result]) -> Callable[[], Result]:
         """Start work in another thread and return a function that waits for the result.
@@ -197,7 +184,7 @@ class Pool:
 
         blocks, n_jobs = list(method.blocks(batch)), self.n_jobs
         pays = n_jobs > 1 and self._spent * (n_jobs - 1) >= _WAKING * n_jobs
-        summaries = self.map(timed, blocks) if pays else [timed(block) for block in blocks]
+        summaries = self.map(timed, blocks) if pays else list(map(timed, blocks))
         self._spent = sum(spent)
         return tree_sum(summaries)
 

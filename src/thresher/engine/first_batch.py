@@ -43,7 +43,7 @@ def first_atoms(
     n_features, loss = batch.X.shape[1], method.loss(1.0)
     region = method.dictionary_set
     positive = loss.needs_positive_prediction
-    stays_sparse = method.stays_sparse(batch)
+    stays_sparse = method.block_kind(batch) == "sparse"
     if init is None:
         init = method.default_init
     if init is None:
@@ -56,8 +56,8 @@ def first_atoms(
     rows = max(rows, _FEW_ENTRIES // n_features)
     rows = _DOCUMENTS if init == "medians" else rows
     step = -(-batch.n_samples // rows)
-    some = Batch(batch.X[::step], entry_weight=every(batch.entry_weight, step))
-    given = every(batch.sample_weight, step)
+    some = batch.every(step)
+    given = some.sample_weight
     chosen = np.ones(some.n_samples) if given is None or not given.any() else given
     if init == "medians":
         some = Batch(without_gaps(some) / method.unit, chosen)
@@ -77,16 +77,11 @@ def spans_decades(batch: Batch, power: float) -> bool:
     compared is the tenth and the ninetieth percentile of a feature, in the median feature. A
     feature that is zero in more than a tenth of the samples spans all decades.
     """
-    step = max(1, batch.n_samples // _ROWS)
+    some = batch.every(max(1, batch.n_samples // _ROWS))
     apart = max(1, batch.X.shape[1] // _ROWS)
-    weight = every(batch.entry_weight, step)
-    X, weight = load_block(
-        batch.X[::step][:, ::apart],
-        slice(None),
-        np.dtype(np.float64),
-        None if weight is None else weight[:, ::apart],
-    )
-    given = every(batch.sample_weight, step)
+    weight = None if some.entry_weight is None else some.entry_weight[:, ::apart]
+    X, weight = load_block(some.X[:, ::apart], slice(None), np.dtype(np.float64), weight)
+    given = some.sample_weight
     weights = np.ones(len(X)) if given is None or not given.any() else given
     ratios = []
     for f in range(X.shape[1]):
@@ -164,11 +159,6 @@ def spread_rows(batch: Batch, count: int, rng: np.random.Generator) -> NDArray[n
     marks = (np.arange(count) + rng.random(count)) / count * cumulated[-1]
     chosen: NDArray[np.intp] = order[np.searchsorted(cumulated, marks, side="right")]
     return chosen
-
-
-def every(values: Array | None, step: int) -> Array | None:
-    """Weights of rows at even distances, if there are any."""
-    return None if values is None else values[::step]
 
 
 def entries(

@@ -8,12 +8,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.encoding import BlockEncoder, CodingProblem, Rows, encode_rows
+from thresher.encoding import CodingProblem, Encoder, Rows
 from thresher.engine import restarts
 from thresher.engine.batch import (
     Alternation,
@@ -55,7 +55,7 @@ from thresher.linalg import (
     without_traces,
 )
 from thresher.losses import Loss
-from thresher.penalties import Constrained
+from thresher.penalties import Regulariser
 from thresher.sets import ConvexSet, NonnegativeL2Ball
 from thresher.streams import Batch
 
@@ -90,13 +90,18 @@ class StreamMethod(ABC):
         return rows_per_block(batch.X.shape[1])
 
     def blocks(self, batch: Batch) -> Iterator[slice]:
-        """Row blocks of fixed size, so that sums do not depend on the executor."""
+        """Yield row blocks of fixed size, so that sums do not depend on the executor."""
         n, rows = batch.n_samples, self.block_rows(batch)
-        return (slice(start, min(start + rows, n)) for start in range(0, n, rows))
+        for start in range(0, n, rows):
+            yield slice(start, min(start + rows, n))
 
-    def measure(self, state: StreamState, batch: Batch) -> StreamState:
-        """Check that a batch can be computed with; measure the unit, if it is not known yet."""
+    def measure_unit(self, state: StreamState, batch: Batch) -> StreamState:
+        """Measure the unit of the data, which is not known yet."""
         return state
+
+    def check(self, state: StreamState, batch: Batch) -> None:
+        """Refuse entries that cannot be computed with in the unit of a state."""
+        return None
 
     def measure_range(self, state: StreamState, batch: Batch) -> StreamState:
         """Measure what is needed before coding."""
@@ -125,7 +130,7 @@ class Method(StreamMethod):
 
     Parameters
     ----------
-    encoder : BlockEncoder
+    encoder : Encoder
         Finds codes while learning.
     loss : callable
         Makes the loss from the outlier weight λ.
@@ -135,7 +140,7 @@ class Method(StreamMethod):
         Makes the loss that the learner minimises, if it differs from that of the codes.
     outlier_weight : OutlierWeight
         The rule for λ.
-    code_regulariser, dictionary_regulariser : Constrained
+    code_regulariser, dictionary_regulariser : Regulariser
         Penalty and set of codes and of atoms.
     forgetting : Forgetting
         How much the past counts.
@@ -161,14 +166,14 @@ class Method(StreamMethod):
         What samples are divided by, see `in_unit`.
     """
 
-    encoder: BlockEncoder
+    encoder: Encoder
     loss: Callable[[float], Loss]
     learner: Learner
     dictionary_loss: Callable[[float], Loss] | None = None
     outlier_weight: OutlierWeight = field(default_factory=lambda: FixedWeight(1.0))
-    code_regulariser: Constrained = field(default_factory=Constrained)
-    dictionary_regulariser: Constrained = field(
-        default_factory=lambda: Constrained(region=NonnegativeL2Ball())
+    code_regulariser: Regulariser = field(default_factory=Regulariser)
+    dictionary_regulariser: Regulariser = field(
+        default_factory=lambda: Regulariser(region=NonnegativeL2Ball())
     )
     forgetting: Forgetting = field(default_factory=PlainAverage)
     frozen: NDArray[np.bool_] | None = None
@@ -204,7 +209,7 @@ class Method(StreamMethod):
     @property
     def selects_atoms(self) -> bool:
         """Whether atoms may become zero because they cost more than they explain."""
-        return self.dictionary_regulariser.prefers_zero
+        return self.dictionary_regulariser.form.prefers_zero
 
     def free_atoms(self, n_components: int) -> NDArray[np.bool_]:
         """Flags of the atoms that may move."""
@@ -230,7 +235,7 @@ class Method(StreamMethod):
             init = np.array(init, dtype=np.float64) / units.get("atom_unit", 1.0)
         D = method.first_dictionary(batch, init, n_components, dtype, seed)
         state = StreamState(D, D, self.learner.empty(len(D), n_features), seed)
-        return replace(state, **units)
+        return state.changed(**units)
 
     def first_dictionary(
         self,
@@ -252,39 +257,45 @@ class Method(StreamMethod):
 
     # ----------------------------------------------------------------- samples
 
-    def stays_sparse(self, batch: Batch) -> bool:
-        """Whether rows are coded on their nonzeros alone."""
-        return (
-            self.keep_sparse
-            and (batch.is_sparse_without_gaps or (self.as_sparse and batch.is_dense_without_gaps))
-            and not self.scale_samples
-            and self.loss(1.0).stays_sparse
-        )
+    def block_kind(self, batch: Batch) -> Literal["dense", "sparse", "observed"]:
+        """The entries on which rows are coded.
 
-    def stays_stored(self, batch: Batch) -> bool:
-        """Whether rows are coded on their stored entries, all others being missing."""
-        may_stay = self.keep_stored and not self.scale_samples and batch.only_stored
-        return may_stay and self.loss(1.0).exchangeable_features
+        All of them; the nonzeros alone ("sparse"); or those that are stored, all others being
+        missing ("observed").
+        """
+        if self.scale_samples or not (self.keep_sparse or self.keep_stored):
+            return "dense"
+        if self.keep_stored and batch.only_stored and self.loss(1.0).exchangeable_features:
+            return "observed"
+        without_gaps = batch.is_sparse_without_gaps or (
+            self.as_sparse and batch.is_dense_without_gaps
+        )
+        if self.keep_sparse and without_gaps and self.loss(1.0).stays_sparse:
+            return "sparse"
+        return "dense"
 
     def rows(self, batch: Batch) -> Rows:
         """The kind of rows that the encoder gets from a batch."""
         weighted = batch.only_stored or batch.entry_weight is not None
-        return Rows(self.stays_sparse(batch), weighted)
+        kind = self.block_kind(batch)
+        return Rows(kind == "sparse", weighted, kind == "observed")
 
     def block_rows(self, batch: Batch) -> int:
         """Rows of a block."""
-        if self.stays_stored(batch):
-            return STORED_BLOCK
-        return SPARSE_BLOCK if self.stays_sparse(batch) else rows_per_block(batch.X.shape[1])
+        kind = self.block_kind(batch)
+        if kind == "dense":
+            return rows_per_block(batch.X.shape[1])
+        return SPARSE_BLOCK if kind == "sparse" else STORED_BLOCK
 
     def load(
         self, batch: Batch, rows: slice, dtype: np.dtype[Any]
     ) -> tuple[Any, Array | None, Array | None]:
         """Load a block: samples, entry weights, and the maxima that they were divided by."""
-        if self.stays_stored(batch):
+        kind = self.block_kind(batch)
+        if kind == "observed":
             stored = load_stored_block(batch.X, rows, dtype, batch.entry_weight, self.unit)
             return stored, None, None
-        if self.stays_sparse(batch):
+        if kind == "sparse":
             block = load_sparse_block(batch.X, rows, dtype, self.unit)
             return without_traces(block), None, None
         return self.load_dense(batch, rows, dtype)
@@ -315,7 +326,7 @@ class Method(StreamMethod):
         if degree is None:
             return None
         worth = unit**degree
-        atom_unit = self._atom_unit(unit)
+        atom_unit = unit if self.bounds_codes else 1.0
         codes = self.code_regulariser.in_unit(unit / atom_unit, worth)
         atoms = self.dictionary_regulariser.in_unit(atom_unit, worth)
         if codes is None or atoms is None:
@@ -342,9 +353,6 @@ class Method(StreamMethod):
         assert bound is not None  # a state has a unit of its own only if in_unit gives a method
         return bound
 
-    def _atom_unit(self, unit: float) -> float:
-        return unit if self.bounds_codes else 1.0
-
     def units_for(self, batch: Batch, n_features: int, dtype: np.dtype[Any]) -> dict[str, Any]:
         """Return the units of a state that begins with a batch; refuse samples beyond all units."""
         if self.scale_samples:
@@ -361,7 +369,7 @@ class Method(StreamMethod):
         check_largest(batch, unit, dtype)
         return {
             "unit": unit,
-            "atom_unit": self._atom_unit(unit),
+            "atom_unit": unit if self.bounds_codes else 1.0,
             "loss_unit": unit**degree,
             "measured": size > 0,
         }
@@ -371,21 +379,15 @@ class Method(StreamMethod):
         if not self.scale_samples:
             check_largest(batch, state.unit, state.D.dtype)
 
-    def measure(self, state: StreamState, batch: Batch) -> StreamState:
-        """Measure the unit, if all samples so far were zero and nothing was learned from them."""
-        if state.measured:
-            self.check(state, batch)
-            return state
+    def measure_unit(self, state: StreamState, batch: Batch) -> StreamState:
+        """Measure the unit after samples that were all zero, from which nothing was learned."""
         K, F = state.D.shape
         units = self.units_for(batch.glance(), F, state.D.dtype)
         if not units.get("measured", True):
             return state
         atom_unit = state.D.dtype.type(units["atom_unit"])
         D, average = state.D / atom_unit, state.average / atom_unit
-        statistics = self.learner.empty(K, F)
-        after = replace(state, D=D, average=average, statistics=statistics, **units)
-        self.check(after, batch)
-        return after
+        return state.changed(D=D, average=average, statistics=self.learner.empty(K, F), **units)
 
     def computing_dtype(self, state: StreamState, batch: Batch, dtype: np.dtype[Any]) -> Any:
         """Return the precision that codes of samples need.
@@ -427,7 +429,7 @@ class Method(StreamMethod):
         if first_guess:
             # Residuals come with the first codes; until then λ follows from the range.
             guess = RangeWeight().weight(scale, F) / self.outlier_weight.weight(1.0, F)
-            return replace(state, scale=guess)
+            return state.changed(scale=guess)
         return self._average_scale(state, scale, batch.weight) if scale > 0 else state
 
     def _average_scale(self, state: StreamState, scale: float, weight: float) -> StreamState:
@@ -453,85 +455,57 @@ class Method(StreamMethod):
         """Remove statistics and ranges: the dictionary and λ remain."""
         return state.changed(statistics=Statistics(), seen=None)
 
-    def encode(self, problem: CodingProblem, X: Any, weight: Array | None) -> Array:
-        """Return the codes of a block."""
-        return encode_rows(self.encoder, problem, X, weight).codes
-
     def objectives(self, state: StreamState, batch: Batch) -> Array:
         """Return the objective of each sample of a batch, without that of the dictionary."""
         problem = self.problem(state)
-        self.encoder.prepare(problem, self.rows(batch))
-        found = []
+        encode, found = self.encoder.prepare(problem, self.rows(batch)), []
         for rows in self.blocks(batch):
             X, weight, _ = self.load(batch, rows, state.D.dtype)
-            found.append(problem.objective(X, self.encode(problem, X, weight), weight))
+            found.append(problem.objective(X, encode(X, weight).codes, weight))
         return np.concatenate(found).astype(np.float64)
 
     def summariser(self, state: StreamState, batch: Batch) -> Callable[[slice], Summary]:
         """Return a function that codes a block on the dictionary of a state and summarises it."""
-        problem, rows_of_batch = self.problem(state), self.rows(batch)
-        self.encoder.prepare(problem, rows_of_batch)
-        threshold = self.threshold(state)
+        problem, threshold, kind = self.problem(state), self.threshold(state), self.rows(batch)
+        encode = self.encoder.prepare(problem, kind)
+        learned = problem
+        if self.dictionary_loss is not None:
+            learned = replace(problem, loss=self.dictionary_loss(threshold))
         shown = problem if state.average is state.D else replace(problem, D=state.average)
         measured = self.outlier_weight.measures == "residuals"
-        if measured:
-            EXACT.prepare(shown, rows_of_batch)
+        exact = EXACT.prepare(shown, kind) if measured else None
         size, whole = self.block_rows(batch), batch.whole or batch.n_samples
         distance = -(-whole // (size * _MEASURED_BLOCKS))  # in blocks, between measured blocks
+        nothing: Array = np.empty(0)
 
         def code_and_summarise(rows: slice) -> Summary:
-            place = batch.begins + rows.start
             X, weight, _ = self.load(batch, rows, state.D.dtype)
-            sample_weight = None if batch.sample_weight is None else batch.sample_weight[rows]
-            encoding = encode_rows(self.encoder, problem, X, weight)
-            codes, first = encoding.codes, place == 0
-            more = (encoding.outliers, encoding.products)
-            summary = self.summarise(
-                problem, X, weight, sample_weight, codes, threshold, first, *more
+            given = None if batch.sample_weight is None else batch.sample_weight[rows]
+            encoding = encode(X, weight)
+            C, place = encoding.codes, batch.begins + rows.start
+            fit = problem.fit(X, C, weight, encoding.outliers, encoding.products)
+            to_learn = fit if learned is problem else learned.fit(X, C, weight)
+            sums = self.learner.summarise(to_learn, given)  # computes parts that fit keeps
+            losses = fit.values() + problem.regulariser.value(C)
+            if given is not None:
+                losses = losses * given
+            summary = Summary(
+                sums, float(np.add.reduce(losses, None, np.float64)), 0.0, nothing, nothing
             )
+            if place == 0:
+                some = slice(0, _CERTIFIED_ROWS)
+                mask = None if weight is None else weight[some]
+                worst = float(np.maximum.reduce(problem.certificate(X[some], C[some], mask)))
+                summary = replace(summary, certificate=worst)
             if state.watch is not None:
-                mass, total = mass_of(X, weight, sample_weight)
+                mass, total = mass_of(X, weight, given)
                 summary = replace(summary, mass=mass, entries=total)
-            if not measured or place // size % distance:
-                return summary
-            sizes, weights = residual_sizes(shown, X, weight, sample_weight, codes)
-            return replace(summary, residuals=sizes, residual_weights=weights)
+            if exact is not None and not place // size % distance:
+                sizes, weights = residual_sizes(shown, exact, X, weight, given, C)
+                summary = replace(summary, residuals=sizes, residual_weights=weights)
+            return summary
 
         return code_and_summarise
-
-    def summarise(
-        self,
-        problem: CodingProblem,
-        X: Any,
-        weight: Array | None,
-        sample_weight: Array | None,
-        C: Array,
-        threshold: float = 1.0,
-        first: bool = False,
-        outliers: Array | None = None,
-        products: Array | None = None,
-    ) -> Summary:
-        """Return the statistics of a coded block; ``first`` adds a certificate.
-
-        ``outliers`` are those of the encoder, if they are not the best ones for its codes,
-        ``products`` its predictions at the nonzeros of sparse rows.
-        """
-        fit = problem.fit(X, C, weight, outliers, products)
-        learned = fit
-        if self.dictionary_loss is not None:
-            learned = replace(problem, loss=self.dictionary_loss(threshold)).fit(X, C, weight)
-        sums = self.learner.summarise(learned, sample_weight)  # computes parts that fit keeps
-        loss = fit.values() + problem.regulariser.value(C)
-        if sample_weight is not None:
-            loss = loss * sample_weight
-        certificate: float = 0.0
-        if first:
-            some = slice(0, _CERTIFIED_ROWS)
-            mask = None if weight is None else weight[some]
-            certificate = float(np.maximum.reduce(problem.certificate(X[some], C[some], mask)))
-        nothing: Array = np.empty(0)
-        total = float(np.add.reduce(loss, None, np.float64))
-        return Summary(sums, total, certificate, nothing, nothing)
 
     # ------------------------------------------------------------------ update
 
@@ -549,9 +523,14 @@ class Method(StreamMethod):
             # residuals are rounding, not noise.
             scale = max(scale, _MIN_SCALE_RATIO * state.scale, self.min_residual_scale)
             state = self._average_scale(state, scale, batch.weight)
+        average = D
+        if self.averaging > 0:
+            share = min(batch.weight / seen, 1.0) if seen > 0 else 1.0
+            step = D.dtype.type(1 - (1 - share) ** self.averaging)
+            average = state.average + step * (D - state.average)
         state = state.changed(
             D=D,
-            average=self._average(state, D, batch.weight / seen if seen > 0 else 1.0),
+            average=average,
             statistics=statistics,
             n_samples=state.n_samples + batch.n_samples,
             n_steps=state.n_steps + 1,
@@ -591,17 +570,6 @@ class Method(StreamMethod):
         """How many rounds may follow those that measured the noise."""
         return max_iter
 
-    def _average(self, state: StreamState, D: Array, share: float) -> Array:
-        if self.averaging <= 0:
-            return D
-        weight = D.dtype.type(1 - (1 - min(share, 1.0)) ** self.averaging)
-        return state.average + weight * (D - state.average)
-
-
-def suits_all(batch: Batch) -> str | None:
-    """Require nothing of the first batch."""
-    return None
-
 
 @dataclass(frozen=True)
 class Candidate(Generic[AnyMethod]):
@@ -615,8 +583,9 @@ class Candidate(Generic[AnyMethod]):
         The method, in the unit of the data.
     reason : str
         Why it has this place among the candidates, as it was measured.
-    requires : callable
-        From the first batch: what is missing, as the end of "it needs ...", or None.
+    requires : callable, optional
+        From the first batch: what is missing, as the end of "it needs ...", or None. By default
+        nothing is required.
     warm_start : method, optional
         For batch fits: the online method whose passes precede the alternation.
     """
@@ -624,7 +593,7 @@ class Candidate(Generic[AnyMethod]):
     name: str
     method: AnyMethod
     reason: str
-    requires: Callable[[Batch], str | None] = suits_all
+    requires: Callable[[Batch], str | None] | None = None
     warm_start: AnyMethod | None = None
 
 
@@ -634,7 +603,10 @@ Candidates = tuple[Candidate[AnyMethod], ...]
 
 def choose(candidates: Sequence[Candidate[AnyMethod]], batch: Batch) -> Candidate[AnyMethod]:
     """Return the first candidate whose requirements a batch meets; the last requires nothing."""
-    return next(one for one in candidates if one.requires(batch) is None)
+    for one in candidates:
+        if one.requires is None or one.requires(batch) is None:
+            break
+    return one
 
 
 def named(candidates: Sequence[Candidate[AnyMethod]], name: str) -> Candidate[AnyMethod]:

@@ -56,7 +56,7 @@ class OrthogonalMethod(StreamMethod):
     ) -> StreamState:
         """A state that has seen nothing; the batch version runs on the first batch."""
         check_size(typical_size(batch), _DOUBLE, _HIGHEST_POWER)
-        self.check(batch)
+        check_largest(batch, 1.0, _DOUBLE, _HIGHEST_POWER)
         X, mask = load_block(batch.X, slice(0, batch.n_samples), _DOUBLE, batch.entry_weight)
         given = batch.sample_weight
         weight = np.ones(len(X)) if given is None or not given.any() else given
@@ -80,13 +80,8 @@ class OrthogonalMethod(StreamMethod):
 
     # ------------------------------------------------------------------- verbs
 
-    def measure(self, state: StreamState, batch: Batch) -> StreamState:
-        """Refuse entries that cannot be computed with, in double precision and the data's unit."""
-        self.check(batch)
-        return state
-
-    def check(self, batch: Batch) -> None:
-        """Refuse entries that cannot be computed with."""
+    def check(self, state: StreamState, batch: Batch) -> None:
+        """Refuse entries that cannot be computed with in double precision and the data's unit."""
         check_largest(batch, 1.0, _DOUBLE, _HIGHEST_POWER)
 
     def load(self, batch: Batch, rows: slice, statistics: Any) -> Array:
@@ -122,8 +117,7 @@ class OrthogonalMethod(StreamMethod):
         before = state.D.astype(np.float64, copy=False)
         D, statistics = self.learner.update(state.statistics, summary.sums, before, progress)
         D = np.ascontiguousarray(D, dtype=state.D.dtype)
-        after = replace(
-            state,
+        after = state.changed(
             D=D,
             average=D,
             statistics=statistics,
@@ -134,7 +128,7 @@ class OrthogonalMethod(StreamMethod):
         if not self.whiten:
             return after
         atoms, _ = self.atoms(after)
-        return replace(after, average=np.ascontiguousarray(atoms, dtype=state.D.dtype))
+        return after.changed(average=np.ascontiguousarray(atoms, dtype=state.D.dtype))
 
     # ------------------------------------------------------------------ coding
 

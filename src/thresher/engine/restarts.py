@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -61,7 +60,7 @@ def _restart_if_worth(
     """
     regulariser = method.dictionary_regulariser
     enough = state.weight_seen >= _MIN_SAMPLES_PER_ATOM * len(state.D)
-    if enough and regulariser.prefers_zero:
+    if enough and regulariser.form.prefers_zero:
         state = _without(state, unused)
     share = batch.weight / max(getattr(state.statistics, "weight", 0.0), batch.weight)
     batch = _trial_rows(batch)
@@ -111,11 +110,12 @@ def restarted(
     rows = spread_rows(batch, len(atoms), rng)
     D, average = state.D.copy(), state.average.copy()
     problem = method.problem(state)
-    for atom, row in zip(atoms, rows, strict=True):
-        place = slice(int(row), int(row) + 1)
+    for atom, i in zip(atoms, rows, strict=True):
+        place = slice(int(i), int(i) + 1)
         X, weight, _ = method.load_dense(batch, place, D.dtype)
         # Sparse rows are coded on their nonzeros, here as elsewhere.
-        prediction = method.encode(problem, method.load(batch, place, D.dtype)[0], weight) @ D
+        row = method.load(batch, place, D.dtype)[0]
+        prediction = method.encoder.encode(problem, row, weight).codes @ D
         clean = X - problem.loss.outliers(X, prediction, weight)
         clean = clean if weight is None else np.where(weight > 0, clean, prediction)
         jitter = 1 + _JITTER * rng.standard_normal(clean.shape)
@@ -132,7 +132,7 @@ def restarted(
     region, statistics = method.dictionary_regulariser.region, state.statistics.without(atoms)
     changed = slice(None) if region.couples_rows else atoms
     D[changed], average[changed] = region.project(D[changed]), region.project(average[changed])
-    return replace(state, D=D, average=average, statistics=statistics)
+    return state.changed(D=D, average=average, statistics=statistics)
 
 
 def _cheapest_length(method: Method, unit: Array, size: float) -> float:
@@ -146,7 +146,7 @@ def _without(state: StreamState, atoms: NDArray[np.intp]) -> StreamState:
     """Set atoms to zero and reset their statistics."""
     D, average = state.D.copy(), state.average.copy()
     D[atoms] = average[atoms] = 0
-    return replace(state, D=D, average=average, statistics=state.statistics.without(atoms))
+    return state.changed(D=D, average=average, statistics=state.statistics.without(atoms))
 
 
 def _trial_rows(batch: Batch) -> Batch:

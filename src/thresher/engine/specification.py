@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from thresher.learning import FixedWeight, Forgetting, OutlierWeight, PlainAverage
 from thresher.losses import Loss
-from thresher.penalties import Constrained, ElasticNet, Penalty
+from thresher.penalties import ElasticNet, Penalty, Regulariser
 from thresher.sets import ConvexSet, NonnegativeL2Ball, NonnegativeOrthant
 
 
@@ -21,7 +21,7 @@ class Specification:
     ----------
     loss : callable
         Makes the loss from the outlier weight λ.
-    code_regulariser : Constrained
+    code_regulariser : Regulariser
         Penalty and set of the codes.
     dictionary_set : ConvexSet or None
         Set of the atoms; None is the default of the solver.
@@ -43,7 +43,7 @@ class Specification:
     """
 
     loss: Callable[[float], Loss]
-    code_regulariser: Constrained = field(default_factory=Constrained)
+    code_regulariser: Regulariser = field(default_factory=Regulariser)
     dictionary_set: ConvexSet | None = None
     dictionary_penalty: Penalty = field(default_factory=ElasticNet)
     outlier_weight: OutlierWeight = field(default_factory=lambda: FixedWeight(1.0))
@@ -68,7 +68,7 @@ class Specification:
             penalised = not codes.form.is_unpenalised and codes.region.contains_zero
             bounded = not (codes.region.is_cone or penalised)
             region = NonnegativeOrthant() if bounded else NonnegativeL2Ball()
-        atoms = Constrained(self.dictionary_penalty, region)
+        atoms = Regulariser(self.dictionary_penalty, region)
         _check_signs(self.loss(1.0), codes, atoms)
         if self.frozen is not None and region.rows_share_bound:
             raise ValueError(
@@ -87,7 +87,7 @@ class Specification:
         }
 
 
-def _check_signs(loss: Loss, codes: Constrained, atoms: Constrained) -> None:
+def _check_signs(loss: Loss, codes: Regulariser, atoms: Regulariser) -> None:
     """Refuse signed codes or atoms under a loss of nonnegative predictions."""
     if not loss.needs_nonnegative_prediction or (codes.form.nonnegative and atoms.form.nonnegative):
         return

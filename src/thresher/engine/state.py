@@ -1,6 +1,6 @@
 """The state of a stream, and the summary of a batch that changes it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -65,6 +65,15 @@ class FeatureRange:
             np.minimum.at(low, columns, values)
         low[zeros], high[zeros] = np.minimum(low[zeros], 0), np.maximum(high[zeros], 0)
         return cls(low, high)
+
+    def check_fields(self) -> None:
+        """Raise ValueError for ranges that no data has, such as those of a forged file."""
+        low, high = self.low, self.high
+        if not low.dtype == high.dtype == np.float64 or low.shape != high.shape:
+            raise ValueError("low and high must be float64 of one shape")
+        known = np.isfinite(low) & np.isfinite(high) & (low <= high)
+        if not (known | ((low == np.inf) & (high == -np.inf))).all():
+            raise ValueError("low and high are not the ranges of any data")
 
     def __or__(self, other: "FeatureRange") -> "FeatureRange":
         """Merge two ranges."""
@@ -138,6 +147,34 @@ class StreamState:
         # Steps make new dictionaries and never change one. Read-only arrays from the start avoid a
         # second compilation of kernels for writable ones.
         self.D.flags.writeable = self.average.flags.writeable = False
+
+    def check_fields(self) -> None:
+        """Raise ValueError for values that no fit can reach, such as those of a forged file."""
+        D, seen = self.D, self.seen
+        for name, values in (("D", D), ("average", self.average)):
+            if values.dtype.name not in ("float32", "float64") or values.ndim != 2:
+                raise ValueError(f"{name} must be a matrix of float32 or float64")
+            if not values.size or not np.isfinite(values).all():
+                raise ValueError(f"{name} is empty or has entries that are not finite")
+        if (D.shape, D.dtype) != (self.average.shape, self.average.dtype):
+            raise ValueError("D and average differ in shape or type")
+        self.statistics.check_shapes(*D.shape)
+        if seen is not None and seen.low.shape != D.shape[1:]:
+            raise ValueError(f"{len(seen.low)} ranges do not suit {D.shape[1]} features")
+        units = {name: getattr(self, name) for name in ("unit", "atom_unit", "loss_unit")}
+        counts = {
+            name: getattr(self, name)
+            for name in ("seed", "n_samples", "n_steps", "weight_seen", "scale", "scale_weight")
+        }
+        for name, value in (units | counts).items():
+            if not 0 <= value < np.inf or (value == 0 and name in units):
+                raise ValueError(f"{name} is {value}, which is out of range")
+        with np.errstate(over="ignore", under="ignore"):
+            rounded = np.array([self.unit, self.atom_unit, self.code_unit]).astype(D.dtype)
+        if not (np.isfinite(rounded) & (rounded > 0)).all():
+            raise ValueError(f"units {rounded} are out of range for {D.dtype}")
+        if self.watch is not None:
+            raise ValueError("watch must be None")
 
     def changed(self, **values: Any) -> "StreamState":
         """Return a copy with other values, ten times faster than `dataclasses.replace`."""
@@ -217,14 +254,14 @@ class StreamState:
     def _reshaped(self, **values: Any) -> "StreamState":
         """Return the state with a dictionary of another shape, whose losses differ from before."""
         watch = None if self.watch is None else self.watch.restarted()
-        return replace(self, watch=watch, **values)
+        return self.changed(watch=watch, **values)
 
     def with_range(self, batch: Batch) -> "StreamState":
         """Extend the range of the features by that of a batch."""
-        before = self.seen
-        if before is None and self.n_samples == 0:
-            before = FeatureRange.empty(self.D.shape[1])
-        return self if before is None else self.changed(seen=before | FeatureRange.of(batch))
+        if self.seen is None and self.n_samples > 0:  # it was not recorded from the start
+            return self
+        now = FeatureRange.of(batch)
+        return self.changed(seen=now if self.seen is None else self.seen | now)
 
 
 @dataclass(frozen=True)

@@ -47,8 +47,10 @@ def advance(
         n_samples = state.n_samples + batch.n_samples
         counted = state.with_range(batch).changed(n_samples=n_samples, watch=watch)
         return counted, Summary(Statistics(), 0.0, 0.0, nothing, nothing)
-    state = method.measure(state, batch)
-    method = method.in_unit_of(state)
+    if not state.measured:
+        state = method.measure_unit(state, batch)
+        method = method.in_unit_of(state)
+    method.check(state, batch)
     state = method.measure_range(state, batch)
     summary = pool.summarise(method, state, batch)
     after = method.update(state.with_range(batch), batch, summary)
@@ -79,6 +81,15 @@ class Position:
     batch_size: int = 0
     origin: dict[str, str] = field(default_factory=dict)
     window_steps: int = 0
+
+    def check_fields(self) -> None:
+        """Raise ValueError for values that no fit can reach, such as those of a forged file."""
+        counts = ("pass_index", "batch_index", "n_rows", "batch_size", "window_steps")
+        for name in counts:
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} is {getattr(self, name)}, which is out of range")
+        if not all(isinstance(one, str) for pair in self.origin.items() for one in pair):
+            raise ValueError("origin must map strings to strings")
 
     def after(self, summary: Summary, batch: Batch, cost: float = 0.0) -> "Position":
         """Advance by one batch; ``cost`` is the penalty of the dictionary for every sample."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from thresher.engine.first_batch import entries, every
+from thresher.engine.first_batch import entries
 from thresher.learning import weighted_quantile
 from thresher.linalg import Array, load_block, range_of_powers
 from thresher.streams import Batch
@@ -40,21 +40,15 @@ def translate_linalg_errors() -> Iterator[None]:
 
 def typical_size(batch: Batch) -> float:
     """Median size of the observed entries that are not zero; zero if there are none."""
-    step = -(-batch.n_samples // _MEASURED_ROWS)
-    sample_weight = every(batch.sample_weight, step)
+    some = batch.every(-(-batch.n_samples // _MEASURED_ROWS))
+    X, sample_weight = some.X, some.sample_weight
     if batch.is_sparse_without_gaps or (batch.only_stored and batch.entry_weight is None):
-        some = batch.X[::step]
-        values: Array = np.abs(some.data.astype(np.float64))
-        given = np.ones(some.shape[0]) if sample_weight is None else sample_weight
-        weights = np.repeat(given, np.diff(some.indptr))
+        values: Array = np.abs(X.data.astype(np.float64))
+        given = np.ones(some.n_samples) if sample_weight is None else sample_weight
+        weights = np.repeat(given, np.diff(X.indptr))
     else:
-        X, weight = load_block(
-            batch.X[::step],
-            slice(None),
-            np.dtype(np.float64),
-            every(batch.entry_weight, step),
-        )
-        values, weights = entries(np.abs(X), weight, sample_weight, _MEASURED_ENTRIES)
+        dense, weight = load_block(X, slice(None), np.dtype(np.float64), some.entry_weight)
+        values, weights = entries(np.abs(dense), weight, sample_weight, _MEASURED_ENTRIES)
     seen = (values > 0) & (weights > 0)
     return weighted_quantile(values[seen], weights[seen], 0.5)
 

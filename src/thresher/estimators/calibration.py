@@ -1,7 +1,8 @@
 """Calibration on reference samples: a loss quantile for alarms, a robust scale for each column."""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -20,13 +21,20 @@ _PER_MEDIAN, _PER_MEAN = 1.4826, 1.2533
 _ROUNDING = 1e-5  # of a loss, so that the sample that set the threshold stays below it
 
 
-class Calibration(NamedTuple):
-    """Threshold and scales of normal samples."""
+@dataclass(frozen=True)
+class Calibration:
+    """Threshold and scales of normal samples.
+
+    Attributes
+    ----------
+    threshold : float
+        The loss that few of them exceed.
+    scales : array of shape (F,) or None
+        Standard deviations of the residuals of each column; None if the samples were sparse.
+    """
 
     threshold: float
-    """The loss that few of them exceed."""
     scales: Array | None
-    """Standard deviations of the residuals of each column; None if they were sparse."""
 
 
 class RecentSamples:

@@ -10,7 +10,6 @@ from thresher.estimators.fitted_model import FittedModel
 from thresher.estimators.parameters import is_whole, require_positive
 from thresher.estimators.validation import refuse_mask
 from thresher.linalg import Array
-from thresher.penalties import Form
 
 # Of an atom's mean entry, in new features where predictions must be positive; heuristic.
 _NEW_FEATURE = 1e-3
@@ -51,7 +50,7 @@ def feasible(method: Any, state: StreamState) -> StreamState:
     of its entries.
     """
     region, frozen = method.dictionary_set, method.frozen
-    constraint = Form.of(method.dictionary_regulariser.penalty, region).row_constraint
+    constraint = region.row_constraint
 
     def projected(D: Array) -> Array:
         atoms = D

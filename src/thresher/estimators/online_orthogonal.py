@@ -262,7 +262,7 @@ class OnlineOrthogonalDictionary(OnlineEstimator):
         """Rows, filled samples and all codes, block by block."""
         batch = Batch(X, entry_weight=self._checked_entry_weight(X, entry_weight))
         method = self._model().method
-        method.check(batch)
+        method.check(self._state, batch)
         code = method.coder(self._state, batch)
         for rows in block_slices(X.shape[0], X.shape[1]):
             yield rows, *code(rows)

@@ -36,7 +36,7 @@ from thresher.losses import (
     SquaredL2,
 )
 from thresher.manhattan import Graph, nearest_neighbours, similarities
-from thresher.penalties import L1, Constrained, ElasticNet, GroupLasso, Penalty
+from thresher.penalties import L1, ElasticNet, GroupLasso, Penalty, Regulariser
 from thresher.sets import (
     Box,
     ConvexSet,
@@ -180,15 +180,15 @@ def named_penalty(parameter: str, value: float | Penalty | None) -> Penalty:
 
 def named_regulariser(
     kind: str, region: str | ConvexSet, penalty: float | Penalty | None
-) -> Constrained:
+) -> Regulariser:
     """Set and penalty of codes or of a dictionary."""
-    return Constrained(named_penalty(f"{kind}_penalty", penalty), named_set(f"{kind}_set", region))
+    return Regulariser(named_penalty(f"{kind}_penalty", penalty), named_set(f"{kind}_set", region))
 
 
-def named_codes(region: str | ConvexSet, penalty: float | Penalty | None) -> Constrained:
+def named_codes(region: str | ConvexSet, penalty: float | Penalty | None) -> Regulariser:
     """Set and penalty of codes that are found sample by sample."""
     codes = named_regulariser("code", region, penalty)
-    if codes.couples_rows:
+    if codes.form.couples_rows:
         raise ValueError(
             f"{codes.penalty} on {codes.region} ties the codes of several samples together, and "
             "samples are coded one by one here; use a set of single rows such as 'simplex' or "

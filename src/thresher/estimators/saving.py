@@ -1,12 +1,12 @@
-"""Models as files: save, load, go on.
+"""Models as files: save, load, continue.
 
-What `save` packs, it unpacks again before it writes, so that nothing is written that `load` would
-refuse; and `load` believes nothing of a file before it has been checked.
+What `save` packs, it unpacks before it writes, so that nothing is written that `load` would refuse.
+`load` uses nothing of a file before it has been checked.
 """
 
-import dataclasses
 import importlib
 import json
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -14,14 +14,32 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from thresher.engine import History, Position, StreamState
+from thresher.engine import (
+    FeatureRange,
+    History,
+    MannWhitneyDrift,
+    Position,
+    Rival,
+    StreamState,
+    Trial,
+    Watch,
+)
+from thresher.estimators.calibration import Calibration, RecentSamples
 from thresher.estimators.dictionary_estimator import DictionaryEstimator
-from thresher.estimators.parts import NotSavableError, made, packed_value, unpacked_value
+from thresher.estimators.parts import PARAMETERS
 from thresher.estimators.registry import named_detector
-from thresher.estimators.saved_calibration import pack_calibration, unpack_calibration
-from thresher.estimators.saved_state import packed_state, subclasses_of, unpacked_state
-from thresher.estimators.saved_watch import packed_watch, rivals_of, unpacked_watch
-from thresher.persistence import Contents, FileError, put_strings, read_file, write_file
+from thresher.learning import Statistics
+from thresher.linalg import Array
+from thresher.persistence import (
+    Contents,
+    FileError,
+    NotSavableError,
+    Serialiser,
+    build,
+    put_strings,
+    read_file,
+    write_file,
+)
 
 _NOT_SAVED = ("callbacks",)
 
@@ -131,7 +149,7 @@ def packed_parameters(
             inside = packed_parameters(value, arrays, place)
             packed[name] = {"estimator": _name_of(value), "parameters": inside}
         elif name not in _NOT_SAVED:
-            packed[name] = packed_value(place, value, arrays)
+            packed[name] = PARAMETERS.pack(place, value, arrays)
     return packed
 
 
@@ -147,11 +165,11 @@ def unpacked_model(contents: Contents, is_inside: bool = False) -> Any:
             inside = {"class": value["estimator"], "parameters": value.get("parameters")}
             given[name] = unpacked_model(Contents(contents.arrays, inside, contents.name), True)
         else:
-            given[name] = unpacked_value(value, contents)
+            given[name] = PARAMETERS.unpack(value, contents)
     hints = get_type_hints(kind.__init__)
     known = [name for name in kind._get_param_names() if name not in _NOT_SAVED]
     hints = {name: hints.get(name, Any) for name in known}
-    model = made(kind, given, hints, contents)
+    model = build(kind, given, hints, contents)
     try:
         model._check_parameters()
     except (TypeError, ValueError, OverflowError) as error:
@@ -162,57 +180,162 @@ def unpacked_model(contents: Contents, is_inside: bool = False) -> Any:
 # -------------------------------------------------------------------- what was learned
 
 
+@dataclass(frozen=True)
+class SavedDetector:
+    """What the drift detector of a state remembers."""
+
+    values: Array
+    drift_detected: bool
+    p_value: float
+
+
+@dataclass(frozen=True)
+class FittedState:
+    """Everything that a dictionary model has learned; calibration is numbers, never samples.
+
+    Attributes
+    ----------
+    state : StreamState
+        Without its drift detection, which is in ``detector`` and ``trial``.
+    position, seconds, history, events
+        Progress of the fit.
+    threshold, entry_scale
+        Set by `calibrate`.
+    calibration : Calibration or None
+        The default calibration, measured on recent samples.
+    """
+
+    state: StreamState
+    position: Position
+    seconds: float
+    history: Array
+    events: Array
+    threshold: float | None
+    entry_scale: Array | None
+    calibration: Calibration | None
+    detector: SavedDetector | None
+    trial: Trial | None
+
+    def check_fields(self) -> None:
+        """Raise ValueError unless the parts suit each other."""
+        F, learned = self.state.D.shape[1], self.calibration
+        for scales in (self.entry_scale, None if learned is None else learned.scales):
+            if scales is not None and not (_is_float64(scales, (F,)) and (scales > 0).all()):
+                raise ValueError(f"the scales of {F} columns must be {F} positive numbers")
+        for values in (self.history, self.events):
+            if values.dtype != np.float64 or values.ndim != 2:
+                raise ValueError("history must be a matrix of float64")
+        if not np.isfinite(self.seconds):
+            raise ValueError(f"seconds is {self.seconds}")
+        state = _identity(self.state)
+        if self.trial is not None and any(
+            _identity(rival.state) != state for rival in self.trial.rivals
+        ):
+            raise ValueError("a rival does not suit the dictionary")
+
+    def watch(self, start: Any) -> Watch | None:
+        """Return the drift detection of the state, for the detector of the parameters."""
+        if self.detector is None:
+            return None
+        if type(start) is not MannWhitneyDrift:
+            raise ValueError("its drift detector is one that no file can hold")
+        watch, saved = Watch.begun(start), self.detector
+        watch.detector.recall(saved.values, saved.drift_detected, saved.p_value)
+        return replace(watch, trial=self.trial)
+
+
+def _is_float64(values: Array, shape: tuple[int, ...]) -> bool:
+    return values.dtype == np.float64 and values.shape == shape
+
+
+def _identity(state: StreamState) -> tuple[Any, ...]:
+    """What states have in common that may replace each other."""
+    return state.D.shape, state.D.dtype, state.unit, state.method, type(state.statistics)
+
+
+def subclasses_of(kind: type) -> set[type]:
+    """All classes that derive from one, directly or not."""
+    below: set[type] = set(kind.__subclasses__())
+    return below.union(*(subclasses_of(each) for each in below))
+
+
+def _state_serialiser() -> Serialiser:
+    """Return the serialiser of learned states; learners of users may define statistics."""
+    kinds = (FittedState, SavedDetector, StreamState, FeatureRange, Position, Calibration)
+    all_kinds = (*kinds, Trial, Rival, Statistics, *subclasses_of(Statistics))
+    return Serialiser({kind.__name__: kind for kind in all_kinds})
+
+
 def is_model(estimator: Any) -> bool:
     """Whether an estimator is one of the library's, or derived from one: what `save` can save."""
     return isinstance(estimator, DictionaryEstimator)
 
 
 def packed(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A dictionary model: its state, its history, and where it stands."""
+    """A dictionary model: its parameters and what it has learned."""
     if not hasattr(model, "_state"):
         raise NotFittedError("This model has not been fitted; there is nothing to save.")
     model = model._with_changes()  # or the file would tie what was learned to other parameters
-    state: StreamState = model._state
-    arrays, document = packed_state(state)
-    arrays["history"] = model.history_.to_array()
-    if model.history_.events:
-        arrays["events"] = model.history_.events_to_array()
-    pack_features(model, arrays)
-    if state.watch is not None:
-        document["watch"] = packed_watch(state.watch, arrays)
-    document |= {
+    watch = model._state.watch
+    fitted = FittedState(
+        state=replace(model._state, watch=None),
+        position=model._position,
+        seconds=model._seconds,
+        history=model.history_.to_array(),
+        events=model.history_.events_to_array(),
+        threshold=model._calibrated_threshold,
+        entry_scale=model._calibrated_scale,
+        calibration=model._model().calibration,
+        detector=None if watch is None else _saved_detector(watch),
+        trial=None if watch is None else watch.trial,
+    )
+    arrays: dict[str, Any] = {}
+    document = {
         "parameters": packed_parameters(model, arrays),
-        "position": dataclasses.asdict(model._position),
-        "seconds": model._seconds,
-        "threshold": model._calibrated_threshold,
+        "fitted": _state_serialiser().pack("fitted", fitted, arrays),
     }
-    pack_calibration(model, arrays, document)
+    pack_features(model, arrays)
     return arrays, document
+
+
+def _saved_detector(watch: Watch) -> SavedDetector:
+    detector = watch.detector
+    if type(detector) is not MannWhitneyDrift:
+        raise NotSavableError(
+            f"drift={watch.start!r} cannot be saved, as files hold no objects of other libraries; "
+            "use drift='auto' or a thresher.MannWhitneyDrift, or keep the model with joblib."
+        )
+    return SavedDetector(detector.values, detector.drift_detected, detector.p_value)
 
 
 def unpacked(contents: Contents) -> Any:
     """A dictionary model from what `packed` gave."""
     model = unpacked_model(contents)
-    state = unpacked_state(contents)
-    if "watch" in contents.document:
-        start = named_detector(getattr(model, "drift", None))
-        state = dataclasses.replace(state, watch=unpacked_watch(contents, start, state))
+    saved: FittedState = _state_serialiser().unpack_as(
+        FittedState, contents.value("fitted"), contents
+    )
+    F = saved.state.D.shape[1]
+    size = getattr(model, "n_components", None)
+    if size and size > len(saved.state.D):
+        raise contents.error(f"n_components={size}, and the dictionary has {len(saved.state.D)}")
     model._reset()
-    model.history_ = unpacked_history(contents)
-    model._seconds = contents.number("seconds")
-    unpack_features(model, contents, state.D.shape[1])
-    if contents.value("threshold") is not None:
-        model._calibrated_threshold = contents.number("threshold", finite=False)
-    unpack_calibration(model, contents, state.D.shape[1])
-    position = _position(Contents({}, contents.record("position"), contents.name))
-    if (model_size := getattr(model, "n_components", None)) and model_size > len(state.D):
-        raise contents.error(f"n_components={model_size}, and the dictionary has {len(state.D)}")
+    model._seconds = saved.seconds
+    model._calibrated_threshold, model._calibrated_scale = saved.threshold, saved.entry_scale
+    if saved.calibration is not None and model._flags_outliers:
+        model._recent = RecentSamples(calibration=saved.calibration)
+    unpack_features(model, contents, F)
     try:
+        model.history_ = History.from_array(saved.history)
+        model.history_.note_array(saved.events)
+        state = replace(
+            saved.state, watch=saved.watch(named_detector(getattr(model, "drift", None)))
+        )
         model._state = state
         fitted = model._fitted_to(state)
-        for one in (state, *rivals_of(state)):
+        rivals = () if saved.trial is None else saved.trial.rivals
+        for one in (state, *(rival.state for rival in rivals)):
             model._check_learned(fitted, one)
-        model._adopt(fitted, position)
+        model._adopt(fitted, saved.position)
     except ValueError as error:
         raise contents.error(error) from error
     if not np.isfinite(model.components_).all():
@@ -220,30 +343,13 @@ def unpacked(contents: Contents) -> Any:
     return model
 
 
-def _position(record: Contents) -> Position:
-    given: dict[str, Any] = {}
-    for name, hint in get_type_hints(Position).items():
-        if hint is int:
-            given[name] = record.integer(name)
-        elif hint is float:
-            given[name] = record.number(name, finite=False)
-        else:
-            origin = record.record(name)
-            given[name] = {str(key): str(value) for key, value in origin.items()}
-    return Position(**given)
-
-
 # ------------------------------------------------------------- what several models have
 
 
 def unpacked_history(contents: Contents) -> History:
     """The steps of a fit."""
-    values = contents.array("history", (None, None), finite=False)
     try:
-        history = History.from_array(values)
-        if "events" in contents.arrays:
-            history.note_array(contents.array("events", (None, 3), finite=False))
-        return history
+        return History.from_array(contents.array("history", (None, None), finite=False))
     except ValueError as error:
         raise contents.error(error) from error
 

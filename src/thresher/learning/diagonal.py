@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from thresher.encoding.fit import Fit
 from thresher.learning.statistics import Learner, Statistics
 from thresher.linalg import Array
-from thresher.penalties import Constrained
+from thresher.penalties import Regulariser
 
 _NEWTON_STEPS = 100  # each changes the set of positive entries, or is the last
 
@@ -74,7 +74,7 @@ class DiagonalLearner(Learner):
         past: DiagonalStatistics,
         batch: DiagonalStatistics,
         D: Array,
-        regulariser: Constrained,
+        regulariser: Regulariser,
         free: NDArray[np.bool_],
     ) -> tuple[Array, DiagonalStatistics, Array]:
         """Add the quadratic of the batch, and minimise the sum over the free atoms."""
@@ -95,7 +95,7 @@ class DiagonalLearner(Learner):
         return share
 
 
-def _minimiser(statistics: DiagonalStatistics, D: Array, regulariser: Constrained) -> Array:
+def _minimiser(statistics: DiagonalStatistics, D: Array, regulariser: Regulariser) -> Array:
     """Minimise the mean quadratic plus the regulariser; atoms without codes stay."""
     scale = 1 / statistics.weight if statistics.weight > 0 else 0.0
     H, B = statistics.H * scale, statistics.B * scale
@@ -104,7 +104,7 @@ def _minimiser(statistics: DiagonalStatistics, D: Array, regulariser: Constraine
     if not (form.elastic and (form.is_orthant or sums_only)):
         # Other sets have no simple projection in this metric: one curvature for each atom.
         largest = H.max(axis=1, keepdims=True, initial=0)
-        if regulariser.couples_rows:  # and one for all, where atoms move together
+        if regulariser.form.couples_rows:  # and one for all, where atoms move together
             largest[:] = largest.max()
         largest[largest == 0] = 1
         return regulariser.prox(D - (H * D - B) / largest, 1 / largest)

@@ -16,7 +16,7 @@ from thresher.kernels.floors import TINY
 from thresher.learning.statistics import Statistics
 from thresher.linalg import Array, polar
 from thresher.losses import SquaredL2
-from thresher.penalties import Constrained
+from thresher.penalties import Regulariser
 from thresher.sets import ConvexSet, Reals, SpectralBall
 
 START_ITERATIONS = 20
@@ -79,7 +79,7 @@ class OrthogonalLearner(ABC):
 
     def problem(self, D: Array) -> CodingProblem:
         """The coding problem: ``½‖y − cD‖²`` over all codes c."""
-        return CodingProblem(D, SquaredL2(), Constrained(region=Reals()))
+        return CodingProblem(D, SquaredL2(), Regulariser(region=Reals()))
 
     def codes(self, Y: Array, D: Array) -> Array:
         """Codes of samples: ``y Dᵀ``."""

@@ -21,7 +21,7 @@ from thresher.kernels.block_descent import AtomSet, sweeps
 from thresher.kernels.quadratic import FeatureCurvature, scaled_steps
 from thresher.learning.statistics import Learner, Statistics
 from thresher.linalg import Array, length
-from thresher.penalties import Constrained
+from thresher.penalties import Regulariser
 
 _MIN_CURVATURE = 0.02  # of an inlier's; heuristic, a bound on the step of features with outliers
 _MIN_ENTRY = 1e6  # in units of the smallest normal number: smaller entries of A are set to zero
@@ -86,14 +86,14 @@ class DictionaryProblem:
 
     A: Array
     B: Array
-    regulariser: Constrained
+    regulariser: Regulariser
 
     @classmethod
     def of(
         cls,
         statistics: QuadraticStatistics,
         D: Array,
-        regulariser: Constrained,
+        regulariser: Regulariser,
         free: NDArray[np.bool_],
     ) -> "DictionaryProblem":
         """The problem of the free atoms, given the values of the others in ``D``."""
@@ -142,7 +142,7 @@ class BlockDescent:
 
     def minimise(self, problem: DictionaryProblem, D: Array) -> Array:
         """Sweep from D; coupled atoms move together, by projected gradient steps."""
-        if problem.regulariser.couples_rows:
+        if problem.regulariser.form.couples_rows:
             return _projected_gradient(problem, D).astype(D.dtype)
         D = np.array(D, order="C")
         A = np.ascontiguousarray(problem.A, dtype=D.dtype)
@@ -165,7 +165,7 @@ class BlockDescent:
         return D
 
 
-def _sweep(regulariser: Constrained, A: Array, B: Array, D: Array) -> float:
+def _sweep(regulariser: Regulariser, A: Array, B: Array, D: Array) -> float:
     """Sweep once over atoms in any set, in place; return how far they moved."""
     moved = 0.0
     for k in range(len(D)):
@@ -247,7 +247,7 @@ class QuadraticLearner(Learner):
         past: QuadraticStatistics,
         batch: QuadraticStatistics,
         D: Array,
-        regulariser: Constrained,
+        regulariser: Regulariser,
         free: NDArray[np.bool_],
     ) -> tuple[Array, QuadraticStatistics, Array]:
         """Add the quadratic of the batch, and minimise the sum over the free atoms."""

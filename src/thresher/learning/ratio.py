@@ -28,7 +28,7 @@ from thresher.kernels.ratio import add_batch, measure_atoms, write_atoms
 from thresher.learning.statistics import Learner, Statistics
 from thresher.linalg import Array, squared_lengths
 from thresher.losses import Loss
-from thresher.penalties import Constrained, Form
+from thresher.penalties import Form, Regulariser
 from thresher.sets import RowConstraint
 
 _MIN_ENTRY = 1e-10
@@ -121,7 +121,7 @@ class RatioLearner(Learner):
         past: RatioStatistics,
         batch: RatioStatistics,
         D: Array,
-        regulariser: Constrained,
+        regulariser: Regulariser,
         free: NDArray[np.bool_],
     ) -> tuple[Array, RatioStatistics, Array]:
         """Add the majoriser of the batch, and minimise the sum over the free atoms."""
@@ -184,7 +184,7 @@ class RatioLearner(Learner):
     # ------------------------------------------------------------------- details
 
     def _is_compiled(
-        self, past: RatioStatistics, batch: RatioStatistics, regulariser: Constrained
+        self, past: RatioStatistics, batch: RatioStatistics, regulariser: Regulariser
     ) -> bool:
         """Whether it is KL without constraints, of sparse rows: one P for all features."""
         kl, whole = self.a == 1 and self.b == 0, past.P.shape[1] == batch.P.shape[1] == 1
@@ -252,7 +252,7 @@ class RatioLearner(Learner):
         unbounded = form.is_box and form.upper == np.inf and form.lower <= 0
         return form.is_unpenalised and (unbounded or (self.rescale and form.is_ball))
 
-    def _constrained(self, N: Array, P: Array, weight: float, regulariser: Constrained) -> Array:
+    def _constrained(self, N: Array, P: Array, weight: float, regulariser: Regulariser) -> Array:
         """Minimise under ``γ₁Σd + γ₂/2 Σd² ≤ 1`` (or equality) and an elastic net, atom by atom.
 
         The slope of the Lagrangian in an entry, ``P d^b − N d^−a + l1 + μγ₁ + (l2 + μγ₂)d``,

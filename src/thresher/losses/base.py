@@ -45,10 +45,8 @@ class Loss(ABC):
             "divergence."
         )
 
-    @property
-    def smooth(self) -> bool:
-        """Whether the loss is differentiable; nonsmooth losses need other solvers."""
-        return True
+    smooth: bool = True
+    """Whether the loss is differentiable; nonsmooth losses need other solvers."""
 
     @property
     def nonsmooth_points(self) -> NonsmoothPoints | None:
@@ -59,10 +57,8 @@ class Loss(ABC):
         """A differentiable approximation, quadratic where residuals are below ``width``."""
         return self
 
-    @property
-    def couples_features(self) -> bool:
-        """Whether the slope at an entry depends on more than the residual there and its row's."""
-        return False
+    couples_features: bool = False
+    """Whether the slope at an entry depends on more than the residual there and its row's."""
 
     @property
     def exchangeable_features(self) -> bool:
@@ -116,23 +112,19 @@ class Loss(ABC):
         """Itself, if the loss is a squared loss with outliers (paper A)."""
         return None
 
-    @property
-    def entry_constants(self) -> tuple[float, float, float, float] | None:
-        """The l1, l2, lower, upper of ``Σ min over r of ½(x − y − r)² + l1|r| + l2/2 r²``.
+    entry_constants: tuple[float, float, float, float] | None = None
+    """The l1, l2, lower, upper of ``Σ min over r of ½(x − y − r)² + l1|r| + l2/2 r²``.
 
-        With r between lower and upper, for losses that are such a sum.
-        """
-        return None
+    With r between lower and upper, for losses that are such a sum.
+    """
 
     @property
     def order(self) -> float | None:
         """The α of an α-divergence whose zeros cost ``y/α``; None for other losses."""
         return None
 
-    @property
-    def has_entry_curvature(self) -> bool:
-        """Whether the loss is a sum over entries with `SeparableLoss.entry_curvature`."""
-        return False
+    has_entry_curvature: bool = False
+    """Whether the loss is a sum over entries with `SeparableLoss.entry_curvature`."""
 
     @property
     def stays_sparse(self) -> bool:
@@ -189,10 +181,8 @@ class Loss(ABC):
         E, slope = np.abs(X - Y), np.abs(self.gradient(X, Y))
         return np.where(E > 0, slope / np.where(E > 0, E, 1), 0)
 
-    @property
-    def defines_irls_weights(self) -> bool:
-        """Whether `irls_weights` is defined where residuals are zero, too."""
-        return False
+    defines_irls_weights: bool = False
+    """Whether `irls_weights` is defined where residuals are zero, too."""
 
     def row_curvatures(self, X: Array, Y: Array, weight: Array | None = None) -> Array:
         """A bound on the curvature of every row's loss, shape (n,); one if there is none.

@@ -27,10 +27,8 @@ class L1Distance(SeparableLoss):
 
     zero_weight: float = 1.0
 
-    @property
-    def smooth(self) -> bool:
-        """No: the slope jumps where residuals are zero."""
-        return False
+    smooth = False  # the slope jumps where residuals are zero
+    degree = 1.0
 
     @property
     def nonsmooth_points(self) -> NonsmoothPoints:
@@ -40,11 +38,6 @@ class L1Distance(SeparableLoss):
     def smoothed(self, width: float) -> Loss:
         """Quadratic near zero."""
         return SmoothedL1(width, self.zero_weight)
-
-    @property
-    def degree(self) -> float:
-        """One."""
-        return 1.0
 
     def __post_init__(self) -> None:
         if not 0 <= self.zero_weight < np.inf:
@@ -108,15 +101,13 @@ class ElasticDistance(SeparableLoss):
     square: float = 1.0
     zero_weight: float = 1.0
 
+    smooth = False  # the slope jumps where residuals are zero
+    degree = 1.0  # the weight of squares has the inverse unit of the data
+
     def __post_init__(self) -> None:
         if not 0 < self.square < np.inf:
             raise ValueError(f"The weight of squares must be positive, got {self.square}.")
         L1Distance(self.zero_weight)
-
-    @property
-    def smooth(self) -> bool:
-        """No: the slope jumps where residuals are zero."""
-        return False
 
     @property
     def nonsmooth_points(self) -> NonsmoothPoints:
@@ -126,11 +117,6 @@ class ElasticDistance(SeparableLoss):
     def smoothed(self, width: float) -> Loss:
         """The ℓ1 part quadratic near zero."""
         return SmoothedL1(width, self.zero_weight, self.square)
-
-    @property
-    def degree(self) -> float:
-        """One: the weight of squares has the inverse unit of the data."""
-        return 1.0
 
     def in_unit(self, unit: float) -> Loss:
         """``α`` is one over a length."""
@@ -165,10 +151,7 @@ class L2Distance(Loss):
     ``1/‖x − y‖`` (errata E.6).
     """
 
-    @property
-    def degree(self) -> float:
-        """One."""
-        return 1.0
+    degree = 1.0
 
     @property
     def equivalent_for_codes(self) -> Loss:

@@ -37,6 +37,11 @@ class Envelope(Loss):
 
     penalty: Penalty = field(default_factory=ElasticNet)
     region: Box = field(default_factory=Reals)
+    entry_constants: tuple[float, float, float, float] | None = field(
+        init=False, repr=False, compare=False
+    )
+
+    curvature = 1.0  # an envelope is never more curved than the square it came from
 
     def __post_init__(self) -> None:
         if not self.region.lower <= 0 <= self.region.upper:
@@ -49,6 +54,9 @@ class Envelope(Loss):
                 f"{self.penalty} ties the outliers of several samples together, and every sample "
                 "is coded by itself; use groups of features, of_rows=False."
             )
+        weights = self.penalty.weights
+        constants = None if weights is None else (*weights, *self.region.bounds)
+        object.__setattr__(self, "entry_constants", constants)
 
     @property
     def degree(self) -> float | None:
@@ -67,20 +75,9 @@ class Envelope(Loss):
         return self
 
     @property
-    def entry_constants(self) -> tuple[float, float, float, float] | None:
-        """Those of penalty and box, if the penalty is an elastic net."""
-        weights = self.penalty.weights
-        return None if weights is None else (*weights, *self.region.bounds)
-
-    @property
     def exchangeable_features(self) -> bool:
         """If the penalty of outliers is a sum over entries."""
         return self.penalty.weights is not None
-
-    @property
-    def curvature(self) -> float:
-        """One: an envelope is never more curved than the square it came from."""
-        return 1.0
 
     def check_weight(self, weight: Array | None) -> None:
         """Refuse fractional weights under a group penalty, whose envelope they would change."""

@@ -69,6 +69,10 @@ class Csiszar(SeparableLoss):
     generator: Function
     derivative: Function
 
+    degree = 1.0  # φ sees nothing but ratios
+    needs_positive_prediction = True  # ``u = x/y``
+    needs_positive_data = True  # φ may be undefined at zero
+
     def __post_init__(self) -> None:
         _check_slope(self.generator, self.derivative)
         _check_convex(self.derivative)
@@ -84,21 +88,6 @@ class Csiszar(SeparableLoss):
         """``φ′(1)``; what is rounding is none."""
         slope = float(self.derivative(np.ones(1))[0])
         return slope if abs(slope) > 1e-8 else 0.0
-
-    @property
-    def degree(self) -> float:
-        """One: φ sees nothing but ratios."""
-        return 1.0
-
-    @property
-    def needs_positive_prediction(self) -> bool:
-        """Yes: ``u = x/y``."""
-        return True
-
-    @property
-    def needs_positive_data(self) -> bool:
-        """Yes: φ may be undefined at zero."""
-        return True
 
     def entry_value(self, x: Array, y: Array) -> Array:
         """``y φ(u) − φ′(1)(x − y)``, ``u = x/y``."""
@@ -133,6 +122,9 @@ class Bregman(SeparableLoss):
     second_derivative: Function | None = None
     is_convex: bool = False
 
+    needs_positive_prediction = True  # φ may be undefined at zero
+    needs_positive_data = True  # φ may be undefined at zero
+
     def __post_init__(self) -> None:
         _check_slope(self.generator, self.derivative)
         _check_convex(self.derivative)
@@ -148,16 +140,6 @@ class Bregman(SeparableLoss):
     def convex_surrogate(self) -> Loss:
         """KL, unless the divergence is declared convex."""
         return self if self.convex else KullbackLeibler()
-
-    @property
-    def needs_positive_prediction(self) -> bool:
-        """Yes: φ may be undefined at zero."""
-        return True
-
-    @property
-    def needs_positive_data(self) -> bool:
-        """Yes: φ may be undefined at zero."""
-        return True
 
     def entry_value(self, x: Array, y: Array) -> Array:
         """``φ(x) − φ(y) − φ′(y)(x − y)``."""

@@ -15,6 +15,9 @@ class Mahalanobis(Loss):
 
     matrix: Array
 
+    couples_features = True  # through M
+    degree = 2.0
+
     def __post_init__(self) -> None:
         try:
             M = np.array(self.matrix, dtype=np.float64)
@@ -48,16 +51,6 @@ class Mahalanobis(Loss):
     def metric(self) -> Array:
         """M."""
         return self.matrix
-
-    @property
-    def couples_features(self) -> bool:
-        """Through M."""
-        return True
-
-    @property
-    def degree(self) -> float:
-        """Two."""
-        return 2.0
 
     @property
     def curvature(self) -> float:

@@ -75,18 +75,11 @@ class AlphaDivergence(SeparableLoss):
 
     alpha: float
 
+    degree = 1.0
+    needs_positive_prediction = True  # ``u = x/y``
+
     def __post_init__(self) -> None:
         _check_order("α", self.alpha)
-
-    @property
-    def degree(self) -> float:
-        """One."""
-        return 1.0
-
-    @property
-    def needs_positive_prediction(self) -> bool:
-        """Yes: ``u = x/y``."""
-        return True
 
     @property
     def needs_positive_data(self) -> bool:

@@ -19,15 +19,8 @@ class SeparableLoss(Loss):
     handles weights, missing values and floors. Everything else has a default.
     """
 
-    @property
-    def has_entry_curvature(self) -> bool:
-        """Yes."""
-        return True
-
-    @property
-    def exchangeable_features(self) -> bool:
-        """Yes: d is the same for all features."""
-        return True
+    has_entry_curvature = True
+    exchangeable_features = True  # d is the same for all features
 
     @property
     def needs_positive_data(self) -> bool:

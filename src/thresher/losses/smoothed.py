@@ -26,6 +26,10 @@ class SmoothedL1(SeparableLoss):
     zero_weight: float = 1.0
     square: float = 0.0
 
+    needs_nonnegative_prediction = True  # where data are zero, it is linear
+    degree = 1.0
+    defines_irls_weights = True  # ``1/width`` at zero residuals
+
     def __post_init__(self) -> None:
         if not 0 < self.width < np.inf:
             raise ValueError(f"The smoothing width must be positive; got {self.width}.")
@@ -33,16 +37,6 @@ class SmoothedL1(SeparableLoss):
             raise ValueError(
                 f"The weight of zeros must be a finite number, 0 or more; got {self.zero_weight}."
             )
-
-    @property
-    def needs_nonnegative_prediction(self) -> bool:
-        """Yes: where data are zero, it is linear for nonnegative predictions."""
-        return True
-
-    @property
-    def degree(self) -> float:
-        """One."""
-        return 1.0
 
     def in_unit(self, unit: float) -> Loss:
         """The width is a length, and the weight of squares one over a length."""
@@ -73,11 +67,6 @@ class SmoothedL1(SeparableLoss):
     def irls_weights(self, X: Array, Y: Array) -> Array:
         """`entry_irls_weights`."""
         return self.entry_irls_weights(X, Y)
-
-    @property
-    def defines_irls_weights(self) -> bool:
-        """Yes: ``1/width`` at zero residuals."""
-        return True
 
     def entry_irls_weights(self, x: Array, y: Array) -> Array:
         """``|∇|/|e| = 1/max(|e|, width)``, and 0 where data are zero, since the loss is linear.

@@ -13,30 +13,16 @@ _NEVER = 1e30
 class SquaredL2(SeparableLoss):
     """``½‖x − y‖²``, the β-divergence of β = 2."""
 
-    @property
-    def degree(self) -> float:
-        """Two."""
-        return 2.0
-
-    @property
-    def curvature(self) -> float:
-        """One."""
-        return 1.0
-
-    @property
-    def metric(self) -> float:
-        """The identity."""
-        return 1.0
-
-    @property
-    def entry_constants(self) -> tuple[float, float, float, float]:
-        """An outlier would cost more than any residual."""
-        return _NEVER, 0.0, float("-inf"), float("inf")
-
-    @property
-    def stays_sparse(self) -> bool:
-        """Through ``D Dᵀ``: zeros cost the square of the prediction."""
-        return True
+    degree = 2.0
+    curvature = 1.0
+    metric = 1.0  # the identity
+    entry_constants = (
+        _NEVER,
+        0.0,
+        float("-inf"),
+        float("inf"),
+    )  # no outlier pays
+    stays_sparse = True  # through ``D Dᵀ``: zeros cost the square of the prediction
 
     def entry_value(self, x: Array, y: Array) -> Array:
         """``½(x − y)²``."""

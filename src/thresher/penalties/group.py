@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from thresher.linalg import Array
-from thresher.penalties.base import LARGEST_WEIGHT, Penalty
-from thresher.penalties.elastic_net import ElasticNet
+from thresher.penalties.base import LARGEST_WEIGHT, ElasticNet, Penalty
 from thresher.sets import Box
 from thresher.sets.groups import check_norm, group_members, group_numbers, largest_after
 

@@ -10,12 +10,16 @@ from thresher.persistence.files import (
     sealed,
     write_file,
 )
+from thresher.persistence.serialiser import NotSavableError, Serialiser, build
 
 __all__ = [
     "FORMAT_VERSION",
     "STORABLE",
     "Contents",
     "FileError",
+    "NotSavableError",
+    "Serialiser",
+    "build",
     "checked_target",
     "file_bytes",
     "put_strings",

@@ -15,8 +15,8 @@ from thresher.learning import (
     QuadraticStatistics,
 )
 from thresher.linalg import Array, length
-from thresher.penalties import Constrained, Tikhonov
-from thresher.penalties.elastic_net import soft_threshold
+from thresher.penalties import Regulariser, Tikhonov
+from thresher.penalties.base import soft_threshold
 from thresher.sets import Reals
 from thresher.streams import Batch
 
@@ -263,13 +263,13 @@ class BasisLearner(QuadraticLearner):
         past: QuadraticStatistics,
         batch: QuadraticStatistics,
         D: Array,
-        regulariser: Constrained,
+        regulariser: Regulariser,
         free: NDArray[np.bool_],
     ) -> tuple[Array, QuadraticStatistics, Array]:
         """Spread the penalty over the samples, as far as they are remembered."""
         weight = past.weight + batch.weight
         share = regulariser.penalty.scaled(1 / weight if weight > 0 else 0.0)
-        spread = Constrained(share, regulariser.region)
+        spread = Regulariser(share, regulariser.region)
         return super().update(past, batch, D, spread, free)
 
 
@@ -312,7 +312,7 @@ class BasisMethod(Method):
     def update(self, state: StreamState, batch: Batch, summary: Summary) -> StreamState:
         """The step of the method, with the λ₁ that λ₂ gives now."""
         ridge = self.threshold(state) if self.ridge is None else self.ridge
-        now = replace(self, dictionary_regulariser=Constrained(Tikhonov(ridge**2), Reals()))
+        now = replace(self, dictionary_regulariser=Regulariser(Tikhonov(ridge**2), Reals()))
         return Method.update(now, state, batch, summary)
 
     def maintain_atoms(self, state: StreamState, batch: Batch) -> StreamState:

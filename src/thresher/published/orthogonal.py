@@ -21,7 +21,7 @@ from thresher.learning import (
 from thresher.learning.orthogonal import START_ITERATIONS, power_gradient, second_moments
 from thresher.linalg import Array, from_givens, givens_angles, polar
 from thresher.losses import SquaredL2
-from thresher.penalties import L1, Constrained
+from thresher.penalties import L1, Regulariser
 from thresher.published.base import (
     ABOVE_MINUS_1,
     AT_LEAST_0,
@@ -202,7 +202,7 @@ class AlternatingLearner(OrthogonalLearner):
 
     def problem(self, D: Array) -> CodingProblem:
         """``½‖y − cD‖² + ½λ‖c‖₁``: half of (23)."""
-        return CodingProblem(D, SquaredL2(), Constrained(L1(self._half(D)), Reals()))
+        return CodingProblem(D, SquaredL2(), Regulariser(L1(self._half(D)), Reals()))
 
     def codes(self, Y: Array, D: Array) -> Array:
         """Exact ones: on the support that was found they solve a linear system."""

@@ -1,12 +1,73 @@
-"""Nonnegative parts of the ℓ1, ℓ2 and elastic-net balls; every row lies in its own ball."""
+"""Simplex and norm balls: of nonnegative rows, of signed rows, and of singular values.
+
+Every row lies in a simplex or ball of its own, but for those of singular values. The ℓ∞ ball is
+``Box(−r, r)``.
+"""
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from thresher.linalg import Array
+from thresher.linalg import Array, polar
 from thresher.sets.base import ConvexSet, OracleSet, RowConstraint, check_radius
-from thresher.sets.simplex import project_rows_on_simplex
+
+
+def project_rows_on_simplex(V: Array, radius: float) -> Array:
+    """Project every row onto ``{v ≥ 0, Σv = radius}``.
+
+    The projection is ``[v − θ]₊``. With the entries in falling order, entry j stays positive if
+    and only if it exceeds the threshold ``(Σ_{i≤j} v_i − radius)/j`` that the first j entries ask
+    for; θ is the threshold of the last such j.
+
+    Adding a number to a row changes nothing, so its largest entry is taken off first: sums of
+    entries far larger than the radius would lose it in rounding.
+    """
+    V = V - V.max(axis=1, keepdims=True)
+    falling = -np.sort(-V, axis=1)
+    counts = np.arange(1, V.shape[1] + 1, dtype=V.dtype)
+    thresholds = (np.cumsum(falling, axis=1) - radius) / counts
+    last = np.count_nonzero(falling > thresholds, axis=1) - 1
+    theta = np.take_along_axis(thresholds, np.maximum(last, 0)[:, None], axis=1)
+    return np.maximum(V - theta, 0)
+
+
+@dataclass(frozen=True)
+class Simplex(OracleSet):
+    """Nonnegative rows that sum to ``radius``, set C₂ of paper A, section VI-A.
+
+    As the set of codes, it makes them shares that add up to one, as for spectra.
+    """
+
+    radius: float = 1.0
+
+    fully_declared = True
+    nonnegative = True
+    contains_zero = False  # rows sum to the radius
+
+    def __post_init__(self) -> None:
+        if not 0 < self.radius < np.inf:
+            raise ValueError(
+                f"The radius of a simplex must be positive and finite, got {self.radius}."
+            )
+
+    def in_unit(self, unit: float) -> "Simplex":
+        """The radius divided by ``unit``."""
+        return replace(self, radius=self.radius / unit)
+
+    @property
+    def row_constraint(self) -> RowConstraint:
+        """An equality on sums."""
+        return RowConstraint(1 / self.radius, 0.0, equality=True)
+
+    def project(self, V: Array) -> Array:
+        """Subtract the one threshold per row that makes the positive part sum to the radius."""
+        return project_rows_on_simplex(V, self.radius)
+
+    def minimise_linear(self, G: Array, near: Array | None = None) -> Array:
+        """All weight of a row on its smallest entry of G."""
+        S = np.zeros_like(G)
+        S[np.arange(len(G)), G.argmin(axis=1)] = self.radius
+        return S
 
 
 @dataclass(frozen=True)
@@ -18,6 +79,9 @@ class NonnegativeL2Ball(OracleSet):
 
     radius: float = 1.0
 
+    fully_declared = True
+    nonnegative = True
+
     def __post_init__(self) -> None:
         check_radius("an ℓ2 ball", self.radius)
 
@@ -26,19 +90,9 @@ class NonnegativeL2Ball(OracleSet):
         return replace(self, radius=self.radius / unit)
 
     @property
-    def fully_declared(self) -> bool:
-        """Yes."""
-        return True
-
-    @property
     def row_constraint(self) -> RowConstraint:
         """On squares."""
         return RowConstraint(0.0, 2 / self.radius**2)
-
-    @property
-    def nonnegative(self) -> bool:
-        """Yes."""
-        return True
 
     def project(self, V: Array) -> Array:
         """Take the positive part, then divide rows longer than the radius."""
@@ -65,6 +119,9 @@ class NonnegativeL1Ball(OracleSet):
 
     radius: float = 1.0
 
+    fully_declared = True
+    nonnegative = True
+
     def __post_init__(self) -> None:
         check_radius("an ℓ1 ball", self.radius)
 
@@ -73,19 +130,9 @@ class NonnegativeL1Ball(OracleSet):
         return replace(self, radius=self.radius / unit)
 
     @property
-    def fully_declared(self) -> bool:
-        """Yes."""
-        return True
-
-    @property
     def row_constraint(self) -> RowConstraint:
         """On sums."""
         return RowConstraint(1 / self.radius, 0.0)
-
-    @property
-    def nonnegative(self) -> bool:
-        """Yes."""
-        return True
 
     def project(self, V: Array) -> Array:
         """Take the positive part, then project rows whose sum exceeds the radius on the simplex."""
@@ -116,6 +163,9 @@ class NonnegativeElasticNetBall(ConvexSet):
     gamma1: float = 1.0
     gamma2: float = 1.0
 
+    fully_declared = True
+    nonnegative = True
+
     def __post_init__(self) -> None:
         if self.gamma1 < 0 or self.gamma2 < 0 or self.gamma1 + self.gamma2 == 0:
             raise ValueError(
@@ -128,19 +178,9 @@ class NonnegativeElasticNetBall(ConvexSet):
         return NonnegativeElasticNetBall(self.gamma1 * unit, self.gamma2 * unit * unit)
 
     @property
-    def fully_declared(self) -> bool:
-        """Yes."""
-        return True
-
-    @property
     def row_constraint(self) -> RowConstraint:
         """On sums and squares."""
         return RowConstraint(self.gamma1, self.gamma2)
-
-    @property
-    def nonnegative(self) -> bool:
-        """Yes."""
-        return True
 
     def constraint_value(self, V: Array) -> Array:
         """``γ₁‖v‖₁ + γ₂/2 ‖v‖²`` of every row."""
@@ -181,3 +221,108 @@ class NonnegativeElasticNetBall(ConvexSet):
         mu: Array
         mu = -2 * c_last / (b_last + np.sqrt(np.maximum(b_last**2 - 4 * a_last * c_last, 0)))
         return mu  # in double: rounded to single, it would move large rows out of the ball
+
+
+@dataclass(frozen=True)
+class L2Ball(OracleSet):
+    """Rows of Euclidean length at most ``radius``."""
+
+    radius: float = 1.0
+
+    nonnegative = False
+
+    def __post_init__(self) -> None:
+        check_radius("an ℓ2 ball", self.radius)
+
+    def project(self, V: Array) -> Array:
+        """Shorten rows that are too long."""
+        length = np.linalg.norm(V, axis=1, keepdims=True)
+        P: Array = V / np.maximum(length / self.radius, 1).astype(V.dtype)
+        return P
+
+    def minimise_linear(self, G: Array, near: Array | None = None) -> Array:
+        """``−r g/‖g‖`` in every row."""
+        length = np.linalg.norm(G, axis=1, keepdims=True)
+        S: Array = -self.radius * np.divide(G, length, out=np.zeros_like(G), where=length > 0)
+        return S
+
+
+@dataclass(frozen=True)
+class L1Ball(OracleSet):
+    """Rows whose absolute values sum to at most ``radius``."""
+
+    radius: float = 1.0
+
+    nonnegative = False
+
+    def __post_init__(self) -> None:
+        check_radius("an ℓ1 ball", self.radius)
+
+    def project(self, V: Array) -> Array:
+        """Project the absolute values of rows outside on the simplex; signs stay."""
+        P = V.copy()
+        outside = np.abs(V).sum(axis=1) > self.radius
+        shrunk = project_rows_on_simplex(np.abs(V[outside]), self.radius)
+        P[outside] = np.copysign(shrunk, V[outside])
+        return P
+
+    def minimise_linear(self, G: Array, near: Array | None = None) -> Array:
+        """All weight of a row where ``|g|`` is largest, with the other sign."""
+        S = np.zeros_like(G)
+        rows, largest = np.arange(len(G)), np.abs(G).argmax(axis=1)
+        S[rows, largest] = -self.radius * np.sign(G[rows, largest])
+        return S
+
+
+@dataclass(frozen=True)
+class SpectralBall(OracleSet):
+    """Matrices whose singular values are at most ``radius``.
+
+    The unit ball of square matrices is the convex hull of the orthogonal group (paper D, Lemma 1);
+    its diameter is ``2√N``, from I to −I, not ``√(2N)`` as in (18) (errata D.2).
+    """
+
+    radius: float = 1.0
+
+    nonnegative = False
+    couples_rows = True  # singular values are those of the whole matrix
+
+    def __post_init__(self) -> None:
+        check_radius("a spectral ball", self.radius)
+
+    def project(self, V: Array) -> Array:
+        """Cut singular values at the radius."""
+        U, s, Wt = np.linalg.svd(V, full_matrices=False)
+        P: Array = (U * np.minimum(s, self.radius)) @ Wt
+        return P
+
+    def minimise_linear(self, G: Array, near: Array | None = None) -> Array:
+        """``polar(−G)``, where ``⟨G, S⟩ = −‖G‖_*`` (Lemma 3; the sign is errata D.2)."""
+        return self.radius * polar(-G, near)
+
+
+@dataclass(frozen=True)
+class NuclearBall(OracleSet):
+    """Matrices whose singular values sum to at most ``radius``: low rank, as in completion."""
+
+    radius: float = 1.0
+
+    nonnegative = False
+    couples_rows = True  # singular values are those of the whole matrix
+
+    def __post_init__(self) -> None:
+        check_radius("a nuclear-norm ball", self.radius)
+
+    def project(self, V: Array) -> Array:
+        """Project the singular values on the simplex, if they sum to too much."""
+        U, s, Wt = np.linalg.svd(V, full_matrices=False)
+        if s.sum() > self.radius:
+            s = project_rows_on_simplex(s[None], self.radius)[0]
+        P: Array = (U * s) @ Wt
+        return P
+
+    def minimise_linear(self, G: Array, near: Array | None = None) -> Array:
+        """``−r u vᵀ`` with the leading singular vectors of G: rank one."""
+        U, _, Wt = np.linalg.svd(G, full_matrices=False)
+        S: Array = -self.radius * np.outer(U[:, 0], Wt[0])
+        return S

@@ -51,15 +51,11 @@ class ConvexSet(ABC):
     def nonnegative(self) -> bool:
         """Whether every member has only nonnegative entries."""
 
-    @property
-    def couples_rows(self) -> bool:
-        """Whether membership of a row depends on other rows."""
-        return False
+    couples_rows: bool = False
+    """Whether membership of a row depends on other rows."""
 
-    @property
-    def rows_share_bound(self) -> bool:
-        """Whether rows share one bound, so that no row can be frozen."""
-        return False
+    rows_share_bound: bool = False
+    """Whether rows share one bound, so that no row can be frozen."""
 
     def coupling_groups(self, rows: bool, count: int) -> Array | None:
         """Group numbers of ``count`` rows (or columns), if only those of one group are coupled.
@@ -78,10 +74,8 @@ class ConvexSet(ABC):
         """The constraint on the size of every row, if there is one."""
         return None
 
-    @property
-    def fully_declared(self) -> bool:
-        """Whether `bounds` and `row_constraint` describe the set completely."""
-        return False
+    fully_declared: bool = False
+    """Whether `bounds` and `row_constraint` describe the set completely."""
 
     @property
     def contains_zero(self) -> bool:

@@ -1,11 +1,12 @@
-"""Sets with bounds on every entry: the whole space, the nonnegative orthant, boxes."""
+"""Bounds on every entry: the whole space, the nonnegative orthant, boxes, covered boxes."""
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from thresher.linalg import Array
-from thresher.sets.base import OracleSet
+from thresher.sets.balls import project_rows_on_simplex
+from thresher.sets.base import ConvexSet, OracleSet
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,8 @@ class Box(OracleSet):
 
     lower: float = 0.0
     upper: float = 1.0
+
+    fully_declared = True
 
     def __post_init__(self) -> None:
         if not self.lower < self.upper:
@@ -32,11 +35,6 @@ class Box(OracleSet):
     def bounds(self) -> tuple[float, float]:
         """``lower, upper``."""
         return self.lower, self.upper
-
-    @property
-    def fully_declared(self) -> bool:
-        """Yes."""
-        return True
 
     @property
     def nonnegative(self) -> bool:
@@ -86,3 +84,38 @@ class Reals(Box):
     def project(self, V: Array) -> Array:
         """Return a copy."""
         return V.copy()
+
+
+@dataclass(frozen=True)
+class CoveredBox(ConvexSet):
+    """Entries in [0, ``upper``], and every column sums to at least ``least``: C of paper E, (4).
+
+    The projection clips. A column whose *clipped* entries sum to less than ``least`` is projected
+    on the simplex of that radius instead (errata E.2).
+    """
+
+    least: float = 1e-8
+    upper: float = 1.0
+
+    nonnegative = True
+    contains_zero = False  # columns have a positive sum
+    couples_rows = True  # by the sums of columns
+
+    def __post_init__(self) -> None:
+        if not 0 < self.least < self.upper:
+            raise ValueError(
+                f"A covered box needs 0 < least < upper, got least={self.least} and "
+                f"upper={self.upper}."
+            )
+
+    def in_unit(self, unit: float) -> "CoveredBox":
+        """Both bounds divided by ``unit``."""
+        return replace(self, least=self.least / unit, upper=self.upper / unit)
+
+    def project(self, V: Array) -> Array:
+        """Clip, and project the columns whose sum is too small."""
+        P = np.clip(V, 0, self.upper)
+        small = P.sum(axis=0) < self.least
+        if small.any():
+            P[:, small] = project_rows_on_simplex(V[:, small].T, self.least).T
+        return P

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from thresher.linalg import Array
+from thresher.sets.balls import project_rows_on_simplex
 from thresher.sets.base import ConvexSet
-from thresher.sets.simplex import project_rows_on_simplex
 
 _NEWTON_STEPS = 100
 
@@ -86,6 +86,10 @@ class GroupBall(ConvexSet):
     p: float = 2.0
     of_rows: bool = False
 
+    nonnegative = True
+    couples_rows = True  # a group has one bound for all rows
+    rows_share_bound = True
+
     def __post_init__(self) -> None:
         check_norm(self.p)
         if not self.radius > 0:
@@ -96,21 +100,6 @@ class GroupBall(ConvexSet):
     def in_unit(self, unit: float) -> "GroupBall":
         """The radius divided by ``unit``."""
         return replace(self, radius=self.radius / unit)
-
-    @property
-    def nonnegative(self) -> bool:
-        """Yes."""
-        return True
-
-    @property
-    def couples_rows(self) -> bool:
-        """Yes: a group has one bound for all rows."""
-        return True
-
-    @property
-    def rows_share_bound(self) -> bool:
-        """Yes."""
-        return True
 
     def coupling_groups(self, rows: bool, count: int) -> Array | None:
         """The groups, if they are of the requested axis."""

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from thresher.estimators.dictionary_estimator import DictionaryEstimator
-from thresher.estimators.parts import packed_value
+from thresher.estimators.parts import PARAMETERS
 from thresher.estimators.saving import pack, packed_parameters, unpack, unpacked_model
 from thresher.persistence import Contents, put_strings
 from thresher.tasks.novelty.directions import Directions
@@ -56,7 +56,7 @@ def pack_detector(detector: NovelDocumentDetector) -> tuple[dict[str, Any], dict
     else:
         options = ("n_new_atoms", "unit", "single")
         document["dictionary"] = {name: getattr(memory, name) for name in options}
-        document["documents"] = packed_value("documents", memory.documents, arrays)
+        document["documents"] = PARAMETERS.pack("documents", memory.documents, arrays)
     if isinstance(memory, BatchMemory) and memory.codes is not None:
         arrays["codes"] = memory.codes
     return arrays | {f"model.{name}": values for name, values in inner.items()}, document

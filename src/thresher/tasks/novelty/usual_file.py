@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from thresher.estimators.parts import packed_value
+from thresher.estimators.parts import PARAMETERS
 from thresher.persistence import Contents, put_strings
 from thresher.tasks.novelty.held_out import HeldOut
 from thresher.tasks.novelty.recent import RecentDocuments, as_wide_as
@@ -29,7 +29,7 @@ def packed_usual(usual: ScoreReference, n_words: int, arrays: dict[str, Any]) ->
         arrays["places"] = np.array([record.place for record in recent.records], dtype=np.int64)
         for name in _TEXTS:
             put_strings(arrays, f"record.{name}", [getattr(each, name) for each in recent.records])
-    return {"recent": packed_value("recent", as_wide_as(recent.counts, n_words), arrays)}
+    return {"recent": PARAMETERS.pack("recent", as_wide_as(recent.counts, n_words), arrays)}
 
 
 def unpacked_usual(contents: Contents, empty: ScoreReference, n_words: int) -> ScoreReference:

@@ -23,7 +23,7 @@ from sklearn.utils.validation import (
 from thresher.engine import translate_linalg_errors
 from thresher.estimators import ManhattanNMF
 from thresher.estimators.parameters import KeepsParameters, check_parameters
-from thresher.estimators.parts import packed_value, unpacked_value
+from thresher.estimators.parts import PARAMETERS
 from thresher.estimators.reporting import write_page
 from thresher.estimators.saving import (
     pack,
@@ -216,7 +216,7 @@ class FaceRecognizer(KeepsParameters, ClassifierMixin, BaseEstimator):
         arrays |= {"codes": self.codes_, "labels": self._labels}
         pack_features(self, arrays)
         parameters = packed_parameters(self, arrays)
-        classes = packed_value("classes", self.classes_, arrays)
+        classes = PARAMETERS.pack("classes", self.classes_, arrays)
         return arrays, {"parameters": parameters, "classes": classes, "model": document}
 
     @classmethod
@@ -224,7 +224,7 @@ class FaceRecognizer(KeepsParameters, ClassifierMixin, BaseEstimator):
         """For `thresher.load`."""
         recogniser: Self = unpacked_model(contents)
         model = unpack(contents.inner("model"))
-        atoms, classes = model.components_, unpacked_value(contents.value("classes"), contents)
+        atoms, classes = model.components_, PARAMETERS.unpack(contents.value("classes"), contents)
         if not isinstance(classes, np.ndarray) or classes.ndim != 1:
             raise contents.error("its names are no list of names")
         codes = contents.array("codes", (None, len(atoms)), ("float32", "float64"))

@@ -8,7 +8,7 @@ import numpy as np
 from thresher.encoding import AutoEncoder, CodingProblem
 from thresher.linalg import Array
 from thresher.losses import SquaredL2
-from thresher.penalties import Constrained
+from thresher.penalties import Regulariser
 from thresher.tasks.spectra.subspace import Pixels
 
 # Chosen on made scenes (benchmarks/spectra.py); twice or half as much changes little.
@@ -20,7 +20,7 @@ _PURE = 0.9  # is a share from which on a pixel is pure, at first
 
 def cone_codes(E: Array, Y: Array) -> Array:
     """``min over c ≥ 0 of ‖y − cE‖²``, for every row y."""
-    problem = CodingProblem(np.ascontiguousarray(E), SquaredL2(), Constrained())
+    problem = CodingProblem(np.ascontiguousarray(E), SquaredL2(), Regulariser())
     codes: Array = AutoEncoder(1e-6, 200).encode(problem, np.ascontiguousarray(Y), None).codes
     return codes
 

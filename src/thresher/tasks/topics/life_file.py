@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from thresher.estimators.parts import packed_value
+from thresher.estimators.parts import PARAMETERS
 from thresher.persistence import Contents, put_strings
 from thresher.tasks.text.counts_file import documents_of
 from thresher.tasks.topics.changes import KINDS, TopicEvent
@@ -19,10 +19,10 @@ def packed_life(life: TopicLife, arrays: dict[str, Any]) -> dict[str, Any]:
     put_strings(arrays, "life.names", life.names)
     young = life.young
     return {
-        "past": packed_value("life.past", life.past.astype(np.float64), arrays),
+        "past": PARAMETERS.pack("life.past", life.past.astype(np.float64), arrays),
         "young": young
         if young is None
-        else packed_value("life.young", young.astype(np.float64), arrays),
+        else PARAMETERS.pack("life.young", young.astype(np.float64), arrays),
         "n_begun": life.n_begun,
         "seed": life.seed,
         "n_steps": life.n_steps,

@@ -14,7 +14,7 @@ from thresher.encoding.problem import CodingProblem
 from thresher.kernels.floors import TINY
 from thresher.linalg import Array
 from thresher.losses import L1Distance
-from thresher.penalties import Constrained, ElasticNet, Form
+from thresher.penalties import ElasticNet, Form, Regulariser
 
 
 def lacks_polyhedron(form: Form) -> str | None:
@@ -53,7 +53,7 @@ class Widened:
         K = len(D)
         weight = weight if len(weight) else np.ones(X.shape)
         if form.lower == -np.inf:
-            both = CodingProblem(np.vstack([D, -D]), L1Distance(), Constrained(ElasticNet(form.l1)))
+            both = CodingProblem(np.vstack([D, -D]), L1Distance(), Regulariser(ElasticNet(form.l1)))
             return cls(problem, both, X, weight)
         slope = float(weight.max()) * float(np.abs(D).sum(axis=1).max()) + form.l1
         slope, low = max(slope, TINY), form.lower
@@ -79,7 +79,7 @@ class Widened:
             tight = form.row_constraint.equality
             add(ones, form.row_constraint.radius, 2 * slope if tight else slope)
             l1 += 0.0 if tight else slope
-        wider = CodingProblem(np.hstack(blocks), L1Distance(), Constrained(ElasticNet(l1)))
+        wider = CodingProblem(np.hstack(blocks), L1Distance(), Regulariser(ElasticNet(l1)))
         return cls(problem, wider, np.hstack(values), np.hstack(weights))
 
     def start(self, codes: Array | None) -> Any:
