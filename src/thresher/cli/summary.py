@@ -19,7 +19,7 @@ def show_summary(talk: Talk, model: Any) -> None:
 
 def summary(model: Any) -> dict[str, Any]:
     """Parameters that are not the default, sizes, how it learned, and how it went at last."""
-    from sklearn.utils._pprint import _changed_params
+    from thresher.estimators.parameters import changed_parameters
 
     inner = getattr(model, "model_", model)
     history = getattr(inner, "history_", None)
@@ -28,7 +28,7 @@ def summary(model: Any) -> dict[str, Any]:
         "estimator": type(model).__name__,
         "parameters": {
             name: value if isinstance(value, int | float | str | None) else repr(value)
-            for name, value in _changed_params(model).items()
+            for name, value in changed_parameters(model).items()
         },
     }
     if atoms is not None:

@@ -6,6 +6,7 @@ stand here. scikit-learn checks them when a fit begins. Whatever changes after t
 
 import math
 from collections.abc import Iterator, Mapping
+from inspect import signature
 from numbers import Integral, Real
 from typing import Any
 
@@ -84,6 +85,16 @@ def is_number(value: Any) -> bool:
         return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
     except OverflowError:
         return False
+
+
+def changed_parameters(model: Any) -> dict[str, Any]:
+    """Return the parameters that differ from their defaults."""
+    defaults = signature(type(model)).parameters.values()
+    return {
+        each.name: value
+        for each in defaults
+        if repr(value := getattr(model, each.name)) != repr(each.default)
+    }
 
 
 # ------------------------------------------------------------------ what may change

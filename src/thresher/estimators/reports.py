@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.utils._pprint import _changed_params
 from sklearn.utils.validation import check_is_fitted
 
 from thresher.engine import History
+from thresher.estimators.parameters import changed_parameters
 from thresher.estimators.validation import as_matrix
 from thresher.linalg import Array
 from thresher.persistence import write_atomically
@@ -41,7 +41,7 @@ def write_report(model: Any, report: Report, path: str | Path, call: str = "fit(
         The method that was called.
     """
     name, target = type(model).__name__, Path(path)
-    given = ", ".join(f"{key}={value!r}" for key, value in _changed_params(model).items())
+    given = ", ".join(f"{key}={value!r}" for key, value in changed_parameters(model).items())
     lines = f"from thresher import {name}\n\nmodel = {name}({given})"
     dot = "." if call.startswith("fit(") else "\nmodel."
     tell_run(report, (), f"{lines}{dot}{call}")
@@ -87,7 +87,7 @@ def model_report(model: Any, X: Any = None, shape: Sequence[int] | None = None) 
     defaults = signature(type(model)).parameters
     reasons = [
         (f"{key} = {value!r}", f"instead of the default, {defaults[key].default!r}")
-        for key, value in _changed_params(model).items()
+        for key, value in changed_parameters(model).items()
         if key != "callbacks"
     ]
     if hasattr(model, "solver_"):
