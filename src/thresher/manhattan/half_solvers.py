@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from thresher.encoding import DENSE, CodingProblem, LeastAbsolute
+from thresher.encoding import DENSE, CodingProblem, LeastAbsolute, Rows
 from thresher.engine.executor import Pool
 from thresher.kernels.bundles import EntryPenalty, Samples, SparseRows
 from thresher.kernels.rank_one import OrderedAtoms, rank_one_rows
@@ -118,14 +118,14 @@ class ExactRows:
         fixed = np.setdiff1d(np.arange(len(A)), free)
         sparse = half.is_sparse and not fixed.size
         problem = _problem(half, np.ascontiguousarray(A[free]), sparse)
-        self.encoder.prepare(problem)
+        encode = self.encoder.prepare(problem, Rows(sparse=sparse))
 
         def work(rows: slice) -> Array:
             start = np.ascontiguousarray(V[rows][:, free])
             X, weight = (half.load_sparse(rows), None) if sparse else half.load(rows)
             if fixed.size:
                 X = X - V[rows][:, fixed] @ A[fixed]
-            found = self.encoder.encode(problem, X, weight, start).codes
+            found = encode(X, weight, start).codes
             before, after = (problem.fit(X, C, weight).values() for C in (start, found))
             value = problem.regulariser.value
             better = before - after + value(start) - value(found) > 0

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.encoding import AutoEncoder, BlockEncoder, can_stay_sparse
+from thresher.encoding import AutoEncoder, Encoder, can_stay_sparse
 from thresher.engine.batch import Alternation, BatchProblem, Rounds, alternate
 from thresher.engine.executor import Pool
 from thresher.engine.specification import Specification
@@ -37,7 +37,7 @@ class FactorSpecification(Specification):
 
     Parameters
     ----------
-    encoder : BlockEncoder
+    encoder : Encoder
         Encoder for new samples.
     square_weight : float
         α of the elastic-net loss (58).
@@ -47,7 +47,7 @@ class FactorSpecification(Specification):
         Relative change of the objective in an iteration at which a fit ends.
     """
 
-    encoder: BlockEncoder = field(default_factory=AutoEncoder)
+    encoder: Encoder = field(default_factory=AutoEncoder)
     square_weight: float = 0.0
     graph: Callable[[Any, float], Graph | None] | None = None
     tol: float = 1e-4

@@ -4,14 +4,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from thresher.encoding import (
+    APPROXIMATE,
+    APPROXIMATE_UPDATES,
     ROUNDS_WITH_GAPS,
     AutoEncoder,
     BlockADMM,
-    BlockEncoder,
     Encoder,
+    IterativeEncoder,
     Never,
-    Rough,
-    RoughEncoder,
+    StartIsGood,
     can_stay_sparse,
 )
 from thresher.engine import Candidate, Candidates, Method, Specification
@@ -73,9 +74,9 @@ def _streaming(method: Method) -> Method:
 
 # ------------------------------------------------------------------ robust factorisations (A)
 
-_SIX_ITERATIONS = Encoder(BlockADMM(), Never(), 6, certify=False)
-_PATIENT = Encoder(BlockADMM(), Never(), ROUNDS_WITH_GAPS, certify=False)
-_STREAMING = Encoder(BlockADMM(), Rough(), ROUNDS_WITH_GAPS, certify=False)
+_SIX_ITERATIONS = IterativeEncoder(BlockADMM(), Never(), 6)
+_PATIENT = IterativeEncoder(BlockADMM(), Never(), ROUNDS_WITH_GAPS)
+_STREAMING = IterativeEncoder(BlockADMM(), StartIsGood(), ROUNDS_WITH_GAPS)
 
 _OUTLIERS = (
     "block ADMM codes, block coordinate descent dictionary: the squared loss with outliers has "
@@ -87,12 +88,12 @@ _BASIS = (
 )
 
 
-def _outlier_encoder(given: Specification, encoder: BlockEncoder) -> BlockEncoder:
+def _outlier_encoder(given: Specification, encoder: Encoder) -> Encoder:
     """Allow more iterations where λ is measured: before, rows of mostly noise are not known."""
     return _PATIENT if given.outlier_weight.measures == "residuals" else encoder
 
 
-def _outlier_method(given: Specification, encoder: BlockEncoder) -> Method:
+def _outlier_method(given: Specification, encoder: Encoder) -> Method:
     return Method(
         encoder=_outlier_encoder(given, encoder),
         learner=QuadraticLearner(BlockDescent(), sharp=True),
@@ -140,6 +141,8 @@ _RATIOS = (
     "features that are often zero, or span decades, have no common curvature; ratios of sums are "
     "far better there, and slower on other data (docs/guide/divergences.md)"
 )
+_APPROXIMATE = AutoEncoder(None, candidates=APPROXIMATE)
+_UPDATES = AutoEncoder(None, candidates=APPROXIMATE_UPDATES)
 _PRIOR = 2.0  # of online ratios (docs/guide/divergences.md)
 
 
@@ -156,7 +159,7 @@ class NeedsRatios:
         return "features that are often zero or span decades"
 
 
-def _divergence_method(given: Specification, encoder: BlockEncoder) -> Method:
+def _divergence_method(given: Specification, encoder: Encoder) -> Method:
     """The method with quadratic majorisers."""
     loss = given.loss(1.0)
     return Method(
@@ -206,11 +209,11 @@ def _by_first_batch(ratios: Candidate[Method], quadratic: Candidate[Method]) -> 
 
 def online_divergence(given: Specification) -> Candidates[Method]:
     """Ratios of sums or quadratics, by the first batch."""
-    method = _divergence_method(replace(given, forgetting=_forgetting(given)), RoughEncoder())
+    method = _divergence_method(replace(given, forgetting=_forgetting(given)), _APPROXIMATE)
     quadratic = Candidate("quadratic", _averaged(method), _QUADRATIC)
     if _lacks_majoriser(method.loss(1.0), method.dictionary_regulariser) is not None:
         return (quadratic,)
-    encoder, forgetting = RoughEncoder(multiplicative=True), _forgetting(given, _FORGETTING_RATIOS)
+    encoder, forgetting = _UPDATES, _forgetting(given, _FORGETTING_RATIOS)
     ratios = _ratios(method, _PRIOR, encoder=encoder, forgetting=forgetting)
     return _by_first_batch(Candidate("ratios", ratios, _RATIOS), quadratic)
 
@@ -223,7 +226,7 @@ def batch_divergence(given: Specification) -> Candidates[Method]:
         return (quadratic,)
     ratios = _ratios(method, 0.0)
     # With nearly exact codes, atoms specialise too early; the online encoder is better here too.
-    encoder, forgetting = RoughEncoder(multiplicative=True), _FORGETTING_RATIOS
+    encoder, forgetting = _UPDATES, _FORGETTING_RATIOS
     streaming = _ratios(method, _PRIOR, encoder=encoder, forgetting=forgetting)
     first = Candidate("ratios", ratios, _RATIOS, warm_start=streaming)
     return _by_first_batch(first, replace(quadratic, method=ratios))
