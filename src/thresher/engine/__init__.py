@@ -6,7 +6,6 @@ from thresher.engine.batch import (
     BatchProblem,
     ExactAlternation,
     HeldOutEntries,
-    PlainAlternation,
     Rounds,
     alternate,
 )
@@ -62,7 +61,6 @@ __all__ = [
     "MannWhitneyDrift",
     "Method",
     "OrthogonalMethod",
-    "PlainAlternation",
     "Pool",
     "Position",
     "PrefetchedArray",

@@ -6,11 +6,12 @@ than the tolerance.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,58 +101,51 @@ class BatchProblem:
         return self.method.free_atoms(n_components)
 
 
-class Alternation(Protocol):
-    """A running batch method; the half-steps change it in place."""
+class Alternation(ABC):
+    """A running batch method; the half-steps change it in place.
 
-    @property
-    def problem(self) -> BatchProblem:
-        """The samples and the objective."""
+    Attributes
+    ----------
+    problem : BatchProblem
+        The samples and the objective.
+    D, C : array
+        Feasible dictionary and codes.
+    early_stopping : bool
+        Whether a fit ends when missing entries are predicted worse with every iteration.
+    """
 
-    @property
-    def D(self) -> Array:  # noqa: N802 - the notation
-        """The feasible dictionary."""
-
-    @property
-    def C(self) -> Array:  # noqa: N802 - the notation
-        """The feasible codes."""
-
-    @property
-    def early_stopping(self) -> bool:
-        """Whether a fit ends when missing entries are predicted worse with every iteration."""
-
-    @property
-    def absolute_tol(self) -> float | None:
-        """The change of the objective that ends a fit; None is ``tol`` of the objective."""
-
-    def improve_codes(self) -> None:
-        """Improve the codes for the current dictionary."""
-
-    def improve_dictionary(self) -> None:
-        """Improve the dictionary for the current codes."""
-
-    def change_support(self, seed: int) -> bool:
-        """Drop or restart an atom where a penalty on the dictionary makes that pay."""
-
-    def objective(self) -> float:
-        """Mean objective per sample at the feasible variables; infinite before the first codes."""
-
-    def certificate(self) -> float:
-        """The largest optimality certificate of some codes; NaN where it is not known."""
-
-
-class PlainAlternation:
-    """Defaults of an alternation: no change of support, no early stopping, a relative tolerance."""
-
+    problem: BatchProblem
+    D: Array
+    C: Array
     early_stopping: ClassVar[bool] = False
 
     @property
     def absolute_tol(self) -> float | None:
-        """None: ``tol`` is relative."""
+        """The change of the objective that ends a fit; None is ``tol`` of the objective."""
         return None
 
+    @abstractmethod
+    def improve_codes(self) -> None:
+        """Improve the codes for the current dictionary."""
+
+    @abstractmethod
+    def improve_dictionary(self) -> None:
+        """Improve the dictionary for the current codes."""
+
+    @abstractmethod
+    def objective(self) -> float:
+        """Mean objective per sample at the feasible variables; infinite before the first codes."""
+
     def change_support(self, seed: int) -> bool:
-        """Leave all atoms as they are."""
+        """Drop or restart an atom where a penalty on the dictionary makes that pay.
+
+        Return whether an atom changed; by default all stay as they are.
+        """
         return False
+
+    def certificate(self) -> float:
+        """The largest optimality certificate of some codes; NaN where it is not known."""
+        return self.problem.certificate(self.D, self.C)
 
 
 Rounds = Callable[[BatchProblem, StreamState, Array | None, Pool], Alternation]
@@ -230,7 +224,7 @@ class AndersonExtrapolation:
 
 
 @dataclass
-class ExactAlternation(PlainAlternation):
+class ExactAlternation(Alternation):
     """Codes by an encoder, warm-started and never worsened; dictionary by a learner's step.
 
     With one multiplicative update for each half it is that of Lee and Seung and its kin; with an
@@ -366,10 +360,6 @@ class ExactAlternation(PlainAlternation):
     def objective(self) -> float:
         """Weighted mean over samples, plus the penalty of the dictionary."""
         return float("inf") if self.cold else self.problem.mean(self.losses, self.D)
-
-    def certificate(self) -> float:
-        """Of the first few codes."""
-        return self.problem.certificate(self.D, self.C)
 
     def _evaluate(self) -> None:
         coding = self.problem.coding(self.D)

@@ -246,7 +246,7 @@ def _replaced_by(state: StreamState, rival: StreamState) -> StreamState:
     trial.
     """
     known = min(state.scale_weight, rival.weight_seen)
-    return replace(rival, scale=state.scale, scale_weight=known, watch=state.watch)
+    return rival.changed(scale=state.scale, scale_weight=known, watch=state.watch)
 
 
 @dataclass(frozen=True)

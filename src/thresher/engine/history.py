@@ -58,9 +58,11 @@ class History:
         self._rows: list[HistoryRow] = []
         self._events: list[Event] = []
 
-    def append(self, row: HistoryRow) -> None:
-        """Add a step."""
+    def append(self, row: HistoryRow, events: Iterable[Event] = ()) -> None:
+        """Add a step, and what was noticed in it."""
         self._rows.append(row)
+        if events:
+            self.note(events)
         if len(self._rows) > LONGEST:
             half = LONGEST // 2
             self._rows = self._rows[:half:2] + self._rows[half:]

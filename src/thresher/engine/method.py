@@ -235,7 +235,7 @@ class Method(StreamMethod):
             init = np.array(init, dtype=np.float64) / units.get("atom_unit", 1.0)
         D = method.first_dictionary(batch, init, n_components, dtype, seed)
         state = StreamState(D, D, self.learner.empty(len(D), n_features), seed)
-        return replace(state, **units)
+        return state.changed(**units)
 
     def first_dictionary(
         self,

@@ -117,8 +117,7 @@ class OrthogonalMethod(StreamMethod):
         before = state.D.astype(np.float64, copy=False)
         D, statistics = self.learner.update(state.statistics, summary.sums, before, progress)
         D = np.ascontiguousarray(D, dtype=state.D.dtype)
-        after = replace(
-            state,
+        after = state.changed(
             D=D,
             average=D,
             statistics=statistics,
@@ -129,7 +128,7 @@ class OrthogonalMethod(StreamMethod):
         if not self.whiten:
             return after
         atoms, _ = self.atoms(after)
-        return replace(after, average=np.ascontiguousarray(atoms, dtype=state.D.dtype))
+        return after.changed(average=np.ascontiguousarray(atoms, dtype=state.D.dtype))
 
     # ------------------------------------------------------------------ coding
 

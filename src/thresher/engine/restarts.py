@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -132,7 +131,7 @@ def restarted(
     region, statistics = method.dictionary_regulariser.region, state.statistics.without(atoms)
     changed = slice(None) if region.couples_rows else atoms
     D[changed], average[changed] = region.project(D[changed]), region.project(average[changed])
-    return replace(state, D=D, average=average, statistics=statistics)
+    return state.changed(D=D, average=average, statistics=statistics)
 
 
 def _cheapest_length(method: Method, unit: Array, size: float) -> float:
@@ -146,7 +145,7 @@ def _without(state: StreamState, atoms: NDArray[np.intp]) -> StreamState:
     """Set atoms to zero and reset their statistics."""
     D, average = state.D.copy(), state.average.copy()
     D[atoms] = average[atoms] = 0
-    return replace(state, D=D, average=average, statistics=state.statistics.without(atoms))
+    return state.changed(D=D, average=average, statistics=state.statistics.without(atoms))
 
 
 def _trial_rows(batch: Batch) -> Batch:

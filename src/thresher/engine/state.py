@@ -1,6 +1,6 @@
 """The state of a stream, and the summary of a batch that changes it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -254,7 +254,7 @@ class StreamState:
     def _reshaped(self, **values: Any) -> "StreamState":
         """Return the state with a dictionary of another shape, whose losses differ from before."""
         watch = None if self.watch is None else self.watch.restarted()
-        return replace(self, watch=watch, **values)
+        return self.changed(watch=watch, **values)
 
     def with_range(self, batch: Batch) -> "StreamState":
         """Extend the range of the features by that of a batch."""

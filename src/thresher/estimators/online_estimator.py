@@ -472,8 +472,7 @@ class OnlineEstimator(DictionaryEstimator):
         row = HistoryRow(
             after.n_samples, self._seconds, loss, summary.certificate, change, **measures
         )
-        self.history_.append(row)
-        self.history_.note(after.events)
+        self.history_.append(row, after.events)
         self._adopt(fitted.after(after, self._recent), position)
         return row
 

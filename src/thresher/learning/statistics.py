@@ -1,9 +1,10 @@
 """The interface of learners, and the statistics of a fixed size in which they keep a stream."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections import defaultdict
 from dataclasses import MISSING, dataclass, fields, replace
-from operator import add, attrgetter
+from itertools import repeat
+from operator import add, mul
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -29,21 +30,21 @@ class Statistics:
     @classmethod
     def zeros(cls, n_components: int, n_features: int) -> Self:
         """Statistics of no sample: zeros, and numbers at their defaults."""
-        lengths = {"K": n_components, "F": n_features, "f": 1}
-        values: dict[str, Any] = {
-            f.name: 0.0 if f.default is MISSING else f.default for f in fields(cls)
-        }
-        for name, letters in cls.AXES.items():
-            values[name] = np.zeros([lengths.get(letter, 0) for letter in letters])
+        lengths = defaultdict(int, K=n_components, F=n_features, f=1)
+        values: dict[str, Any] = {}
+        for f in fields(cls):
+            values[f.name] = 0.0 if f.default is MISSING else f.default
+            if f.name in cls.AXES:
+                values[f.name] = np.zeros([*map(lengths.__getitem__, cls.AXES[f.name])])
         return cls(**values)
 
     def __add__(self, other: Self) -> Self:
         """Return the statistics of both sets of samples."""
-        return type(self)(*map(add, _values(self), _values(other)))
+        return type(self)(*map(add, vars(self).values(), vars(other).values()))
 
     def discounted(self, factor: float) -> Self:
         """Return the statistics with all weights multiplied by ``factor``."""
-        return type(self)(*[value * factor for value in _values(self)])
+        return type(self)(*map(mul, vars(self).values(), repeat(factor)))
 
     def arrays(self) -> dict[str, Array]:
         """The fields that are arrays."""
@@ -123,19 +124,6 @@ class Statistics:
             return values
 
         return replace(self, **{name: kept(name, V) for name, V in self.arrays().items()})
-
-
-_READERS: dict[type[Any], Callable[[Any], tuple[Any, ...]]] = {}
-
-
-def _values(statistics: Any) -> tuple[Any, ...]:
-    """The values of all fields; their names are cached, as looking them up takes longer."""
-    kind = type(statistics)
-    if kind not in _READERS:
-        names = [one.name for one in fields(kind)]
-        read = attrgetter(*names) if len(names) > 1 else lambda one: (getattr(one, names[0]),)
-        _READERS[kind] = read
-    return _READERS[kind](statistics)
 
 
 class Learner(ABC):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.encoding import AutoEncoder, BlockEncoder, can_stay_sparse
-from thresher.engine.batch import BatchProblem, PlainAlternation, Rounds, alternate
+from thresher.engine.batch import Alternation, BatchProblem, Rounds, alternate
 from thresher.engine.executor import Pool
 from thresher.engine.specification import Specification
 from thresher.engine.state import StreamState
@@ -102,7 +102,7 @@ class FactorSpecification(Specification):
 
 
 @dataclass
-class TwoFactors(PlainAlternation):
+class TwoFactors(Alternation):
     """Alternate between codes and dictionary, each moved by a solver for half of the problem.
 
     Where codes may be multiplied by anything at no cost, a bound on the length of atoms is no

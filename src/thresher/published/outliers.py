@@ -20,7 +20,7 @@ from thresher.encoding import (
     SmallChange,
 )
 from thresher.encoding.iterate import RowSolver, State
-from thresher.engine import BatchProblem, PlainAlternation, Pool, Rounds, Specification
+from thresher.engine import Alternation, BatchProblem, Pool, Rounds, Specification
 from thresher.learning import (
     BlockDescent,
     DictionaryProblem,
@@ -338,7 +338,7 @@ class SurrogateLearner(QuadraticLearner):
 
 
 @dataclass
-class BatchGradient(PlainAlternation):
+class BatchGradient(Alternation):
     """BPGD, (S-8)–(S-10): one projected gradient step for codes C and dictionary D in turn.
 
     In our notation, with ``η₁ = κ₁/‖D‖₂²`` and ``η₂ = κ₂/‖CᵀC‖_F``::
@@ -400,10 +400,6 @@ class BatchGradient(PlainAlternation):
         losses = np.concatenate(self.pool.map(work, self.problem.blocks()))
         return self.problem.mean(losses, self.D)
 
-    def certificate(self) -> float:
-        """Of the first few codes."""
-        return self.problem.certificate(self.D, self.C)
-
     def _outliers(self, X: Array, C: Array, weight: Array | None) -> Array:
         if self._made_with is None:
             return np.zeros_like(X)
@@ -411,7 +407,7 @@ class BatchGradient(PlainAlternation):
 
 
 @dataclass
-class BatchADMM(PlainAlternation):
+class BatchADMM(Alternation):
     """BADMM, (S-12)–(S-20): codes H, outliers R and dictionary W with copies U, Q, Ψ and duals.
 
     The copies are feasible; they are what the objective sees and what is returned (errata A.5). It
@@ -449,12 +445,12 @@ class BatchADMM(PlainAlternation):
         self.A, self.B, self.Delta = (np.zeros_like(Z) for Z in (self.H, self.R, self.W))
 
     @property
-    def D(self) -> Array:  # noqa: N802 - the notation
+    def D(self) -> Array:  # type: ignore[override]  # noqa: N802 - the notation
         """The feasible dictionary."""
         return self.Psi
 
     @property
-    def C(self) -> Array:  # noqa: N802 - the notation
+    def C(self) -> Array:  # type: ignore[override]  # noqa: N802 - the notation
         """The feasible codes."""
         return self.U
 
@@ -492,10 +488,6 @@ class BatchADMM(PlainAlternation):
         """The objective of (S-7) at the copies, per sample."""
         fit = self.envelope.value_with(self.X, self.U @ self.Psi, self._seen(self.Q), self.weight)
         return self.problem.mean(fit + self.problem.method.code_regulariser.value(self.U), self.Psi)
-
-    def certificate(self) -> float:
-        """Of the first few codes."""
-        return self.problem.certificate(self.D, self.C)
 
     def _seen(self, V: Array) -> Array:
         return V if self.weight is None else np.where(self.weight > 0, V, 0)
