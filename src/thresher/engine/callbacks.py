@@ -1,4 +1,4 @@
-"""What a user may do between two steps: watch, stop, save."""
+"""Callbacks, which are called after each step of a fit."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from thresher.linalg import Array
 
 @dataclass(frozen=True)
 class Step:
-    """What a callback is told after each step.
+    """A step of a fit, as callbacks get it.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ def list_callbacks(model: Any) -> None:
 
 
 def begin_callbacks(model: Any, n_seen: int = 0) -> None:
-    """Tell the callbacks of a model that a fit begins, or goes on after so many samples.
+    """Call ``begin`` of callbacks: a fit starts, or continues after so many samples.
 
     Those with a method ``begin(model, n_seen)`` may refuse the model before anything is done.
     """
@@ -57,9 +57,12 @@ def begin_callbacks(model: Any, n_seen: int = 0) -> None:
 
 
 def any_stops(callbacks: Iterable[Callable[[Any], Any]], step: Any) -> bool:
-    """Call all of them, and tell whether one wants to stop."""
-    answers = [callback(step) for callback in callbacks]
-    return any(isinstance(answer, bool | np.bool_) and bool(answer) for answer in answers)
+    """Call all of them, and return whether one wants to stop."""
+    stops = False
+    for callback in callbacks:
+        answer = callback(step)
+        stops |= isinstance(answer, bool | np.bool_) and bool(answer)
+    return stops
 
 
 @dataclass(frozen=True)

@@ -209,7 +209,7 @@ class Method(StreamMethod):
     @property
     def selects_atoms(self) -> bool:
         """Whether atoms may become zero because they cost more than they explain."""
-        return self.dictionary_regulariser.prefers_zero
+        return self.dictionary_regulariser.form.prefers_zero
 
     def free_atoms(self, n_components: int) -> NDArray[np.bool_]:
         """Flags of the atoms that may move."""

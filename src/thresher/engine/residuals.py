@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import astuple, dataclass
+from operator import add
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -120,7 +121,7 @@ class Energies:
 
     def __add__(self, other: Energies) -> Energies:
         """Merge two sums."""
-        return Energies(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+        return Energies(*map(add, astuple(self), astuple(other)))
 
     @property
     def explained(self) -> float:

@@ -60,7 +60,7 @@ def _restart_if_worth(
     """
     regulariser = method.dictionary_regulariser
     enough = state.weight_seen >= _MIN_SAMPLES_PER_ATOM * len(state.D)
-    if enough and regulariser.prefers_zero:
+    if enough and regulariser.form.prefers_zero:
         state = _without(state, unused)
     share = batch.weight / max(getattr(state.statistics, "weight", 0.0), batch.weight)
     batch = _trial_rows(batch)

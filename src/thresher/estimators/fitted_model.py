@@ -273,4 +273,4 @@ class FittedModel:
 
 def _of_rows(codes: Regulariser) -> Regulariser:
     """Return penalty and set of the codes of one sample; what couples rows acts in `fit` only."""
-    return Regulariser() if codes.couples_rows else codes
+    return Regulariser() if codes.form.couples_rows else codes

@@ -188,7 +188,7 @@ def named_regulariser(
 def named_codes(region: str | ConvexSet, penalty: float | Penalty | None) -> Regulariser:
     """Set and penalty of codes that are found sample by sample."""
     codes = named_regulariser("code", region, penalty)
-    if codes.couples_rows:
+    if codes.form.couples_rows:
         raise ValueError(
             f"{codes.penalty} on {codes.region} ties the codes of several samples together, and "
             "samples are coded one by one here; use a set of single rows such as 'simplex' or "

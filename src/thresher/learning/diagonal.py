@@ -104,7 +104,7 @@ def _minimiser(statistics: DiagonalStatistics, D: Array, regulariser: Regularise
     if not (form.elastic and (form.is_orthant or sums_only)):
         # Other sets have no simple projection in this metric: one curvature for each atom.
         largest = H.max(axis=1, keepdims=True, initial=0)
-        if regulariser.couples_rows:  # and one for all, where atoms move together
+        if regulariser.form.couples_rows:  # and one for all, where atoms move together
             largest[:] = largest.max()
         largest[largest == 0] = 1
         return regulariser.prox(D - (H * D - B) / largest, 1 / largest)

@@ -142,7 +142,7 @@ class BlockDescent:
 
     def minimise(self, problem: DictionaryProblem, D: Array) -> Array:
         """Sweep from D; coupled atoms move together, by projected gradient steps."""
-        if problem.regulariser.couples_rows:
+        if problem.regulariser.form.couples_rows:
             return _projected_gradient(problem, D).astype(D.dtype)
         D = np.array(D, order="C")
         A = np.ascontiguousarray(problem.A, dtype=D.dtype)

@@ -112,13 +112,11 @@ class Loss(ABC):
         """Itself, if the loss is a squared loss with outliers (paper A)."""
         return None
 
-    @property
-    def entry_constants(self) -> tuple[float, float, float, float] | None:
-        """The l1, l2, lower, upper of ``Σ min over r of ½(x − y − r)² + l1|r| + l2/2 r²``.
+    entry_constants: tuple[float, float, float, float] | None = None
+    """The l1, l2, lower, upper of ``Σ min over r of ½(x − y − r)² + l1|r| + l2/2 r²``.
 
-        With r between lower and upper, for losses that are such a sum.
-        """
-        return None
+    With r between lower and upper, for losses that are such a sum.
+    """
 
     @property
     def order(self) -> float | None:

@@ -37,6 +37,9 @@ class Envelope(Loss):
 
     penalty: Penalty = field(default_factory=ElasticNet)
     region: Box = field(default_factory=Reals)
+    entry_constants: tuple[float, float, float, float] | None = field(
+        init=False, repr=False, compare=False
+    )
 
     curvature = 1.0  # an envelope is never more curved than the square it came from
 
@@ -51,6 +54,9 @@ class Envelope(Loss):
                 f"{self.penalty} ties the outliers of several samples together, and every sample "
                 "is coded by itself; use groups of features, of_rows=False."
             )
+        weights = self.penalty.weights
+        constants = None if weights is None else (*weights, *self.region.bounds)
+        object.__setattr__(self, "entry_constants", constants)
 
     @property
     def degree(self) -> float | None:
@@ -67,12 +73,6 @@ class Envelope(Loss):
     def envelope(self) -> "Envelope":
         """Itself."""
         return self
-
-    @property
-    def entry_constants(self) -> tuple[float, float, float, float] | None:
-        """Those of penalty and box, if the penalty is an elastic net."""
-        weights = self.penalty.weights
-        return None if weights is None else (*weights, *self.region.bounds)
 
     @property
     def exchangeable_features(self) -> bool:

@@ -16,12 +16,13 @@ class SquaredL2(SeparableLoss):
     degree = 2.0
     curvature = 1.0
     metric = 1.0  # the identity
+    entry_constants = (
+        _NEVER,
+        0.0,
+        float("-inf"),
+        float("inf"),
+    )  # no outlier pays
     stays_sparse = True  # through ``D Dᵀ``: zeros cost the square of the prediction
-
-    @property
-    def entry_constants(self) -> tuple[float, float, float, float]:
-        """An outlier would cost more than any residual."""
-        return _NEVER, 0.0, float("-inf"), float("inf")
 
     def entry_value(self, x: Array, y: Array) -> Array:
         """``½(x − y)²``."""

@@ -132,7 +132,7 @@ class Half:
         parts = self.regulariser
         if self.transposed:
             return parts.form.by == "entry"
-        return self.graph is None and not parts.couples_rows
+        return self.graph is None and not parts.form.couples_rows
 
     @cached_property
     def ties(self) -> NDArray[np.int64]:

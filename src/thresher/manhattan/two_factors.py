@@ -235,7 +235,7 @@ class TwoFactors(Alternation):
 
     def change_support(self, seed: int) -> bool:
         """Drop an atom if the objective falls; whether it did (see `ExactAlternation`)."""
-        penalised = self.problem.method.dictionary_regulariser.prefers_zero
+        penalised = self.problem.method.dictionary_regulariser.form.prefers_zero
         if not (penalised and self.quick_start > 0) or self._quick is not None:
             return False
         for k in np.flatnonzero(self.problem.free(len(self.D)) & self.D.any(axis=1)):

@@ -30,6 +30,7 @@ class Form:
     elastic : bool
     by : {"entry", "row", "rows"}
         What set and penalty couple: nothing, the entries of a row, or rows.
+    couples_rows : bool
     nonnegative : bool
         Whether no entry is negative.
     is_unpenalised : bool
@@ -37,6 +38,8 @@ class Form:
     is_box, is_orthant, is_ball : bool
         Whether the set consists of bounds on entries, is the nonnegative orthant, or is the
         nonnegative part of a ball of rows, or of its surface.
+    prefers_zero : bool
+        Whether zero is the best value of a row that no sample uses, because any other has a cost.
     is_scale_invariant : bool
         Whether members may be multiplied by any positive number at no cost.
     sum_radius, length_radius : float
@@ -62,8 +65,10 @@ class Form:
         self.is_box = self.fully_declared and limit is None
         unbounded = self.fully_declared and self.lower == 0 and self.upper == np.inf
         self.is_orthant, self.is_ball = unbounded and limit is None, unbounded and limit is not None
+        self.prefers_zero = not self.is_unpenalised and region.contains_zero
         self.is_scale_invariant = self.is_orthant and self.is_unpenalised
-        if region.couples_rows or penalty.couples_rows:
+        self.couples_rows = region.couples_rows or penalty.couples_rows
+        if self.couples_rows:
             self.by = "rows"
         else:
             self.by = "entry" if self.is_box and self.elastic else "row"
@@ -128,16 +133,6 @@ class Regulariser:
         """The set as a box."""
         region = self.region
         return region if isinstance(region, Box) else Box(self.form.lower, self.form.upper)
-
-    @property
-    def couples_rows(self) -> bool:
-        """Whether the set or the penalty couples rows."""
-        return self.form.by == "rows"
-
-    @property
-    def prefers_zero(self) -> bool:
-        """Whether zero is the best value of a row that no sample uses: any other has a cost."""
-        return not self.form.is_unpenalised and self.region.contains_zero
 
     def coupling_groups(self, rows: bool, count: int) -> Array | None:
         """Group numbers of rows (or columns), if set and penalty couple only those of one group."""

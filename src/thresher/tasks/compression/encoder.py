@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections import deque
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -26,22 +26,6 @@ from thresher.tasks.compression.wire import Array
 _LARGEST, _SMALLEST = 1e15, 1e-30  # values that doubles calculate with (docs/guide/choices.md)
 _HOPELESS = 1.25  # times the bytes, by an estimate: then plain rows are not tried for a while
 _PAUSE = 8  # batches
-
-
-class Coder(Protocol):
-    """What turns rows into payloads: the row models, or the scheme of paper D."""
-
-    n_rows: int
-    n_sensors: int
-    errors: Array
-    squares: Array
-    counts: Array
-
-    def code(self, Y: Array, times: Array | None, size: int) -> Iterator[Payload]:
-        """Yield the payloads of checked rows, of so many rows each; of a keyframe, its level."""
-
-    def restart(self) -> Iterator[Payload]:
-        """Yield what a decoder needs to follow from here; nothing before the first rows."""
 
 
 class RowCoder:

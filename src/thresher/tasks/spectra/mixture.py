@@ -19,7 +19,7 @@ CODE_SETS = {"lit": "nonnegative", "whole": "simplex", "shade": "l1_ball"}
 _SAMPLE = 2000  # pixels, to measure bands, sizes and noise on
 
 
-class Mixture(NamedTuple):
+class SceneMixture(NamedTuple):
     """What was learned of a scene."""
 
     endmembers: Array
@@ -32,7 +32,7 @@ class Mixture(NamedTuple):
     """An `OnlineRobustNMF` on the sound bands, all atoms frozen."""
 
 
-def learned(X: Array, n_components: int | None, shares: str, scale: str, grow: Any) -> Mixture:
+def learned(X: Array, n_components: int | None, shares: str, scale: str, grow: Any) -> SceneMixture:
     """End members of pixels without gaps; see `SpectralUnmixer`."""
     kind, X = X.dtype, X[X.any(axis=1)].astype(np.float64, copy=False)  # dead pixels are dead
     if not len(X):
@@ -52,7 +52,7 @@ def learned(X: Array, n_components: int | None, shares: str, scale: str, grow: A
     coder = _coder(spectra, few[:, ~bad].astype(kind, copy=False), shares)
     whole = np.empty((K, X.shape[1]))
     whole[:, ~bad] = spectra
-    return Mixture(bridged(whole, bad).astype(kind), bad, grown, coder)
+    return SceneMixture(bridged(whole, bad).astype(kind), bad, grown, coder)
 
 
 def _corners(X: Array, K: int, grow: Any) -> tuple[Array, bool]:

@@ -20,7 +20,7 @@ from thresher.persistence import Contents
 from thresher.tasks.spectra.bands import without_gaps
 from thresher.tasks.spectra.file import pack_unmixer, unpack_unmixer
 from thresher.tasks.spectra.kept import KeptPixels
-from thresher.tasks.spectra.mixture import CODE_SETS, Mixture, learned
+from thresher.tasks.spectra.mixture import CODE_SETS, SceneMixture, learned
 
 _SCALES = ("scene", "maximum")
 
@@ -85,7 +85,7 @@ class SpectralUnmixer(
     """
 
     _kept: KeptPixels
-    _learned: Mixture | None
+    _learned: SceneMixture | None
 
     def __init__(
         self,
@@ -240,7 +240,7 @@ class SpectralUnmixer(
 
     # ------------------------------------------------------------------- details
 
-    def _mixture(self) -> Mixture:
+    def _mixture(self) -> SceneMixture:
         """Found when it is first asked for, since pieces of a line come faster than that."""
         check_is_fitted(self)
         self._check_goes_on()
@@ -248,7 +248,7 @@ class SpectralUnmixer(
             self._learned = self._mixture_of(self._kept)
         return self._learned
 
-    def _mixture_of(self, kept: KeptPixels) -> Mixture:
+    def _mixture_of(self, kept: KeptPixels) -> SceneMixture:
         return learned(kept.pixels, self.n_components, self.shares, self.scale, self.volume)
 
     def _shares(self, codes: Array) -> Array:
@@ -274,7 +274,7 @@ class SpectralUnmixer(
     def _learn_features(self, X: Any) -> None:
         validate_data(self, _flat(X), reset=True, skip_check_array=True)
 
-    def _adopt(self, kept: KeptPixels, mixture: Mixture | None) -> Self:
+    def _adopt(self, kept: KeptPixels, mixture: SceneMixture | None) -> Self:
         self.__dict__.update(_kept=kept, _learned=mixture, _began_as=self._identity())
         return self
 
