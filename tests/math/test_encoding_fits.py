@@ -11,7 +11,7 @@ from thresher.encoding.fit import DenseFit
 from thresher.encoding.iterate import Block, Encoder, Never
 from thresher.encoding.multiplicative import MultiplicativeUpdates
 from thresher.encoding.widened import Widened
-from thresher.kernels.lad_bounds import lower_bound
+from thresher.kernels.lad_simplex import lower_bound
 from thresher.linalg import load_stored_block, stored_rows
 from thresher.losses import (
     AlphaDivergence,

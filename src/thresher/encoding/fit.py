@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from thresher.kernels.block_sums import BlockSums, block_sums
 from thresher.kernels.bundles import EntryPenalty, read_only
 from thresher.kernels.envelope import mean_curvature
+from thresher.kernels.quadratic import BlockSums, block_sums
 from thresher.linalg import Array
 from thresher.losses import Loss
 

@@ -17,7 +17,7 @@ from scipy import sparse
 from thresher.encoding.fit import Fit, Pair
 from thresher.kernels.bundles import read_only
 from thresher.kernels.floors import FLOOR
-from thresher.kernels.sparse_rows import add_rows, floor_rows, products_at
+from thresher.kernels.products import add_rows, floor_rows, products_at
 from thresher.linalg import Array
 from thresher.losses import SeparableLoss
 
