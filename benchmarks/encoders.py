@@ -21,7 +21,14 @@ from common import RESULTS, command_line, data_folder, interleaved, write_json
 
 from thresher import OnlineRobustNMF
 from thresher.datasets import make_outlier_stream
-from thresher.encoding import AutoEncoder, BlockADMM, BlockEncoder, CodingProblem, Encoder, Never
+from thresher.encoding import (
+    AutoEncoder,
+    BlockADMM,
+    CodingProblem,
+    Encoder,
+    IterativeEncoder,
+    Never,
+)
 from thresher.engine import Pool
 from thresher.linalg import Array, block_slices
 from thresher.losses import Huber
@@ -59,10 +66,10 @@ def problems() -> Iterator[tuple[str, CodingProblem, Array]]:
         yield name, CodingProblem(model.components_, Huber(1 / np.sqrt(X.shape[1]))), X
 
 
-def encode(encoder: BlockEncoder, problem: CodingProblem, X: Array, pool: Pool) -> Array:
-    encoder.prepare(problem)
+def encode(encoder: Encoder, problem: CodingProblem, X: Array, pool: Pool) -> Array:
+    prepared = encoder.prepare(problem)
     blocks = block_slices(*X.shape)
-    return np.vstack(pool.map(lambda rows: encoder.encode(problem, X[rows]).codes, blocks))
+    return np.vstack(pool.map(lambda rows: prepared(X[rows]).codes, blocks))
 
 
 def suboptimality(problem: CodingProblem, X: Array, C: Array, best: Array) -> float:
@@ -76,7 +83,7 @@ def oracle(solver: object, problem: CodingProblem, X: Array, best: Array, pool: 
     needed, iterations = [], 1
     for target in TARGETS:
         while iterations <= MOST_ITERATIONS:
-            C = encode(Encoder(solver, Never(), iterations, certify=False), problem, X, pool)
+            C = encode(IterativeEncoder(solver, Never(), iterations), problem, X, pool)
             if suboptimality(problem, X, C, best) <= target:
                 break
             iterations += max(1, iterations // 5)
@@ -100,7 +107,7 @@ def measure(problem: CodingProblem, X: Array, dtype: type, repeats: int) -> dict
                 TARGETS, oracle(solver, problem, few, few_best, pool), strict=True
             ):
                 if n and not (dtype is np.float32 and target < 1e-7):
-                    encoder = Encoder(solver, Never(), n, certify=False)
+                    encoder = IterativeEncoder(solver, Never(), n)
                     rows = few if n > 100 else X
                     candidates[name, f"{target:g}"] = _job(encoder, problem, rows, pool)
                     notes[name, f"{target:g}"] = (n, len(rows))
@@ -122,9 +129,7 @@ def measure(problem: CodingProblem, X: Array, dtype: type, repeats: int) -> dict
     }
 
 
-def _job(
-    encoder: BlockEncoder, problem: CodingProblem, X: Array, pool: Pool
-) -> Callable[[int], Array]:
+def _job(encoder: Encoder, problem: CodingProblem, X: Array, pool: Pool) -> Callable[[int], Array]:
     return lambda repeat: encode(encoder, problem, X, pool)
 
 

@@ -116,12 +116,9 @@ def newton_steps(model: Any, X: Any) -> Any:
 
     method = model._model().method
     problem = method.problem(model._state)
-    encoder = AutoEncoder()
-    encoder.prepare(problem)
+    encode = AutoEncoder().prepare(problem)
     unit = X.dtype.type(1 / model._state.unit)
-    return np.concatenate(
-        [encoder.encode(problem, X[rows] * unit).n_iter for rows in block_slices(*X.shape)]
-    )
+    return np.concatenate([encode(X[rows] * unit).n_iter for rows in block_slices(*X.shape)])
 
 
 def kl(X: Any, K: int) -> dict[str, tuple[Callable[[int], Work], Work]]:

@@ -37,16 +37,21 @@ class KeptCodes:
         self.encoder = encoder
         self.blocks: list[Array] = []
 
-    def prepare(self, problem: Any, *rows: Any) -> None:
-        """A batch begins."""
+    def prepare(self, problem: Any, *rows: Any) -> Any:
+        """Begin a batch; return the function that codes its blocks."""
         self.blocks = []
-        self.encoder.prepare(problem, *rows)
+        encode = self.encoder.prepare(problem, *rows)
 
-    def encode(self, *arguments: Any) -> Any:
-        """Codes of a block of it."""
-        encoding = self.encoder.encode(*arguments)
-        self.blocks.append(encoding.codes)
-        return encoding
+        def encode_and_keep(*arguments: Any) -> Any:
+            encoding = encode(*arguments)
+            self.blocks.append(encoding.codes)
+            return encoding
+
+        return encode_and_keep
+
+    def encode(self, problem: Any, *arguments: Any) -> Any:
+        """Codes of a block that is coded on its own."""
+        return self.encoder.encode(problem, *arguments)
 
     def codes(self, count: int) -> Array:
         """Codes of the batch; what was coded after it had another purpose."""

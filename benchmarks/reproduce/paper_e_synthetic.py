@@ -26,7 +26,7 @@ from benchmarks.common import Looks, Row
 
 from thresher import BatchNMF, OnlineNMF
 from thresher.datasets import DivergenceStream, make_divergence_stream
-from thresher.encoding import AutoEncoder, CodingProblem, RoughEncoder
+from thresher.encoding import APPROXIMATE, AutoEncoder, CodingProblem
 from thresher.engine import Step
 from thresher.linalg import Array
 from thresher.losses import (
@@ -74,7 +74,11 @@ class Majorised(OnlineNMF):
 
     def _plan(self, n_components: int, in_order: bool = True) -> Any:
         (only,) = mu()(self._specification(n_components, in_order))
-        return (replace(only, method=replace(only.method, encoder=RoughEncoder())),)
+        return (
+            replace(
+                only, method=replace(only.method, encoder=AutoEncoder(None, candidates=APPROXIMATE))
+            ),
+        )
 
 
 @dataclass

@@ -10,14 +10,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from thresher.encoding import (
+    APPROXIMATE,
+    APPROXIMATE_UPDATES,
     ROUNDS_WITH_GAPS,
     AutoEncoder,
     BlockADMM,
-    BlockEncoder,
     Encoder,
+    IterativeEncoder,
     Never,
-    Rough,
-    RoughEncoder,
+    StartIsGood,
     can_stay_sparse,
 )
 from thresher.engine import Candidate, Candidates, Method, Specification
@@ -122,9 +123,9 @@ def _streaming(method: Method) -> Method:
 
 # ------------------------------------------------------------------ robust factorisations (A)
 
-_SIX_ROUNDS = Encoder(BlockADMM(), Never(), 6, certify=False)
-_PATIENT = Encoder(BlockADMM(), Never(), ROUNDS_WITH_GAPS, certify=False)
-_STREAMING = Encoder(BlockADMM(), Rough(), ROUNDS_WITH_GAPS, certify=False)
+_SIX_ROUNDS = IterativeEncoder(BlockADMM(), Never(), 6)
+_PATIENT = IterativeEncoder(BlockADMM(), Never(), ROUNDS_WITH_GAPS)
+_STREAMING = IterativeEncoder(BlockADMM(), StartIsGood(), ROUNDS_WITH_GAPS)
 
 _OUTLIERS = (
     "block ADMM codes, block coordinate descent dictionary: a squared loss with outliers set aside "
@@ -135,12 +136,12 @@ _BASIS = (
 )
 
 
-def _outlier_encoder(given: Specification, encoder: BlockEncoder) -> BlockEncoder:
+def _outlier_encoder(given: Specification, encoder: Encoder) -> Encoder:
     """Before λ is measured, it is not known which rows are mostly noise, so codes take longer."""
     return _PATIENT if given.outlier_weight.measures == "residuals" else encoder
 
 
-def _outlier_method(given: Specification, encoder: BlockEncoder) -> Method:
+def _outlier_method(given: Specification, encoder: Encoder) -> Method:
     return Method(
         encoder=_outlier_encoder(given, encoder),
         learner=QuadraticLearner(BlockDescent(), sharp=True),
@@ -197,6 +198,8 @@ _RATIOS = (
     "features that are often zero, or span decades, have no one curvature for all samples; sums of "
     "ratios are far better there, and slower on other data (docs/guide/divergences.md)"
 )
+_APPROXIMATE = AutoEncoder(None, candidates=APPROXIMATE)
+_UPDATES = AutoEncoder(None, candidates=APPROXIMATE_UPDATES)
 _PRIOR = 2.0  # of online ratios (docs/guide/divergences.md)
 
 
@@ -213,7 +216,7 @@ class NeedsRatios:
         return "features that are often zero or span decades"
 
 
-def _divergence_method(given: Specification, encoder: BlockEncoder) -> Method:
+def _divergence_method(given: Specification, encoder: Encoder) -> Method:
     """The quadratic serves all losses that have no majoriser, and dense data under any."""
     loss = given.loss(1.0)
     return Method(
@@ -262,11 +265,11 @@ def _by_first_batch(ratios: Candidate[Method], quadratic: Candidate[Method]) -> 
 
 
 def _auto_online_divergence(given: Specification) -> Candidates[Method]:
-    method = _divergence_method(replace(given, forgetting=_forgetting(given)), RoughEncoder())
+    method = _divergence_method(replace(given, forgetting=_forgetting(given)), _APPROXIMATE)
     quadratic = Candidate("quadratic", _averaged(method), _QUADRATIC)
     if _lacks_majoriser(method.loss(1.0), method.dictionary_regulariser) is not None:
         return (quadratic,)
-    encoder, forgetting = RoughEncoder(multiplicative=True), _forgetting(given, _FORGETTING_RATIOS)
+    encoder, forgetting = _UPDATES, _forgetting(given, _FORGETTING_RATIOS)
     ratios = _ratios(method, _PRIOR, encoder=encoder, forgetting=forgetting)
     return _by_first_batch(Candidate("ratios", ratios, _RATIOS), quadratic)
 
@@ -279,7 +282,7 @@ def _auto_batch_divergence(given: Specification) -> Candidates[Method]:
         return (quadratic,)
     ratios = _ratios(method, 0.0)
     # Near-exact codes commit atoms too early; what learns well online learns well here.
-    encoder, forgetting = RoughEncoder(multiplicative=True), _FORGETTING_RATIOS
+    encoder, forgetting = _UPDATES, _FORGETTING_RATIOS
     streaming = _ratios(method, _PRIOR, encoder=encoder, forgetting=forgetting)
     first = Candidate("ratios", ratios, _RATIOS, warm_start=streaming)
     return _by_first_batch(first, replace(quadratic, method=ratios))
@@ -348,10 +351,10 @@ BATCH_L1_SOLVERS: dict[str, Any] = {"auto": _auto_batch_l1, "admm": ADMM()}
 
 _FACTORS = (
     "both factors stay in memory; ADMM on both finds the neighbourhood of a good optimum in a few "
-    "rounds, sweeps finish, or exact rows of large sparse data (docs/lab/manhattan.md)"
+    "iterations, and sweeps finish, or exact rows for large sparse data (docs/lab/manhattan.md)"
 )
-_BURST_TOL = 5.0  # bursts end at so many times the tolerance of sweeps; heuristic
-_DEFAULT_TOL = 1e-4  # for the switch from bursts to sweeps, where that of the user is 0
+_ADMM_TOL = 5.0  # of ADMM, in units of ``tol``; heuristic
+_DEFAULT_TOL = 1e-4  # stands for a ``tol`` of 0, at which ADMM would not end
 
 
 def _best_half(half: Half) -> HalfSolver:
@@ -359,7 +362,9 @@ def _best_half(half: Half) -> HalfSolver:
     large = half.samples.shape[0] * half.samples.shape[1] > LARGE
     if large and half.is_sparse and ExactRows().requires(half) is None:
         return ExactRows()
-    return RankOneSweeps() if RankOneSweeps().requires(half) is None else NesterovSmoothing()
+    if RankOneSweeps().requires(half) is None:
+        return RankOneSweeps()
+    return NesterovSmoothing()
 
 
 def _auto_manhattan(given: FactorSpecification) -> Candidates[Method]:
@@ -367,7 +372,7 @@ def _auto_manhattan(given: FactorSpecification) -> Candidates[Method]:
         encoder=given.encoder,
         learner=QuadraticLearner(BlockDescent()),  # keeps no statistics: all is in memory
         keep_sparse=given.keeps_sparse,
-        rounds=given.rounds(_best_half, quick_start=_BURST_TOL * (given.tol or _DEFAULT_TOL)),
+        rounds=given.rounds(_best_half, admm_tol=_ADMM_TOL * (given.tol or _DEFAULT_TOL)),
         **given.parts(),
     )
     given.check_scale(method.dictionary_regulariser)

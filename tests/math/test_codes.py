@@ -7,14 +7,14 @@ from scipy import sparse
 
 import statements
 from thresher.encoding import (
+    APPROXIMATE,
     AutoEncoder,
     BlockADMM,
     Certified,
     CodingProblem,
-    Encoder,
+    IterativeEncoder,
     Never,
     Newton,
-    RoughEncoder,
     Status,
 )
 from thresher.encoding.sparse_power import SparsePower
@@ -91,7 +91,7 @@ def weights_for(X, kind):
 
 
 def exact(solver):
-    return Encoder(solver, Certified(1e-9), 50_000)
+    return IterativeEncoder(solver, Certified(1e-9), 50_000)
 
 
 # A group penalty on outliers takes masks only, and says so.
@@ -113,8 +113,8 @@ def test_solvers_agree_for_every_part(loss, weighting, regulariser):
     assert problem.regulariser.region.contains(reference.codes)
     best = problem.objective(X, reference.codes, weight)
     others = {
-        "opgd": Encoder(SOLVERS["opgd"], Certified(1e-6), 20_000),
-        "oadmm": Encoder(SOLVERS["oadmm"], Certified(1e-6), 20_000),
+        "opgd": IterativeEncoder(SOLVERS["opgd"], Certified(1e-6), 20_000),
+        "oadmm": IterativeEncoder(SOLVERS["oadmm"], Certified(1e-6), 20_000),
         "auto": AutoEncoder(1e-9),
     }
     for name, encoder in others.items():
@@ -172,7 +172,9 @@ def test_certificate_is_zero_only_at_the_optimum():
 
 
 ENCODERS = {
-    **{name: Encoder(solver, Certified(1e-3), 100_000) for name, solver in SOLVERS.items()},
+    **{
+        name: IterativeEncoder(solver, Certified(1e-3), 100_000) for name, solver in SOLVERS.items()
+    },
     "auto": AutoEncoder(1e-4),
 }
 
@@ -195,7 +197,10 @@ def test_dtype_and_odd_rows(encoder, dtype):
 def test_rows_that_are_not_finite_get_a_status():
     problem, X = problem_and_data(1)
     X[2, 3] = np.nan
-    for encoder in [*(Encoder(s, Certified(1e-6), 500) for s in SOLVERS.values()), AutoEncoder()]:
+    for encoder in [
+        *(IterativeEncoder(s, Certified(1e-6), 500) for s in SOLVERS.values()),
+        AutoEncoder(),
+    ]:
         encoding = encoder.encode(problem, X)
         assert encoding.status[2] == Status.NOT_FINITE
         assert np.isfinite(encoding.codes).all()
@@ -209,7 +214,7 @@ def test_newton_is_exact_and_monotone(loss):
         problem, X = problem_and_data(seed, 20, loss)
         last = problem.objective(X, np.zeros((20, K)))
         for steps in range(1, 12):
-            encoding = Newton(1e-13, steps).finish(problem, X, None, np.zeros((20, K)))
+            encoding = Newton(1e-13, steps).encode(problem, X, None, np.zeros((20, K)))
             now = problem.objective(X, encoding.codes)
             assert np.all(now <= last * (1 + 1e-12))
             last = now
@@ -242,7 +247,7 @@ def test_scale_of_data_and_atoms_does_not_matter():
 @pytest.mark.parametrize("solver", ["opgd", "block admm"])
 def test_rows_converge_independently(solver):
     problem, X = problem_and_data(2, 40)
-    encoder = Encoder(SOLVERS[solver], Certified(1e-3), 5000)
+    encoder = IterativeEncoder(SOLVERS[solver], Certified(1e-3), 5000)
     start = np.full((40, len(problem.D)), 0.5)
     together = encoder.encode(problem, X, None, start)
     for i in range(0, 40, 3):
@@ -257,7 +262,7 @@ def test_newton_drops_all_blocking_bounds_in_one_step():
     D = NonnegativeL2Ball().project(rng.random((40, 60)))
     X = rng.random((20, 60))
     start = np.ones((20, 40))
-    encoding = Newton(1e-10, 200).finish(CodingProblem(D, SquaredL2()), X, None, start)
+    encoding = Newton(1e-10, 200).encode(CodingProblem(D, SquaredL2()), X, None, start)
     assert encoding.n_iter.max() <= 10
 
 
@@ -322,7 +327,7 @@ def test_newton_is_exact_and_monotone_in_a_set(region):
         start = CODE_SETS[region].project(np.zeros((20, K)))
         last = problem.objective(X, start)
         for steps in range(1, 16):
-            encoding = Newton(1e-13, steps).finish(problem, X, None, start)
+            encoding = Newton(1e-13, steps).encode(problem, X, None, start)
             now = problem.objective(X, encoding.codes)
             assert np.all(now <= last * (1 + 1e-12))
             assert CODE_SETS[region].contains(encoding.codes, 1e-12)
@@ -402,8 +407,12 @@ def test_approximate_codes_do_not_depend_on_lengths_of_atoms(loss):
     X = rng.poisson(2.0, (30, 60)) * (rng.random((30, 60)) < 0.5).astype(float)
     D, two = rng.random((6, 60)) + 0.01, 2.0 ** np.arange(-6, 6, 2)
     problem = CodingProblem(D, loss)
-    rough = RoughEncoder().encode(problem, sparse.csr_array(X)).codes
-    longer = RoughEncoder().encode(CodingProblem(D * two[:, None], loss), sparse.csr_array(X)).codes
+    rough = AutoEncoder(None, candidates=APPROXIMATE).encode(problem, sparse.csr_array(X)).codes
+    longer = (
+        AutoEncoder(None, candidates=APPROXIMATE)
+        .encode(CodingProblem(D * two[:, None], loss), sparse.csr_array(X))
+        .codes
+    )
     np.testing.assert_array_equal(longer * two, rough)
     even = X.sum(axis=1)[:, None] / D.sum(axis=1) / 6
     assert (problem.objective(X, rough) < problem.objective(X, even)).all()
@@ -417,6 +426,6 @@ def test_published_codes_approach_the_optimum(loss):
     D, X = dictionary_and_data(0)
     problem = CodingProblem(D, loss)
     best = problem.objective(X, AutoEncoder(1e-6, 5000).encode(problem, X).codes)
-    codes = Encoder(ProjectedSubgradient(), Never(), 3000, certify=False).encode(problem, X).codes
+    codes = IterativeEncoder(ProjectedSubgradient(), Never(), 3000).encode(problem, X).codes
     value = problem.objective(X, codes)
     assert np.all(value <= 1.02 * best + 0.02 * problem.objective(X, 0 * codes))

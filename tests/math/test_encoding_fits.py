@@ -5,12 +5,17 @@ import pytest
 from scipy import sparse
 from scipy.optimize import linprog
 
-from thresher.encoding import AutoEncoder, CodingProblem
-from thresher.encoding.certificates import balance, certificate
+from thresher.encoding import (
+    ActiveRows,
+    AutoEncoder,
+    CodingProblem,
+    IterativeEncoder,
+    Never,
+)
+from thresher.encoding.certificates import balance
 from thresher.encoding.fit import DenseFit
-from thresher.encoding.iterate import Block, Encoder, Never
 from thresher.encoding.multiplicative import MultiplicativeUpdates
-from thresher.encoding.widened import Widened
+from thresher.encoding.polyhedron import Widened
 from thresher.kernels.lad_simplex import lower_bound
 from thresher.linalg import load_stored_block, stored_rows
 from thresher.losses import (
@@ -47,12 +52,12 @@ def test_even_codes_reconstruct_the_sum_of_a_row():
     rng = np.random.default_rng(1)
     weight = (rng.random((N, F)) < 0.6).astype(float)
     for w in (None, weight):
-        C = Block(problem(), X, w).even_codes()
+        C = ActiveRows(problem(), X, w).even_codes()
         seen = X if w is None else X * w
         np.testing.assert_allclose((C @ D).sum(axis=1), seen.sum(axis=1))
         assert np.ptp(C, axis=1).max() == 0
-    np.testing.assert_allclose(Block(problem(), sparse.csr_array(X)).even_codes(),
-                               Block(problem(), X).even_codes())  # fmt: skip
+    np.testing.assert_allclose(ActiveRows(problem(), sparse.csr_array(X)).even_codes(),
+                               ActiveRows(problem(), X).even_codes())  # fmt: skip
 
 
 @pytest.mark.parametrize("loss", [SquaredL2(), Huber(0.2), KullbackLeibler()], ids=str)
@@ -205,10 +210,10 @@ def test_certificates_vanish_only_at_the_optimum(loss, regulariser):
     rng = np.random.default_rng(1)
     one = problem(loss, regulariser)
     best = AutoEncoder(1e-8, 20_000).encode(one, X)
-    assert certificate(one, X, best.codes).max() < 1e-5
+    assert one.certificate(X, best.codes).max() < 1e-5
     away = regulariser.prox(best.codes + 0.05 * rng.random(best.codes.shape), 0.0)
     worse = one.objective(X, away) > one.objective(X, best.codes) + 1e-4
-    assert (certificate(one, X, away)[worse] > 1e-5).all()
+    assert (one.certificate(X, away)[worse] > 1e-5).all()
     assert (one.objective(X, away) >= one.objective(X, best.codes) - 1e-6).all()
 
 
@@ -253,7 +258,7 @@ def test_a_multiplicative_update_is_the_ratio_to_its_power(loss):
     rng = np.random.default_rng(1)
     one = problem(loss, Regulariser(ElasticNet(0.05, 0.1)))
     solver, C = MultiplicativeUpdates(), rng.random((N, K)) + 0.3
-    block = Block(one, X)
+    block = ActiveRows(one, X)
     state = solver.start(block, C)
     np.testing.assert_array_equal(state["C"], C)
     up, down = one.fit(X, C).code_slopes()
@@ -276,7 +281,7 @@ def test_the_balance_is_zero_where_codes_and_samples_are_zero():
 
 def test_multiplicative_updates_of_a_signed_dictionary_reach_the_optimum():
     one = CodingProblem(D - 0.5, SquaredL2())
-    found = Encoder(MultiplicativeUpdates(), Never(), 300).encode(one, X)
+    found = IterativeEncoder(MultiplicativeUpdates(), Never(), 300).encode(one, X)
     best = AutoEncoder(1e-9).encode(one, X).codes
     assert (one.objective(X, found.codes) <= one.objective(X, best) * (1 + 1e-2) + 1e-9).all()
 

@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 from thresher.encoding import (
-    Block,
+    ActiveRows,
     BlockADMM,
     CodingProblem,
 )
@@ -107,7 +107,8 @@ def test_iterations_of_block_admm(dtype, loss, penalty, weighted):
     solver = BlockADMM()
     states = []
     for part in (loss, _AnyLoss(loss)):
-        block = Block(CodingProblem(D, part, Regulariser(penalty)), X, weight)
+        problem = CodingProblem(D, part, Regulariser(penalty))
+        block = ActiveRows(problem, X, weight, solver.precompute(problem))
         state = solver.start(block, None)
         for times in (1, 2):  # compiled rounds go on where they were
             solver.steps(block, state, times)
@@ -188,8 +189,10 @@ def test_steps_in_a_region(region):
         problem, state = CodingProblem(D, Huber(0.2), regulariser), {}
         state["H"], state["rho"] = np.zeros((7, 5)), np.full((7, 1), 0.3)
         solver = BlockADMM()
-        problem.remember(solver, lambda: (np.linalg.inv(D @ D.T + np.diag(shift)), shift))
-        codes.append(solver._inner(problem, X @ D.T, state, 5))
+        shared = solver.precompute(problem)
+        shared = shared._replace(inverse=np.linalg.inv(D @ D.T + np.diag(shift)), shift=shift)
+        block = ActiveRows(problem, X, None, shared)
+        codes.append(solver._inner(block, X @ D.T, state, 5))
     np.testing.assert_allclose(*codes, atol=1e-12)
 
 

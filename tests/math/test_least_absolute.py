@@ -15,11 +15,12 @@ from thresher.encoding import (
     BlockADMM,
     Certified,
     CodingProblem,
-    Encoder,
+    IterativeEncoder,
     LeastAbsolute,
     Status,
     duality_gap,
 )
+from thresher.encoding.least_absolute import _UnitAtoms
 from thresher.losses import L1Distance
 from thresher.penalties import L1, Regulariser
 from thresher.sets import (
@@ -167,7 +168,7 @@ def test_the_first_stage_ends_near_the_optimum(noise, weighted):
     exact = LeastAbsolute(TOL).encode(problem, X, weight if weighted else None).codes
     best = np.sum(W * np.abs(X - exact @ D), axis=1)
     for rounds, start in ((LeastAbsolute().rounds, None), (2, exact)):
-        C, _ = LeastAbsolute(rounds=rounds)._start(problem, X, weight, start)
+        C, _ = LeastAbsolute(rounds=rounds)._start(_UnitAtoms.of(problem), 0.0, X, weight, start)
         found = np.sum(W * np.abs(X - np.maximum(C, 0) @ D), axis=1)
         assert (found < 1.001 * best).all()
 
@@ -249,7 +250,7 @@ def test_certificates_are_relative_suboptimality(weighted):
         assert (certificate >= 0).all()
         assert (certificate[3] > 1e6) == C[3].any()
     # so other encoders can stop by it
-    rough = Encoder(BlockADMM(), Certified(1e-3), 2000).encode(problem, X[:3], None)
+    rough = IterativeEncoder(BlockADMM(), Certified(1e-3), 2000).encode(problem, X[:3], None)
     assert (rough.status == Status.CONVERGED).all()
 
 

@@ -205,7 +205,7 @@ def test_smoothing_solves_every_half(case):
     assert half.regulariser.region.contains(V)
 
 
-def quick(X, D, C, free=None, **parts):
+def factor_admm(X, D, C, free=None, **parts):
     codes = half_of(X, **parts)
     dictionary = replace(
         codes, samples=np.ascontiguousarray(X.T), transposed=True, free=free,
@@ -215,7 +215,7 @@ def quick(X, D, C, free=None, **parts):
 
 
 @pytest.mark.parametrize("case", ["plain", "l1", "missing", "square"])
-def test_quick_start_on_a_frozen_dictionary_finds_the_optimal_codes(case):
+def test_admm_with_a_frozen_dictionary_finds_the_optimal_codes(case):
     """Its dual is that of the linear program; gaps, penalties and squares have their place."""
     X, A, V = data(np.random.default_rng(0), n=6)
     parts = {"plain": {}, "l1": CASES["l1"], "square": CASES["elastic net loss"]}.get(case, {})
@@ -223,8 +223,8 @@ def test_quick_start_on_a_frozen_dictionary_finds_the_optimal_codes(case):
     if case == "missing":
         weight = (np.random.default_rng(1).random(X.shape) < 0.7) * 1.0
         parts = {"entry_weight": weight}
-    method = quick(X, A, V, free=np.zeros(len(A), dtype=bool), **parts)
-    C, D, loss = method.burst(2000)
+    method = factor_admm(X, A, V, free=np.zeros(len(A), dtype=bool), **parts)
+    C, D, loss = method.run(2000)
     np.testing.assert_array_equal(D, A)
     W = cp.Variable(V.shape)
     E = cp.multiply(weight, X - W @ A)
@@ -239,10 +239,10 @@ def test_graphs_reduce_differences_of_neighbours():
     rng = np.random.default_rng(0)
     X, A, V = data(rng)
     graphs = [Graph(ring(12), weight) for weight in (0.0, 10.0, 1000.0)]
-    rough = []
+    differences = []
     for graph in graphs:
         solver, C = NesterovSmoothing(), V
         for _ in range(20):
             C, _ = solver.improve(half_of(X, graph=graph), A, C, Pool(1))
-        rough.append(Graph(ring(12), 1.0).value(C))
-    assert rough[0] > 2 * rough[1] > 4 * rough[2]
+        differences.append(Graph(ring(12), 1.0).value(C))
+    assert differences[0] > 2 * differences[1] > 4 * differences[2]

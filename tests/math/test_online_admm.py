@@ -7,7 +7,7 @@ from scipy import sparse
 from scipy.optimize import linprog
 
 from parts import solve
-from thresher.encoding import CodingProblem, Encoder, LeastAbsolute, Never, Status
+from thresher.encoding import CodingProblem, IterativeEncoder, LeastAbsolute, Never, Status
 from thresher.learning import DiagonalLearner, median_atoms
 from thresher.losses import L1Distance, SmoothedL1
 from thresher.metrics import regret, regret_bound, violation_bound
@@ -63,7 +63,7 @@ def test_algorithm_2_reaches_the_linear_program_of_100_documents():
     """Errata B.7: the problem of a document is a linear program, and its own words are enough."""
     P, D = mixtures()
     problem = CodingProblem(D, L1Distance(), Regulariser(L1(LAMBDA)))
-    encoding = Encoder(LinearisedADMM(), Settled(1e-8), 20_000, certify=False).encode(problem, P)
+    encoding = IterativeEncoder(LinearisedADMM(), Settled(1e-8), 20_000).encode(problem, P)
     assert (encoding.status == Status.CONVERGED).all()
     for p, value in zip(P, problem.objective(P, encoding.codes), strict=True):
         words = p > 0
@@ -92,9 +92,9 @@ def test_algorithm_2_without_e_is_as_printed(zero_weight, share):
         G = (C @ D + E - P - rho / phi) @ D.T
         C = np.maximum(C - kappa * G - LAMBDA * kappa / phi, 0)
         rho = rho + gamma * phi * (P - C @ D - E)
-    encoder = Encoder(LinearisedADMM(), Never(), 30, certify=False)
+    encoder = IterativeEncoder(LinearisedADMM(), Never(), 30)
     np.testing.assert_allclose(encoder.encode(problem, P, weight).codes, C, atol=1e-12)
-    scaled = Encoder(LinearisedADMM(phi / 1024), Never(), 30, certify=False)
+    scaled = IterativeEncoder(LinearisedADMM(phi / 1024), Never(), 30)
     doubled = scaled.encode(problem, 1024 * P, weight).codes  # φ has the inverse unit of the data
     np.testing.assert_allclose(doubled, 1024 * C, atol=1e-9)
 
@@ -104,7 +104,7 @@ def test_errata_2_the_published_steps_converge_slowly_and_longer_ones_do_not():
     problem = CodingProblem(D, L1Distance(), Regulariser(L1(LAMBDA)))
 
     def excess(kappa, iterations):
-        encoder = Encoder(LinearisedADMM(kappa=kappa), Never(), iterations, certify=False)
+        encoder = IterativeEncoder(LinearisedADMM(kappa=kappa), Never(), iterations)
         return problem.objective(P, encoder.encode(problem, P).codes) - best
 
     best = problem.objective(P, LeastAbsolute().encode(problem, P).codes)

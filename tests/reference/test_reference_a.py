@@ -19,7 +19,8 @@ from reference.a.opgd import code_step, dict_step, opgd, project_l2
 from reference.a.opgd import dict_iterates as gradient_dictionaries
 from thresher import OnlineRobustNMF, RobustNMF, solvers
 from thresher.datasets import make_outlier_stream
-from thresher.encoding import Block, CodingProblem
+from thresher.encoding import ActiveRows as Block
+from thresher.encoding import CodingProblem
 from thresher.engine import BatchProblem, Pool, StreamState
 from thresher.learning import DictionaryProblem, PowerForgetting, QuadraticStatistics
 from thresher.losses import Huber

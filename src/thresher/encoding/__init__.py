@@ -1,56 +1,78 @@
-"""Codes given a dictionary: one file per method."""
+"""Codes given a dictionary: the loop, one file per method, and the choice among them."""
 
-from thresher.encoding.auto import EXACT, ROUGH, AutoEncoder, RoughEncoder, can_stay_sparse
-from thresher.encoding.block_admm import ROUNDS_WITH_GAPS, BlockADMM, Rough
+from thresher.encoding.auto import (
+    APPROXIMATE,
+    APPROXIMATE_UPDATES,
+    EXACT,
+    AutoEncoder,
+    EncoderCandidate,
+    can_stay_sparse,
+)
+from thresher.encoding.block_admm import ROUNDS_WITH_GAPS, BlockADMM, ResidualsSmall, StartIsGood
 from thresher.encoding.block_newton import BlockNewton
-from thresher.encoding.fit import DenseFit, Fit
-from thresher.encoding.iterate import (
-    Block,
-    BlockEncoder,
+from thresher.encoding.fit import DenseFit, Fit, ObservedFit, SparseFit
+from thresher.encoding.gradient import ArmijoGradient
+from thresher.encoding.least_absolute import LeastAbsolute, duality_gap
+from thresher.encoding.loop import (
+    ActiveRows,
     Certified,
     Encoder,
     Encoding,
+    IterativeEncoder,
     Never,
+    PreparedEncoder,
+    RowSolver,
     SmallChange,
+    State,
     Status,
+    Stop,
 )
-from thresher.encoding.least_absolute import LeastAbsolute, duality_gap
 from thresher.encoding.multiplicative import MultiplicativeUpdates
-from thresher.encoding.newton import Newton
+from thresher.encoding.newton import Newton, NewtonStart
+from thresher.encoding.observed import narrowed
 from thresher.encoding.problem import DENSE, CodingProblem, Rows
-from thresher.encoding.sparse_fit import SparseFit
-from thresher.encoding.stored import encode_rows, narrowed
-from thresher.encoding.stored_fit import StoredFit
+from thresher.encoding.sparse_power import SparsePower
+from thresher.encoding.stages import ConvexStart, Stages
 
 __all__ = [
+    "APPROXIMATE",
+    "APPROXIMATE_UPDATES",
     "DENSE",
     "EXACT",
-    "ROUGH",
     "ROUNDS_WITH_GAPS",
+    "ActiveRows",
+    "ArmijoGradient",
     "AutoEncoder",
-    "Block",
     "BlockADMM",
-    "BlockEncoder",
     "BlockNewton",
     "Certified",
     "CodingProblem",
+    "ConvexStart",
     "DenseFit",
     "Encoder",
+    "EncoderCandidate",
     "Encoding",
     "Fit",
+    "IterativeEncoder",
     "LeastAbsolute",
     "MultiplicativeUpdates",
     "Never",
     "Newton",
-    "Rough",
-    "RoughEncoder",
+    "NewtonStart",
+    "ObservedFit",
+    "PreparedEncoder",
+    "ResidualsSmall",
+    "RowSolver",
     "Rows",
     "SmallChange",
     "SparseFit",
+    "SparsePower",
+    "Stages",
+    "StartIsGood",
+    "State",
     "Status",
-    "StoredFit",
+    "Stop",
     "can_stay_sparse",
     "duality_gap",
-    "encode_rows",
     "narrowed",
 ]

@@ -1,119 +1,254 @@
-"""The encoders that `auto` stands for: ordered lists of methods, each with a reason for its place.
+"""The choice among encoders: ordered lists of candidates, each with the reason for its place.
 
-The first method whose requirements the problem and the rows meet is the one that runs.
+The first candidate that the problem and the rows suit is the one that runs.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.encoding.candidates import Candidate, Choice, choose
-from thresher.encoding.compressed import Compressed
-from thresher.encoding.descent import ProjectedDescent
-from thresher.encoding.iterate import Encoding, Status
+from thresher.encoding.block_admm import (
+    ROUNDS_WITH_GAPS,
+    BlockADMM,
+    ResidualsSmall,
+    StartIsGood,
+)
+from thresher.encoding.block_newton import BlockNewton
+from thresher.encoding.gradient import ArmijoGradient
+from thresher.encoding.gram import Gram
 from thresher.encoding.least_absolute import LeastAbsolute
-from thresher.encoding.newton import Newton
-from thresher.encoding.problem import DENSE, CodingProblem, Rows
-from thresher.encoding.rough import RoughBlocks, RoughUpdates
-from thresher.encoding.settled_blocks import SettledBlocks
-from thresher.encoding.sparse_power import RoughSparsePower, SparsePower
-from thresher.encoding.two_stages import BlocksThenNewton, UpdatesThenNewton
+from thresher.encoding.loop import (
+    Certified,
+    Encoder,
+    Encoding,
+    IterativeEncoder,
+    Never,
+    PreparedEncoder,
+    Status,
+)
+from thresher.encoding.multiplicative import MultiplicativeUpdates
+from thresher.encoding.newton import Newton, NewtonStart
+from thresher.encoding.problem import CodingProblem, Rows
+from thresher.encoding.sparse_power import SparsePower
+from thresher.encoding.stages import ConvexStart, Stages
 from thresher.linalg import Array
 from thresher.losses import Loss
 from thresher.penalties import Regulariser
 
-_ROUGH_DESCENT = 20  # steps: as many as updates
-_STEPS_PER_ITERATION = 20  # a simplex step is that much cheaper than a round
 
-EXACT = (
-    Candidate(
+def any_rows(problem: CodingProblem, rows: Rows) -> str | None:
+    """Require nothing."""
+    return None
+
+
+def sparse_rows(problem: CodingProblem, rows: Rows) -> str | None:
+    """Require sparse rows."""
+    return None if rows.sparse else "sparse samples"
+
+
+def smooth_loss(problem: CodingProblem, rows: Rows) -> str | None:
+    """Require a loss without kinks."""
+    return None if problem.loss.smooth else "a loss without kinks"
+
+
+@dataclass(frozen=True)
+class EncoderCandidate:
+    """An encoder in its place.
+
+    Parameters
+    ----------
+    name : str
+        Short name, shown as ``encoder_``.
+    make : callable
+        Makes the encoder from a tolerance and a bound on the iterations.
+    reason : str
+        Why it has this place in its list, as it was measured.
+    requires : callable
+        What this place requires in addition to the encoder.
+    """
+
+    name: str
+    make: Callable[[float, int], Encoder]
+    reason: str
+    requires: Callable[[CodingProblem, Rows], str | None] = any_rows
+
+
+# ----------------------------------------------------------------------------- exact codes
+
+_STEPS_PER_ITERATION = 20  # a simplex step is that much cheaper than a round of ADMM
+_STEPS_BEFORE_NEWTON = 8
+_NEWTON_STEPS = 50  # before the first method goes on; most rows need below ten
+
+
+def _with_newton(solver: Any, tol: float, max_iter: int, start: Encoder | None) -> Stages:
+    """A few cheap steps that bring most rows to the tolerance, Newton steps for the others.
+
+    Where a Newton step may stall, at the surface of a set, the first method goes on after some.
+    """
+    encoders = (
+        IterativeEncoder(solver, Certified(tol), _STEPS_BEFORE_NEWTON),
+        IterativeEncoder(BlockNewton(orthant_only=True), Certified(tol, 1), max_iter),
+        IterativeEncoder(BlockNewton(), Certified(tol, 1), _NEWTON_STEPS),
+        IterativeEncoder(solver, Certified(tol), max_iter),
+    )
+    return Stages(encoders, start, max_iter)
+
+
+EXACT: tuple[EncoderCandidate, ...] = (
+    EncoderCandidate(
         "gram",
-        lambda tol, max_iter: Compressed(AutoEncoder(tol, max_iter)),
+        lambda tol, max_iter: Gram(AutoEncoder(tol, max_iter)),
         "squares see a sample through its products with the atoms: K numbers instead of F, and "
         "sparse rows by one sparse product",
     ),
-    Candidate(
+    EncoderCandidate(
         "sparse_updates",
         SparsePower,
         "a sparse row is a problem on its own nonzeros; 1/10 to 1/28 of the time of expanded rows "
         "on news (docs/guide/divergences.md)",
     ),
-    Candidate(
+    EncoderCandidate(
         "simplex_method",
         lambda tol, max_iter: LeastAbsolute(tol, _STEPS_PER_ITERATION * max_iter),
         "the optimum is a vertex, which a simplex method reaches exactly and smoothing never does "
         "(docs/lab/l1_dictionary.md)",
     ),
-    Candidate(
-        "admm",
-        SettledBlocks,
-        "kinks on other sets have a proximal map, and nothing else that could be relied on",
-    ),
-    Candidate(
+    EncoderCandidate(
         "newton",
-        Newton,
+        lambda tol, max_iter: Stages((Newton(tol, max_iter),), NewtonStart(), max_iter),
         "one or two steps on the inliers reach machine precision from five rounds of ADMM, which "
         "alone needs 40 to 90 (docs/lab/encoders.md)",
     ),
-    Candidate(
+    EncoderCandidate(
         "admm_newton",
-        BlocksThenNewton,
+        lambda tol, max_iter: _with_newton(BlockADMM(), tol, max_iter, None),
         "a convex loss has a proximal map; eight rounds bring most rows to the tolerance, Newton "
         "steps the others (docs/guide/divergences.md)",
     ),
-    Candidate(
+    EncoderCandidate(
+        "admm",
+        lambda tol, max_iter: IterativeEncoder(BlockADMM(), ResidualsSmall(tol), max_iter),
+        "kinks on other sets have a proximal map, and nothing else that could be relied on",
+    ),
+    EncoderCandidate(
         "multiplicative_newton",
-        UpdatesThenNewton,
+        lambda tol, max_iter: _with_newton(MultiplicativeUpdates(), tol, max_iter, ConvexStart()),
         "a loss that is not convex has no proximal map, but updates that never make it rise",
     ),
-    Candidate(
+    EncoderCandidate(
         "projected_gradient",
-        ProjectedDescent,
+        lambda tol, max_iter: _with_newton(ArmijoGradient(), tol, max_iter, ConvexStart()),
         "on sets that tie codes together, such a loss has its slope and nothing else",
     ),
 )
+"""Encoders whose rows meet the tolerance, or whose status tells that they do not."""
 
-ROUGH = (
-    Candidate(
+# ----------------------------------------------------------------------- approximate codes
+
+_ROUNDS = 4
+# Kinks settle slowly: with four rounds dictionaries end 4 % above the planted one, with twelve 1 %
+# (docs/lab/manhattan.md).
+_ROUNDS_WITH_KINKS = 12
+_STEPS = 20  # multiplicative updates, or gradient steps
+
+
+def _fixed(solver: Any, iterations: int) -> IterativeEncoder:
+    return IterativeEncoder(solver, Never(), iterations)
+
+
+_TEACHES_AS_WELL = (
+    "a few rounds with the proximal map of a convex loss teach as well as exact codes "
+    "(docs/lab/learner.md)"
+)
+
+APPROXIMATE: tuple[EncoderCandidate, ...] = (
+    EncoderCandidate(
         "gram",
-        lambda tol, max_iter: Compressed(RoughEncoder()),
+        lambda tol, max_iter: Gram(AutoEncoder(None, 0, APPROXIMATE)),
         "squares see a sample through its products with the atoms: K numbers instead of F",
     ),
-    Candidate(
+    EncoderCandidate(
         "sparse_updates",
-        lambda tol, max_iter: RoughSparsePower(),
+        lambda tol, max_iter: SparsePower(None),
         "five expectation steps on the nonzeros teach as well as exact codes "
         "(docs/guide/divergences.md)",
     ),
-    Candidate(
+    EncoderCandidate(
         "simplex_method",
-        lambda tol, max_iter: ExactIfSparse(),
+        lambda tol, max_iter: LeastAbsolute(),
         "exact codes of sparse rows under the ℓ1 distance cost a few readings of their words",
+        sparse_rows,
     ),
-    Candidate(
+    EncoderCandidate(
         "admm",
-        lambda tol, max_iter: RoughBlocks(),
-        "a few rounds with the proximal map of a convex loss teach as well as exact codes "
-        "(docs/lab/learner.md)",
+        lambda tol, max_iter: IterativeEncoder(
+            BlockADMM(), StartIsGood(rounds=_ROUNDS), ROUNDS_WITH_GAPS
+        ),
+        _TEACHES_AS_WELL,
     ),
-    Candidate(
+    EncoderCandidate(
+        "admm", lambda tol, max_iter: _fixed(BlockADMM(), _ROUNDS), _TEACHES_AS_WELL, smooth_loss
+    ),
+    EncoderCandidate(
+        "admm",
+        lambda tol, max_iter: _fixed(BlockADMM(), _ROUNDS_WITH_KINKS),
+        f"{_TEACHES_AS_WELL}; kinks settle slowly (docs/lab/manhattan.md)",
+    ),
+    EncoderCandidate(
         "multiplicative",
-        lambda tol, max_iter: RoughUpdates(),
+        lambda tol, max_iter: Stages((_fixed(MultiplicativeUpdates(), _STEPS),), ConvexStart()),
         "a loss that is not convex has no proximal map, but updates that never make it rise",
     ),
-    Candidate(
+    EncoderCandidate(
         "projected_gradient",
-        lambda tol, max_iter: ProjectedDescent(None, _ROUGH_DESCENT),
+        lambda tol, max_iter: Stages((_fixed(ArmijoGradient(), _STEPS),), ConvexStart()),
         "on sets that tie codes together, such a loss has its slope and nothing else",
     ),
 )
+"""Encoders whose codes are good enough to learn from."""
 
-MULTIPLICATIVE = (ROUGH[1], ROUGH[4], *ROUGH)
-"""Expectation steps and multiplicative updates first. Their predictions have the sum of the row, so
-that no entry of it is lost to sums of ratios; a few iterations of ADMM may leave a row without
-codes."""
+APPROXIMATE_UPDATES = (
+    *(one for one in APPROXIMATE if one.name in ("sparse_updates", "multiplicative")),
+    *APPROXIMATE,
+)
+"""The same, with expectation steps and multiplicative updates first. Their predictions have the sum
+of the row, so that no entry of it is lost to sums of ratios; a few iterations of ADMM may leave a
+row without codes."""
+
+# -------------------------------------------------------------------------------- the choice
+
+
+class EncoderChoice(NamedTuple):
+    """The encoder that was chosen, its name, and the reason for its place."""
+
+    encoder: Encoder
+    name: str
+    reason: str
+
+
+def choose(
+    candidates: tuple[EncoderCandidate, ...],
+    problem: CodingProblem,
+    rows: Rows,
+    tol: float,
+    max_iter: int,
+) -> EncoderChoice:
+    """Return the first encoder that the problem suits."""
+    reason: str | None = None
+    for candidate in candidates:
+        encoder = candidate.make(tol, max_iter)
+        reason = candidate.requires(problem, rows) or encoder.requires(problem, rows)
+        if reason is None:
+            return EncoderChoice(encoder, candidate.name, candidate.reason)
+    regulariser = problem.regulariser
+    raise ValueError(
+        f"No method finds codes under {problem.loss} with {regulariser.penalty} on "
+        f"{regulariser.region}; the last one tried needs {reason}."
+    )
 
 
 def can_stay_sparse(loss: Loss, codes: Regulariser) -> bool:
@@ -126,57 +261,67 @@ def can_stay_sparse(loss: Loss, codes: Regulariser) -> bool:
 
 
 @dataclass(frozen=True)
-class ExactIfSparse(LeastAbsolute):
-    """`LeastAbsolute`, for sparse rows only."""
+class AutoEncoder(Encoder):
+    """The first candidate that suits the problem, with its loss in the simplest form.
 
-    def requires(self, problem: CodingProblem, rows: Rows) -> str | None:
-        """Sparse rows."""
-        return super().requires(problem, rows) if rows.sparse else "sparse samples"
+    Parameters
+    ----------
+    tol : float or None
+        Bound on the certificate of a row. Rows that miss it and are worse than zero codes become
+        zero. None for approximate codes.
+    max_iter : int
+    candidates : tuple of EncoderCandidate
+    """
 
-
-@dataclass(frozen=True)
-class AutoEncoder:
-    """Exact codes by the first of `EXACT` that suits: rows meet ``tol``, or their status tells."""
-
-    tol: float = 1e-4
+    tol: float | None = 1e-4
     max_iter: int = 1000
+    candidates: tuple[EncoderCandidate, ...] = EXACT
 
-    def choice(self, problem: CodingProblem, rows: Rows) -> Choice:
-        """Return the method that codes such rows, its name, and the reason for the choice."""
-        simple = problem.simplified()
+    def choice(self, problem: CodingProblem, rows: Rows) -> EncoderChoice:
+        """Return the encoder of such rows, its name, and the reason for the choice."""
+        return choose(self.candidates, problem.simplified, rows, self.tol or 0.0, self.max_iter)
 
-        def make() -> Choice:
-            return choose(EXACT, simple, rows, self.tol, self.max_iter)
+    def precompute(self, problem: CodingProblem, rows: Rows) -> Any:
+        """Choose, and prepare the choice; another one for blocks with missing entries, if needed.
 
-        chosen: Choice = simple.remember_always(self._key(rows), make)
-        return chosen
+        Whether entries are missing shows only when a block is loaded.
+        """
+        chosen, simple = self.choice(problem, rows).encoder, problem.simplified
+        encode = chosen.prepare(simple, rows)
 
-    def _key(self, rows: Rows) -> tuple[Any, ...]:
-        return "exact", self.tol, self.max_iter, rows.sparse, rows.weighted
+        @cache
+        def encode_weighted() -> PreparedEncoder:
+            weighted = replace(rows, weighted=True)
+            other = self.choice(problem, weighted).encoder
+            return encode if other == chosen else other.prepare(simple, weighted)
 
-    def prepare(self, problem: CodingProblem, rows: Rows = DENSE) -> None:
-        """Compute once what blocks of such rows share."""
-        simple = problem.simplified()
+        return encode, encode_weighted
 
-        def make() -> None:
-            self.choice(problem, rows).method.prepare(simple)
-
-        simple.remember(("prepared", self._key(rows)), make)
-
-    def encode(
+    def run(
         self,
         problem: CodingProblem,
+        shared: Any,
         X: Any,
         weight: Array | None = None,
         start: Array | None = None,
     ) -> Encoding:
         """Find the codes of the rows of a block; ``weight`` 0 marks missing entries."""
-        method = self.choice(problem, Rows.of(X, weight)).method
-        encoding = method.encode(problem.simplified(), X, weight, start)
+        encode, encode_weighted = shared
+        encode = encode if weight is None else encode_weighted()
+        encoding: Encoding = encode(X, weight, start)
+        if self.tol is None:
+            return encoding
         late = encoding.status != Status.CONVERGED
         if late.any():
             _replace_by_zeros(problem, X, weight, encoding, late, self.tol)
         return encoding
+
+    def certificate(
+        self, problem: CodingProblem, X: Any, C: Array, weight: Array | None = None
+    ) -> Array:
+        """That of the encoder that is chosen for such rows."""
+        chosen = self.choice(problem, Rows.of(X, weight)).encoder
+        return chosen.certificate(problem.simplified, X, C, weight)
 
 
 def _replace_by_zeros(
@@ -206,47 +351,3 @@ def _replace_by_zeros(
         encoding.certificate[rows] = problem.certificate(samples[worse], zeros[worse], mask)
         optimal = rows[encoding.certificate[rows] <= tol]
         encoding.status[optimal] = Status.CONVERGED
-
-
-@dataclass(frozen=True)
-class RoughEncoder:
-    """Codes that are good enough to learn from, by the first of `ROUGH` that suits.
-
-    ``multiplicative`` takes the first of `MULTIPLICATIVE` instead.
-    """
-
-    multiplicative: bool = False
-
-    def choice(self, problem: CodingProblem, rows: Rows) -> Choice:
-        """Return the method that codes such rows, its name, and the reason for the choice."""
-        simple = problem.simplified()
-
-        def make() -> Choice:
-            candidates = MULTIPLICATIVE if self.multiplicative else ROUGH
-            return choose(candidates, simple, rows, 0.0, 0)
-
-        chosen: Choice = simple.remember_always(self._key(rows), make)
-        return chosen
-
-    def _key(self, rows: Rows) -> tuple[Any, ...]:
-        return "rough", self.multiplicative, rows.sparse, rows.weighted
-
-    def prepare(self, problem: CodingProblem, rows: Rows = DENSE) -> None:
-        """Compute once what blocks of such rows share."""
-        simple = problem.simplified()
-
-        def make() -> None:
-            self.choice(problem, rows).method.prepare(simple)
-
-        simple.remember(("prepared", self._key(rows)), make)
-
-    def encode(
-        self,
-        problem: CodingProblem,
-        X: Any,
-        weight: Array | None = None,
-        start: Array | None = None,
-    ) -> Encoding:
-        """Rough codes of the rows of a block."""
-        method = self.choice(problem, Rows.of(X, weight)).method
-        return method.encode(problem.simplified(), X, weight, start)

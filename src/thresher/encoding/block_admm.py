@@ -2,13 +2,13 @@
 
 import sys
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.encoding.iterate import Block, RowSolver, State, Stop
-from thresher.encoding.problem import CodingProblem
+from thresher.encoding.loop import ActiveRows, RowSolver, State, Stop
+from thresher.encoding.problem import CodingProblem, Rows
 from thresher.kernels import block_admm as kernels
 from thresher.kernels.bundles import Atoms, EntryPenalty, Samples, ShiftedInverse
 from thresher.kernels.region import Region
@@ -16,6 +16,27 @@ from thresher.linalg import Array
 
 ROUNDS_WITH_GAPS = 10
 """Rounds until codes of rows with gaps are good enough to learn from (docs/guide/choices.md)."""
+
+
+class Matrices(NamedTuple):
+    """What all blocks share.
+
+    Attributes
+    ----------
+    inverse : array of shape (K, K)
+        ``(D Dᵀ + s)⁻¹``.
+    shift : array of shape (K,) or (1,)
+        s: one number per atom, all the same if a set couples them.
+    region : Region or None
+        The set and penalty of the codes in numbers, for compiled steps, if they have such a form.
+    compiled : tuple or None
+        What compiled iterations take, if the loss has such a form too.
+    """
+
+    inverse: Array
+    shift: Array
+    region: Region | None
+    compiled: tuple[Any, ...] | None
 
 
 @dataclass(frozen=True)
@@ -49,78 +70,100 @@ class BlockADMM(RowSolver):
     inner: int = 4
     start_steps: int = 8
 
-    def prepare(self, problem: CodingProblem) -> None:
-        """Invert the matrix of the c-step once for all rows."""
-        self._matrices(problem)
+    def requires(self, problem: CodingProblem, rows: Rows) -> str | None:
+        """A proximal map of the loss, which convex ones have."""
+        if rows.sparse:
+            return "dense samples"
+        return None if problem.loss.convex else "a convex loss"
 
-    def start(self, block: Block, codes: Array | None) -> State:
+    def precompute(self, problem: CodingProblem) -> Matrices:
+        """Invert the matrix of the c-step."""
+        form, constants = problem.regulariser.form, problem.loss.entry_constants
+        dtype, gram = problem.D.dtype, problem.gram.astype(np.float64)
+        region = Region.of(dtype, form) if form.lacks_numbers is None else None
+        lengths = gram.diagonal().copy()
+        least = np.finfo(dtype).tiny  # whose inverse is finite
+        if lengths.min() <= least:
+            lengths[lengths <= least] = lengths.max() if lengths.max() > least else 1.0
+        shift = self.relative_shift * lengths
+        if region is None:
+            shift = np.array([shift.mean()])
+        elif not form.is_box:
+            shift[:] = shift.mean()
+        gram.flat[:: len(gram) + 1] += shift
+        inverse = np.linalg.inv(gram).astype(dtype, copy=False)
+        shift = shift.astype(dtype, copy=False)
+        if region is None or constants is None:
+            return Matrices(inverse, shift, region, None)
+        compiled = (
+            Atoms.of(problem.D, problem.transposed),
+            ShiftedInverse.of(inverse, shift),
+            region,
+            EntryPenalty.of(dtype, constants),
+            kernels.Settings(
+                dtype.type(self.relaxation),
+                dtype.type(self.rho),
+                self.start_steps,
+                self.inner,
+                problem.width,
+            ),
+        )
+        return Matrices(inverse, shift, region, compiled)
+
+    def start(self, block: ActiveRows, codes: Array | None) -> State:
         """Regularised least squares codes, by inner steps alone; the dual that fits them."""
         problem, X, weight = block.problem, block.X, block.weight
         n, K = X.shape[0], problem.D.shape[0]
         state: State = {"H": np.zeros((n, K), dtype=X.dtype) if codes is None else codes.copy()}
-        if _compiled(problem):  # the first rounds begin with it
+        if block.shared.compiled is not None:  # the first iteration begins with it
             stage = kernels.NOTHING if codes is None else kernels.CODES
-            return state | {"stage": np.full(n, stage, dtype=np.int8)}
+            state["stage"] = np.full(n, stage, dtype=np.int8)
+            state["C"], state["P"] = np.empty_like(state["H"]), np.empty_like(state["H"])
+            state["V"], state["Q"] = np.empty_like(X), np.empty_like(X)
+            state["rho"] = np.empty((n, 1), dtype=X.dtype)
+            return state
         state["rho"] = np.ones((n, 1), dtype=X.dtype)
         if codes is None:
             observed = X if weight is None else X * _observed(weight, problem.width)
-            self._inner(problem, observed @ problem.D.T, state, self.start_steps)
+            self._inner(block, observed @ problem.D.T, state, self.start_steps)
         self._begin(block, state, self.codes(block, state) @ problem.D)
         return state
 
-    def steps(self, block: Block, state: State, times: int) -> None:
-        """Rounds; the lines of the class docstring. Q holds y − u."""
-        problem = block.problem
-        if _compiled(problem):
-            self._compiled_rounds(block, state, times)
-            return
-        for _ in range(times):
-            C = self._inner(problem, state["Q"] @ problem.D.T, state, self.inner)
-            self._split(block, state, C @ problem.D)
+    def steps(self, block: ActiveRows, state: State, times: int) -> None:
+        """Iterations; the lines of the class docstring. Q holds y − u.
 
-    def codes(self, block: Block, state: State) -> Array:
+        Separable envelopes and sets in numbers have one compiled loop.
+        """
+        if block.shared.compiled is None:
+            for _ in range(times):
+                C = self._inner(block, state["Q"] @ block.problem.D.T, state, self.inner)
+                self._split(block, state, C @ block.problem.D)
+            return
+        splitting = kernels.Splitting(state["V"], state["Q"], state["rho"])
+        rounds = kernels.Rounds(state["H"], state["C"], state["P"], splitting, state["stage"])
+        kernels.rounds(Samples.of(block.X, block.weight), *block.shared.compiled, rounds, times)
+
+    def codes(self, block: ActiveRows, state: State) -> Array:
         """The feasible copy p."""
         if "P" in state:
             return state["P"]
-        _, shift = self._matrices(block.problem)
-        return block.problem.regulariser.prox(state["H"], 1 / (state["rho"] * shift))
+        return block.problem.regulariser.prox(state["H"], 1 / (state["rho"] * block.shared.shift))
 
     # ------------------------------------------------------------------- details
 
-    def _matrices(self, problem: CodingProblem) -> tuple[Array, Array]:
-        """``(D Dᵀ + s)⁻¹`` and s: one number per atom, all the same if a set couples them."""
-
-        def make() -> tuple[Array, Array]:
-            gram = problem.gram.astype(np.float64)
-            lengths = gram.diagonal().copy()
-            least = np.finfo(problem.D.dtype).tiny  # whose inverse is finite
-            if lengths.min() <= least:
-                lengths[lengths <= least] = lengths.max() if lengths.max() > least else 1.0
-            shift = self.relative_shift * lengths
-            if not _compiled_codes(problem):
-                shift = np.array([shift.mean()])
-            elif not problem.regulariser.form.is_box:
-                shift[:] = shift.mean()
-            gram.flat[:: len(gram) + 1] += shift
-            inverse, dtype = np.linalg.inv(gram), problem.D.dtype
-            return inverse.astype(dtype, copy=False), shift.astype(dtype, copy=False)
-
-        matrices: tuple[Array, Array] = problem.remember(self, make)
-        return matrices
-
-    def _inner(self, problem: CodingProblem, B: Array, state: State, times: int) -> Array:
+    def _inner(self, block: ActiveRows, B: Array, state: State, times: int) -> Array:
         """Inner steps on H, in place; returns the last c."""
-        inverse, shift = self._matrices(problem)
+        inverse, shift, region, _ = block.shared
         H, rho, a = state["H"], state["rho"], self.relaxation
         C = np.empty_like(B)
-        if _compiled_codes(problem):
+        if region is not None:
             kernels.codes_in_region(
                 B,
                 H,
                 C,
                 np.empty_like(B),
                 ShiftedInverse.of(inverse, shift),
-                Region.of(H.dtype, problem.regulariser.form),
+                region,
                 rho,
                 H.dtype.type(a),
                 times,
@@ -128,13 +171,13 @@ class BlockADMM(RowSolver):
             return C
         step = 1 / (rho * shift)
         for _ in range(times):
-            P = problem.regulariser.prox(H, step)
+            P = block.problem.regulariser.prox(H, step)
             C = (B + shift * (P + P - H)) @ inverse
             H = H + a * (C - P)
         state["H"] = H
         return C
 
-    def _begin(self, block: Block, state: State, Y: Array) -> None:
+    def _begin(self, block: ActiveRows, state: State, Y: Array) -> None:
         """ρ of every row, and the first v and y − u, from predictions."""
         problem, X, weight = block.problem, block.X, block.weight
         loss, constants = problem.loss, problem.loss.entry_constants
@@ -160,7 +203,7 @@ class BlockADMM(RowSolver):
             V, Q = Y + gradient / rho, Y - gradient / rho
         state["rho"], state["V"], state["Q"] = rho, V, Q
 
-    def _split(self, block: Block, state: State, prediction: Array) -> None:
+    def _split(self, block: ActiveRows, state: State, prediction: Array) -> None:
         """The new v and y − u from cD."""
         a = self.relaxation
         Y, U = (state["Q"] + state["V"]) / 2, (state["V"] - state["Q"]) / 2
@@ -168,54 +211,9 @@ class BlockADMM(RowSolver):
         nearest = block.problem.loss.prox(V, block.X, 1 / state["rho"], block.weight)
         state["V"], state["Q"] = V, 2 * nearest - V
 
-    def _compiled_rounds(self, block: Block, state: State, times: int) -> None:
-        """The same for separable envelopes and sets in numbers, in one compiled loop."""
-        problem, X, weight = block.problem, block.X, block.weight
-        if "P" not in state:
-            for name in ("C", "P"):
-                state[name] = np.empty_like(state["H"])
-            for name in ("V", "Q"):
-                state[name] = np.empty_like(X)
-            state["rho"] = np.empty((len(X), 1), dtype=X.dtype)
-        kernels.rounds(
-            Samples.of(X, weight),
-            *self._constants(problem),
-            kernels.Rounds(
-                state["H"],
-                state["C"],
-                state["P"],
-                kernels.Splitting(state["V"], state["Q"], state["rho"]),
-                state["stage"],
-            ),
-            times,
-        )
-
-    def _constants(self, problem: CodingProblem) -> tuple[Any, ...]:
-        """What compiled rounds of all blocks share."""
-
-        def make() -> tuple[Any, ...]:
-            dtype, constants = problem.D.dtype, problem.loss.entry_constants
-            assert constants is not None  # else the rounds are not compiled
-            return (
-                Atoms.of(problem.D, problem.transposed),
-                ShiftedInverse.of(*self._matrices(problem)),
-                Region.of(dtype, problem.regulariser.form),
-                EntryPenalty.of(dtype, constants),
-                kernels.Settings(
-                    dtype.type(self.relaxation),
-                    dtype.type(self.rho),
-                    self.start_steps,
-                    self.inner,
-                    problem.width,
-                ),
-            )
-
-        constants: tuple[Any, ...] = problem.remember((self, "constants"), make)
-        return constants
-
 
 @dataclass(frozen=True)
-class Rough(Stop):
+class StartIsGood(Stop):
     """Codes that are good enough to learn from: one round, more where outliers or gaps rule a row.
 
     ρ tells how much of a row's residual its loss takes for noise. Where that is little, the least
@@ -226,11 +224,17 @@ class Rough(Stop):
     least_rho: float = 0.2
     rounds: int = 4
 
+    def requires(self, problem: CodingProblem) -> str | None:
+        """A loss whose noise ρ measures."""
+        if problem.loss.envelope is None and problem.loss.metric is None:
+            return "squares, or squares with outliers set aside"
+        return None
+
     def next_look(self, iteration: int) -> int:
         """After the first round, and once more."""
         return next((look for look in (1, self.rounds) if look > iteration), sys.maxsize)
 
-    def done(self, solver: RowSolver, block: Block, state: State) -> NDArray[np.bool_]:
+    def done(self, solver: RowSolver, block: ActiveRows, state: State) -> NDArray[np.bool_]:
         """At first whole rows that were mostly noise from the start, then all whole rows."""
         looked, rho = "looked" in state, state["rho"][:, 0]
         state["looked"] = rho  # anything with one entry for each row
@@ -241,15 +245,38 @@ class Rough(Stop):
         return np.asarray(whole & noise)
 
 
-def _compiled(problem: CodingProblem) -> bool:
-    return _compiled_codes(problem) and problem.loss.entry_constants is not None
+@dataclass(frozen=True)
+class ResidualsSmall(Stop):
+    """Stop a row when the primal and dual residuals of ADMM are small, relative to the sample.
+
+    That is, when its two copies of the prediction agree and no longer move. The optimality of codes
+    at kinks has no closed form, and an objective that hardly changes is no sign of convergence:
+    ADMM is slow where many entries are close to a kink.
+    """
+
+    tol: float = 1e-4
+
+    def next_look(self, iteration: int) -> int:
+        """A fifth as far again."""
+        return iteration + max(4, iteration // 5)
+
+    def done(self, solver: RowSolver, block: ActiveRows, state: State) -> NDArray[np.bool_]:
+        """Compare the split prediction with that of the codes, and with itself at the last look."""
+        Y = (state["Q"] + state["V"]) / 2
+        before, state["before"] = state.get("before"), Y
+        if before is None:
+            return np.zeros(len(Y), dtype=bool)
+
+        def length(V: Array) -> Array:
+            seen = V if block.weight is None else np.where(block.weight > 0, V, 0)
+            return np.asarray(np.linalg.norm(seen, axis=1))
+
+        apart = length(Y - solver.codes(block, state) @ block.problem.D)
+        moved, size = length(Y - before), length(block.X)
+        return np.asarray((apart <= self.tol * size) & (moved <= self.tol * size))
 
 
-def _compiled_codes(problem: CodingProblem) -> bool:
-    return problem.regulariser.form.lacks_numbers is None
-
-
-def mean_weight(block: Block) -> Array:
+def mean_weight(block: ActiveRows) -> Array:
     """Mean weight of the observed entries of every row."""
     if block.weight is None:
         return np.ones(len(block.X), dtype=block.X.dtype)
@@ -258,7 +285,7 @@ def mean_weight(block: Block) -> Array:
     return mean.astype(block.X.dtype)
 
 
-def _away_from_zero(block: Block, Y: Array) -> Array:
+def _away_from_zero(block: ActiveRows, Y: Array) -> Array:
     """For divergences that need ``y > 0``: predictions of at least a tenth of the row's mean.
 
     Next to zero their slopes say nothing of the scale of a row.

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from thresher.encoding.iterate import Block, RowSolver, State
+from thresher.encoding.loop import ActiveRows, RowSolver, State
 from thresher.encoding.problem import CodingProblem, Rows
 from thresher.kernels.newton_step import model_steps, model_steps_in_region
 from thresher.kernels.region import Region
@@ -26,7 +26,14 @@ class BlockNewton(RowSolver):
     products of pairs of atoms. Where a loss is not convex, h is at least a tenth of ``∇⁺/y``, the
     curvature that it has where data are met, so that the model is; t is halved until the objective
     falls enough. The model is solved exactly, bounds and all, which a projected step would not do.
+
+    Parameters
+    ----------
+    orthant_only : bool
+        Refuse other sets, at whose surface a step may stall.
     """
+
+    orthant_only: bool = False
 
     def requires(self, problem: CodingProblem, rows: Rows) -> str | None:
         """A smooth sum over entries, a set in numbers, and few enough atoms for the workspace."""
@@ -37,46 +44,39 @@ class BlockNewton(RowSolver):
             return "a smooth loss that is a sum over entries"
         if F * K * (K + 1) // 2 > _LARGEST_TABLE:
             return "fewer atoms or features"
+        if self.orthant_only and not problem.regulariser.form.is_orthant:
+            return "codes that are nonnegative and not restricted otherwise"
         return problem.regulariser.form.lacks_numbers
 
-    def prepare(self, problem: CodingProblem) -> None:
-        """Multiply the pairs of atoms."""
-        self._pairs(problem)
+    def precompute(self, problem: CodingProblem) -> tuple[Array, Any]:
+        """``d_i ∘ d_j`` for i ≤ j, shape (F, K(K+1)/2), and where they stand in a matrix."""
+        rows, columns = np.triu_indices(len(problem.D))
+        pairs = np.ascontiguousarray((problem.D[rows] * problem.D[columns]).T)
+        return pairs, (rows, columns)
 
-    def start(self, block: Block, codes: Array | None) -> State:
+    def start(self, block: ActiveRows, codes: Array | None) -> State:
         """Given codes, or even ones."""
         codes = block.even_codes() if codes is None else codes
         if not block.problem.regulariser.form.is_orthant:
             codes = block.problem.regulariser.region.project(codes)
         return {"C": codes.copy(), "value": block.objective(codes)}
 
-    def steps(self, block: Block, state: State, times: int) -> None:
+    def steps(self, block: ActiveRows, state: State, times: int) -> None:
         """Newton steps."""
         for _ in range(times):
             self._step(block, state)
 
-    def codes(self, block: Block, state: State) -> Array:
+    def codes(self, block: ActiveRows, state: State) -> Array:
         """The current codes."""
         return state["C"]
 
-    def objective(self, block: Block, state: State) -> Array:
+    def objective(self, block: ActiveRows, state: State) -> Array:
         """Known from the search."""
         return state["value"]
 
     # ------------------------------------------------------------------- details
 
-    def _pairs(self, problem: CodingProblem) -> tuple[Array, Any]:
-        """``d_i ∘ d_j`` for i ≤ j, shape (F, K(K+1)/2), and where they stand in a matrix."""
-
-        def make() -> tuple[Array, Any]:
-            rows, columns = np.triu_indices(len(problem.D))
-            pairs = np.ascontiguousarray((problem.D[rows] * problem.D[columns]).T)
-            return pairs, (rows, columns)
-
-        made: tuple[Array, Any] = problem.remember("pairs of atoms", make)
-        return made
-
-    def _curvatures(self, block: Block, Y: Array) -> Array:
+    def _curvatures(self, block: ActiveRows, Y: Array) -> Array:
         loss: Any = block.problem.loss  # it has curvatures of entries: required
         x, y = loss.within(block.X, Y, block.weight)
         with np.errstate(all="ignore"):
@@ -87,7 +87,7 @@ class BlockNewton(RowSolver):
         h = np.nan_to_num(np.maximum(h, 0), nan=0.0, posinf=0.0)
         return h if block.weight is None else np.where(block.weight > 0, h * block.weight, 0)
 
-    def _rounding(self, block: Block, Y: Array) -> Array:
+    def _rounding(self, block: ActiveRows, Y: Array) -> Array:
         """By how much rounding may move an objective: parts of size ``y∇⁺`` and ``y∇⁻`` cancel.
 
         Where data are nearly met, that is far more than a rounding of the objective itself.
@@ -102,14 +102,14 @@ class BlockNewton(RowSolver):
         size: Array = 4 * np.finfo(Y.dtype).eps * np.nan_to_num(parts).sum(axis=1)
         return size
 
-    def _step(self, block: Block, state: State) -> None:
+    def _step(self, block: ActiveRows, state: State) -> None:
         problem, C = block.problem, state["C"]
         form = problem.regulariser.form
         number, K = C.dtype.type, len(problem.D)
         Y = C @ problem.D
         gradient = problem.loss.gradient(block.X, Y, block.weight) @ problem.D.T
         gradient += number(form.l1) + number(form.l2) * C
-        pairs, (rows, columns) = self._pairs(problem)
+        pairs, (rows, columns) = block.shared
         upper = self._curvatures(block, Y) @ pairs
         H = np.zeros((len(C), K, K), dtype=C.dtype)
         H[:, rows, columns] = upper

@@ -1,41 +1,27 @@
-"""How far codes are from optimal: free of units, and zero exactly there.
+"""How far codes are from optimal, from their subgradient: free of units, and zero exactly there.
 
-Which certificate a problem has follows from what its loss declares:
-
-- the ℓ1 distance, whose slopes jump, has the duality gap, wherever `LeastAbsolute` applies;
-- sparse rows under KL and its kin have theirs, wherever `SparsePower` applies;
-- losses of bounded curvature have the proximal gradient residual;
-- other smooth losses have the balance of the two parts of their slope;
-- for other losses with kinks it is not known: NaN.
-
-Codes of a loss that is not convex are critical points, and that is what their certificate tells.
+Losses of bounded curvature have the proximal gradient residual, other smooth losses the balance of
+the two parts of their gradient. Where the loss has kinks, a subgradient proves nothing: NaN. Then
+the certificate is that of an encoder, see `Encoder.certificate`. Codes of a loss that is not convex
+are critical points, and that is what their certificate proves.
 """
 
 from typing import Any
 
 import numpy as np
 
-from thresher.encoding.least_absolute import LeastAbsolute, duality_gap
 from thresher.encoding.problem import CodingProblem, Rows
-from thresher.encoding.sparse_power import SparsePower, duality_gaps
 from thresher.kernels.bundles import Atoms, CodePenalty, EntryPenalty, Samples, read_only
 from thresher.kernels.envelope import ROUNDING, code_residuals
 from thresher.kernels.floors import TINY_FLOAT32
-from thresher.linalg import Array, is_sparse, row_lengths
+from thresher.linalg import Array, row_lengths
 from thresher.sets import RowConstraint
 
-_EXACT, _POWER = LeastAbsolute(), SparsePower()
 
-
-def certificate(problem: CodingProblem, X: Any, C: Array, weight: Array | None = None) -> Array:
+def subgradient_certificate(
+    problem: CodingProblem, X: Any, C: Array, weight: Array | None = None
+) -> Array:
     """Of every row, shape (n,)."""
-    if _EXACT.requires(problem, Rows.of(X, weight)) is None:
-        return duality_gap(problem, X, C, weight)
-    if _POWER.requires(problem, Rows.of(X, weight)) is None:
-        gaps, none = duality_gaps(problem, X, C)
-        if none.any():
-            gaps[none] = balance(problem, X[none], C[none])
-        return gaps
     if not problem.loss.smooth:
         return np.full(len(C), np.nan, dtype=C.dtype)
     if np.isfinite(problem.loss.curvature):
@@ -52,7 +38,8 @@ def proximal_residual(
     counts as zero.
     """
     constants = problem.loss.entry_constants
-    one_type = not is_sparse(X) and X.dtype == C.dtype == problem.D.dtype
+    dense = not Rows.of(X, weight).sparse
+    one_type = dense and X.dtype == C.dtype == problem.D.dtype
     if constants is not None and one_type and problem.regulariser.form.lacks_plain_codes is None:
         return _compiled_residual(problem, X, C, weight, constants)
     residual = problem.residual(C, problem.gradient(X, C, weight), weight)
@@ -60,7 +47,7 @@ def proximal_residual(
     L = problem.row_lipschitz(weight, len(C))[:, 0]
     rounding = ROUNDING * kind.eps * L * row_lengths(C)
     small = (residual > 0) & (residual <= rounding)
-    if small.any() and not is_sparse(X):
+    if small.any() and dense:
         mask = None if weight is None else weight[small]
         small[small] = residual[small] <= _rounding_slack(problem, X[small], C[small], mask)
     residual[small] = 0

@@ -1,20 +1,27 @@
-"""Codes against samples: losses and slopes of the prediction ``C D``, and those of dense blocks.
+"""Codes against samples: losses and gradients of the prediction ``C D``, for each kind of block.
 
-`sparse_fit` has those of CSR blocks, `stored_fit` those whose unstored entries are missing.
+Of sparse rows the prediction is known at the nonzeros only, and that is enough (errata E.4): with
+``∇ = ∇⁺ − ∇⁻``, the part ∇⁻ vanishes where data are zero, and ∇⁺ is the same number everywhere (KL,
+α > 0, ℓ1) or the prediction itself (squared ℓ2), so that the sums over all F features come from the
+row sums of D, or from D Dᵀ. The work grows with the nonzeros.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from thresher.kernels.bundles import EntryPenalty, read_only
 from thresher.kernels.envelope import mean_curvature
+from thresher.kernels.floors import FLOOR
+from thresher.kernels.products import add_rows, floor_rows, products_at
 from thresher.kernels.quadratic import BlockSums, block_sums
-from thresher.linalg import Array
-from thresher.losses import Loss
+from thresher.linalg import Array, ObservedPart
+from thresher.losses import Loss, SeparableLoss
 
 Pair = tuple[Array, Array]
 
@@ -57,6 +64,15 @@ class Fit(ABC):
     @abstractmethod
     def code_slopes(self) -> Pair:
         """``∇⁺Dᵀ`` and ``∇⁻Dᵀ``: the slope in the codes, in its two parts; (n, K) or (1, K)."""
+
+    def code_gradient(self) -> Array:
+        """``∇Dᵀ``, shape (n, K)."""
+        positive, negative = self.code_slopes()
+        return positive - negative
+
+    def gradient_at_zero(self) -> Array:
+        """``∇Dᵀ`` of codes that are all zero."""
+        return self.code_gradient()
 
     @abstractmethod
     def dictionary_slopes(self, C: Array) -> Pair:
@@ -169,6 +185,16 @@ class DenseFit(Fit):
         positive, negative = self._split
         return positive @ self.D.T, negative @ self.D.T
 
+    def code_gradient(self) -> Array:
+        """A product with Dᵀ; without a value that nobody asked for."""
+        if self.outliers is None:
+            return self.loss.gradient(self.X, self.prediction, self.weight) @ self.D.T
+        return self.gradient @ self.D.T
+
+    def gradient_at_zero(self) -> Array:
+        """Without the product that is zero."""
+        return self.loss.gradient(self.X, np.zeros_like(self.X), self.weight) @ self.D.T
+
     def dictionary_slopes(self, C: Array) -> Pair:
         """Two products with Cᵀ."""
         positive, negative = self._split
@@ -245,3 +271,276 @@ class DenseFit(Fit):
         left = np.maximum(left, 0)[rows]
         sizes = E / np.sqrt(np.where(left > 0, left, 1)).astype(E.dtype)
         return sizes, rows, weights * left
+
+
+@dataclass
+class SparseFit(Fit):
+    """Of a CSR block without gaps, for losses that say `stays_sparse`.
+
+    ``transposed`` is Dᵀ in memory order, ``row_sums`` the sums of the atoms, and ``gram`` gives
+    D Dᵀ, which only the squared loss needs; ``products`` are ``C D`` at the nonzeros, if known.
+    """
+
+    loss: SeparableLoss
+    X: Any
+    C: Array
+    D: Array
+    transposed: Array
+    row_sums: Array
+    gram: Callable[[], Array]
+    weight: None = None
+    products: Array | None = None
+
+    def samples(self, rows: slice = slice(None)) -> Array:
+        """Expanded."""
+        expanded: Array = self.X[rows].toarray()
+        return expanded
+
+    def filled_samples(self, rows: slice) -> Array:
+        """There are no gaps."""
+        return self.samples(rows)
+
+    def feature_counts(self, sample_weight: Array | None) -> Array:
+        """Counted by column index."""
+        weights = None if sample_weight is None else sample_weight[self.rows]
+        counts = np.bincount(self.X.indices, weights, minlength=self.X.shape[1])
+        return counts.astype(np.float64, copy=False)
+
+    def energies(self) -> None:
+        """Not known."""
+        return None
+
+    @cached_property
+    def rows(self) -> Any:
+        """The row of every nonzero."""
+        return np.repeat(np.arange(self.X.shape[0]), np.diff(self.X.indptr))
+
+    @cached_property
+    def _products(self) -> Array:
+        """``C D`` at the nonzeros."""
+        if self.products is not None:
+            return self.products
+        y: Array = np.empty_like(self.X.data)
+        arrays = (self.X.indptr, self.X.indices, self.C, self.transposed)
+        products_at(*map(read_only, arrays), y)
+        return y
+
+    @cached_property
+    def _entries(self) -> Pair:
+        """Data and predictions at the nonzeros, in the domain of the loss."""
+        x, y = self.X.data, self._products
+        if not self.loss.needs_positive_prediction:
+            return x, y
+        floored: Array = np.empty_like(y)
+        floor_rows(*map(read_only, (self.X.indptr, x, y)), x.dtype.type(FLOOR), floored)
+        return x, floored
+
+    @cached_property
+    def _negative(self) -> Array:
+        """∇⁻ at the nonzeros; it is zero where data are."""
+        positive, values = self.loss.entry_split(*self._entries)
+        if self.loss.zero_slope is not None:  # what ∇⁺ is beyond its value at zeros belongs here
+            values = values - (positive - positive.dtype.type(self.loss.zero_slope))
+        return values
+
+    def values(self) -> Array:
+        """What the nonzeros cost beyond zeros, and what all F entries would cost as zeros."""
+        x, y = self._entries
+        slope = self.loss.zero_slope
+        as_zeros = self._products**2 / 2 if slope is None else x.dtype.type(slope) * self._products
+        beyond = self.loss.entry_value(x, y) - as_zeros
+        total = _row_sums(self.X.indptr, beyond)
+        if self.loss.zero_slope is None:
+            total += np.einsum("nk,nk->n", self.C @ self.gram(), self.C) / 2
+        else:
+            total += self.loss.zero_slope * (self.C @ self.row_sums)
+        return total.astype(x.dtype)
+
+    def code_slopes(self) -> Pair:
+        """Row sums or the Gram matrix for all features; the nonzeros by a sparse product."""
+        places = (self._negative, self.X.indices, self.X.indptr)
+        negative = sparse.csr_array(places, shape=self.X.shape) @ self.transposed
+        if self.loss.zero_slope is None:
+            return self.C @ self.gram(), negative
+        return self._apart((self.loss.zero_slope * self.row_sums)[None], negative)
+
+    def dictionary_slopes(self, C: Array) -> Pair:
+        """Code sums or CᵀC for all features; the nonzeros by a sparse product."""
+        sums = np.zeros((self.X.shape[1], C.shape[1]))  # float64, whatever the data are
+        self._add_rows(self._negative, C, sums)
+        negative = sums.T
+        if self.loss.zero_slope is None:
+            return (C.T @ self.C) @ self.D, negative
+        return self._apart(self.loss.zero_slope * C.sum(axis=0)[:, None], negative)
+
+    def _add_rows(self, values: Array, C: Array, sums: Array) -> None:
+        add_rows(*map(read_only, (self.X.indptr, self.X.indices, values, C)), sums)
+
+    def dictionary_gradient(self, C: Array) -> Array:
+        """The difference of the two parts."""
+        positive, negative = self.dictionary_slopes(C)
+        return positive - negative
+
+    def row_curvatures(self) -> Array:
+        """One."""
+        return np.ones(self.X.shape[0], dtype=self.X.dtype)
+
+    def curvatures(self, energy: Array) -> Array:
+        """At the nonzeros; a linear cost has no curvature, a quadratic one has one."""
+        if self.loss.zero_slope is None:
+            return np.full(self.X.shape[1], energy.sum(dtype=np.float64))
+        bend = self.loss.entry_irls_weights(*self._entries) * energy[self.rows]
+        return _sums(self.X.indices, bend, self.X.shape[1])
+
+    def inlier_energies(self, energy: Array) -> Array:
+        """The same for all features."""
+        return np.full(self.X.shape[1], float(np.add.reduce(energy, None, np.float64)))
+
+    def dictionary_curvature(self, C: Array) -> Array:
+        """At the nonzeros, by a sparse product."""
+        sums = np.zeros((self.X.shape[1], C.shape[1]))
+        if self.loss.zero_slope is None:
+            sums += C.sum(axis=0, dtype=np.float64)
+        else:
+            self._add_rows(self.loss.entry_irls_weights(*self._entries), C, sums)
+        return sums.T
+
+    def residuals(self, limit: int) -> tuple[Array, Any, Array]:
+        """At the nonzeros, as they are: they alone do not tell how many entries codes fitted."""
+        x, y = self._entries
+        step = max(1, -(-x.size // limit))
+        sizes = np.abs(x - y)[::step]
+        return sizes, self.rows[::step], np.ones(len(sizes))
+
+    def _apart(self, positive: Array, negative: Array) -> Pair:
+        """Two parts that are not negative, with the same difference.
+
+        The second one can be, where zeros weigh less than other entries.
+        """
+        if self._negative.min(initial=0) >= 0:
+            return positive, negative
+        excess = np.minimum(negative, 0)
+        return positive - excess, negative - excess
+
+
+def _sums(places: Any, values: Array, length: int) -> Array:
+    """Add values up by place, in float64."""
+    return np.asarray(np.bincount(places, weights=values, minlength=length), dtype=np.float64)
+
+
+def _row_sums(indptr: Any, values: Array) -> Array:
+    """Sums of the values of every sparse row, in float64."""
+    sums = np.zeros(len(indptr) - 1)
+    filled = indptr[:-1] < indptr[1:]
+    if filled.any():
+        sums[filled] = np.add.reduceat(values, indptr[:-1][filled], dtype=np.float64)
+    return sums
+
+
+@dataclass
+class ObservedFit(Fit):
+    """Of a block whose parts are dense fits on their own features; gaps add nothing.
+
+    ``transposed`` is Dᵀ in memory order.
+    """
+
+    loss: Loss
+    X: Any
+    C: Array
+    D: Array
+    transposed: Array
+    weight: None = None
+
+    @cached_property
+    def _parts(self) -> list[tuple[ObservedPart, DenseFit]]:
+        return [
+            (part, DenseFit(self.loss, part.X, self.C[part.rows], D, part.weight))
+            for part in self.X.parts
+            for D in (np.ascontiguousarray(self.transposed[part.features].T),)
+        ]
+
+    def _rows(self, of: Callable[[DenseFit], Array]) -> Array:
+        """What is said of rows, one part after the other."""
+        values: Array = np.concatenate([of(fit) for _, fit in self._parts])
+        return values
+
+    def _features(self, n_rows: int, of: Callable[[ObservedPart, DenseFit], Array]) -> Array:
+        """What is said of features, added up in float64."""
+        sums: Array = np.zeros((n_rows, self.D.shape[1]))
+        for part, fit in self._parts:
+            sums[:, part.features] += of(part, fit)
+        return sums
+
+    def samples(self, rows: slice = slice(None)) -> Array:
+        """Expanded, zero in the gaps."""
+        samples: Array = self.X[rows].dense()[0]
+        return samples
+
+    def filled_samples(self, rows: slice) -> Array:
+        """Expanded, with the prediction in the gaps."""
+        X, weight = self.X[rows].dense()
+        return np.where(weight > 0, X, self.C[rows] @ self.D)
+
+    def feature_counts(self, sample_weight: Array | None) -> Array:
+        """Counted in every part."""
+
+        def counts(part: ObservedPart, fit: DenseFit) -> Array:
+            weights = None if sample_weight is None else sample_weight[part.rows]
+            return fit.feature_counts(weights)
+
+        return np.asarray(self._features(1, counts)[0])
+
+    def energies(self) -> tuple[Array, ...]:
+        """Those of every part."""
+        parts = [fit.energies() for _, fit in self._parts]
+        return tuple(map(np.concatenate, zip(*parts, strict=True)))
+
+    def values(self) -> Array:
+        """Those of every part."""
+        return self._rows(DenseFit.values)
+
+    def code_slopes(self) -> Pair:
+        """Those of every part."""
+        parts = [fit.code_slopes() for _, fit in self._parts]
+        positive, negative = map(np.concatenate, zip(*parts, strict=True))
+        return positive, negative
+
+    def dictionary_slopes(self, C: Array) -> Pair:
+        """Added up; both have all features, since each was seen by others."""
+        K = C.shape[1]
+        positive = self._features(K, lambda p, fit: fit.dictionary_slopes(C[p.rows])[0])
+        return positive, self._features(K, lambda p, fit: fit.dictionary_slopes(C[p.rows])[1])
+
+    def dictionary_gradient(self, C: Array) -> Array:
+        """Added up."""
+        return self._features(C.shape[1], lambda p, fit: fit.dictionary_gradient(C[p.rows]))
+
+    def row_curvatures(self) -> Array:
+        """Those of every part."""
+        return self._rows(DenseFit.row_curvatures)
+
+    def curvatures(self, energy: Array) -> Array:
+        """Added up."""
+        sums = self._features(1, lambda p, fit: fit.curvatures(energy[p.rows])[None])
+        return np.asarray(sums[0])
+
+    def inlier_energies(self, energy: Array) -> Array:
+        """Added up."""
+        sums = self._features(1, lambda p, fit: fit.inlier_energies(energy[p.rows])[None])
+        return np.asarray(sums[0])
+
+    def dictionary_curvature(self, C: Array) -> Array:
+        """Added up."""
+        return self._features(C.shape[1], lambda p, fit: fit.dictionary_curvature(C[p.rows]))
+
+    def residuals(self, limit: int) -> tuple[Array, Any, Array]:
+        """Of every part as many entries as it has rows of the block."""
+        n = max(len(self.C), 1)
+        sizes: list[Array] = [np.empty(0)]
+        rows, weights = [np.empty(0, dtype=int)], list(sizes)
+        for part, fit in self._parts:
+            size, row, weight = fit.residuals(max(1, limit * len(fit.C) // n))
+            sizes.append(size)
+            rows.append(row + part.rows.start)
+            weights.append(weight)
+        return np.concatenate(sizes), np.concatenate(rows), np.concatenate(weights)

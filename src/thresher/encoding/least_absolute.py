@@ -1,18 +1,18 @@
 """Exact codes under the ℓ1 distance, dense and sparse: a simplex method, row by row."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from thresher.encoding.iterate import Encoding, Status
-from thresher.encoding.problem import DENSE, CodingProblem, Rows
-from thresher.encoding.widened import Widened, lacks_polyhedron
+from thresher.encoding.loop import Encoder, Encoding, Status
+from thresher.encoding.polyhedron import Widened, lacks_polyhedron
+from thresher.encoding.problem import CodingProblem, Rows
 from thresher.kernels.bundles import Atoms, Limits, Outcome, Samples, ShiftedInverse, SparseRows
 from thresher.kernels.lad_codes import WordAtoms, lad_rows, lad_sparse_rows
 from thresher.kernels.lad_start import lad_start, smoothed_rows
-from thresher.linalg import Array
+from thresher.linalg import Array, as_dense
 from thresher.losses import NonsmoothPoints
 
 _TOL = 1e-9
@@ -34,13 +34,13 @@ _NOTHING = {name: np.empty((0, 0), dtype=name) for name in ("float32", "float64"
 
 
 @dataclass(frozen=True)
-class LeastAbsolute:
+class LeastAbsolute(Encoder):
     """The optimal vertex of every row; see `thresher.kernels.lad_simplex`.
 
     Dense rows start from ``rounds`` rounds of ADMM in float32, which tell most of the basis; very
     wide ones (F ≥ 64 K) from a sample of their features. Sparse rows are problems in their own
     words and start from zero; they need a nonnegative dictionary. What sets ask beyond nonnegative
-    codes is a matter of more features (`thresher.encoding.widened`).
+    codes is a matter of more features (`thresher.encoding.polyhedron`).
 
     The arithmetic is float64. The certificate is the duality gap relative to ``Σ w|x|``, before
     codes are rounded to the type of the samples.
@@ -57,34 +57,31 @@ class LeastAbsolute:
             return "the ℓ1 distance"
         return lacks_polyhedron(problem.regulariser.form)
 
-    def prepare(self, problem: CodingProblem, rows: Rows = DENSE) -> None:
-        """Compute once what the blocks share.
+    def precompute(self, problem: CodingProblem, rows: Rows) -> Any:
+        """Copies of the dictionary: sparse blocks and dense ones need different ones."""
+        if not problem.regulariser.form.is_orthant:
+            return None  # every block is a problem of its own
+        if rows.sparse:
+            return partial(self._encode_sparse, problem, _Words.of(problem))
+        atoms = _Atoms.of(problem)
+        unit = None if atoms.wide or self.rounds == 0 else _UnitAtoms.of(problem)
+        return partial(self._encode_dense, problem, atoms, unit)
 
-        The copies of the dictionary that dense blocks need are made by the first of them, since
-        sparse ones do without, and have the largest dictionaries.
-        """
-        _Words.of(problem)
-
-    def encode(
+    def run(
         self,
         problem: CodingProblem,
+        shared: Any,
         X: Any,
         weight: Array | None = None,
         start: Array | None = None,
     ) -> Encoding:
-        """Find the codes of the rows of a block; ``weight`` 0 marks missing entries.
-
-        Feasible codes may be given to ``start`` from.
-        """
-        if not problem.regulariser.form.is_orthant:
+        """Find the optimal codes of a block."""
+        if shared is None:
             return self._encode_widened(problem, X, weight, start)
         n, K = X.shape[0], len(problem.D)
         C = np.zeros((n, K)) if start is None else np.array(start, dtype=np.float64, order="C")
         certificate, n_iter = np.empty(n), np.empty(n, dtype=np.int64)
-        if sparse.issparse(X):
-            self._encode_sparse(problem, X, C, certificate, n_iter)
-        else:
-            self._encode_dense(problem, X, weight, start is not None, C, certificate, n_iter)
+        shared(X, weight, start is not None, C, Outcome(certificate, n_iter))
         status = np.where(certificate <= self.tol, Status.CONVERGED, Status.MAX_ITER)
         status[np.isnan(certificate)] = Status.NOT_FINITE
         dtype = problem.D.dtype
@@ -95,14 +92,19 @@ class LeastAbsolute:
             certificate.astype(dtype),
         )
 
+    def certificate(
+        self, problem: CodingProblem, X: Any, C: Array, weight: Array | None = None
+    ) -> Array:
+        """The duality gap."""
+        return duality_gap(problem, X, C, weight)
+
     # ------------------------------------------------------------------- details
 
     def _encode_widened(
         self, problem: CodingProblem, X: Any, weight: Array | None, start: Array | None
     ) -> Encoding:
         """Codes over any polyhedron, as nonnegative ones of a wider problem."""
-        rows = X.toarray() if hasattr(X, "indptr") else X
-        wider = Widened.of(problem, *_weighted_samples(problem, rows, weight))
+        wider = Widened.of(problem, *_weighted_samples(problem, as_dense(X)[0], weight))
         found = self.encode(wider.problem, wider.X, wider.weight, wider.start(start))
         dtype = problem.D.dtype
         codes = wider.codes(found.codes).astype(dtype)
@@ -111,16 +113,16 @@ class LeastAbsolute:
     def _encode_dense(
         self,
         problem: CodingProblem,
+        atoms: "_Atoms",
+        unit: "_UnitAtoms | None",
         X: Array,
         weight: Array | None,
         warm: bool,
         C: Array,
-        certificate: Array,
-        n_iter: Array,
+        outcome: Outcome,
     ) -> None:
         x, w = _weighted_samples(problem, X, weight)
-        atoms, l1 = _Atoms.of(problem), float(problem.regulariser.form.l1)
-        K, F = atoms.D.shape
+        l1, (K, F) = float(problem.regulariser.form.l1), atoms.D.shape
         theta = _NOTHING["float32"]
         sample_steps: Any = 0
         if atoms.wide:
@@ -128,8 +130,8 @@ class LeastAbsolute:
                 sample_steps = self._sample_start(atoms, x, w, l1, C)
             first, last = F // _FIRST_SHARE, _LAST_PER_ATOM * K
             smoothed_rows(Samples(x, w), atoms.D, l1, first, last, C)
-        elif self.rounds > 0:
-            C[:], theta = self._start(problem, x, w, C if warm else None)
+        elif unit is not None:
+            C[:], theta = self._start(unit, l1, x, w, C if warm else None)
         lad_rows(
             Samples(x, w),
             Atoms(atoms.D, atoms.Dt),
@@ -138,9 +140,9 @@ class LeastAbsolute:
             theta,
             _WATCHED_PER_ATOM * K if atoms.wide else F,
             Limits(min(self.tol, _TOL), self.max_iter),
-            Outcome(certificate, n_iter),
+            outcome,
         )
-        n_iter += sample_steps
+        outcome.n_iter[:] += sample_steps
 
     def _sample_start(self, atoms: "_Atoms", X: Array, weight: Array, l1: float, C: Array) -> Any:
         """The optimum over a sample of the features; how many steps that took."""
@@ -160,9 +162,15 @@ class LeastAbsolute:
         return n_iter
 
     def _encode_sparse(
-        self, problem: CodingProblem, X: Any, C: Array, certificate: Array, n_iter: Array
+        self,
+        problem: CodingProblem,
+        words: "_Words",
+        X: Any,
+        weight: None,
+        warm: bool,
+        C: Array,
+        outcome: Outcome,
     ) -> None:
-        words = _Words.of(problem)
         if words.signed:
             raise ValueError(
                 "Sparse samples under the ℓ1 distance need a nonnegative dictionary, since zeros "
@@ -175,22 +183,21 @@ class LeastAbsolute:
             float(_kinks(problem).zero_weight),
             C,
             Limits(min(self.tol, _TOL), self.max_iter),
-            Outcome(certificate, n_iter),
+            outcome,
         )
 
     def _start(
-        self, problem: CodingProblem, X: Array, weight: Array, codes: Array | None
+        self, unit: "_UnitAtoms", l1: float, X: Array, weight: Array, codes: Array | None
     ) -> tuple[Array, Array]:
-        """Rough codes and duals, whatever the scale of the data or of the atoms."""
-        unit = _UnitAtoms.of(problem)
+        """Approximate codes and duals, whatever the scale of the data or of the atoms."""
         scale = np.abs(X).max(axis=1, keepdims=True, initial=0)
         scale[~((scale > 0) & (scale < np.inf))] = 1
         rows = (X / scale).astype(np.float32)
         heaviest = float(weight.max()) if weight.any() else 1.0
         weights = (weight / heaviest).astype(np.float32)
         # The penalty of scaled codes differs between atoms; for a start the mean will do.
-        l1 = np.float32(problem.regulariser.form.l1 / heaviest * np.mean(1 / unit.lengths))
-        shape = (len(X), len(problem.D))
+        scaled_l1 = np.float32(l1 / heaviest * np.mean(1 / unit.lengths))
+        shape = (len(X), len(unit.D))
         C = np.zeros(shape, dtype=np.float32)
         if codes is not None:
             C[:] = np.minimum(codes * unit.lengths / scale, X.shape[1])  # none needs to be larger
@@ -201,7 +208,7 @@ class LeastAbsolute:
                 Samples(rows[some], weights[some] if len(weights) else weights),
                 Atoms(unit.D, unit.Dt),
                 ShiftedInverse(unit.inverse, unit.shift),
-                l1,
+                scaled_l1,
                 self.rounds,
                 codes is not None,
                 C[some],
@@ -216,7 +223,7 @@ def duality_gap(problem: CodingProblem, X: Any, C: Array, weight: Array | None =
     The bound comes from the exact codes, so that it is tight: this is how much the objective could
     still fall.
     """
-    exact = _in_float64(problem)
+    exact = replace(problem, D=problem.D.astype(np.float64))
     best = LeastAbsolute(_TOL).encode(exact, X, weight)
     data = X.astype(np.float64)
     weights = None if weight is None else weight.astype(np.float64)
@@ -242,18 +249,14 @@ class _Atoms:
 
     @classmethod
     def of(cls, problem: CodingProblem) -> "_Atoms":
-        def make() -> _Atoms:
-            K, F = problem.D.shape
-            D = problem.D.astype(np.float64, order="C")
-            # What rounding left beside the largest entry would make a basis singular.
-            D[np.abs(D) < _NOTHING_BESIDE * np.abs(D).max(axis=1, keepdims=True, initial=0)] = 0
-            size = _SAMPLED_PER_ATOM * K if F >= _WIDE * K else 0
-            sample = np.random.default_rng(0).permutation(F)[:size]
-            some = np.ascontiguousarray(D[:, sample])
-            return cls(D, D.T.copy(), size > 0, sample, some, some.T.copy())
-
-        atoms: _Atoms = problem.remember("_Atoms", make)
-        return atoms
+        K, F = problem.D.shape
+        D = problem.D.astype(np.float64, order="C")
+        # What rounding left beside the largest entry would make a basis singular.
+        D[np.abs(D) < _NOTHING_BESIDE * np.abs(D).max(axis=1, keepdims=True, initial=0)] = 0
+        size = _SAMPLED_PER_ATOM * K if F >= _WIDE * K else 0
+        sample = np.random.default_rng(0).permutation(F)[:size]
+        some = np.ascontiguousarray(D[:, sample])
+        return cls(D, D.T.copy(), size > 0, sample, some, some.T.copy())
 
 
 @dataclass(frozen=True)
@@ -268,18 +271,14 @@ class _UnitAtoms:
 
     @classmethod
     def of(cls, problem: CodingProblem) -> "_UnitAtoms":
-        def make() -> _UnitAtoms:
-            exact = problem.D.astype(np.float64)
-            lengths = np.sqrt(np.einsum("kf,kf->k", exact, exact))
-            lengths[lengths <= 0] = 1
-            exact /= lengths[:, None]
-            D = exact.astype(np.float32)
-            shift = np.full(len(D), _START_SHIFT)
-            inverse = np.linalg.inv(exact @ exact.T + np.diag(shift))
-            return cls(D, D.T.copy(), lengths, inverse.astype(np.float32), shift.astype(np.float32))
-
-        atoms: _UnitAtoms = problem.remember("_UnitAtoms", make)
-        return atoms
+        exact = problem.D.astype(np.float64)
+        lengths = np.sqrt(np.einsum("kf,kf->k", exact, exact))
+        lengths[lengths <= 0] = 1
+        exact /= lengths[:, None]
+        D = exact.astype(np.float32)
+        shift = np.full(len(D), _START_SHIFT)
+        inverse = np.linalg.inv(exact @ exact.T + np.diag(shift))
+        return cls(D, D.T.copy(), lengths, inverse.astype(np.float32), shift.astype(np.float32))
 
 
 @dataclass(frozen=True)
@@ -293,26 +292,11 @@ class _Words:
 
     @classmethod
     def of(cls, problem: CodingProblem) -> "_Words":
-        def make() -> _Words:
-            D = problem.D
-            sums = D.sum(axis=1, dtype=np.float64)
-            lengths = np.sqrt(np.einsum("kf,kf->k", D, D, dtype=np.float64))
-            Dt = np.require(problem.transposed, requirements=["C", "W"])
-            return cls(Dt, sums, lengths, bool(D.min(initial=0) < 0))
-
-        words: _Words = problem.remember("_Words", make)
-        return words
-
-
-def _in_float64(problem: CodingProblem) -> CodingProblem:
-    if problem.D.dtype == np.float64:
-        return problem
-
-    def make() -> CodingProblem:
-        return CodingProblem(problem.D.astype(np.float64), problem.loss, problem.regulariser)
-
-    exact: CodingProblem = problem.remember("float64", make)
-    return exact
+        D = problem.D
+        sums = D.sum(axis=1, dtype=np.float64)
+        lengths = np.sqrt(np.einsum("kf,kf->k", D, D, dtype=np.float64))
+        Dt = np.require(problem.transposed, requirements=["C", "W"])
+        return cls(Dt, sums, lengths, bool(D.min(initial=0) < 0))
 
 
 def _kinks(problem: CodingProblem) -> NonsmoothPoints:

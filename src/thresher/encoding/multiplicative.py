@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from thresher.encoding.candidates import refuse
-from thresher.encoding.iterate import Block, RowSolver, State
-from thresher.encoding.problem import CodingProblem, Rows
+from thresher.encoding.loop import ActiveRows, RowSolver, State
+from thresher.encoding.problem import DENSE, CodingProblem, Rows
 from thresher.linalg import Array
 
 _LEAST_CODE = 1e-12  # of the row's largest: nothing beside it in float32; by judgement
@@ -45,12 +44,17 @@ class MultiplicativeUpdates(RowSolver):
             return "nonnegative codes, each bounded by itself, under an elastic net at most"
         return None
 
-    def prepare(self, problem: CodingProblem) -> None:
+    def precompute(self, problem: CodingProblem) -> None:
         """Refuse what multiplications cannot do."""
-        refuse(self, problem, "Multiplicative updates")
-        problem.row_sums  # noqa: B018 - kept by the problem
+        reason = self.requires(problem, DENSE)
+        if reason is not None:
+            regulariser = problem.regulariser
+            raise ValueError(
+                f"Multiplicative updates need {reason}, not {problem.loss} with "
+                f"{regulariser.penalty} on {regulariser.region}; use solver='auto'."
+            )
 
-    def start(self, block: Block, codes: Array | None) -> State:
+    def start(self, block: ActiveRows, codes: Array | None) -> State:
         """Equal codes that explain the mass of the row; given ones must be positive to move."""
         if codes is None:
             codes = block.even_codes()
@@ -60,20 +64,20 @@ class MultiplicativeUpdates(RowSolver):
         C = block.problem.regulariser.region.project(codes)
         return {"C": C, "value": block.objective(C)}
 
-    def steps(self, block: Block, state: State, times: int) -> None:
+    def steps(self, block: ActiveRows, state: State, times: int) -> None:
         """Updates, each checked."""
         for _ in range(times):
             self._update(block, state)
 
-    def codes(self, block: Block, state: State) -> Array:
+    def codes(self, block: ActiveRows, state: State) -> Array:
         """The current codes."""
         return state["C"]
 
-    def objective(self, block: Block, state: State) -> Array:
+    def objective(self, block: ActiveRows, state: State) -> Array:
         """Known from the check."""
         return state["value"]
 
-    def _update(self, block: Block, state: State) -> None:
+    def _update(self, block: ActiveRows, state: State) -> None:
         problem, C = block.problem, state["C"]
         form, region = problem.regulariser.form, problem.regulariser.region
         positive, negative = problem.fit(block.X, C, block.weight).code_slopes()

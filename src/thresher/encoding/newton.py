@@ -7,29 +7,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.encoding.block_admm import BlockADMM
-from thresher.encoding.iterate import Encoder, Encoding, Never
-from thresher.encoding.problem import DENSE, CodingProblem, Rows
+from thresher.encoding.loop import Encoder, Encoding, IterativeEncoder, Never
+from thresher.encoding.problem import CodingProblem, Rows
+from thresher.encoding.stages import Stages
 from thresher.kernels.bundles import EntryPenalty, Limits, Outcome, Samples, read_only
 from thresher.kernels.newton import CurvedAtoms, newton_rows
 from thresher.kernels.region import Region
 from thresher.linalg import Array
 
+_RESTARTS = 3  # from new residuals, where rounding errors matter; heuristic
+_MANY = 64  # rounding errors that add up in the steps of a row; heuristic
+_RIDGE = {"f": 1e-6, "d": 1e-12}  # of the largest eigenvalue; by judgement
 # Where there are this many features for each atom, codes of a subsample of the features are an
 # excellent start, and cost nearly nothing (heuristic).
 _FEATURES_PER_ATOM = 512
 _KEPT_FEATURES_PER_ATOM = 64
-_START = Encoder(BlockADMM(), Never(), 5, certify=False)
 # Where a set holds codes back, residuals are large and five rounds may be far: twenty cost a fifth
 # more where that is not so, and save half where it is (heuristic).
-_START_IN_BOUNDS = Encoder(BlockADMM(), Never(), 20, certify=False)
+_START_ROUNDS, _START_ROUNDS_IN_BOUNDS = 5, 20
 
 
 @dataclass(frozen=True)
-class Newton:
+class Newton(Encoder):
     """Row by row, a handful of Newton steps on the inliers; see `thresher.kernels.newton`.
 
-    It starts from a few rounds of the block encoder; for very wide samples (F ≥ 512 K) from codes
-    of features at even distances.
+    It needs feasible codes to start from, such as those of `NewtonStart`.
     """
 
     tol: float = 1e-4
@@ -41,39 +43,26 @@ class Newton:
             return "squares, or squares with outliers set aside entry by entry"
         return problem.regulariser.form.lacks_numbers
 
-    def prepare(self, problem: CodingProblem, rows: Rows = DENSE) -> None:
-        """Compute once what the blocks share."""
-        problem.dictionary_bound, problem.transposed  # noqa: B018 - kept by the problem
-        _START.prepare(_coarse(problem) if _is_wide(problem) else problem)
+    def precompute(self, problem: CodingProblem, rows: Rows) -> CurvedAtoms:
+        """What the steps of blocks without weights take."""
+        number, L = problem.D.dtype.type, problem.dictionary_bound
+        largest = float(problem.gram.diagonal().max(initial=0.0))
+        ridge = _RIDGE[problem.D.dtype.char] * (largest if largest > 0 else 1.0)
+        return CurvedAtoms(read_only(problem.D), read_only(problem.gram), number(L), number(ridge))
 
-    def encode(
+    def run(
         self,
         problem: CodingProblem,
+        shared: Any,
         X: Any,
         weight: Array | None = None,
         start: Array | None = None,
     ) -> Encoding:
-        """Exact codes of the rows of a block."""
-        first = _START if problem.regulariser.form.is_orthant else _START_IN_BOUNDS
-        if start is None and _is_wide(problem):
-            stride = _stride(problem)
-            x = np.ascontiguousarray(X[:, ::stride])
-            w = None if weight is None else np.ascontiguousarray(weight[:, ::stride])
-            coarse = _coarse(problem)
-            rough = first.encode(coarse, x, w).codes
-            start = Newton(1e-3, 20).finish(coarse, x, w, rough).codes
-        elif start is None:
-            start = first.encode(problem, X, weight).codes
-        return self.finish(problem, X, weight, start)
-
-    def finish(
-        self, problem: CodingProblem, X: Array, weight: Array | None, codes: Array
-    ) -> Encoding:
-        """Codes whose certificate is at most ``tol``, from feasible ``codes``."""
+        """Codes whose certificate is at most ``tol``, from feasible codes."""
         constants = problem.loss.entry_constants
         assert constants is not None
-        C = np.array(codes, order="C")
-        certificate, n_iter = self._steps(problem, X, weight, C)
+        C = np.array(start, order="C")
+        certificate, n_iter = self._steps(problem, shared, X, weight, C)
         # Residuals are updated from step to step. Where their rounding errors are no longer small
         # beside λ·tol, only new residuals show whether a row converged.
         rounding = np.finfo(X.dtype).eps * np.abs(X).max(initial=0)
@@ -87,7 +76,7 @@ class Newton:
             if not late.any():
                 break
             rows, mask, again = X[late], None if weight is None else weight[late], C[late]
-            n_iter[late] += self._steps(problem, rows, mask, again)[1]
+            n_iter[late] += self._steps(problem, shared, rows, mask, again)[1]
             found = problem.certificate(rows, again, mask)
             better = found < certificate[late]
             C[late] = np.where(better[:, None], again, C[late])
@@ -95,13 +84,17 @@ class Newton:
         return Encoding.certified(C, n_iter, certificate, self.tol)
 
     def _steps(
-        self, problem: CodingProblem, X: Array, weight: Array | None, C: Array
+        self,
+        problem: CodingProblem,
+        atoms: CurvedAtoms,
+        X: Array,
+        weight: Array | None,
+        C: Array,
     ) -> tuple[Array, NDArray[np.int32]]:
         """Improve codes in place; return certificates from running residuals, and step counts."""
         form, constants = problem.regulariser.form, problem.loss.entry_constants
         assert constants is not None
         outcome = Outcome(np.empty(len(X), dtype=X.dtype), np.zeros(len(X), dtype=np.int32))
-        atoms = _curved(problem, X.dtype)
         if weight is not None:
             L = problem.dictionary_bound * max(1.0, float(weight.max()))
             atoms = atoms._replace(L=X.dtype.type(L))
@@ -118,39 +111,34 @@ class Newton:
         return outcome
 
 
-_RESTARTS = 3  # from new residuals, where rounding errors matter; heuristic
-_MANY = 64  # rounding errors that add up in the steps of a row; heuristic
-_RIDGE = {"f": 1e-6, "d": 1e-12}  # of the largest eigenvalue; by judgement
+@dataclass(frozen=True)
+class NewtonStart(Encoder):
+    """A few rounds of ADMM; for very wide samples (F ≥ 512 K) codes of evenly spaced features."""
 
+    def precompute(self, problem: CodingProblem, rows: Rows) -> Any:
+        """The distance of the features that are taken, and an encoder on these."""
+        K, F = problem.D.shape
+        plain = problem.regulariser.form.is_orthant
+        rounds = _START_ROUNDS if plain else _START_ROUNDS_IN_BOUNDS
+        first = IterativeEncoder(BlockADMM(), Never(), rounds)
+        if F < _FEATURES_PER_ATOM * K:
+            return 1, first.prepare(problem, rows)
+        stride = F // (_KEPT_FEATURES_PER_ATOM * K)
+        some = replace(problem, D=np.ascontiguousarray(problem.D[:, ::stride]))
+        return stride, Stages((Newton(1e-3, 20),), first, 20).prepare(some, rows)
 
-def _curved(problem: CodingProblem, dtype: np.dtype[Any]) -> CurvedAtoms:
-    """What the steps of all blocks without weights share."""
-
-    def make() -> CurvedAtoms:
-        number, L = dtype.type, problem.dictionary_bound
-        largest = float(problem.gram.diagonal().max(initial=0.0))
-        ridge = _RIDGE[dtype.char] * (largest if largest > 0 else 1.0)
-        return CurvedAtoms(read_only(problem.D), read_only(problem.gram), number(L), number(ridge))
-
-    atoms: CurvedAtoms = problem.remember(("curved", dtype), make)
-    return atoms
-
-
-def _is_wide(problem: CodingProblem) -> bool:
-    K, F = problem.D.shape
-    return bool(F >= _FEATURES_PER_ATOM * K)
-
-
-def _stride(problem: CodingProblem) -> int:
-    K, F = problem.D.shape
-    return int(F // (_KEPT_FEATURES_PER_ATOM * K))
-
-
-def _coarse(problem: CodingProblem) -> CodingProblem:
-    """The problem on features at even distances."""
-
-    def make() -> CodingProblem:
-        return replace(problem, D=np.ascontiguousarray(problem.D[:, :: _stride(problem)]))
-
-    coarse: CodingProblem = problem.remember("coarse", make)
-    return coarse
+    def run(
+        self,
+        problem: CodingProblem,
+        shared: Any,
+        X: Any,
+        weight: Array | None = None,
+        start: Array | None = None,
+    ) -> Encoding:
+        """Codes that are close to the optimum."""
+        stride, encode = shared
+        if stride > 1:
+            X = np.ascontiguousarray(X[:, ::stride])
+            weight = None if weight is None else np.ascontiguousarray(weight[:, ::stride])
+        encoding: Encoding = encode(X, weight)
+        return encoding

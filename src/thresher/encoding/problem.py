@@ -1,34 +1,44 @@
 """The coding problem: given a dictionary, find the codes of samples.
 
-Samples come in blocks: dense, with the weights of their entries, or CSR where the loss allows it.
+Samples come in blocks: dense, with the weights of their entries, CSR where the loss allows it, or
+with only the stored entries observed.
 """
 
-from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from thresher.encoding.fit import DenseFit
-from thresher.encoding.sparse_fit import SparseFit
-from thresher.encoding.stored_fit import StoredFit
-from thresher.linalg import Array, StoredBlock, is_sparse, row_lengths
+from thresher.encoding.fit import DenseFit, Fit, ObservedFit, SparseFit
+from thresher.linalg import Array, kind_of, row_lengths
 from thresher.losses import Loss
 from thresher.penalties import Regulariser
 
 
 @dataclass(frozen=True)
 class Rows:
-    """What kind of rows are to be coded."""
+    """What kind of rows are to be coded.
+
+    Parameters
+    ----------
+    sparse : bool
+        CSR rows without missing entries.
+    weighted : bool
+        Dense rows whose entries have weights.
+    observed : bool
+        CSR rows of which only the stored entries are observed.
+    """
 
     sparse: bool = False
     weighted: bool = False
+    observed: bool = False
 
     @classmethod
     def of(cls, X: Any, weight: Array | None) -> "Rows":
         """That of a block."""
-        return cls(is_sparse(X), weight is not None)
+        kind = kind_of(X)
+        return cls(kind == "sparse", weight is not None, kind == "observed")
 
 
 DENSE = Rows()
@@ -47,16 +57,13 @@ class CodingProblem:
     regulariser : Regulariser
         Penalty φ and set of the codes.
     n_features : int, optional
-        The width of whole samples, if these are some of their features (`encoding.stored`).
+        The width of whole samples, if these are some of their features (`encoding.observed`).
     """
 
     D: Array
     loss: Loss
     regulariser: Regulariser = field(default_factory=Regulariser)
     n_features: int | None = None
-    lasting: dict[Hashable, Any] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
 
     @property
     def width(self) -> int:
@@ -86,50 +93,18 @@ class CodingProblem:
         largest = float(np.maximum.reduce(sums, initial=0.0))
         return largest if largest > np.finfo(self.D.dtype).tiny else 1.0
 
-    def remember_always(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """The same for what follows from all but the entries of D: a stream makes it once.
+    @cached_property
+    def exact_gram(self) -> Array:
+        """``D Dᵀ`` in float64."""
+        return exact_gram(self.D)
 
-        It is kept in ``lasting``, which problems on dictionaries of one shape and type may share.
-        """
-        if key not in self.lasting:
-            self.lasting[key] = make()
-        return self.lasting[key]
-
-    def sharing(self, lasting: dict[Hashable, Any]) -> "CodingProblem":
-        """Itself, with the memory of others that differ in the entries of D alone."""
-        object.__setattr__(self, "lasting", lasting)
-        return self
-
-    def remember(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """What a solver computes once for all blocks: made on the first call, then kept."""
-        memory: dict[Hashable, Any] = self.__dict__.setdefault("_memory", {})
-        if key not in memory:
-            memory[key] = make()
-        return memory[key]
-
-    def shifted_gram_inverse(self, shift: float) -> Array:
-        """``(D Dᵀ + shift·I)⁻¹``, remembered."""
-
-        def make() -> Array:
-            shifted = self.gram.astype(np.float64) + shift * np.eye(len(self.gram))
-            return np.linalg.inv(shifted).astype(self.D.dtype)
-
-        inverse: Array = self.remember(shift, make)
-        return inverse
-
+    @cached_property
     def simplified(self) -> "CodingProblem":
         """The same problem with a simpler loss, if there is one with the same codes."""
         simpler = self.loss.canonical
         if self.regulariser.form.is_unpenalised:
             simpler = simpler.equivalent_for_codes
-        if simpler is self.loss:
-            return self
-
-        def make() -> CodingProblem:
-            return replace(self, loss=simpler).sharing(self.remember_always("simplified", dict))
-
-        problem: CodingProblem = self.remember("simplified", make)
-        return problem
+        return self if simpler is self.loss else replace(self, loss=simpler)
 
     @cached_property
     def row_sums(self) -> Array:
@@ -144,15 +119,16 @@ class CodingProblem:
         weight: Array | None = None,
         outliers: Array | None = None,
         products: Array | None = None,
-    ) -> DenseFit | SparseFit | StoredFit:
-        """What the loss says of some codes, with the best outliers or with given ones.
+    ) -> Fit:
+        """Losses and gradients at some codes, with the best outliers or with given ones.
 
         ``products`` are ``C D`` at the nonzeros of sparse rows, if they are known.
         """
-        if isinstance(X, StoredBlock):
-            return StoredFit(self.loss, X, C, self.D, self.transposed)
-        if not is_sparse(X):
+        kind = kind_of(X)
+        if kind == "dense":
             return DenseFit(self.loss, X, C, self.D, weight, outliers)
+        if kind == "observed":
+            return ObservedFit(self.loss, X, C, self.D, self.transposed)
         loss: Any = self.loss  # one that stays sparse is a sum over entries
         given = (loss, X, C, self.D, self.transposed, self.row_sums, lambda: self.gram)
         return SparseFit(*given, products=products)
@@ -165,20 +141,12 @@ class CodingProblem:
         self, X: Any, C: Array, weight: Array | None = None, outliers: Array | None = None
     ) -> Array:
         """Gradient of the loss in the codes, ``∇loss·Dᵀ``, at the best or at given outliers."""
-        if outliers is not None:
-            return DenseFit(self.loss, X, C, self.D, weight, outliers).gradient @ self.D.T
-        if not is_sparse(X):
-            return self.loss.gradient(X, C @ self.D, weight) @ self.D.T
-        positive, negative = self.fit(X, C).code_slopes()
-        return positive - negative
+        return self.fit(X, C, weight, outliers).code_gradient()
 
     def gradient_scale(self, X: Any, weight: Array | None = None) -> Array:
         """Length of the gradient at zero codes: the unit in which a certificate is measured."""
-        if is_sparse(X):
-            zero = np.zeros((X.shape[0], len(self.D)), dtype=self.D.dtype)
-            return row_lengths(self.gradient(X, zero, weight))
-        nothing = np.zeros(X.shape, dtype=self.D.dtype)
-        return row_lengths(self.loss.gradient(X, nothing, weight) @ self.D.T)
+        zero = np.zeros((X.shape[0], len(self.D)), dtype=self.D.dtype)
+        return row_lengths(self.fit(X, zero, weight).gradient_at_zero())
 
     def row_curvature(self, weight: Array | None, n_rows: int) -> Array:
         """Bound on the curvature of every row's loss, shape (n, 1): the largest weight counts."""
@@ -196,13 +164,23 @@ class CodingProblem:
         return self.row_curvature(weight, n_rows) * self.D.dtype.type(self.dictionary_bound)
 
     def certificate(self, X: Any, C: Array, weight: Array | None = None) -> Array:
-        """How far every row is from optimal; see `thresher.encoding.certificates`."""
-        from thresher.encoding.certificates import certificate  # which needs this file
-        from thresher.encoding.stored import stored_certificate
+        """How far every row is from optimal: that of the encoder which finds such codes exactly.
 
-        if isinstance(X, StoredBlock):
-            return stored_certificate(self, X, C)
-        return certificate(self.simplified(), X, C, weight)
+        All encoders of dense rows under a smooth loss have the same.
+        """
+        from thresher.encoding.auto import AutoEncoder  # which needs this file
+        from thresher.encoding.certificates import subgradient_certificate
+        from thresher.encoding.observed import narrowed
+
+        rows = Rows.of(X, weight)
+        if rows.observed:
+            certificate: Array = np.zeros(len(C), dtype=C.dtype)
+            for some, narrow, x, w in narrowed(self, X):
+                certificate[some] = narrow.certificate(x, C[some], w)
+            return certificate
+        if self.loss.smooth and not rows.sparse:
+            return subgradient_certificate(self.simplified, X, C, weight)
+        return AutoEncoder().certificate(self, X, C, weight)
 
     def residual(self, C: Array, gradient: Array, weight: Array | None = None) -> Array:
         """``‖c − prox(c − t∇)‖/t`` of every row, given the gradient of the loss, ``t = 1/L``.
@@ -219,3 +197,9 @@ class CodingProblem:
         moved = self.regulariser.prox(C - gradient / inverse, 1 / inverse)
         residual: Array = inverse[:, 0] * row_lengths(C - moved)
         return residual
+
+
+def exact_gram(D: Array) -> Array:
+    """``D Dᵀ`` in float64."""
+    exact = D.astype(np.float64)
+    return exact @ exact.T

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.encoding import BlockEncoder, CodingProblem
+from thresher.encoding import CodingProblem, Encoder
 from thresher.engine.executor import Pool
 from thresher.engine.residuals import EXACT
 from thresher.engine.restarts import restarted
@@ -236,7 +236,7 @@ class ExactAlternation(Alternation):
     problem: BatchProblem
     D: Array
     C: Array
-    encoder: BlockEncoder
+    encoder: Encoder
     pool: Pool
     extrapolation: AndersonExtrapolation | None = None
     cold: bool = False
@@ -273,12 +273,12 @@ class ExactAlternation(Alternation):
     def _code(self) -> None:
         """Code every block from its last codes; rows whose objective rises keep them."""
         coding = self.problem.coding(self.D)
-        self.encoder.prepare(coding, self.problem.method.rows(self.problem.batch))
+        encode = self.encoder.prepare(coding, self.problem.method.rows(self.problem.batch))
 
         def work(rows: slice) -> None:
             X, weight = self.problem.load(rows)
             start = None if self.cold else self.C[rows]
-            C = self.encoder.encode(coding, X, weight, start).codes
+            C = encode(X, weight, start).codes
             losses = coding.objective(X, C, weight)
             better = losses < self.losses[rows]
             self.C[rows] = np.where(better[:, None], C, self.C[rows])

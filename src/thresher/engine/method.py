@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.encoding import BlockEncoder, CodingProblem, Rows, encode_rows
+from thresher.encoding import CodingProblem, Encoder, Rows
 from thresher.engine import restarts
 from thresher.engine.batch import (
     Alternation,
@@ -130,7 +130,7 @@ class Method(StreamMethod):
 
     Parameters
     ----------
-    encoder : BlockEncoder
+    encoder : Encoder
         Finds codes while learning.
     loss : callable
         Makes the loss from the outlier weight λ.
@@ -166,7 +166,7 @@ class Method(StreamMethod):
         What samples are divided by, see `in_unit`.
     """
 
-    encoder: BlockEncoder
+    encoder: Encoder
     loss: Callable[[float], Loss]
     learner: Learner
     dictionary_loss: Callable[[float], Loss] | None = None
@@ -257,16 +257,16 @@ class Method(StreamMethod):
 
     # ----------------------------------------------------------------- samples
 
-    def block_kind(self, batch: Batch) -> Literal["dense", "sparse", "stored"]:
+    def block_kind(self, batch: Batch) -> Literal["dense", "sparse", "observed"]:
         """The entries on which rows are coded.
 
         All of them; the nonzeros alone ("sparse"); or those that are stored, all others being
-        missing ("stored").
+        missing ("observed").
         """
         if self.scale_samples or not (self.keep_sparse or self.keep_stored):
             return "dense"
         if self.keep_stored and batch.only_stored and self.loss(1.0).exchangeable_features:
-            return "stored"
+            return "observed"
         without_gaps = batch.is_sparse_without_gaps or (
             self.as_sparse and batch.is_dense_without_gaps
         )
@@ -277,7 +277,8 @@ class Method(StreamMethod):
     def rows(self, batch: Batch) -> Rows:
         """The kind of rows that the encoder gets from a batch."""
         weighted = batch.only_stored or batch.entry_weight is not None
-        return Rows(self.block_kind(batch) == "sparse", weighted)
+        kind = self.block_kind(batch)
+        return Rows(kind == "sparse", weighted, kind == "observed")
 
     def block_rows(self, batch: Batch) -> int:
         """Rows of a block."""
@@ -291,7 +292,7 @@ class Method(StreamMethod):
     ) -> tuple[Any, Array | None, Array | None]:
         """Load a block: samples, entry weights, and the maxima that they were divided by."""
         kind = self.block_kind(batch)
-        if kind == "stored":
+        if kind == "observed":
             stored = load_stored_block(batch.X, rows, dtype, batch.entry_weight, self.unit)
             return stored, None, None
         if kind == "sparse":
@@ -454,31 +455,25 @@ class Method(StreamMethod):
         """Remove statistics and ranges: the dictionary and λ remain."""
         return state.changed(statistics=Statistics(), seen=None)
 
-    def encode(self, problem: CodingProblem, X: Any, weight: Array | None) -> Array:
-        """Return the codes of a block."""
-        return encode_rows(self.encoder, problem, X, weight).codes
-
     def objectives(self, state: StreamState, batch: Batch) -> Array:
         """Return the objective of each sample of a batch, without that of the dictionary."""
         problem = self.problem(state)
-        self.encoder.prepare(problem, self.rows(batch))
-        found = []
+        encode, found = self.encoder.prepare(problem, self.rows(batch)), []
         for rows in self.blocks(batch):
             X, weight, _ = self.load(batch, rows, state.D.dtype)
-            found.append(problem.objective(X, self.encode(problem, X, weight), weight))
+            found.append(problem.objective(X, encode(X, weight).codes, weight))
         return np.concatenate(found).astype(np.float64)
 
     def summariser(self, state: StreamState, batch: Batch) -> Callable[[slice], Summary]:
         """Return a function that codes a block on the dictionary of a state and summarises it."""
         problem, threshold, kind = self.problem(state), self.threshold(state), self.rows(batch)
-        self.encoder.prepare(problem, kind)
+        encode = self.encoder.prepare(problem, kind)
         learned = problem
         if self.dictionary_loss is not None:
             learned = replace(problem, loss=self.dictionary_loss(threshold))
         shown = problem if state.average is state.D else replace(problem, D=state.average)
         measured = self.outlier_weight.measures == "residuals"
-        if measured:
-            EXACT.prepare(shown, kind)
+        exact = EXACT.prepare(shown, kind) if measured else None
         size, whole = self.block_rows(batch), batch.whole or batch.n_samples
         distance = -(-whole // (size * _MEASURED_BLOCKS))  # in blocks, between measured blocks
         nothing: Array = np.empty(0)
@@ -486,7 +481,7 @@ class Method(StreamMethod):
         def code_and_summarise(rows: slice) -> Summary:
             X, weight, _ = self.load(batch, rows, state.D.dtype)
             given = None if batch.sample_weight is None else batch.sample_weight[rows]
-            encoding = encode_rows(self.encoder, problem, X, weight)
+            encoding = encode(X, weight)
             C, place = encoding.codes, batch.begins + rows.start
             fit = problem.fit(X, C, weight, encoding.outliers, encoding.products)
             to_learn = fit if learned is problem else learned.fit(X, C, weight)
@@ -505,8 +500,8 @@ class Method(StreamMethod):
             if state.watch is not None:
                 mass, total = mass_of(X, weight, given)
                 summary = replace(summary, mass=mass, entries=total)
-            if measured and not place // size % distance:
-                sizes, weights = residual_sizes(shown, X, weight, given, C)
+            if exact is not None and not place // size % distance:
+                sizes, weights = residual_sizes(shown, exact, X, weight, given, C)
                 summary = replace(summary, residuals=sizes, residual_weights=weights)
             return summary
 

@@ -8,11 +8,10 @@ from operator import add
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
 
-from thresher.encoding import AutoEncoder, CodingProblem, Fit, narrowed
+from thresher.encoding import AutoEncoder, CodingProblem, Fit, PreparedEncoder, Rows, narrowed
 from thresher.engine.state import StreamState
-from thresher.linalg import Array, StoredBlock
+from thresher.linalg import Array, absolute_sums
 from thresher.streams import Batch
 
 if TYPE_CHECKING:
@@ -32,6 +31,7 @@ _NEGLIGIBLE = 1e-3
 
 def residual_sizes(
     problem: CodingProblem,
+    encode: PreparedEncoder,
     X: Any,
     weight: Array | None,
     sample_weight: Array | None,
@@ -39,43 +39,46 @@ def residual_sizes(
 ) -> tuple[Array, Array]:
     """Return ``|x − y|`` of some entries of a block at exact codes, and the weight of each.
 
-    Every eighth row is coded, or more where these have fewer than a thousand entries; ``codes`` are
-    the start.
+    ``encode`` is `EXACT`, prepared for the problem. Every eighth row is coded, or more where these
+    have fewer than a thousand entries; ``codes`` are the start.
     """
-    if isinstance(X, StoredBlock):
-        return _stored_sizes(problem, X, sample_weight, codes)
+    if Rows.of(X, weight).observed:
+        return _sizes_by_part(problem, X, sample_weight, codes)
     n, F = X.shape
     step = max(1, min(_MEASURED_SHARE, n * F // _MEASURED_ENTRIES))
     some = slice(0, None, step)
     mask = None if weight is None else weight[some]
-    C = EXACT.encode(problem, X[some], mask, np.ascontiguousarray(codes[some])).codes
-    C = _without_outliers(problem, X[some], mask, C)
+    C = encode(X[some], mask, np.ascontiguousarray(codes[some])).codes
+    C = _without_outliers(problem, encode, X[some], mask, C)
     sizes, rows, weights = problem.fit(X[some], C, mask).residuals(_MEASURED_ENTRIES)
     if sample_weight is not None:
         weights = weights * sample_weight[some][rows]
     return sizes[weights > 0], weights[weights > 0]
 
 
-def _stored_sizes(
-    problem: CodingProblem, X: StoredBlock, sample_weight: Array | None, codes: Array
+def _sizes_by_part(
+    problem: CodingProblem, X: Any, sample_weight: Array | None, codes: Array
 ) -> tuple[Array, Array]:
     """Return the same for stored entries, by groups of rows that are coded together."""
     sizes: list[Array] = [np.empty(0)]
     weights = list(sizes)
     for rows, narrow, x, w in narrowed(problem, X):
         given = None if sample_weight is None else sample_weight[rows]
-        size, weight = residual_sizes(narrow, x, w, given, codes[rows])
+        encode = EXACT.prepare(narrow, Rows.of(x, w))
+        size, weight = residual_sizes(narrow, encode, x, w, given, codes[rows])
         sizes.append(size)
         weights.append(weight)
     return np.concatenate(sizes), np.concatenate(weights)
 
 
-def _without_outliers(problem: CodingProblem, X: Any, weight: Array | None, C: Array) -> Array:
+def _without_outliers(
+    problem: CodingProblem, encode: PreparedEncoder, X: Any, weight: Array | None, C: Array
+) -> Array:
     """Recode rows without their outliers, each of which biases a code by up to λ.
 
     Rows in which outliers are the majority keep their codes.
     """
-    if sparse.issparse(X):
+    if Rows.of(X, weight).sparse:
         return C
     outlying = problem.loss.outliers(X, C @ problem.D, weight) != 0
     seen: Any = np.ones_like(outlying) if weight is None else weight > 0
@@ -83,7 +86,7 @@ def _without_outliers(problem: CodingProblem, X: Any, weight: Array | None, C: A
     if pulled.any():
         rest = (np.ones_like(X) if weight is None else weight)[pulled]
         rest = np.where(outlying[pulled], X.dtype.type(0), rest)
-        C[pulled] = EXACT.encode(problem, X[pulled], rest, C[pulled]).codes
+        C[pulled] = encode(X[pulled], rest, C[pulled]).codes
     return C
 
 
@@ -171,24 +174,16 @@ def energies(method: Method, state: StreamState, batch: Batch) -> Energies:
     batch = batch.glance()
     batch = batch.every(-(-batch.n_samples // _ENERGY_ROWS))
     problem, total = method.problem(state), Energies()
-    method.encoder.prepare(problem, method.rows(batch))
+    encode = method.encoder.prepare(problem, method.rows(batch))
     for rows in method.blocks(batch):
         X, weight, _ = method.load(batch, rows, state.D.dtype)
         given = None if batch.sample_weight is None else batch.sample_weight[rows]
-        total += Energies.of(problem.fit(X, method.encode(problem, X, weight), weight), given)
+        total += Energies.of(problem.fit(X, encode(X, weight).codes, weight), given)
     return total
 
 
 def mass_of(X: Any, weight: Array | None, sample_weight: Array | None) -> tuple[float, float]:
     """Return ``Σ w|x|`` and ``Σ w`` over the entries of a block, dense or CSR."""
     by_row = np.ones(X.shape[0]) if sample_weight is None else sample_weight
-    if isinstance(X, StoredBlock):
-        rows, weights = np.repeat(by_row, np.diff(X.values.indptr)), X.entry_weights()
-        weights = rows * weights.astype(np.float64)
-        return float(np.abs(X.values.data) @ weights), float(weights.sum())
-    if weight is None:
-        sizes, seen = abs(X).sum(axis=1, dtype=np.float64), np.full(len(by_row), X.shape[1])
-    else:
-        sizes = np.einsum("nf,nf->n", np.where(weight > 0, np.abs(X), 0), weight, dtype=np.float64)
-        seen = weight.sum(axis=1, dtype=np.float64)
-    return float(by_row @ np.asarray(sizes)), float(by_row @ seen)
+    sizes, seen = absolute_sums(X, weight)
+    return float(by_row @ sizes), float(by_row @ seen)

@@ -110,11 +110,12 @@ def restarted(
     rows = spread_rows(batch, len(atoms), rng)
     D, average = state.D.copy(), state.average.copy()
     problem = method.problem(state)
-    for atom, row in zip(atoms, rows, strict=True):
-        place = slice(int(row), int(row) + 1)
+    for atom, i in zip(atoms, rows, strict=True):
+        place = slice(int(i), int(i) + 1)
         X, weight, _ = method.load_dense(batch, place, D.dtype)
         # Sparse rows are coded on their nonzeros, here as elsewhere.
-        prediction = method.encode(problem, method.load(batch, place, D.dtype)[0], weight) @ D
+        row = method.load(batch, place, D.dtype)[0]
+        prediction = method.encoder.encode(problem, row, weight).codes @ D
         clean = X - problem.loss.outliers(X, prediction, weight)
         clean = clean if weight is None else np.where(weight > 0, clean, prediction)
         jitter = 1 + _JITTER * rng.standard_normal(clean.shape)

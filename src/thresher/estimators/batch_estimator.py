@@ -29,6 +29,7 @@ from thresher.engine import (
     residual_sizes,
     translate_linalg_errors,
 )
+from thresher.engine.residuals import EXACT
 from thresher.estimators.dictionary_estimator import DictionaryEstimator
 from thresher.estimators.fitting import Attempt, unchanged_if_refused, warn_unconverged
 from thresher.estimators.validation import computing_dtype
@@ -118,11 +119,11 @@ class BatchEstimator(DictionaryEstimator):
         fitted, batch = self._model(), Batch(X)
         method, state = fitted.method, fitted.state
         problem = fitted.problem(computing_dtype(X))
-        method.encoder.prepare(problem, method.rows(batch))
+        encode = method.encoder.prepare(problem, method.rows(batch))
         parts = []
         for rows in method.blocks(batch):
             block, weight, _ = method.load(batch, rows, state.D.dtype)
-            parts.append(method.encoder.encode(problem, block, weight).codes)
+            parts.append(encode(block, weight).codes)
         return np.concatenate(parts)
 
     # ------------------------------------------------------------------- details
@@ -271,11 +272,11 @@ class BatchEstimator(DictionaryEstimator):
         """λ from the residuals of all samples, once the dictionary fits roughly."""
         state = self._state
         problem = method.problem(state)
-        parts = []
+        parts, encode = [], EXACT.prepare(problem, method.rows(batch))
         for rows in method.blocks(batch):
             X, weight, _ = method.load(batch, rows, state.D.dtype)
             sample_weight = None if batch.sample_weight is None else batch.sample_weight[rows]
-            parts.append(residual_sizes(problem, X, weight, sample_weight, codes[rows]))
+            parts.append(residual_sizes(problem, encode, X, weight, sample_weight, codes[rows]))
         sizes, weights = map(np.concatenate, zip(*parts, strict=True))
         scale = method.outlier_weight.measure(sizes, weights)
         return replace(state, scale=max(scale, 0.01 * state.scale), scale_weight=batch.weight)

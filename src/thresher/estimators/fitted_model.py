@@ -9,11 +9,19 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from scipy import sparse
 
-from thresher.encoding import DENSE, AutoEncoder, CodingProblem, Encoding, Status, encode_rows
+from thresher.encoding import (
+    DENSE,
+    AutoEncoder,
+    CodingProblem,
+    Encoding,
+    PreparedEncoder,
+    Rows,
+    Status,
+)
 from thresher.engine import Candidate, Pool, StreamState, translate_linalg_errors
 from thresher.estimators.calibration import Calibration, RecentSamples, distances_to
 from thresher.estimators.validation import computing_dtype
-from thresher.linalg import Array, StoredBlock
+from thresher.linalg import Array, as_dense
 from thresher.penalties import Regulariser
 from thresher.streams import Batch
 
@@ -100,6 +108,18 @@ class FittedModel:
         loss = self.method.problem(self.state).loss
         return CodingProblem(D, loss, _of_rows(self.method.code_regulariser))
 
+    def prepared(self, problem: CodingProblem, rows: Rows) -> PreparedEncoder:
+        """Return the encoder, prepared once for the own problem and a kind of rows."""
+        if problem is not self.own_problem:
+            return self.encoder.prepare(problem, rows)
+        if rows not in self._prepared:
+            self._prepared[rows] = self.encoder.prepare(problem, rows)
+        return self._prepared[rows]
+
+    @cached_property
+    def _prepared(self) -> dict[Rows, PreparedEncoder]:
+        return {}
+
     def problem_in_data_unit(self) -> CodingProblem:
         """Return the coding problem in the unit of the data."""
         method = self.candidate.method
@@ -139,14 +159,14 @@ class FittedModel:
         with translate_linalg_errors():
             method.check(state, batch)
             dtype = method.computing_dtype(state, batch, dtype)
-            problem, encoder = self.problem(dtype), self.encoder
+            problem = self.problem(dtype)
             problem.loss.check_weight(batch.entry_weight)
-            encoder.prepare(problem, method.rows(batch))
+            encode = self.prepared(problem, method.rows(batch))
 
         def work(rows: slice) -> tuple[slice, Result, int]:
             block, weight, divisor = method.load(batch, rows, dtype)
             with translate_linalg_errors():
-                encoding = encode_rows(encoder, problem, block, weight)
+                encoding = encode(block, weight)
             n_unconverged = int(np.count_nonzero(encoding.status != _CONVERGED))
             coded = CodedBlock(problem, block, weight, encoding, divisor)
             return rows, finish(coded), n_unconverged
@@ -186,8 +206,7 @@ class FittedModel:
     def outliers(self, block: CodedBlock) -> Array:
         """Outliers ``r`` of the loss."""
         prediction = block.encoding.codes @ block.problem.D
-        stored = isinstance(block.X, StoredBlock)
-        X, weight = block.X.dense() if stored else (block.X, block.weight)
+        X, weight = as_dense(block.X, block.weight)
         outliers = block.problem.loss.outliers(X, prediction, weight)
         return self._scaled(block, outliers, self.state.unit)
 

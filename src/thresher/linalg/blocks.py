@@ -5,13 +5,13 @@ block, so that no array of the size of the data is made; integers are converted 
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
 
 from thresher.linalg.arrays import Array, range_of_powers
-from thresher.linalg.stored import is_only_stored
+from thresher.linalg.stored import ObservedBlock, is_only_stored
 
 # A block's rows, times the features, stay below this: large enough that a matrix product runs at
 # full speed, small enough that a few such blocks fit in a core's cache. Sizes are by judgement.
@@ -24,6 +24,39 @@ SPARSE_BLOCK = 512
 def is_sparse(X: Any) -> bool:
     """Whether samples are a sparse matrix; of an array that is known at once."""
     return not isinstance(X, np.ndarray) and sparse.issparse(X)
+
+
+def kind_of(X: Any) -> Literal["dense", "sparse", "observed"]:
+    """The kind of a block: an array, CSR, or CSR of which only stored entries are observed."""
+    if isinstance(X, np.ndarray):
+        return "dense"
+    return "observed" if isinstance(X, ObservedBlock) else "sparse"
+
+
+def as_dense(X: Any, weight: Array | None = None) -> tuple[Array, Array | None]:
+    """All features of a block, and the weights of its entries: zero where one is missing."""
+    if isinstance(X, np.ndarray):
+        return X, weight
+    return X.dense() if isinstance(X, ObservedBlock) else (X.toarray(), None)
+
+
+def absolute_sums(X: Any, weight: Array | None) -> tuple[Array, Array]:
+    """``Σ w|x|`` and ``Σ w`` of every row of a block, in float64."""
+    n, F = X.shape
+    sizes: Any
+    seen: Any
+    if isinstance(X, ObservedBlock):
+        weights = X.entry_weights().astype(np.float64)
+        row = np.repeat(np.arange(n), np.diff(X.values.indptr))
+        sizes = np.bincount(row, np.abs(X.values.data) * weights, n)
+        seen = np.bincount(row, weights, n)
+        return sizes, seen
+    if weight is None:
+        sizes = np.asarray(abs(X).sum(axis=1, dtype=np.float64))
+        seen = np.full(n, F, dtype=np.float64)
+        return sizes, seen
+    sizes = np.einsum("nf,nf->n", np.where(weight > 0, np.abs(X), 0), weight, dtype=np.float64)
+    return sizes, weight.sum(axis=1, dtype=np.float64)
 
 
 def rows_per_block(n_features: int) -> int:

@@ -60,7 +60,7 @@ def with_gaps(X: StoredRows, dtype: np.dtype[Any]) -> Array:
 
 
 @dataclass(frozen=True)
-class Part:
+class ObservedPart:
     """Some rows on the features that they have, zero and of weight zero where nothing is stored."""
 
     rows: slice
@@ -70,7 +70,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class StoredBlock:
+class ObservedBlock:
     """A block of samples and the weights of their stored entries, if any, in one precision."""
 
     values: Any
@@ -88,8 +88,10 @@ class StoredBlock:
         kind: np.dtype[Any] = self.values.dtype
         return kind
 
-    def __getitem__(self, rows: Any) -> "StoredBlock":
-        return StoredBlock(self.values[rows], None if self.weights is None else self.weights[rows])
+    def __getitem__(self, rows: Any) -> "ObservedBlock":
+        return ObservedBlock(
+            self.values[rows], None if self.weights is None else self.weights[rows]
+        )
 
     def dense(self) -> tuple[Array, Array]:
         """All features: samples, and weights that are zero in the gaps."""
@@ -101,7 +103,7 @@ class StoredBlock:
         return weights if self.weights is None else self.weights.data
 
     @cached_property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[ObservedPart]:
         """Cut the rows until a quarter of each part is stored, or it is small.
 
         Rows are coded one by one, whatever they stand beside, so where they are cut is a matter of
@@ -119,7 +121,7 @@ class StoredBlock:
                 half = rows.start + count // 2
                 waiting += [slice(half, rows.stop), slice(rows.start, half)]
             else:
-                parts.append(Part(rows, features, *self._on(rows, features)))
+                parts.append(ObservedPart(rows, features, *self._on(rows, features)))
         return parts
 
     def _on(self, rows: slice, features: NDArray[np.intp]) -> tuple[Array, Array]:
@@ -136,7 +138,7 @@ class StoredBlock:
 
 def load_stored_block(
     X: StoredRows, rows: slice, dtype: np.dtype[Any], entry_weight: Any, unit: float
-) -> StoredBlock:
+) -> ObservedBlock:
     """Take a block of samples, divided by ``unit``, a power of two."""
     part = X[rows]
     values = np.multiply(part.data, dtype.type(1 / unit), dtype=dtype, casting="unsafe")
@@ -150,4 +152,4 @@ def load_stored_block(
         row = np.repeat(np.arange(part.shape[0]), np.diff(part.indptr))
         given = np.asarray(entry_weight[rows][row, part.indices], dtype=dtype)
         weights = sparse.csr_array((given, *places), shape=part.shape)
-    return StoredBlock(sparse.csr_array((values, *places), shape=part.shape), weights)
+    return ObservedBlock(sparse.csr_array((values, *places), shape=part.shape), weights)

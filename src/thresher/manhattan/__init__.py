@@ -1,11 +1,8 @@
-"""The solvers of Manhattan NMF (paper C): both factors in memory, one half at a time."""
+"""Factorisation in the ℓ1 distance of a whole matrix: the library's own method (cf. paper C)."""
 
-from thresher.manhattan.exact_half import ExactRows
-from thresher.manhattan.graph import Graph, nearest_neighbours, similarities
-from thresher.manhattan.half import Half, HalfSolver
-from thresher.manhattan.nesterov import NesterovSmoothing
-from thresher.manhattan.rank_one import RankOneSweeps
-from thresher.manhattan.smoothing import SmoothedLoss, box_gap
+from thresher.manhattan.half import Graph, Half, HalfSolver, nearest_neighbours, similarities
+from thresher.manhattan.half_solvers import ExactRows, RankOneSweeps
+from thresher.manhattan.smoothing import NesterovSmoothing, SmoothedLoss, box_gap
 from thresher.manhattan.two_factors import LARGE, FactorSpecification, TwoFactors
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""A quick way to good factors: ADMM on residuals and factors together."""
+"""ADMM on the residuals and both factors together: a fast start for alternation."""
 
 from dataclasses import dataclass, field
 
@@ -12,27 +12,30 @@ from thresher.kernels.quadratic import AtomSet, sweeps
 from thresher.linalg import Array, has_gram
 from thresher.manhattan.half import Half
 
-# By judgement; what comes of them is measured in docs/lab/manhattan.md.
-_LEAST_SQUARES = 5  # iterations for squares, to start from
-_WIDTH = 0.7  # the first threshold t, in units of the mean residual
+# Heuristic; their results are measured in docs/lab/manhattan.md.
+_SQUARED_STEPS = 5  # iterations for the squared loss, as a start
+_THRESHOLD = 0.7  # the first threshold t, in units of the mean residual
 _SWEEPS = 5  # of block coordinate descent for each factor in an iteration
-_NARROWER = 0.5  # what the threshold is multiplied by when iterations slow down
-_NARROWINGS = 2  # how often
+_REDUCTION = 0.5  # factor of the threshold when iterations slow down
+_MAX_REDUCTIONS = 2
 
 
 @dataclass
 class FactorADMM:
-    """``min ‖E‖₁ over X = C D + E``, with a dual for every entry that is kept over all iterations.
+    """ADMM for ``min ‖E‖₁`` subject to ``X = C D + E``, with a scaled dual U for each entry.
 
-    An iteration splits the residual, ``E = soft(X − CD + U, t)``, adds what is left to the scaled
-    dual U, and makes one sweep of block coordinate descent for ``½‖X − E + U − CD‖²`` over the
-    codes, then over the dictionary. All of it is matrix products and one pass over the data, while
-    every breakpoint of the loss takes part: it converges in a small part of the time of sweeps of
-    medians, to a lower objective. It starts with a few sweeps for squares.
+    An iteration is
 
-    Weights of samples weigh the squares, weights of entries the breakpoints. The dual takes a dense
-    matrix of the size of the data, so of large sparse data a part is enough. The objective may rise
-    in between; whoever uses it keeps the best factors.
+        E ← soft(X − C D + U, t),    U ← X − C D + U − E,
+
+    then sweeps of block coordinate descent for ``½‖X − E + U − C D‖²`` over the codes, and over the
+    dictionary. It takes a few matrix products and one pass over the data. It converges in a small
+    share of the time of sweeps of medians, to a lower objective. The first iterations are those of
+    the squared loss (t = ∞).
+
+    Sample weights multiply the squares, entry weights the breakpoints. The dual is a dense matrix
+    of the size of the data, so large sparse data start from a subset. The objective may rise
+    between iterations; `run` returns the best factors.
     """
 
     codes: Half
@@ -49,66 +52,66 @@ class FactorADMM:
         self._Ct = [np.ascontiguousarray(self.C[r].T) for r in rows]
         self.D = self.D.copy()
         self._free = self.dictionary.atoms(len(self.D))
-        for _ in range(_LEAST_SQUARES):
+        for _ in range(_SQUARED_STEPS):
             self._iterate(np.inf, 0.0)
         entries = self.codes.total(np.ones(len(self.C))) * self.D.shape[1]
-        self._narrowed = 0
-        self._width = _WIDTH * self.loss / max(entries, 1.0)
+        self._reductions = 0
+        self._threshold = _THRESHOLD * self.loss / max(entries, 1.0)
 
     @staticmethod
     def applies(codes: Half, dictionary: Half) -> bool:
-        """Whether block coordinate descent knows sets and penalties."""
-        return codes.graph is None and all(map(_is_known, (codes, dictionary)))
+        """Whether block coordinate descent supports the sets and penalties of both factors."""
+        return codes.graph is None and all(map(_is_supported, (codes, dictionary)))
 
-    def narrow(self) -> bool:
-        """Halve the width and keep the dual; whether that still makes sense."""
-        self._width *= _NARROWER
+    def reduce_threshold(self) -> bool:
+        """Halve the threshold; return False if it has been halved often enough."""
+        self._threshold *= _REDUCTION
         for U in self._U:
-            U *= U.dtype.type(_NARROWER)
-        self._narrowed += 1
-        return self._narrowed <= _NARROWINGS
+            U *= U.dtype.type(_REDUCTION)
+        self._reductions += 1
+        return self._reductions <= _MAX_REDUCTIONS
 
-    def burst(self, times: int) -> tuple[Array, Array, float]:
-        """Some iterations; the best codes and dictionary among them, and their loss."""
+    def run(self, iterations: int) -> tuple[Array, Array, float]:
+        """Iterate; return the best codes and dictionary so far, and their loss."""
         best, lowest = (_joined(self._Ct), self.D.copy(), np.inf), np.inf
-        for _ in range(times):
+        for _ in range(iterations):
             C, D = _joined(self._Ct), self.D.copy()
-            self._iterate(self._width, 1.0)  # tells the loss of the factors before
+            self._iterate(self._threshold, 1.0)  # computes the loss of C and D
             objective = self.loss + self.codes.penalty(C) + self.dictionary.penalty(D.T)
             if objective < lowest:
                 best, lowest = (C, D, self.loss), objective
         return best
 
-    def _iterate(self, width: float, push: float) -> None:
+    def _iterate(self, threshold: float, dual_step: float) -> None:
         number = self.D.dtype.type
         if not has_gram(self.D):
             raise ValueError(OVERFLOW)
         gram = self.D @ self.D.T
-        reach = number(min(width, float(np.finfo(number).max) / 4))
-        regular = self.codes.regulariser.form
-        upper = regular.upper
-        penalty = 0.0 if width == np.inf else width
+        limit = number(min(threshold, float(np.finfo(number).max) / 4))
+        form = self.codes.regulariser.form
+        upper = form.upper
+        penalty = 0.0 if threshold == np.inf else threshold
 
         def work(item: tuple[int, slice]) -> tuple[Array, Array, Array]:
             i, rows = item
             X, weight = self.codes.load(rows)
-            nothing = np.empty((0, 0), dtype=X.dtype)
+            no_weight = np.empty((0, 0), dtype=X.dtype)
             Ct, U = self._Ct[i], self._U[i]
             Y = Ct.T @ self.D
-            w = nothing if weight is None else weight
+            w = no_weight if weight is None else weight
             losses = np.empty(len(X))
             split_residual(
                 read_only(X),
                 Y,
                 read_only(w),
-                reach,
+                limit,
                 number(self.codes.square),
-                number(push),
+                number(dual_step),
                 U,
                 losses,
             )
             B = np.ascontiguousarray(self.D @ Y.T)
-            orthant = AtomSet.of(Ct.dtype, penalty * regular.l1, penalty * regular.l2)
+            orthant = AtomSet.of(Ct.dtype, penalty * form.l1, penalty * form.l2)
             sweeps(gram, B, Ct, orthant, number(0), _SWEEPS)
             if upper < np.inf:
                 np.minimum(Ct, number(upper), out=Ct)
@@ -122,18 +125,18 @@ class FactorADMM:
         self.loss = self.codes.total(np.concatenate([part[0] for part in parts]))
         self._move_dictionary(A, B, penalty)
 
-    def _move_dictionary(self, A: Array, B: Array, width: float) -> None:
+    def _move_dictionary(self, A: Array, B: Array, threshold: float) -> None:
         number, free = self.D.dtype.type, self._free
-        regular = self.dictionary.regulariser.form
+        form = self.dictionary.regulariser.form
         D = np.ascontiguousarray(self.D[free])
-        rest = np.setdiff1d(np.arange(len(self.D)), free)
-        target = B[free] - A[np.ix_(free, rest)] @ self.D[rest]
-        amount = width * self.dictionary.amount
+        fixed = np.setdiff1d(np.arange(len(self.D)), free)
+        target = B[free] - A[np.ix_(free, fixed)] @ self.D[fixed]
+        factor = threshold * self.dictionary.penalty_factor
         A, target = np.ascontiguousarray(A[np.ix_(free, free)]), np.ascontiguousarray(target)
-        l1, l2 = amount * regular.l1, amount * regular.l2
-        ball = AtomSet.of(D.dtype, l1, l2, regular.length_radius)
+        l1, l2 = factor * form.l1, factor * form.l2
+        ball = AtomSet.of(D.dtype, l1, l2, form.length_radius)
         sweeps(A, target, D, ball, number(0), _SWEEPS)
-        upper = regular.upper
+        upper = form.upper
         self.D[free] = np.minimum(D, number(upper)) if upper < np.inf else D
 
 
@@ -141,7 +144,7 @@ def _joined(parts: list[Array]) -> Array:
     return np.ascontiguousarray(np.concatenate(parts, axis=1).T)
 
 
-def _is_known(half: Half) -> bool:
+def _is_supported(half: Half) -> bool:
     form = half.regulariser.form
     box = form.is_box and form.lower == 0
     ball = form.is_ball and form.length_radius < np.inf and half.transposed

@@ -1,4 +1,4 @@
-"""The second loop on two factors that are treated alike: codes, and the transposed dictionary."""
+"""Alternation between two factors in memory: the codes, and the transposed dictionary."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -8,30 +8,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.encoding import AutoEncoder, BlockEncoder, can_stay_sparse
+from thresher.encoding import AutoEncoder, Encoder, can_stay_sparse
 from thresher.engine.batch import Alternation, BatchProblem, Rounds, alternate
 from thresher.engine.executor import Pool
 from thresher.engine.specification import Specification
 from thresher.engine.state import StreamState
 from thresher.linalg import Array
 from thresher.manhattan.factor_admm import FactorADMM
-from thresher.manhattan.graph import Graph
-from thresher.manhattan.half import Half, HalfSolver
+from thresher.manhattan.half import Graph, Half, HalfSolver
 from thresher.penalties import Regulariser
 from thresher.streams import Batch
 
-_BURST = 10  # iterations of the quick start in a round; by judgement
-
-_ADAPTS = 3  # rounds without an atom, before its loss is judged
-_PAYS = 1e-4  # of the objective is what another support must save
+_ADMM_ITERATIONS = 10  # in one iteration of the alternation; heuristic
+_ADAPTATION_STEPS = 3  # of both factors before a change of support is compared
+_MIN_SUPPORT_GAIN = 1e-4  # of the objective, for a change of support
 
 LARGE = 1 << 20
 """Entries of sparse data up to which all of them may be expanded."""
 
-# Heuristic: so many entries of large sparse data are expanded, of as many rows at least.
-_SOME_ENTRIES = 1 << 18
-_ROUNDS_OF_START, _PARTS = 200, 2
-_ROWS_PER_ATOM = 6
+# Heuristic: the subsets of large sparse data on which ADMM finds a dictionary to start from.
+_SUBSETS, _SUBSET_ENTRIES, _MIN_ROWS_PER_ATOM = 2, 1 << 18, 6
+_SUBSET_ITERATIONS = 200
 
 
 @dataclass(frozen=True)
@@ -40,17 +37,17 @@ class FactorSpecification(Specification):
 
     Parameters
     ----------
-    encoder : BlockEncoder
-        Finds codes of new samples.
+    encoder : Encoder
+        Encoder for new samples.
     square_weight : float
         α of the elastic-net loss (58).
     graph : callable or None
-        Makes the graph that couples codes from the samples and the worth of squared codes.
+        Returns the graph that couples codes, from the samples and the unit of its penalty.
     tol : float
-        Relative change of the objective in a round at which a fit ends.
+        Relative change of the objective in an iteration at which a fit ends.
     """
 
-    encoder: BlockEncoder = field(default_factory=AutoEncoder)
+    encoder: Encoder = field(default_factory=AutoEncoder)
     square_weight: float = 0.0
     graph: Callable[[Any, float], Graph | None] | None = None
     tol: float = 1e-4
@@ -82,16 +79,15 @@ class FactorSpecification(Specification):
         kind: "type[TwoFactors] | None" = None,
         **more: Any,
     ) -> Rounds:
-        """The batch method, each factor moved by a solver."""
+        """Return the batch method with a solver for each half."""
 
         def begin(
             problem: BatchProblem, state: StreamState, codes: Array | None, pool: Pool
         ) -> TwoFactors:
-            worth = state.code_unit * (state.code_unit / state.loss_unit)  # of squares of codes
-            graph = None if self.graph is None else self.graph(problem.batch.X, worth)
+            unit = state.code_unit * (state.code_unit / state.loss_unit)  # of squared codes
+            graph = None if self.graph is None else self.graph(problem.batch.X, unit)
             if codes is None:
-                # Uniform, and the same for every row, so that a sample of weight two is treated
-                # exactly like two equal samples.
+                # The same for every row: a sample of weight two counts as two equal samples.
                 one = np.random.default_rng([state.seed, 3]).random(len(state.D))
                 codes = np.tile(one.astype(state.D.dtype), (problem.batch.n_samples, 1))
             square = self.square_weight * state.unit
@@ -103,12 +99,12 @@ class FactorSpecification(Specification):
 
 @dataclass
 class TwoFactors(Alternation):
-    """Alternate between codes and dictionary, each moved by a solver for half of the problem.
+    """Alternate between codes and dictionary, each improved by a solver for its half.
 
-    Where codes may be multiplied by anything at no cost, a bound on the length of atoms is no
-    constraint at all: the dictionary moves without it, and after each round atoms are brought to
-    the length of their set and codes take the difference, so that the scale cannot drift. A method
-    that sees the scale, as OGM does, has it left as it is.
+    If codes are free of scale, a bound on the length of atoms does not restrict the product C D.
+    Then the dictionary moves without its set; after each iteration atoms are rescaled to their set
+    and codes inversely, so that the scale cannot drift. ``rescales=False`` leaves the scale to
+    solvers that depend on it, as OGM does.
     """
 
     problem: BatchProblem
@@ -118,43 +114,43 @@ class TwoFactors(Alternation):
     pool: Pool
     square: float = 0.0
     graph: Graph | None = None
-    quick_start: float = 0.0
-    """Where positive, `FactorADMM` works first, until a burst improves by less than that share."""
+    admm_tol: float = 0.0
+    """If positive, `FactorADMM` runs first, until its relative gain falls below this value."""
     rescales: bool = True
     data_loss: float = field(init=False)
 
     def __post_init__(self) -> None:
         self._code_solver = self.solver(self.codes)
         self._dictionary_solver = self.solver(self.dictionary)
-        quick = self.quick_start > 0 and FactorADMM.applies(self.codes, self.dictionary)
+        starts = self.admm_tol > 0 and FactorADMM.applies(self.codes, self.dictionary)
         X = self.codes.samples
         large = hasattr(X, "indptr") and X.shape[0] * X.shape[1] > LARGE
-        if quick and large:
-            self._start_from_some_rows()
+        if starts and large:
+            self._start_from_subsets()
         self.C = self._in_units(self.C)
         self.data_loss = self.codes.total(self.codes.evaluate(self.D, self.C, self.pool))
-        self._quick: FactorADMM | None = None
-        if quick and not large:
-            self._quick = FactorADMM(self.codes, self.dictionary, self.D, self.C, self.pool)
+        self._admm: FactorADMM | None = None
+        if starts and not large:
+            self._admm = FactorADMM(self.codes, self.dictionary, self.D, self.C, self.pool)
 
-    def _start_from_some_rows(self) -> None:
-        """Take the best dictionary that is found on some rows of large sparse data.
+    def _start_from_subsets(self) -> None:
+        """Start from the best dictionary that ADMM finds on subsets of large sparse data.
 
-        They are expanded, on the features that they have; the other features follow from the codes
-        in the first round. Chance decides where ADMM ends, so that it is tried on several parts.
+        The rows are expanded on the features that they have; the other features follow from the
+        codes in the first iteration. Results of ADMM vary, so it is tried on several subsets.
         """
         batch, K = self.problem.batch, len(self.D)
-        count = max(_SOME_ENTRIES // batch.X.shape[1], _ROWS_PER_ATOM * K)
+        count = max(_SUBSET_ENTRIES // batch.X.shape[1], _MIN_ROWS_PER_ATOM * K)
         step, free, lowest = -(-batch.n_samples // count), self.problem.free(K), np.inf
         start = self.D
-        for first in range(0, step, -(-step // _PARTS)):
+        for first in range(0, step, -(-step // _SUBSETS)):
             rows = slice(first, None, step)
             X = batch.X[rows]
             columns = np.unique(X.indices)
             if not 0 < X.shape[0] * len(columns) <= LARGE:
                 continue
             other = self._on(rows, columns, start)
-            alternate(other, lambda *_: False, _ROUNDS_OF_START, self.quick_start)
+            alternate(other, lambda *_: False, _SUBSET_ITERATIONS, self.admm_tol)
             loss = other.objective() / other.codes.mean_entry
             if loss < lowest:
                 lowest, D = loss, np.where(free[:, None], start.dtype.type(0), start)
@@ -162,7 +158,7 @@ class TwoFactors(Alternation):
                 self.D = D
 
     def _on(self, rows: slice, columns: NDArray[np.intp], D: Array) -> "TwoFactors":
-        """The same problem for some rows and columns."""
+        """Return the same problem for some rows and columns."""
         batch, C = self.problem.batch, self.C[rows]
         sample_weight, entry_weight = batch.sample_weight, batch.entry_weight
         part = Batch(
@@ -204,27 +200,27 @@ class TwoFactors(Alternation):
             entry_weight=None if weight is None else np.ascontiguousarray(weight.T),
             row_weight=None,
             column_weight=batch.sample_weight,
-            amount=float(self.problem.sample_weight.sum()),
+            penalty_factor=float(self.problem.sample_weight.sum()),
             transposed=True,
             free=self.problem.free(len(self.D)),
             graph=None,
         )
 
-    # --------------------------------------------------------------- the second loop
+    # ------------------------------------------------------------------ alternation
 
     def improve_codes(self) -> None:
-        """Move the codes; as long as the quick start helps, both factors."""
-        while self._quick is not None:
-            if self._burst(self._quick):
+        """Improve the codes; as long as ADMM makes progress, both factors."""
+        while self._admm is not None:
+            if self._run_admm(self._admm):
                 return
-            if not self._quick.narrow():
-                self._quick = None
+            if not self._admm.reduce_threshold():
+                self._admm = None
         self.C, losses = self._code_solver.improve(self.codes, self.D, self.C, self.pool)
         self.data_loss = self.codes.total(losses)
 
     def improve_dictionary(self) -> None:
-        """Move the dictionary, and share out the scale."""
-        if self._quick is not None:
+        """Improve the dictionary, and rescale both factors."""
+        if self._admm is not None:
             return
         A = np.ascontiguousarray(self.C.T)
         V, losses = self._dictionary_solver.improve(self.dictionary, A, self.D.T, self.pool)
@@ -234,46 +230,46 @@ class TwoFactors(Alternation):
             self._rescale()
 
     def change_support(self, seed: int) -> bool:
-        """Drop an atom if the objective falls; whether it did (see `ExactAlternation`)."""
+        """Drop an atom if the objective falls (see `ExactAlternation`); return whether it did."""
         penalised = self.problem.method.dictionary_regulariser.form.prefers_zero
-        if not (penalised and self.quick_start > 0) or self._quick is not None:
+        if not (penalised and self.admm_tol > 0) or self._admm is not None:
             return False
         for k in np.flatnonzero(self.problem.free(len(self.D)) & self.D.any(axis=1)):
             before, kept = self.objective(), (self.C, self.D, self.data_loss)
             self.C, self.D = self.C.copy(), self.D.copy()
             self.C[:, k] = self.D[k] = 0
-            for _ in range(_ADAPTS):  # the other atoms take over
+            for _ in range(_ADAPTATION_STEPS):  # of the other atoms
                 self.improve_codes()
                 self.improve_dictionary()
-            if self.objective() < before * (1 - _PAYS):
+            if self.objective() < before * (1 - _MIN_SUPPORT_GAIN):
                 return True
             self.C, self.D, self.data_loss = kept
         return False
 
     def certificate(self) -> float:
-        """Not known: nothing here bounds what is left."""
+        """Not known: there is no bound on the suboptimality."""
         return float("nan")
 
     def objective(self) -> float:
-        """Per unit of sample weight: loss, penalties, graph."""
+        """Loss, penalties and graph penalty, per unit of sample weight."""
         total = self.data_loss + self.codes.penalty(self.C) + self.dictionary.penalty(self.D.T)
         return total / float(self.problem.sample_weight.sum())
 
-    def _burst(self, quick: FactorADMM) -> bool:
-        """Take the factors of the quick start if they are better; whether they were, clearly."""
+    def _run_admm(self, admm: FactorADMM) -> bool:
+        """Take the factors of ADMM if they are better; return whether the gain suffices."""
         before, kept = self.objective(), (self.C, self.D, self.data_loss)
-        self.C, self.D, self.data_loss = quick.burst(_BURST)
+        self.C, self.D, self.data_loss = admm.run(_ADMM_ITERATIONS)
         if self._is_scaled:
             self._rescale()
         now = self.objective()
         if not now < before:
             self.C, self.D, self.data_loss = kept
-        return before - now > self.quick_start * before
+        return before - now > self.admm_tol * before
 
     # ------------------------------------------------------------------------ scale
 
     def _in_units(self, C: Array) -> Array:
-        """Codes in the units of the data: the prediction of a row sums to what the sample does."""
+        """Scale codes such that the prediction of each row has the sum of its sample."""
 
         def work(rows: slice, X: Array, weight: Array | None) -> Array:
             Y = C[rows] @ self.D
@@ -303,5 +299,5 @@ class TwoFactors(Alternation):
 
 
 def _transposed(X: Any) -> Any:
-    """Features in rows: a copy, since it is read row by row, in every round."""
+    """Return features in rows: a copy, as it is read row by row in every iteration."""
     return X.T.tocsr() if hasattr(X, "indptr") else np.ascontiguousarray(X.T)

@@ -7,19 +7,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.encoding import (
+    ActiveRows,
+    ArmijoGradient,
     AutoEncoder,
-    Block,
-    BlockEncoder,
     CodingProblem,
     Encoder,
     Fit,
+    IterativeEncoder,
     MultiplicativeUpdates,
     Never,
+    Rows,
+    RowSolver,
     SmallChange,
+    State,
+    Stop,
     can_stay_sparse,
 )
-from thresher.encoding.armijo import ArmijoGradient
-from thresher.encoding.iterate import RowSolver, State, Stop
 from thresher.engine import Specification
 from thresher.learning import Learner, RatioLearner, Statistics
 from thresher.linalg import Array
@@ -80,11 +83,15 @@ class ProjectedSubgradient(ArmijoGradient):
     patience: int = 100
     as_printed: bool = False
 
-    def prepare(self, problem: CodingProblem) -> None:
-        """Compute the norm that the constant step needs."""
-        problem.dictionary_norm  # noqa: B018 - kept by the problem
+    def requires(self, problem: CodingProblem, rows: Rows) -> str | None:
+        """Nothing: each kind of loss has its step."""
+        return None
 
-    def start(self, block: Block, codes: Array | None) -> State:
+    def precompute(self, problem: CodingProblem) -> float:
+        """The norm that the constant step needs."""
+        return problem.dictionary_norm
+
+    def start(self, block: ActiveRows, codes: Array | None) -> State:
         """Equal codes that explain the mass of the row, made feasible."""
         problem, state = block.problem, super().start(block, codes)
         value, delta = state["value"], np.full_like(state["value"], self.delta)
@@ -97,7 +104,7 @@ class ProjectedSubgradient(ArmijoGradient):
             state["bests"][:, -1] = value
         return state
 
-    def steps(self, block: Block, state: State, times: int) -> None:
+    def steps(self, block: ActiveRows, state: State, times: int) -> None:
         """Steps by the rule of the loss."""
         rules = {"armijo": self.search, "constant": self._constant, "polyak": self._polyak}
         for _ in range(times):
@@ -107,15 +114,15 @@ class ProjectedSubgradient(ArmijoGradient):
         """The step for a loss: that of the paper, unless another was chosen."""
         return self.rule or published_rule(loss)
 
-    def codes(self, block: Block, state: State) -> Array:
+    def codes(self, block: ActiveRows, state: State) -> Array:
         """The best codes so far; as printed the last, but for Polyak's steps."""
         return state["C" if self._returns_last(block) else "best"]
 
-    def objective(self, block: Block, state: State) -> Array:
+    def objective(self, block: ActiveRows, state: State) -> Array:
         """The objective of the same codes."""
         return state["value" if self._returns_last(block) else "best_value"]
 
-    def _returns_last(self, block: Block) -> bool:
+    def _returns_last(self, block: ActiveRows) -> bool:
         return self.as_printed and self.rule_for(block.problem.loss) != "polyak"
 
     # ----------------------------------------------------------------- the rules
@@ -126,7 +133,7 @@ class ProjectedSubgradient(ArmijoGradient):
         return np.ones_like(trial) if self.as_printed else trial
 
     def accepts(
-        self, block: Block, state: State, gradient: Array, step: Array, trial: Array, n: int
+        self, block: ActiveRows, state: State, gradient: Array, step: Array, trial: Array, n: int
     ) -> NDArray[np.bool_]:
         """As printed ``not d(c − β∇) > d(c) − αβ‖∇‖²``, also where the left side is undefined."""
         if not self.as_printed:
@@ -138,14 +145,14 @@ class ProjectedSubgradient(ArmijoGradient):
             fails &= (C @ problem.D >= 0).all(axis=1)
         return np.asarray(~fails | (n == self.cuts))  # the last trial is not tested
 
-    def _constant(self, block: Block, state: State) -> None:
+    def _constant(self, block: ActiveRows, state: State) -> None:
         problem = block.problem
         curvature = problem.row_curvature(block.weight, len(block.X))
         eta = 1 / (curvature * block.X.dtype.type(problem.dictionary_norm))
         gradient = problem.gradient(block.X, state["C"], block.weight)
         self.move(block, state, problem.regulariser.prox(state["C"] - eta * gradient, eta))
 
-    def _polyak(self, block: Block, state: State) -> None:
+    def _polyak(self, block: ActiveRows, state: State) -> None:
         problem, C = block.problem, state["C"]
         gradient = problem.gradient(block.X, C, block.weight)
         energy = np.einsum("nk,nk->n", gradient, gradient)
@@ -167,7 +174,7 @@ class NoMoreGain(Stop):
 
     tol: float = 1e-3
 
-    def done(self, solver: RowSolver, block: Block, state: State) -> NDArray[np.bool_]:
+    def done(self, solver: RowSolver, block: ActiveRows, state: State) -> NDArray[np.bool_]:
         """From the objectives that the steps left in the state."""
         if "bests" in state:
             return np.asarray(state["bests"][:, 0] - state["best_value"] < state["delta"])
@@ -420,7 +427,7 @@ class SPSGD(PublishedSolver[Specification]):
     as_printed: bool = constant(False, FLAG)
 
     @property
-    def encoder(self) -> BlockEncoder:
+    def encoder(self) -> Encoder:
         """Algorithms 2 and 3."""
         codes = ProjectedSubgradient(
             acceptance=self.alpha,
@@ -431,7 +438,7 @@ class SPSGD(PublishedSolver[Specification]):
             patience=self.patience,
             as_printed=self.as_printed,
         )
-        return Encoder(codes, NoMoreGain(self.tol), self.max_iter, certify=False)
+        return IterativeEncoder(codes, NoMoreGain(self.tol), self.max_iter)
 
     def method(self, given: Specification) -> PublishedMethod:
         """Build the method, on the set of the paper unless another is given."""
@@ -467,7 +474,7 @@ class OLGuan(PublishedSolver[Specification]):
     tol: float = constant(1e-4, POSITIVE)
 
     @property
-    def encoder(self) -> BlockEncoder:
+    def encoder(self) -> Encoder:
         """Exact codes."""
         return AutoEncoder(self.tol)
 
@@ -496,9 +503,9 @@ class OLLef(PublishedSolver[Specification]):
     tol: float = constant(1e-3, AT_LEAST_0)
 
     @property
-    def encoder(self) -> BlockEncoder:
+    def encoder(self) -> Encoder:
         """Multiplicative updates."""
-        return Encoder(MultiplicativeUpdates(), SmallChange(self.tol), self.updates, certify=False)
+        return IterativeEncoder(MultiplicativeUpdates(), SmallChange(self.tol), self.updates)
 
     def method(self, given: Specification) -> PublishedMethod:
         """Build the method, for the Itakura–Saito divergence."""
@@ -526,7 +533,7 @@ class OLWang(PublishedSolver[Specification]):
     tol: float = constant(1e-3, AT_LEAST_0)
 
     @property
-    def encoder(self) -> BlockEncoder:
+    def encoder(self) -> Encoder:
         """Multiplicative updates."""
         return OLLef(self.updates, self.tol).encoder
 
@@ -555,9 +562,9 @@ class MU(PublishedSolver[Specification]):
     exponent: float | None = constant(None, POSITIVE)
 
     @property
-    def encoder(self) -> BlockEncoder:
+    def encoder(self) -> Encoder:
         """One update."""
-        return Encoder(MultiplicativeUpdates(self.exponent, lift=0.0), Never(), 1, certify=False)
+        return IterativeEncoder(MultiplicativeUpdates(self.exponent, lift=0.0), Never(), 1)
 
     def method(self, given: Specification) -> PublishedMethod:
         """Build the method; an exponent that is not proven is one, and halved where needed."""

@@ -9,14 +9,16 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from thresher.encoding import (
-    Block,
-    BlockEncoder,
+    ActiveRows,
     CodingProblem,
     Encoder,
     Fit,
+    IterativeEncoder,
+    RowSolver,
+    State,
+    Stop,
     can_stay_sparse,
 )
-from thresher.encoding.iterate import RowSolver, State, Stop
 from thresher.engine import Alternation, BatchProblem, Pool, Specification, StreamState
 from thresher.learning import Learner, Statistics
 from thresher.linalg import Array, thinned
@@ -52,12 +54,13 @@ class LinearisedADMM(RowSolver):
     kappa: float = 1.0
     """In units of ``1/λmax(D Dᵀ)``."""
 
-    def prepare(self, problem: CodingProblem) -> None:
-        """Find λmax, and which features atoms have, once for all blocks."""
-        problem.dictionary_norm  # noqa: B018 - kept by the problem
-        _used(problem)
+    def precompute(self, problem: CodingProblem) -> tuple[NDArray[np.intp], Any, float]:
+        """Features that some atom has, the dictionary on them (CSR if it is sparse), and λmax."""
+        columns = np.flatnonzero(problem.D.any(axis=0))
+        D = thinned(np.ascontiguousarray(problem.D[:, columns]))
+        return columns, D, problem.dictionary_norm
 
-    def start(self, block: Block, codes: Array | None) -> State:
+    def start(self, block: ActiveRows, codes: Array | None) -> State:
         """Zero codes, as published, or those that were given; a zero dual."""
         problem = block.problem
         points = problem.loss.nonsmooth_points
@@ -66,7 +69,7 @@ class LinearisedADMM(RowSolver):
                 f"This ADMM splits off the residual of the ℓ1 distance and cannot use "
                 f"{problem.loss}; use L1Distance, or another solver."
             )
-        columns, D = _used(problem)
+        columns, D, _ = block.shared
         weight = block.weight
         seen = block.X if weight is None else np.where(weight > 0, block.X, 0)
         size = np.asarray(abs(seen).sum(axis=1)).ravel()
@@ -80,12 +83,12 @@ class LinearisedADMM(RowSolver):
         state = {"C": C, "residual": X - _predicted(C, D), "dual": np.zeros_like(X), "size": size}
         return state | {"bound": bound, "primal": moved, "change": moved.copy()}
 
-    def steps(self, block: Block, state: State, times: int) -> None:
+    def steps(self, block: ActiveRows, state: State, times: int) -> None:
         """Rounds of Algorithm 2."""
         problem = block.problem
-        _, D = _used(problem)
+        _, D, norm = block.shared
         bound, number = state["bound"], block.X.dtype.type
-        phi, step = number(self.phi), number(self.kappa / problem.dictionary_norm / self.phi)
+        phi, step = number(self.phi), number(self.kappa / norm / self.phi)
         for _ in range(times):
             C, dual, residual = state["C"], state["dual"], state["residual"]
             U = phi * residual
@@ -103,20 +106,9 @@ class LinearisedADMM(RowSolver):
             U *= number(self.gamma)
             dual += U
 
-    def codes(self, block: Block, state: State) -> Array:
+    def codes(self, block: ActiveRows, state: State) -> Array:
         """The codes themselves; they are feasible."""
         return state["C"]
-
-
-def _used(problem: CodingProblem) -> tuple[NDArray[np.intp], Any]:
-    """The features that some atom has, and the dictionary on them, as CSR if it is sparse."""
-
-    def make() -> tuple[NDArray[np.intp], Any]:
-        columns = np.flatnonzero(problem.D.any(axis=0))
-        return columns, thinned(np.ascontiguousarray(problem.D[:, columns]))
-
-    found: tuple[NDArray[np.intp], Any] = problem.remember("features of atoms", make)
-    return found
 
 
 def _predicted(C: Array, D: Any) -> Array:
@@ -144,7 +136,7 @@ class Settled(Stop):
 
     tol: float = 1e-3
 
-    def done(self, solver: RowSolver, block: Block, state: State) -> NDArray[np.bool_]:
+    def done(self, solver: RowSolver, block: ActiveRows, state: State) -> NDArray[np.bool_]:
         """Look at what the last step left in the state."""
         rests = state["change"] <= self.tol * np.abs(block.problem.D).sum(axis=1).max()
         return np.asarray(rests & (state["primal"] <= self.tol * state["size"]))
@@ -555,11 +547,11 @@ class DictionaryFirst(PlainUpdates):
 
     def _code(self) -> None:
         coding = self.problem.coding(self.D)
-        self.encoder.prepare(coding, self.problem.method.rows(self.problem.batch))
+        encode = self.encoder.prepare(coding, self.problem.method.rows(self.problem.batch))
 
         def work(rows: slice) -> None:
             X, weight = self.problem.load(rows)
-            self.C[rows] = self.encoder.encode(coding, X, weight).codes
+            self.C[rows] = encode(X, weight).codes
 
         self.C = np.zeros_like(self.C)
         self.pool.map(work, self.problem.blocks())
@@ -608,10 +600,10 @@ class LinearisedConstants:
     tol: float = constant(1e-3, BELOW_1)
 
     @property
-    def encoder(self) -> BlockEncoder:
+    def encoder(self) -> Encoder:
         """Codes: Algorithm 2."""
         steps = LinearisedADMM(self.phi, self.gamma, self.kappa)
-        return Encoder(steps, Settled(self.tol), self.iterations, certify=False)
+        return IterativeEncoder(steps, Settled(self.tol), self.iterations)
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,9 @@ from thresher.manhattan import (
     SmoothedLoss,
     TwoFactors,
 )
-from thresher.manhattan.nesterov import (
+from thresher.manhattan.smoothing import (
     NesterovIterates,
-    SmoothedPart,
+    SmoothedRows,
     has_gap,
     spreads,
     summed,
@@ -136,11 +136,11 @@ class OptimalGradient:
 
     def _moved(self, half: Half, A: Array, V: Array, stop: "_Stop", pool: Pool) -> Array:
         def minimised(blocks: list[slice], pool: Pool | None = None) -> Array:
-            part = SmoothedPart(half, A, stop.width, blocks, _published_bound, stop.ties, pool)
-            return self._minimise(part, V[part.all], stop.epsilon[part.all])
+            part = SmoothedRows(half, A, stop.width, blocks, _published_bound, stop.problems, pool)
+            return self._minimise(part, V[part.rows_range], stop.epsilon[part.rows_range])
 
         with np.errstate(over="ignore", invalid="ignore"):  # (35) as printed may diverge
-            if stop.ties is None:  # rows end by themselves: one block after the other
+            if stop.problems is None:  # rows end by themselves: one block after the other
                 moved = np.concatenate(pool.map(lambda rows: minimised([rows]), half.blocks()))
             else:
                 moved = minimised(half.blocks(), pool)
@@ -154,16 +154,16 @@ class OptimalGradient:
     def _stop(self, half: Half, spread: Array) -> "_Stop":
         """Widths and tolerances of the round."""
         sizes, counts = half.row_sums
-        ties = half.ties
-        alone = half.rows_are_alone and (self.by_row or has_gap(half))
-        if half.rows_are_alone and not alone:
-            ties = np.zeros_like(ties)
+        problems = half.problem_numbers
+        alone = half.rows_are_independent and (self.by_row or has_gap(half))
+        if half.rows_are_independent and not alone:
+            problems = np.zeros_like(problems)
         unit = np.ones(len(sizes))
         if not self.as_printed:
             size, count = sizes, counts
             if not alone:
                 weight = np.ones(len(sizes)) if half.row_weight is None else half.row_weight
-                size, count = (summed(ties, weight * each)[ties] for each in half.row_sums)
+                size, count = (summed(problems, weight * each)[problems] for each in half.row_sums)
             unit = np.where(size > 0, size / np.where(count > 0, count, 1), 1.0)
         if has_gap(half):
             share = 2.0 if self.as_printed else 1.0
@@ -171,16 +171,16 @@ class OptimalGradient:
             width = share * epsilon / np.where(spread > 0, spread, 1.0)
             return _Stop(width[:, None], epsilon, None)
         width_t = self.lambda_0 / self._round
-        hidden = half.total(spread) / 2
+        error = half.total(spread) / 2
         if self.by_row:
-            hidden /= half.total(np.ones(len(sizes)))
+            error /= half.total(np.ones(len(sizes)))
         if not self.as_printed:
             width_t *= half.mean_entry * half.total(counts) / half.total(spread)
-            hidden /= half.mean_entry
-        epsilon = min(self.epsilon, hidden * width_t) * unit
-        return _Stop(np.full((len(sizes), 1), width_t), epsilon, None if alone else ties)
+            error /= half.mean_entry
+        epsilon = min(self.epsilon, error * width_t) * unit
+        return _Stop(np.full((len(sizes), 1), width_t), epsilon, None if alone else problems)
 
-    def _minimise(self, part: SmoothedPart, start: Array, epsilon: Array) -> Array:
+    def _minimise(self, part: SmoothedRows, start: Array, epsilon: Array) -> Array:
         """Algorithm 2, with the numbers of its lines."""
         iterates = NesterovIterates(part, start, self.centre)
         running = np.broadcast_to(part.lipschitz[:, 0] > 0, len(start))
@@ -210,10 +210,10 @@ class _Stop(NamedTuple):
 
     width: Array
     epsilon: Array
-    ties: NDArray[np.int64] | None
+    problems: NDArray[np.int64] | None
 
 
-def _best(part: SmoothedPart, iterates: NesterovIterates, Y: Array, smooth: Array, k: int) -> Array:
+def _best(part: SmoothedRows, iterates: NesterovIterates, Y: Array, smooth: Array, k: int) -> Array:
     """The best of ``Y_{k−1}``, ``V_k`` and ``Y_k`` by smoothed value; of several, the first."""
     tried = [(iterates.V, smooth), (Y, part.values(Y))]
     if k > 0:

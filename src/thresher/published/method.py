@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
-from thresher.encoding import BlockEncoder
+from thresher.encoding import Encoder
 from thresher.engine import (
     Alternation,
     BatchProblem,
@@ -106,7 +106,7 @@ class PublishedSolver(Published, Generic[Given]):
     def build(
         self,
         given: Specification,
-        encoder: BlockEncoder,
+        encoder: Encoder,
         learner: Learner,
         default_set: ConvexSet | None = None,
         rounds: Rounds = plain_updates,

@@ -6,7 +6,7 @@ Given as ``NovelDocumentDetector(mode=...)``. Each has the solver of its diction
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-from thresher.encoding import AutoEncoder, BlockEncoder, can_stay_sparse
+from thresher.encoding import AutoEncoder, Encoder, can_stay_sparse
 from thresher.engine import Specification
 from thresher.learning import BlockDescent, QuadraticLearner
 from thresher.losses import SquaredL2
@@ -62,7 +62,7 @@ class SparseCoding(SquareConstants, PublishedSolver[Specification]):
     description = "exact codes and block coordinate descent in turns (paper B, L2-BATCH)"
 
     @property
-    def encoder(self) -> BlockEncoder:
+    def encoder(self) -> Encoder:
         """Exact codes."""
         return AutoEncoder(self.tol, 10_000)
 

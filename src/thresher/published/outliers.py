@@ -10,16 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.encoding import (
-    Block,
+    ActiveRows,
     BlockADMM,
-    BlockEncoder,
     CodingProblem,
     Encoder,
     Fit,
+    IterativeEncoder,
     Never,
+    RowSolver,
     SmallChange,
+    State,
 )
-from thresher.encoding.iterate import RowSolver, State
 from thresher.engine import Alternation, BatchProblem, Pool, Rounds, Specification
 from thresher.learning import (
     BlockDescent,
@@ -47,7 +48,9 @@ from thresher.published.method import (
 from thresher.sets import Reals
 
 
-def uniform_start(block: Block, seed: int, envelope: Envelope | None) -> tuple[Array, Array | None]:
+def uniform_start(
+    block: ActiveRows, seed: int, envelope: Envelope | None
+) -> tuple[Array, Array | None]:
     """Codes and, under an ``envelope``, outliers of a block, made feasible like the first atoms.
 
     Each row has its own, and the same block always starts alike.
@@ -77,11 +80,11 @@ class ProjectedGradient(RowSolver):
     kappa: float = 0.7
     seed: int = field(default=0, repr=False)
 
-    def prepare(self, problem: CodingProblem) -> None:
-        """Compute the norm that the step size needs."""
-        problem.dictionary_norm  # noqa: B018 - kept by the problem
+    def precompute(self, problem: CodingProblem) -> float:
+        """The norm that the step size needs."""
+        return problem.dictionary_norm
 
-    def start(self, block: Block, codes: Array | None) -> State:
+    def start(self, block: ActiveRows, codes: Array | None) -> State:
         """Uniform codes and outliers, or given codes, and one step size per row."""
         problem, X = block.problem, block.X
         if codes is None:
@@ -96,7 +99,7 @@ class ProjectedGradient(RowSolver):
             state["R"], state["objective"] = R, values + problem.regulariser.value(C)
         return state
 
-    def steps(self, block: Block, state: State, times: int) -> None:
+    def steps(self, block: ActiveRows, state: State, times: int) -> None:
         """Projected (proximal, under a penalty) gradient steps."""
         problem, eta = block.problem, state["eta"]
         for _ in range(times):
@@ -104,7 +107,7 @@ class ProjectedGradient(RowSolver):
             gradient = problem.gradient(block.X, C, block.weight, R)
             state["C"] = problem.regulariser.prox(C - eta * gradient, eta)
 
-    def codes(self, block: Block, state: State) -> Array:
+    def codes(self, block: ActiveRows, state: State) -> Array:
         """The current codes."""
         return state["C"]
 
@@ -130,11 +133,13 @@ class OutlierADMM(RowSolver):
     as_printed: bool = False
     seed: int = field(default=0, repr=False)
 
-    def prepare(self, problem: CodingProblem) -> None:
-        """Invert the matrix of (25) once for all rows."""
-        problem.shifted_gram_inverse(self.rho_1)
+    def precompute(self, problem: CodingProblem) -> Array:
+        """``(D Dᵀ + ρ₁I)⁻¹`` of (25)."""
+        shifted = problem.gram.astype(np.float64) + self.rho_1 * np.eye(len(problem.gram))
+        inverse: Array = np.linalg.inv(shifted).astype(problem.D.dtype)
+        return inverse
 
-    def start(self, block: Block, codes: Array | None) -> State:
+    def start(self, block: ActiveRows, codes: Array | None) -> State:
         """Uniform codes (unless there are some) and outliers, as published, and zero duals."""
         problem, X, weight = block.problem, block.X, block.weight
         U, Q = uniform_start(block, self.seed, _envelope(problem))
@@ -151,17 +156,18 @@ class OutlierADMM(RowSolver):
         state["objective"] = self.objective(block, state)
         return state
 
-    def steps(self, block: Block, state: State, times: int) -> None:
+    def steps(self, block: ActiveRows, state: State, times: int) -> None:
         """Rounds of (25)–(30)."""
+        inverse = self.precompute(block.problem) if block.shared is None else block.shared
         for _ in range(times):
-            self._round(block, state)
+            self._round(block, inverse, state)
 
-    def _round(self, block: Block, state: State) -> None:
+    def _round(self, block: ActiveRows, inverse: Array, state: State) -> None:
         problem, X, weight = block.problem, block.X, block.weight
         rho_1, rho_2, D, loss = self.rho_1, self.rho_2, problem.D, _envelope(problem)
         U, Q, R, alpha, beta = (state[name] for name in ("U", "Q", "R", "alpha", "beta"))
         if weight is None:
-            H = ((X - R) @ D.T + rho_1 * U - alpha) @ problem.shifted_gram_inverse(rho_1)
+            H = ((X - R) @ D.T + rho_1 * U - alpha) @ inverse
             V = (X - H @ D + rho_2 * Q - beta) / (1 + rho_2)
             R = loss.penalty.prox(V, 1 / (1 + rho_2), Reals())
         else:
@@ -182,16 +188,16 @@ class OutlierADMM(RowSolver):
         # Under a group penalty weights are 0 or 1; a missing entry belongs to no group.
         return loss.penalty.prox(V * weight, 1 / (1 + self.rho_2), Reals())
 
-    def codes(self, block: Block, state: State) -> Array:
+    def codes(self, block: ActiveRows, state: State) -> Array:
         """The feasible copy u."""
         return state["H" if self.as_printed else "U"]
 
-    def outliers(self, block: Block, state: State) -> Array:
+    def outliers(self, block: ActiveRows, state: State) -> Array:
         """The feasible copy q; an entry that is missing has none."""
         R = state["R" if self.as_printed else "Q"]
         return R if block.weight is None else np.where(block.weight > 0, R, 0)
 
-    def objective(self, block: Block, state: State) -> Array:
+    def objective(self, block: ActiveRows, state: State) -> Array:
         """The objective of (5) at both."""
         problem, C, R = block.problem, self.codes(block, state), self.outliers(block, state)
         fit = _envelope(problem).value_with(block.X, C @ problem.D, R, block.weight)
@@ -360,11 +366,11 @@ class BatchGradient(Alternation):
     def improve_codes(self) -> None:
         """(S-8); then R belongs to the new codes and the current dictionary, (S-9)."""
         coding = self.problem.coding(self.D)
-        self.solver.prepare(coding)
+        shared = self.solver.precompute(coding)
 
         def work(rows: slice) -> None:
             X, weight = self.problem.load(rows)
-            block = Block(coding, X, weight)
+            block = ActiveRows(coding, X, weight, shared)
             state = self.solver.start(block, self.C[rows])
             state["R"] = self._outliers(X, self.C[rows], weight)
             self.solver.steps(block, state, 1)
@@ -500,7 +506,7 @@ class _OutlierSolver(PublishedSolver[Specification]):
 
     @property
     @abstractmethod
-    def encoder(self) -> BlockEncoder:
+    def encoder(self) -> Encoder:
         """Finds codes while learning."""
 
     @property
@@ -556,10 +562,10 @@ class OPGD(_OutlierSolver):
     as_printed: bool = constant(False, FLAG)
 
     @property
-    def encoder(self) -> BlockEncoder:
+    def encoder(self) -> Encoder:
         """(15)–(17)."""
         step, stop = ProjectedGradient(self.kappa), SmallChange(self.code_tol)
-        return Encoder(step, stop, self.code_max_iter, certify=False)
+        return IterativeEncoder(step, stop, self.code_max_iter)
 
     @property
     def step(self) -> DictionaryStep:
@@ -600,10 +606,10 @@ class OADMM(_OutlierSolver):
     as_printed: bool = constant(False, FLAG)
 
     @property
-    def encoder(self) -> BlockEncoder:
+    def encoder(self) -> Encoder:
         """(25)–(30)."""
         steps = OutlierADMM(self.rho_1, self.rho_2, self.as_printed)
-        return Encoder(steps, SmallChange(self.code_tol), self.code_max_iter, certify=False)
+        return IterativeEncoder(steps, SmallChange(self.code_tol), self.code_max_iter)
 
     @property
     def step(self) -> DictionaryStep:
@@ -632,9 +638,9 @@ class BPGD(_OutlierSolver):
     as_printed: bool = constant(False, FLAG)
 
     @property
-    def encoder(self) -> BlockEncoder:
+    def encoder(self) -> Encoder:
         """(S-8)."""
-        return Encoder(ProjectedGradient(self.kappa), Never(), 1, certify=False)
+        return IterativeEncoder(ProjectedGradient(self.kappa), Never(), 1)
 
     @property
     def step(self) -> DictionaryStep:
@@ -671,9 +677,9 @@ class BADMM(_OutlierSolver):
     as_printed: bool = constant(False, FLAG)
 
     @property
-    def encoder(self) -> BlockEncoder:
+    def encoder(self) -> Encoder:
         """For streams alone."""
-        return Encoder(BlockADMM(), Never(), 6, certify=False)
+        return IterativeEncoder(BlockADMM(), Never(), 6)
 
     @property
     def step(self) -> DictionaryStep:

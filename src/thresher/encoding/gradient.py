@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.encoding.iterate import Block, RowSolver, State
-from thresher.encoding.problem import CodingProblem
+from thresher.encoding.loop import ActiveRows, RowSolver, State
+from thresher.encoding.problem import CodingProblem, Rows
 from thresher.linalg import Array
 
 
@@ -32,10 +32,13 @@ class ArmijoGradient(RowSolver):
     cut: float = 0.1
     cuts: int = 11
 
-    def prepare(self, problem: CodingProblem) -> None:
-        """Nothing is shared by the blocks."""
+    def requires(self, problem: CodingProblem, rows: Rows) -> str | None:
+        """A gradient."""
+        if rows.sparse:
+            return "dense samples"
+        return None if problem.loss.smooth else "a loss without kinks"
 
-    def start(self, block: Block, codes: Array | None) -> State:
+    def start(self, block: ActiveRows, codes: Array | None) -> State:
         """Equal codes that explain the mass of the row, or given codes, made feasible."""
         problem, X = block.problem, block.X
         C = problem.regulariser.region.project(block.even_codes() if codes is None else codes)
@@ -47,20 +50,20 @@ class ArmijoGradient(RowSolver):
         # Where a loss is flat, every step is accepted; beyond this bound steps only lose digits.
         return state | {"step": step, "longest": step / np.finfo(step.dtype).eps}
 
-    def steps(self, block: Block, state: State, times: int) -> None:
+    def steps(self, block: ActiveRows, state: State, times: int) -> None:
         """Iterations, each with its line search."""
         for _ in range(times):
             self.search(block, state)
 
-    def codes(self, block: Block, state: State) -> Array:
+    def codes(self, block: ActiveRows, state: State) -> Array:
         """The best codes so far."""
         return state["best"]
 
-    def objective(self, block: Block, state: State) -> Array:
+    def objective(self, block: ActiveRows, state: State) -> Array:
         """The objective of the best codes."""
         return state["best_value"]
 
-    def search(self, block: Block, state: State) -> None:
+    def search(self, block: ActiveRows, state: State) -> None:
         """Take the first step of each row that is accepted."""
         problem, C = block.problem, state["C"]
         gradient = problem.gradient(block.X, C, block.weight)
@@ -84,14 +87,14 @@ class ArmijoGradient(RowSolver):
         return longer
 
     def accepts(
-        self, block: Block, state: State, gradient: Array, step: Array, trial: Array, n: int
+        self, block: ActiveRows, state: State, gradient: Array, step: Array, trial: Array, n: int
     ) -> NDArray[np.bool_]:
         """Whether the n-th trial of each row decreases the objective enough."""
         predicted = np.einsum("nk,nk->n", gradient, trial - state["C"])
         enough = block.objective(trial) <= state["value"] + self.acceptance * predicted
         return np.asarray(enough)
 
-    def move(self, block: Block, state: State, C: Array) -> None:
+    def move(self, block: ActiveRows, state: State, C: Array) -> None:
         """Take new codes, and keep the best."""
         state["C"], state["value"] = C, block.objective(C)
         better = state["value"] < state["best_value"]
