@@ -37,14 +37,8 @@ from thresher.learning import NoiseWeight, OutlierWeight, RangeWeight
 from thresher.linalg import Array, length
 from thresher.penalties import Tikhonov
 from thresher.sets import Reals
-from thresher.solvers import (
-    DUAL_PER_PRIMAL,
-    default_weight,
-    godec,
-    online_pca,
-    pursue,
-    whole_matrix,
-)
+from thresher.solvers import DUAL_PER_PRIMAL, default_weight, godec, pursue
+from thresher.solvers.auto import online_pca, whole_matrix
 
 FINER = 1e-2
 """`fit` ends at this share of ``tol``: its residuals are relative to all data."""
