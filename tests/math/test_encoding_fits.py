@@ -16,7 +16,7 @@ from thresher.encoding.certificates import balance
 from thresher.encoding.fit import DenseFit
 from thresher.encoding.multiplicative import MultiplicativeUpdates
 from thresher.encoding.polyhedron import Widened
-from thresher.kernels.lad_bounds import lower_bound
+from thresher.kernels.lad_simplex import lower_bound
 from thresher.linalg import load_stored_block, stored_rows
 from thresher.losses import (
     AlphaDivergence,
