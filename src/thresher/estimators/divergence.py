@@ -14,7 +14,7 @@ from thresher.estimators.registry import (
     named_forgetting,
     named_penalty,
 )
-from thresher.linalg import is_only_stored
+from thresher.linalg import is_only_stored, stored_values
 from thresher.losses import Loss
 
 
@@ -47,7 +47,7 @@ class DivergenceModel(DictionaryEstimator):
         )
 
     def _check_missing(self, X: Any) -> None:
-        values = X.data if hasattr(X, "indptr") else X
+        values = stored_values(X)
         if is_only_stored(X) or np.isnan(np.add.reduce(values, None, np.float64)):
             loss = named_divergence(self.divergence, self.divergence_parameter).loss(1.0)
             loss.check_weight(np.zeros((1, 1)))  # a gap is an entry of weight zero

@@ -11,7 +11,7 @@ import numpy as np
 
 from thresher.engine import History
 from thresher.estimators.parameters import defaults_of
-from thresher.linalg import Array
+from thresher.linalg import Array, as_dense
 from thresher.plotting import atom_grid, bar_panels, convergence_curve, for_page, profile_panels
 from thresher.report import Report
 
@@ -151,7 +151,7 @@ class _Fit(NamedTuple):
 def _fit_of(model: Any, X: Any) -> _Fit:
     most = min(X.shape[0], _MOST_SAMPLES, max(_MOST_ENTRIES // X.shape[1], 1))
     rows = X[np.unique(np.linspace(0, X.shape[0] - 1, most).astype(int))]
-    dense = np.asarray(rows.toarray() if hasattr(rows, "indptr") else rows, dtype=np.float64)
+    dense = np.asarray(as_dense(rows)[0], dtype=np.float64)
     outliers = None
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names")

@@ -32,7 +32,7 @@ from thresher.estimators.saving import (
     unpacked_model,
 )
 from thresher.estimators.validation import as_matrix, computing_dtype, refuse_mask
-from thresher.linalg import Array
+from thresher.linalg import Array, stored_values
 from thresher.manhattan.symmetric import (
     as_csr,
     asymmetry,
@@ -261,8 +261,7 @@ class SymmetricManhattanNMF(BaseEstimator):
                 f"Similarities form a square matrix, but this has the shape {checked.shape}: give "
                 "one row and one column for each sample, such as X @ X.T, or use ManhattanNMF."
             )
-        values = checked.data if hasattr(checked, "indptr") else checked
-        if (values < 0).any():
+        if (stored_values(checked) < 0).any():
             raise ValueError(
                 "Negative values in data passed to SymmetricManhattanNMF: H Hᵀ cannot be negative. "
                 "Clip the similarities at zero, or shift them."
