@@ -140,7 +140,11 @@ class _BySet(Regulariser):
         super().__post_init__()
         bounds, constraint = self.region.bounds, self.region.row_constraint
         region = SimpleNamespace(
-            bounds=bounds, row_constraint=constraint, fully_declared=False, couples_rows=False
+            bounds=bounds,
+            row_constraint=constraint,
+            contains_zero=self.region.contains_zero,
+            fully_declared=False,
+            couples_rows=False,
         )
         object.__setattr__(self, "form", Form(self.penalty, region))
 
