@@ -31,7 +31,7 @@ from thresher import OnlineNMF
 from thresher.datasets import load_text_counts
 
 # The loops whose speed limits all others, and the weights of words of `TopicModel`: not public.
-from thresher.kernels.sparse_rows import add_rows, products_at
+from thresher.kernels.products import add_rows, products_at
 from thresher.linalg import Array
 from thresher.tasks.text.tfidf import TfIdf
 

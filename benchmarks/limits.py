@@ -29,7 +29,7 @@ from thresher.datasets import make_outlier_stream
 
 # The loops whose speed limits all others: not public.
 from thresher.kernels.bundles import read_only
-from thresher.kernels.sparse_rows import add_rows, products_at
+from thresher.kernels.products import add_rows, products_at
 from thresher.linalg import block_slices
 
 Work = Callable[[Any], Any]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import BaseEstimator
 
 
 def refusal(call: Callable[[], Any]) -> str:
@@ -65,7 +66,13 @@ def differences(a: Any, b: Any, path: str = "") -> list[str]:
         return [d for i, (x, y) in pairs for d in differences(x, y, f"{path}[{i}]")]
     if isinstance(a, float) and a != a and b != b:
         return []
-    if dataclasses.is_dataclass(a) or hasattr(a, "__dict__"):
+    if isinstance(a, BaseEstimator):  # without what it derives from its state, as copies are
+        return differences(a.__getstate__(), b.__getstate__(), path)
+    if dataclasses.is_dataclass(a):  # fields only: a value may cache what it computes from them
+        names = [field.name for field in dataclasses.fields(a)]
+        pairs = [(getattr(a, name), getattr(b, name), f"{path}.{name}") for name in names]
+        return [one for pair in pairs for one in differences(*pair)]
+    if hasattr(a, "__dict__"):
         return differences(vars(a), vars(b), path)
     return [] if a == b else [f"{path}: {a!r} became {b!r}"]
 

@@ -40,7 +40,7 @@ INTEGERS = {
 
 @pytest.mark.parametrize("values", INTEGERS.values(), ids=INTEGERS)
 def test_integers_come_back(values):
-    np.testing.assert_array_equal(unpack_integers(pack_integers(values), len(values)), values)
+    np.testing.assert_array_equal(unpack_integers(pack_integers(values), len(values))[0], values)
 
 
 @pytest.mark.parametrize("data", [b"", b"abc" * 500, bytes(range(256)), bytes(3000)])
@@ -91,7 +91,7 @@ def test_every_time_format_reads_what_it_writes(n):
 def test_integers_of_an_arithmetic_coder_come_back():
     rng = np.random.default_rng(0)
     values = [int(v) for v in rng.integers(1, 2**40, 50)] + [1, 2, 3]
-    coder = writer(2000)
+    coder = writer(100)
     for value in values:
         code_integer(coder, np.int64(value))
         code_digits(coder, np.int64(value % 32), np.int64(5))
@@ -109,7 +109,7 @@ def test_rows_decode_to_the_same_bits_and_states(steps, missing):
     present = rng.random(Y.shape) >= missing
     unbounded = np.full(5, np.inf)
     options = np.array([[0.0, 1.0]] * 5), np.full(5, steps), unbounded, unbounded, False
-    coder, values, sender = writer(64 * Y.size), Y.copy(), new_row_state(np.zeros(5))
+    coder, values, sender = writer(Y.size), Y.copy(), new_row_state(np.zeros(5))
     code_rows(sender, coder, values, present.copy(), not missing, *options)
     assert np.abs(values - Y)[present].max() <= steps / 2 + 1e-12
     again, there = np.zeros(Y.shape), np.ones(Y.shape, bool)
@@ -124,7 +124,7 @@ def test_rows_decode_to_the_same_bits_and_states(steps, missing):
 def test_unlikely_values_cost_and_likely_ones_do_not():
     sizes = []
     for Y in (np.zeros((2000, 1)), np.random.default_rng(0).normal(size=(2000, 1))):
-        coder = writer(64 * Y.size)
+        coder = writer(Y.size)
         unbounded = np.full(1, np.inf)
         unit = np.array([[0.0, 1.0]]), np.full(1, 0.1), unbounded, unbounded, False
         code_rows(new_row_state(np.zeros(1)), coder, Y.copy(), np.ones(Y.shape, bool), True, *unit)

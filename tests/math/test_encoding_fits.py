@@ -16,7 +16,7 @@ from thresher.encoding.first_order import MultiplicativeUpdates
 from thresher.encoding.fit import DenseFit
 from thresher.encoding.least_absolute import Widened
 from thresher.encoding.problem import balance
-from thresher.kernels.lad_bounds import lower_bound
+from thresher.kernels.lad_simplex import lower_bound
 from thresher.linalg import load_stored_block, stored_rows
 from thresher.losses import (
     AlphaDivergence,

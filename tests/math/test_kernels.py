@@ -15,22 +15,34 @@ from thresher.encoding import (
     CodingProblem,
 )
 from thresher.kernels import (
-    lad_smoothed,
+    lad_start,
     machine_code,
-    power_passes,
+    sparse_power,
 )
-from thresher.kernels.block_admm import Splitting, begin
-from thresher.kernels.block_descent import AtomSet, sweeps
-from thresher.kernels.block_sums import BlockSums, block_sums
+from thresher.kernels.block_admm import Splitting, begin, split_residual
 from thresher.kernels.bundles import EntryPenalty, Samples
 from thresher.kernels.cholesky import drop, factorise, solve
 from thresher.kernels.column_range import column_range
-from thresher.kernels.products import add, add_gram, combine, copy, dot
-from thresher.kernels.quadratic import FeatureCurvature, scaled_steps
+from thresher.kernels.products import (
+    add,
+    add_gram,
+    add_rows,
+    combine,
+    copy,
+    dot,
+    floor_rows,
+    products_at,
+)
+from thresher.kernels.quadratic import (
+    AtomSet,
+    BlockSums,
+    FeatureCurvature,
+    block_sums,
+    scaled_steps,
+    sweeps,
+)
 from thresher.kernels.ratio import add_batch, measure_atoms, write_atoms
 from thresher.kernels.region import Region, project
-from thresher.kernels.sparse_rows import add_rows, floor_rows, products_at
-from thresher.kernels.split_residual import split_residual
 from thresher.kernels.weighted_median import weighted_select
 from thresher.losses import Envelope, Huber
 from thresher.losses.base import Loss
@@ -283,7 +295,7 @@ def test_smoothed_residuals_have_the_huber_gradient():
     rng = np.random.default_rng(0)
     e, w, radius = rng.laplace(size=50), rng.random(50), 0.7
     pull, near, curvature = np.empty(50), np.full(50, -1), np.full(50, np.nan)
-    n = lad_smoothed._pull(e, w, radius, pull, near, curvature)
+    n = lad_start._pull(e, w, radius, pull, near, curvature)
     np.testing.assert_allclose(pull, w * np.clip(e / radius, -1, 1))
     np.testing.assert_array_equal(near[:n], np.flatnonzero(np.abs(e) < radius))
     np.testing.assert_allclose(curvature[:n], w[near[:n]] / radius)
@@ -295,9 +307,9 @@ def test_overrelaxed_steps_keep_the_mass(alpha):
     rng = np.random.default_rng(0)
     z, rho, ridge = rng.random(9), rng.uniform(0.5, 2.0, 9), np.zeros(9)
     plain, further = z.copy(), z.copy()
-    power_passes.expectation(plain, rho, alpha, ridge, 0.0, z.sum(), False)
+    sparse_power.expectation(plain, rho, alpha, ridge, 0.0, z.sum(), False)
     np.testing.assert_allclose(plain, z * rho ** (1 / alpha))
-    power_passes.expectation(further, rho, alpha, ridge, 0.0, z.sum(), True)
+    sparse_power.expectation(further, rho, alpha, ridge, 0.0, z.sum(), True)
     far = z * (plain / z) ** 1.5
     np.testing.assert_allclose(further, far * plain.sum() / far.sum())
 

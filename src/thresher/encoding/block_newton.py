@@ -7,7 +7,7 @@ import numpy as np
 
 from thresher.encoding.loop import ActiveRows, RowSolver, State
 from thresher.encoding.problem import CodingProblem, Rows
-from thresher.kernels.model_step import model_steps, model_steps_in_region
+from thresher.kernels.newton_step import model_steps, model_steps_in_region
 from thresher.kernels.region import Region
 from thresher.linalg import Array
 

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from thresher.kernels.block_sums import BlockSums, block_sums
 from thresher.kernels.bundles import EntryPenalty, read_only
 from thresher.kernels.envelope import mean_curvature
 from thresher.kernels.floors import FLOOR
-from thresher.kernels.sparse_rows import add_rows, floor_rows, products_at
+from thresher.kernels.products import add_rows, floor_rows, products_at
+from thresher.kernels.quadratic import BlockSums, block_sums
 from thresher.linalg import Array, ObservedPart
 from thresher.losses import Loss, SeparableLoss
 

@@ -10,10 +10,8 @@ from thresher.encoding.loop import Encoder, Encoding, Status
 from thresher.encoding.problem import CodingProblem, Rows
 from thresher.kernels.bundles import Atoms, Limits, Outcome, Samples, ShiftedInverse, SparseRows
 from thresher.kernels.floors import TINY
-from thresher.kernels.lad_dense import lad_rows
-from thresher.kernels.lad_smoothed import smoothed_rows
-from thresher.kernels.lad_sparse import WordAtoms, lad_sparse_rows
-from thresher.kernels.lad_start import lad_start
+from thresher.kernels.lad_codes import WordAtoms, lad_rows, lad_sparse_rows
+from thresher.kernels.lad_start import lad_start, smoothed_rows
 from thresher.linalg import Array, as_dense
 from thresher.losses import L1Distance, NonsmoothPoints
 from thresher.penalties import ElasticNet, Form, Regulariser
@@ -38,7 +36,7 @@ _NOTHING = {name: np.empty((0, 0), dtype=name) for name in ("float32", "float64"
 
 @dataclass(frozen=True)
 class LeastAbsolute(Encoder):
-    """The optimal vertex of every row; see `thresher.kernels.lad_pivots`.
+    """The optimal vertex of every row; see `thresher.kernels.lad_simplex`.
 
     Dense rows start from ``rounds`` rounds of ADMM in float32, which tell most of the basis; very
     wide ones (F ≥ 64 K) from a sample of their features. Sparse rows are problems in their own

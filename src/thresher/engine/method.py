@@ -487,23 +487,18 @@ class Method(StreamMethod):
             to_learn = fit if learned is problem else learned.fit(X, C, weight)
             sums = self.learner.summarise(to_learn, given)  # computes parts that fit keeps
             losses = fit.values() + problem.regulariser.value(C)
-            if given is not None:
-                losses = losses * given
-            summary = Summary(
-                sums, float(np.add.reduce(losses, None, np.float64)), 0.0, nothing, nothing
-            )
+            losses = losses if given is None else losses * given
+            loss = float(np.add.reduce(losses, None, np.float64))
+            certificate, sizes, weights, mass, total = 0.0, nothing, nothing, 0.0, 0.0
             if place == 0:
                 some = slice(0, _CERTIFIED_ROWS)
                 mask = None if weight is None else weight[some]
-                worst = float(np.maximum.reduce(problem.certificate(X[some], C[some], mask)))
-                summary = replace(summary, certificate=worst)
-            if state.watch is not None:
-                mass, total = mass_of(X, weight, given)
-                summary = replace(summary, mass=mass, entries=total)
+                certificate = float(np.maximum.reduce(problem.certificate(X[some], C[some], mask)))
             if exact is not None and not place // size % distance:
                 sizes, weights = residual_sizes(shown, exact, X, weight, given, C)
-                summary = replace(summary, residuals=sizes, residual_weights=weights)
-            return summary
+            if state.watch is not None:
+                mass, total = mass_of(X, weight, given)
+            return Summary(sums, loss, certificate, sizes, weights, mass, total)
 
         return code_and_summarise
 

@@ -16,9 +16,9 @@ import numpy as np
 
 from thresher.kernels.compiling import helper, kernel
 from thresher.kernels.envelope import inlier, outlier
+from thresher.kernels.newton_step import StepRoom, region_step
 from thresher.kernels.products import add_gram, combine
 from thresher.kernels.region import project
-from thresher.kernels.region_step import StepRoom, region_step
 
 
 class CurvedAtoms(NamedTuple):

@@ -1,8 +1,11 @@
-"""Products of a few vectors, gathered by index: what BLAS would need copies for."""
+"""Products of a few vectors, gathered by index, and products at the nonzeros of sparse rows only.
+
+BLAS would need copies for the former and would compute zeros for the latter.
+"""
 
 import numpy as np
 
-from thresher.kernels.compiling import helper
+from thresher.kernels.compiling import helper, kernel
 
 
 @helper
@@ -97,3 +100,39 @@ def add_gram(D, atoms, n, features, weights, m, left, right, H):  # type: ignore
     for i in range(n):
         for j in range(i):
             H[i, j] = H[j, i]
+
+
+@kernel
+def products_at(indptr, indices, C, Dt, out):  # type: ignore[no-untyped-def]
+    """``out = (C D) at the nonzeros``; ``Dt`` is Dᵀ, so that both factors are read in order."""
+    for i in range(indptr.size - 1):
+        c = C[i]
+        for j in range(indptr[i], indptr[i + 1]):
+            d = Dt[indices[j]]
+            total = c.dtype.type(0)
+            for k in range(c.size):
+                total += c[k] * d[k]
+            out[j] = total
+
+
+@kernel
+def floor_rows(indptr, x, y, share, out):  # type: ignore[no-untyped-def]
+    """``out = max(y, 0)`` plus a share of the largest entry of the row."""
+    for i in range(indptr.size - 1):
+        largest = x.dtype.type(0)
+        for j in range(indptr[i], indptr[i + 1]):
+            largest = max(largest, x[j])
+        floor = share * largest
+        for j in range(indptr[i], indptr[i + 1]):
+            out[j] = max(y[j], y.dtype.type(0)) + floor
+
+
+@kernel
+def add_rows(indptr, indices, values, C, out):  # type: ignore[no-untyped-def]
+    """Add ``VᵀC`` to ``out`` (F × K), for the CSR matrix V of these values."""
+    for i in range(indptr.size - 1):
+        c = C[i]
+        for j in range(indptr[i], indptr[i + 1]):
+            row, value = out[indices[j]], values[j]
+            for k in range(c.size):
+                row[k] += value * c[k]

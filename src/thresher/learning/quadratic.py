@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.encoding.fit import Fit
-from thresher.kernels.block_descent import AtomSet, sweeps
-from thresher.kernels.quadratic import FeatureCurvature, scaled_steps
+from thresher.kernels.quadratic import AtomSet, FeatureCurvature, scaled_steps, sweeps
 from thresher.learning.statistics import Learner, Statistics
 from thresher.linalg import Array, length
 from thresher.penalties import Regulariser

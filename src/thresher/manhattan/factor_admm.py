@@ -6,9 +6,9 @@ import numpy as np
 
 from thresher.engine.executor import Pool
 from thresher.engine.units import OVERFLOW
-from thresher.kernels.block_descent import AtomSet, sweeps
+from thresher.kernels.block_admm import split_residual
 from thresher.kernels.bundles import read_only
-from thresher.kernels.split_residual import split_residual
+from thresher.kernels.quadratic import AtomSet, sweeps
 from thresher.linalg import Array, has_gram
 from thresher.manhattan.half import Half
 

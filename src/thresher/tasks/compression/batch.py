@@ -2,10 +2,11 @@
 
     flags 1 | rows | steps, unless as before | times, if any | corrections, if any | values
 
-The values are mask and integers by the arithmetic coder (`kernels.rows`), or plain (`plain`). Times
-are the second differences of integers. Corrections are differences of 64-bit patterns for lossless
-columns whose values are not on a grid to the last bit: a bit for each column, then the differences
-of those that have some.
+The values are mask and integers by the arithmetic coder (`kernels.rows`). Where rounded values and
+a general compressor take fewer bytes, they are plain: the mask if values are missing, then the
+values in steps, both as integers (`columns.pack_integers`). Times are differences. Corrections are
+differences of 64-bit patterns for lossless columns whose values are not on a grid to the last bit:
+a bit for each column, then the differences of those that have some.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ import numpy as np
 from thresher.tasks.compression.columns import pack_integers, unpack_integers
 from thresher.tasks.compression.kernels.arithmetic import reader, writer, written
 from thresher.tasks.compression.kernels.rows import RowState, code_rows, new_row_state
-from thresher.tasks.compression.plain import plain_values, read_plain, rounded, write_plain
 from thresher.tasks.compression.quantise import (
     WHOLE,
     Steps,
     common_grid,
     grid_of,
+    on_grid,
     read_steps,
     same_bits,
 )
@@ -40,7 +41,6 @@ from thresher.tasks.compression.wire import (
     part,
 )
 
-_WORKSPACE = 64  # bytes that a value takes at most: 26 decisions, and twice 62 digits
 _LARGEST_NUMBER = 2.0**52  # steps from a prediction: beyond, doubles are no integers
 _WHOLE, _STEPS, _TIMES, _PLAIN, _CORRECTED = (1 << bit for bit in range(5))  # flags
 
@@ -55,15 +55,15 @@ class StreamState:
         Models of the values.
     steps : array of shape (2, N)
         Grids and steps as they were sent last.
-    clock : tuple of int
-        The last time, and its difference from the one before.
+    clock : int
+        The last time.
     checksum : int
         Of plain batches and corrections, which the models do not see.
     """
 
     rows: RowState
     steps: Array
-    clock: tuple[int, int] = (0, 0)
+    clock: int = 0
     checksum: int = 0
 
     @classmethod
@@ -91,14 +91,11 @@ class StreamState:
 
     def at_time(self, times: Array | None) -> StreamState:
         """Return the state after some times."""
-        if times is None:
-            return self
-        before = self.clock[0] if len(times) == 1 else int(times[-2])
-        return replace(self, clock=(int(times[-1]), _wrapped(int(times[-1]) - before)))
+        return self if times is None else replace(self, clock=int(times[-1]))
 
     def digest(self, n_rows: int, sequence: int) -> int:
         """Return a checksum of the state, the rows so far, and the number of the packet."""
-        checksum = zlib.crc32(struct.pack("<QIqq", n_rows, sequence, *self.clock), self.checksum)
+        checksum = zlib.crc32(struct.pack("<QIq", n_rows, sequence, self.clock), self.checksum)
         for array in (*_arrays(self.rows), self.steps):
             checksum = zlib.crc32(np.ascontiguousarray(array).data, checksum)
         return checksum
@@ -114,15 +111,18 @@ class StreamState:
         if flags >= 2 * _CORRECTED:
             raise PacketError("The packet does not decode: its flags make no sense.")
         steps = read_steps(parts, N) if flags & _STEPS else Steps.sent_before(self.steps)
-        times = _read_times(parts.part(), n, self.clock) if flags & _TIMES else None
+        times = (
+            self.clock + np.cumsum(unpack_integers(parts.part(), n)[0]) if flags & _TIMES else None
+        )
         corrections = parts.part() if flags & _CORRECTED else b""
-        is_whole = bool(flags & _WHOLE)
+        is_whole, present = bool(flags & _WHOLE), np.ones((n, N), np.bool_)
         if flags & _PLAIN:
-            Q, present = read_plain(parts, n, N, is_whole)
-            values = plain_values(Q, steps)
+            if not is_whole:
+                present = unpack_integers(parts.part(), n, N).T != 0
+            values = plain_values(unpack_integers(parts.rest(), n, N).T, steps)
             state = _after_plain(state, values, present)
         else:
-            values, present = np.zeros((n, N)), np.ones((n, N), np.bool_)
+            values = np.zeros((n, N))
             _code(state, reader(parts.rest()), values, present, is_whole, steps)
         if not np.isfinite(values[present]).all() or not np.isfinite(state.rows.level).all():
             raise PacketError("The packet does not decode: some values are infinite.")
@@ -244,7 +244,7 @@ class CodedBatch(NamedTuple):
         if not np.array_equal(self.steps.sent, before.steps):
             flags, steps = flags | _STEPS, self.steps.written()
         if times is not None:
-            flags, clock = flags | _TIMES, part(_written_times(times, before.clock))
+            flags, clock = flags | _TIMES, part(pack_integers(np.diff(times, prepend=before.clock)))
         if self.corrections:
             flags |= _CORRECTED
         corrections = part(self.corrections) if self.corrections else b""
@@ -256,12 +256,13 @@ def code_batch(
     before: StreamState, batch: Batch, steps: Steps, *, lookahead: bool = False
 ) -> CodedBatch:
     """Code rows by the row models from a state, which is left as it was."""
-    state, values, present = before.copy(), batch.Y.copy(), batch.present.copy()
+    state, values, present = before.copy(), _in_steps(batch, steps), batch.present.copy()
     is_whole = bool(present.all() and state.rows.mask.present.all())
     failed = CodedBatch(steps, 0, b"", np.full(len(steps.grids), np.inf), state)
-    if ((batch.largest + np.abs(state.rows.level)) / steps.sizes > _LARGEST_NUMBER).any():
+    farthest = np.abs(values).max(axis=0) + np.abs(state.rows.level)
+    if (farthest / steps.sizes > _LARGEST_NUMBER).any():
         return failed
-    coder = writer(_WORKSPACE * values.size + 64)
+    coder = writer(values.size)
     if _code(state, coder, values, present, is_whole, steps, lookahead) > _LARGEST_NUMBER:
         return failed
     corrections, errors = _corrections(batch, values, steps)
@@ -269,19 +270,46 @@ def code_batch(
     return CodedBatch(steps, flags, written(coder), errors, state, corrections)
 
 
+def round_plain(batch: Batch, steps: Steps) -> tuple[Array, Array] | None:
+    """Return values in steps, and as they decode; None if a step is too fine for them."""
+    Y = _in_steps(batch, steps)
+    if np.abs(Y).max(initial=0.0) / steps.sizes.min() > _LARGEST_NUMBER:
+        return None
+    Q = np.rint(Y / steps.sizes).astype(np.int64)
+    return Q, plain_values(Q, steps)
+
+
+def plain_values(Q: Array, steps: Steps) -> Array:
+    """Return multiples of the steps, on the grids of their columns."""
+    values = Q * steps.sizes
+    return np.stack([on_grid(y, g) for y, g in zip(values.T, steps.grids, strict=True)], axis=1)
+
+
 def code_plain(
     before: StreamState, batch: Batch, steps: Steps, effort: int, limit: float
 ) -> CodedBatch | None:
     """Code rows in the plain way; None if that takes more than so many bytes."""
-    Q = rounded(batch.Y, steps)
-    data = None if Q is None else write_plain(Q, batch.present, effort, limit)
-    if Q is None or data is None:
+    found = round_plain(batch, steps)
+    if found is None:
         return None
-    values = plain_values(Q, steps)
+    Q, values = found
+    # A missing value takes the one before, which costs least.
+    places = np.where(batch.present, np.arange(len(Q))[:, None], 0)
+    kept = np.maximum.accumulate(places, axis=0)
+    data = pack_integers(np.take_along_axis(Q, kept, axis=0).T, effort, limit)
+    if not data:
+        return None
+    if not batch.present.all():
+        data = part(pack_integers(batch.present.T)) + data
     corrections, errors = _corrections(batch, values, steps)
     flags = _PLAIN | _WHOLE * bool(batch.present.all())
     state = _after(_after_plain(before.copy(), values, batch.present), steps, corrections)
     return CodedBatch(steps, flags, data, errors, state, corrections)
+
+
+def _in_steps(batch: Batch, steps: Steps) -> Array:
+    """Return what is coded in steps: lossless columns without a grid are corrections only."""
+    return np.where(np.isinf(steps.weights) & (steps.grids == 0), 0.0, batch.Y)
 
 
 def _corrections(batch: Batch, values: Array, steps: Steps) -> tuple[bytes, Array]:
@@ -306,7 +334,7 @@ def _corrected(values: Array, corrections: bytes) -> Array:
     columns = np.unpackbits(np.frombuffer(parts.take(-(-N // 8)), np.uint8), count=N).astype(bool)
     found = values.T[columns]
     there = ~np.isnan(found)
-    changes = unpack_integers(parts.rest(), int(np.count_nonzero(there)))
+    changes = unpack_integers(parts.rest(), int(np.count_nonzero(there)))[0]
     found[there] = (_bits(found[there]) + changes).view(np.float64)
     if not np.isfinite(found[there]).all():
         raise PacketError("The packet does not decode: some values are infinite.")
@@ -317,23 +345,3 @@ def _corrected(values: Array, corrections: bytes) -> Array:
 
 def _bits(values: Array) -> Array:
     return np.ascontiguousarray(values, np.float64).view(np.int64)
-
-
-# -------------------------------------------------------------------------------- times
-
-
-def _wrapped(value: int) -> int:
-    """Return an integer of 64 bits, as sums without an overflow check have it."""
-    return (value + 2**63) % 2**64 - 2**63
-
-
-def _written_times(times: Array, clock: tuple[int, int]) -> bytes:
-    """Return the second differences of times, which start at a clock."""
-    steps = np.diff(times, prepend=np.int64(clock[0]))
-    return pack_integers(np.diff(steps, prepend=np.int64(clock[1])))
-
-
-def _read_times(data: bytes, n: int, clock: tuple[int, int]) -> Array:
-    steps = np.int64(clock[1]) + np.cumsum(unpack_integers(data, n))
-    times: Array = np.int64(clock[0]) + np.cumsum(steps)
-    return times

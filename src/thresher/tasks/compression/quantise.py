@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.kernels.floors import TINY
 from thresher.tasks.compression.columns import pack_bytes, unpack_bytes
 from thresher.tasks.compression.wire import Array, PacketError, Reader, part
 
@@ -21,7 +20,7 @@ _FRACTIONS = np.array(
     [[0.0, 1.0]]
     + [
         [float(m * 10 ** max(e, 0)), float(10 ** max(-e, 0))]
-        for e in range(-6, 5)
+        for e in range(-12, 5)
         for m in (1, 2, 5)
     ]
 )
@@ -33,7 +32,6 @@ _WEIGHT = 6.0  # bits that a squared step is worth. Heuristic: flat within a fac
 _COARSE = ~0x1FFF  # the bits of a step without a grid that are sent
 _MAX_MULTIPLE = 2.0**40  # spacings in a step: beyond, doubles lose the grid
 _FEW, _GOLDEN = 8, 0.618034  # spacings in a step; the golden ratio spreads evenly over columns
-_LOSSLESS = 2.0**-20  # of the largest value: the step of lossless columns without a grid
 
 
 def on_grid(values: Array, grid: int) -> Array:
@@ -66,11 +64,6 @@ def _lies_on(values: Array, grid: int, precision: float) -> bool:
     return bool((np.abs(values - on_grid(values, grid)) <= precision * np.abs(values)).all())
 
 
-def is_exact_on(values: Array, grid: int) -> bool:
-    """Return whether a grid has the very values, to their last bit and sign."""
-    return values.size == 0 or (grid > 0 and bool(same_bits(on_grid(values, grid), values).all()))
-
-
 def same_bits(a: Array, b: Array) -> NDArray[np.bool_]:
     """Return where finite values are equal, and zeros have the same sign."""
     same: NDArray[np.bool_] = (a == b) & (np.signbit(a) == np.signbit(b))
@@ -99,20 +92,19 @@ class Steps(NamedTuple):
     limits: Array
 
     @classmethod
-    def at(cls, slopes: Array, grids: Array, limits: Array, largest: Array) -> Steps:
+    def at(cls, slopes: Array, grids: Array, limits: Array) -> Steps:
         """Return the steps at which a squared error is worth so many bits in each column.
 
-        An infinite slope is lossless: the spacing of the grid, or else a small share of the
-        ``largest`` value.
+        An infinite slope is lossless: the spacing of the grid, or else 1.
         """
         exact, spacing = np.isinf(slopes), np.where(grids > 0, SPACINGS[grids], 1.0)
-        step = np.where(exact, _LOSSLESS * np.maximum(largest, TINY), np.sqrt(_WEIGHT / slopes))
+        step = np.where(exact, spacing, np.sqrt(_WEIGHT / slopes))
         most = 2 * np.floor(np.minimum(limits / spacing, _MAX_MULTIPLE) * (1 + 1e-12)) + 1
         # Few spacings are rounded up in some columns, down in others: so errors do not jump.
         spread = (0.5 + _GOLDEN * np.arange(len(step))) % 1
-        ratio = step / spacing
+        ratio = np.where(exact, 1.0, step / spacing)
         ratio = np.floor(ratio + np.where(ratio < _FEW, spread, 0.5))
-        multiple = _heads(np.where(exact, 1.0, np.clip(ratio, 1, most)))
+        multiple = _heads(np.clip(ratio, 1, most))
         # Without a grid, steps are rounded down, so that what is sent is within its bound.
         free = _heads(np.where(exact, step, np.minimum(step, 2 * limits))) & _COARSE
         steps = cls(grids, np.where(grids > 0, multiple, free), slopes, limits)

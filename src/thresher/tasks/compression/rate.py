@@ -13,9 +13,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from thresher.tasks.compression.batch import Batch, CodedBatch, StreamState, code_batch
+from thresher.tasks.compression.batch import (
+    Batch,
+    CodedBatch,
+    StreamState,
+    code_batch,
+    round_plain,
+)
 from thresher.tasks.compression.bounds import Bounds
-from thresher.tasks.compression.plain import plain_values, rounded
 from thresher.tasks.compression.quantise import Steps
 from thresher.tasks.compression.wire import Array
 
@@ -35,7 +40,6 @@ _FINE = 1 / 16  # octaves: slopes that close are not distinguished
 _SPEND = 0.98  # of the bound, batch by batch
 _TINY = 1e-250  # a squared error that is as good as none: 2^64 / _TINY is still a double
 _STEPS = 2.0**40  # in the largest value, at most
-_BISECTIONS = 12  # for the steps of plain rows, and as many larger steps that are tried
 
 
 class UncodableError(ValueError):
@@ -106,7 +110,7 @@ class RateControl:
         lookahead: bool,
     ) -> CodedBatch:
         columns = np.where(exact, np.inf, slopes)[self._bounds.groups]
-        steps = Steps.at(columns, batch.grids, budget.limits, batch.largest)
+        steps = Steps.at(columns, batch.grids, budget.limits)
         return code_batch(state, batch, steps, lookahead=lookahead)
 
     def _lossless(self, batch: Batch) -> Array:
@@ -176,28 +180,26 @@ class RateControl:
         return best
 
     def plain_steps(self, batch: Batch, left: Array, limits: Array) -> Steps | None:
-        """Return the largest steps that keep plain rows within their squared errors, if any."""
+        """Return the largest steps that keep plain rows within their squared errors, if any.
+
+        Where values repeat, the error also falls as steps grow, so that far larger ones may do.
+        """
         exact = self._lossless(batch)
         uniform = self._uniform(batch, left, exact)
 
         def at(octaves: Array) -> Steps:
             slopes = np.where(exact, np.inf, uniform * 2.0**octaves)[self._bounds.groups]
-            return Steps.at(slopes, batch.grids, limits, batch.largest)
+            return Steps.at(slopes, batch.grids, limits)
 
         def within(steps: Steps) -> Array:
-            Q = rounded(batch.Y, steps)
-            if Q is None:
+            found = round_plain(batch, steps)
+            if found is None:
                 return np.zeros(len(exact), bool)
-            errors = np.where(batch.present, plain_values(Q, steps) - batch.Y, 0.0)
+            errors = np.where(batch.present, found[1] - batch.Y, 0.0)
             return (self._bounds.summed(np.square(errors).sum(axis=0)) <= left) | exact
 
-        low, high = np.full(len(left), -_OCTAVES), np.full(len(left), _OCTAVES)
-        for _ in range(0 if exact.all() else _BISECTIONS):
-            octaves = (low + high) / 2
-            fits = within(at(octaves))
-            low, high = np.where(fits, low, octaves), np.where(fits, octaves, high)
-        best = high  # where values repeat, the error also falls as steps grow, up to twice as large
-        for octaves in () if exact.all() else np.linspace(high, high - 2, _BISECTIONS):
+        best = np.full(len(left), 2.0)  # no error is larger than half a step: always within
+        for octaves in () if exact.all() else np.linspace(2, -4, 16 * self._effort + 1):
             best = np.where(within(at(octaves)), octaves, best)
         steps = at(best)
         fits_all = within(steps).all() and (steps.sizes <= 2 * limits).all()

@@ -2,7 +2,8 @@
 
 In CSV files the columns are those of `streams.tables`. In Parquet files, floats are measurements,
 and integers that a bound names; all other columns come back as they were, and types travel as the
-schema of Arrow's IPC format. Lossless columns whose numbers have more digits than a grid are kept.
+schema of Arrow's IPC format. Lossless numbers of a CSV file that have an exponent, or more digits
+than a double, are kept cell by cell.
 """
 
 from __future__ import annotations
@@ -29,12 +30,19 @@ from thresher.tasks.compression.columns import (
     unpack_integers,
     unpack_texts,
 )
-from thresher.tasks.compression.quantise import grid_of, is_exact_on, on_grid, same_bits
-from thresher.tasks.compression.wire import Array, PacketError, Reader, check_memory, number, part
+from thresher.tasks.compression.quantise import grid_of, on_grid, same_bits
+from thresher.tasks.compression.wire import (
+    CELL_BYTES,
+    Array,
+    PacketError,
+    Reader,
+    check_memory,
+    number,
+    part,
+)
 
 _KEPT = "kept"  # the kind of a column of a CSV file that is kept cell by cell
 _FARTHEST = 1e15  # values beyond are kept: doubles calculate with those below
-_CELL = 96  # bytes of memory that a cell takes at most while it is read
 _NULL, _NAN = "null", "nan"  # what stands for a missing measurement
 
 
@@ -87,8 +95,12 @@ def read_table(path: Path, error: Any, max_error: Any) -> Table:
     asked = named_columns(error) | named_columns(max_error)
     if path.suffix.lower() not in (".parquet", ".pq"):
         table, cells = read_csv_table(path, asked)
-        inexact = _without_a_grid(table, error, max_error)
-        return table.without({j: cells[j] for j in inexact})
+        bounds = bounds_of(error, max_error, len(table.names), table.names)
+        decimals = [column.decimals for column in table.columns if column.cells is None]
+        spelled = [
+            j for j, d in enumerate(decimals) if d is None and bounds.exact[bounds.groups[j]]
+        ]
+        return table.without({j: cells[j] for j in spelled})
     try:
         source = pyarrow.parquet.read_table(path).combine_chunks()
     except (pa.ArrowException, OSError) as error_found:
@@ -97,11 +109,6 @@ def read_table(path: Path, error: Any, max_error: Any) -> Table:
         raise ValueError(f"{path} has no rows; there is nothing to read.")
     values, missing, columns = list[Array](), list[str](), dict[int, Any]()
     for i, (column, array) in enumerate(zip(source.schema, source.columns, strict=True)):
-        if not _is_kept(column.type):
-            raise ValueError(
-                f"Column {column.name!r} of {path} has type {column.type}, which is not supported; "
-                "drop it, or convert it to text or numbers."
-            )
         is_float = pa.types.is_floating(column.type)
         y = _measured(array) if is_float or column.name in asked else None
         if y is None:
@@ -111,8 +118,7 @@ def read_table(path: Path, error: Any, max_error: Any) -> Table:
             values.append(y)
             missing.append(_NULL if array.null_count or not is_float else _NAN)
     Y = np.array(values, np.float64).reshape(len(values), source.num_rows).T
-    found = ArrowTable(Y, source.schema, missing, columns)
-    return _with_kept(found, source, _inexact_columns(found, source, error, max_error))
+    return ArrowTable(Y, source.schema, missing, columns)
 
 
 def write_table(table: Table, path: Path) -> bytes:
@@ -136,7 +142,8 @@ def pack_table(table: Table) -> tuple[dict[str, Any], list[bytes]]:
     if isinstance(table, ArrowTable):
         schema = table.schema.serialize().to_pybytes()
         columns = [number(len(schema)) + pack_bytes(schema)]
-        columns += [_packed_column(array) for array in table.columns.values()]
+        names = table.schema.names
+        columns += [_packed_column(names[i], array) for i, array in table.columns.items()]
         return {"arrow": {"missing": table.missing}}, columns
     kinds = [c.decimals if c.cells is None else _KEPT for c in table.columns]
     about: dict[str, Any] = {"names": [c.name for c in table.columns], "kinds": kinds}
@@ -188,42 +195,25 @@ def _is_table(table: dict[str, Any], n: int, N: int, n_kept: int) -> bool:
     )
 
 
-def _lossless(table: Table, error: Any, max_error: Any) -> list[int]:
-    """Return the numbers of the measurements that have to be lossless."""
-    bounds = bounds_of(error, max_error, len(table.names), table.names)
-    return np.flatnonzero(bounds.exact[bounds.groups]).tolist() if table.names else []
-
-
-def _without_a_grid(table: Table, error: Any, max_error: Any) -> list[int]:
-    """Return the lossless measurements that are on no grid to the bit."""
-    known = [y[~np.isnan(y)] for y in table.values.T]
-    exact = _lossless(table, error, max_error)
-    return [j for j in exact if not is_exact_on(known[j], grid_of(known[j]))]
-
-
 # -------------------------------------------------------------------------------- Arrow
 
 
-def _is_whole(kind: Any) -> bool:
-    """Return whether a column of a type is integers underneath."""
-    return bool(pa.types.is_integer(kind) or (pa.types.is_temporal(kind)
-                and not pa.types.is_interval(kind)))  # fmt: skip
-
-
-def _is_kept(kind: Any) -> bool:
-    """Return whether columns of a type come back: what text converts to, and words."""
+def _integers_under(kind: Any) -> Any:
+    """Return the type of integers in as many bits; None for columns that travel as text."""
     types = pa.types
-    if types.is_dictionary(kind):
-        return bool(types.is_string(kind.value_type) or types.is_large_string(kind.value_type))
-    tests = (types.is_boolean, types.is_floating, types.is_string, types.is_large_string,
-             types.is_null, types.is_decimal128)  # fmt: skip
-    return _is_whole(kind) or any(test(kind) for test in tests)
+    is_fixed = types.is_integer(kind) or types.is_floating(kind) or types.is_temporal(kind)
+    return getattr(pa, f"int{kind.bit_width}")() if is_fixed and kind.bit_width <= 64 else None
 
 
-def _as_integers(kind: Any) -> Any:
-    """Return the type of the integers underneath."""
-    sign = "u" if str(kind).startswith("u") else ""
-    return getattr(pa, f"{sign}int{kind.bit_width}")()
+def _content(array: Any) -> tuple[Array, Any]:
+    """Return where a column has nulls, and its values as integers or text, if it has any."""
+    nulls, whole = np.asarray(pc.is_null(array)), _integers_under(array.type)
+    if nulls.all():
+        return nulls, []
+    if whole is not None:
+        return nulls, np.asarray(pc.fill_null(array.view(whole), 0)).astype(np.int64)
+    words = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+    return nulls, pc.fill_null(words.cast(pa.large_string()), "").to_pylist()
 
 
 def _measured(column: Any) -> Array | None:
@@ -245,66 +235,35 @@ def _as_doubles(y: Array, kind: Any) -> Array:
         return np.rint(y)
     short = np.asarray(y, kind.to_pandas_dtype())
     grid = 0 if pa.types.is_float64(kind) else grid_of(short[~np.isnan(short)])
-    return on_grid(short.astype(np.float64), grid)
+    found = on_grid(short.astype(np.float64), grid)
+    same = same_bits(found.astype(short.dtype), short) | np.isnan(short)
+    return found if same.all() else short.astype(np.float64)
 
 
-def _inexact_columns(table: ArrowTable, source: Any, error: Any, max_error: Any) -> list[int]:
-    """Return the lossless measurements whose doubles do not give back the bits of the column."""
-    found = set(_without_a_grid(table, error, max_error))
-    measured = [column for column, m in zip(source.columns, table.missing, strict=True) if m]
-    for j in _lossless(table, error, max_error):
-        short = np.asarray(measured[j].to_numpy())
-        y = table.values[:, j]
-        there = ~np.isnan(y)
-        if not same_bits(y[there].astype(short.dtype), short[there]).all():
-            found.add(j)
-    return sorted(found)
-
-
-def _with_kept(table: ArrowTable, source: Any, numbers: list[int]) -> ArrowTable:
-    """Return the table with some measurements, by their number, kept as they are."""
-    columns, missing = dict(table.columns), list(table.missing)
-    measured = [i for i, m in enumerate(table.missing) if m]
-    for i in (measured[j] for j in numbers):
-        columns[i], missing[i] = source.columns[i].combine_chunks(), ""
-    left = [j for j in range(len(measured)) if j not in numbers]
-    ordered = {i: columns[i] for i in sorted(columns)}
-    return ArrowTable(table.values[:, left], table.schema, missing, ordered)
-
-
-def _packed_column(array: Any) -> bytes:
+def _packed_column(name: str, array: Any) -> bytes:
     """Return a column without its type and its length: nulls, then integers or text."""
-    nulls = np.asarray(pc.is_null(array)).astype(np.int64)
-    head = part(pack_integers(nulls))
-    if pa.types.is_null(array.type):
-        return head
-    if _is_whole(array.type):
-        whole = pc.fill_null(array.view(_as_integers(array.type)), 0)
-        return head + pack_integers(np.asarray(whole).astype(np.int64))
-    if pa.types.is_floating(array.type):
-        planes = np.asarray(pc.fill_null(array, 0.0)).view(np.uint8).reshape(len(array), -1).T
-        return head + pack_bytes(planes.tobytes())
-    words = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
-    return head + pack_texts(pc.fill_null(words.cast(pa.large_string()), "").to_pylist())
+    try:
+        nulls, content = _content(array)
+        data = pack_texts(content) if isinstance(content, list) else pack_integers(content)
+    except pa.ArrowException:
+        raise ValueError(
+            f"Column {name!r} has type {array.type}, which is not supported; drop it, or convert "
+            "it to text or numbers."
+        ) from None
+    return part(pack_integers(nulls)) + (b"" if nulls.all() else data)
 
 
 def _unpacked_column(data: bytes, kind: Any, n: int, max_bytes: int) -> Any:
-    check_memory(n * _CELL, max_bytes)
-    parts = Reader(data)
-    nulls = unpack_integers(parts.part(), n).astype(bool)
+    check_memory(n * CELL_BYTES, max_bytes)
+    parts, whole = Reader(data), _integers_under(kind)
+    nulls = unpack_integers(parts.part(), n)[0].astype(bool)
     try:
-        if pa.types.is_null(kind):
+        if nulls.all():
             parts.end()
-            found = pa.nulls(n)
-        elif _is_whole(kind):
-            whole = _as_integers(kind)
-            numbers = unpack_integers(parts.rest(), n).astype(whole.to_pandas_dtype())
+            found = pa.nulls(n, kind)
+        elif whole is not None:
+            numbers = unpack_integers(parts.rest(), n)[0].astype(whole.to_pandas_dtype())
             found = pa.array(numbers, whole, mask=nulls).view(kind)
-        elif pa.types.is_floating(kind):
-            size = kind.bit_width // 8
-            planes = np.frombuffer(unpack_bytes(parts.rest(), n * size), np.uint8)
-            floats = np.ascontiguousarray(planes.reshape(size, n).T).reshape(-1).view(f"<f{size}")
-            found = pa.array(floats, kind, mask=nulls)
         else:
             texts = np.array(unpack_texts(parts.rest(), n, max_bytes), object)
             found = pa.array(texts, pa.large_string(), mask=nulls).cast(kind)
@@ -331,8 +290,6 @@ def _unpacked_arrow(values: Array, about: Any, packed: list[bytes], max_bytes: i
     is_whole = len(schema) == len(missing) == len(kinds) == N + len(packed) - 1
     if not is_whole or missing.count("") != len(packed) - 1:
         raise PacketError("The file has other columns than its schema.")
-    if not all(_is_kept(column.type) for column in schema):
-        raise PacketError("The file has a column of a type that is not supported.")
     numbers = [i for i, m in enumerate(missing) if not m]
     columns = {
         i: _unpacked_column(data, schema.types[i], n, max_bytes)
@@ -356,19 +313,14 @@ def _as_arrow(table: Table) -> Any:
 
 def is_same_kept(again: Table, table: Table) -> bool:
     """Return whether all columns that are kept came back as they were, and missing values."""
-    if isinstance(again, CsvTable) and isinstance(table, CsvTable):
-        kept = all(a.cells == b.cells for a, b in zip(again.columns, table.columns, strict=True))
+    kept = [
+        [c.cells for c in t.columns] if isinstance(t, CsvTable) else
+        [_content(array) for array in t.columns.values()]
+        for t in (again, table)
+    ]  # fmt: skip
+    if isinstance(table, ArrowTable):
+        pairs = zip(*kept, strict=True)
+        same = all(list(x) == list(y) for a, b in pairs for x, y in zip(a, b, strict=True))
     else:
-        assert isinstance(again, ArrowTable)
-        assert isinstance(table, ArrowTable)
-        pairs = zip(again.columns.values(), table.columns.values(), strict=True)
-        kept = all(_are_equal(a, b) for a, b in pairs)
-    return kept and np.array_equal(np.isnan(again.values), np.isnan(table.values))
-
-
-def _are_equal(a: Any, b: Any) -> bool:
-    """Return whether two columns have the same values and nulls, bit by bit."""
-    if not pa.types.is_floating(a.type):
-        return bool(a.cast("string").equals(b.cast("string")))
-    same = same_bits(*(np.nan_to_num(np.asarray(pc.fill_null(c, 0.0))) for c in (a, b)))
-    return bool(same.all()) and a.is_null().equals(b.is_null())
+        same = kept[0] == kept[1]
+    return same and np.array_equal(np.isnan(again.values), np.isnan(table.values))

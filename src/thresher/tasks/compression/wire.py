@@ -24,6 +24,8 @@ VALUES_PER_BYTE = 512
 """Part of the format: 1 kB may take seconds to decode, at half twice the bytes of constant rows."""
 MAX_BYTES = 2**30
 """Memory that a reader allows by default. Heuristic."""
+CELL_BYTES = 96
+"""Memory that a cell, or a small object of Python, takes at most."""
 _LONGEST = 10  # bytes of a number of 64 bits, seven bits in each
 
 

@@ -25,6 +25,7 @@ from thresher.kernels.floors import TINY
 _TOP = 2**32 - 1
 _LOW, _HIGH, _CODE, _AT = range(4)
 _HALF = 32768  # a probability of one half
+_BYTES_PER_VALUE = 64  # at most: 26 decisions of 10.4 bits each, and twice 62 digits
 _ANY_DIGITS = 62  # of the largest integer that `code_integer` takes
 
 
@@ -36,9 +37,10 @@ class Coder(NamedTuple):
     reads: bool
 
 
-def writer(n_bytes: int) -> Coder:
-    """Return an encoder with a buffer of so many bytes."""
-    return Coder(np.zeros(n_bytes, np.uint8), np.array([0, _TOP, 0, 0]), False)
+def writer(n_values: int) -> Coder:
+    """Return an encoder with a buffer for so many values."""
+    data = np.zeros(_BYTES_PER_VALUE * (n_values + 1), np.uint8)
+    return Coder(data, np.array([0, _TOP, 0, 0]), False)
 
 
 def reader(data: bytes) -> Coder:
