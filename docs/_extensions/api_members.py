@@ -21,10 +21,8 @@ def skip(
 
 def _own_names() -> None:
     """Call published solvers by the names that users give them, not "alias of" their classes."""
-    for name in thresher.solvers.__all__:
-        solver = getattr(thresher.solvers, name)
-        if isinstance(solver, type) and name.islower():
-            solver.__name__ = name
+    for name, solver in thresher.solvers.PUBLISHED.items():
+        solver.__name__ = name
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

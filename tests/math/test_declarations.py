@@ -17,7 +17,7 @@ PARTS = {
 # Where names become objects, objects become files and back, and the objects themselves.
 ALLOWED = (
     "estimators/registry.py",
-    "solvers.py",
+    "solvers/",
     "published/",
     "estimators/parts.py",
     "estimators/saving.py",

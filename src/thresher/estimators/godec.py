@@ -14,7 +14,8 @@ from thresher.estimators.whole_matrix_estimator import (
     typical,
 )
 from thresher.linalg import Array
-from thresher.solvers import godec, whole_matrix
+from thresher.solvers import godec
+from thresher.solvers.auto import whole_matrix
 
 _REASON = (
     "rank and cardinality in turns, bilateral random projections: both parts have their best value "

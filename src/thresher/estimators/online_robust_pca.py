@@ -10,7 +10,7 @@ from thresher.estimators.registry import named_positive, named_signed_weight
 from thresher.learning import OutlierWeight
 from thresher.penalties import Tikhonov
 from thresher.sets import Reals
-from thresher.solvers import online_pca
+from thresher.solvers.auto import online_pca
 
 
 class OnlineRobustPCA(OutlierMixin, OnlineEstimator):

@@ -16,7 +16,8 @@ from thresher.estimators.whole_matrix_estimator import (
     typical,
 )
 from thresher.linalg import Array
-from thresher.solvers import DUAL_PER_PRIMAL, default_weight, pursue, whole_matrix
+from thresher.solvers import DUAL_PER_PRIMAL, default_weight, pursue
+from thresher.solvers.auto import whole_matrix
 
 _SMOOTHING = 0.4  # the width is ε^0.4 of a typical entry: 5e-7, 2e-3 in float32; heuristic
 _LEAST_TOL = 100  # roundings: in single precision the subgradients come no nearer, as measured

@@ -1,13 +1,6 @@
 """Dictionaries from statistics of coded samples: one module for each method."""
 
 from thresher.learning.diagonal import DiagonalLearner, DiagonalStatistics
-from thresher.learning.forgetting import (
-    CustomForgetting,
-    Forgetting,
-    HalfLife,
-    PlainAverage,
-    PowerForgetting,
-)
 from thresher.learning.frank_wolfe import (
     PUBLISHED_AVERAGING,
     PUBLISHED_STEP,
@@ -49,7 +42,15 @@ from thresher.learning.quadratic import (
     QuadraticStatistics,
 )
 from thresher.learning.ratio import RatioLearner, RatioStatistics
-from thresher.learning.statistics import Learner, Statistics
+from thresher.learning.statistics import (
+    CustomForgetting,
+    Forgetting,
+    HalfLife,
+    Learner,
+    PlainAverage,
+    PowerForgetting,
+    Statistics,
+)
 
 __all__ = [
     "PUBLISHED_AVERAGING",

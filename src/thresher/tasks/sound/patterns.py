@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
-from thresher.learning.forgetting import PowerForgetting
+from thresher.learning import PowerForgetting
 from thresher.linalg import Array
 from thresher.tasks.sound.convolutive import (
     POWERS,
