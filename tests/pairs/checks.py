@@ -83,7 +83,7 @@ class Fitted:
 
     def _penalty(self, slot: str) -> Any:
         value = self.model.get_params().get(slot)
-        return registry.named_penalty(slot, value) if value is not None else None
+        return registry.named_penalty(value) if value is not None else None
 
     # ----------------------------------------------------------- what it comes to
 

@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from thresher.engine.first_batch import entries
 from thresher.learning import weighted_quantile
-from thresher.linalg import Array, is_sparse, load_block, range_of_powers
+from thresher.linalg import Array, evenly, is_sparse, load_block, range_of_powers
 from thresher.streams import Batch
 
 # Heuristic: a median needs no more, and the unit is a power of two anyway.
@@ -51,6 +50,19 @@ def typical_size(batch: Batch) -> float:
         values, weights = entries(np.abs(dense), weight, sample_weight, _MEASURED_ENTRIES)
     seen = (values > 0) & (weights > 0)
     return weighted_quantile(values[seen], weights[seen], 0.5)
+
+
+def entries(
+    values: Array, weight: Array | None, sample_weight: Array | None, limit: int
+) -> tuple[Array, Array]:
+    """Some observed entries of a block, evenly spread, each with its weight."""
+    some = evenly(values.shape, limit)
+    sw = np.ones(len(values)) if sample_weight is None else sample_weight
+    weights, taken = sw[some // values.shape[1]], values.ravel()[some]
+    if weight is not None:
+        weights = weights * weight.ravel()[some]
+    positive = weights > 0
+    return taken[positive], weights[positive]
 
 
 def unit_of(size: float) -> float:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from thresher.encoding import AutoEncoder, Encoder, can_stay_sparse
 from thresher.engine.batch import Alternation, BatchProblem, Rounds, alternate
 from thresher.engine.executor import Pool
-from thresher.engine.specification import Specification
+from thresher.engine.method import Specification
 from thresher.engine.state import StreamState
 from thresher.linalg import Array, is_sparse
 from thresher.manhattan.factor_admm import FactorADMM
