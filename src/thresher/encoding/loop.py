@@ -15,9 +15,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.encoding.certificates import subgradient_certificate
-from thresher.encoding.observed import narrowed
-from thresher.encoding.problem import DENSE, CodingProblem, Rows
+from thresher.encoding.problem import DENSE, CodingProblem, Rows, narrowed, subgradient_certificate
 from thresher.linalg import Array
 
 State = dict[str, Array]
