@@ -21,7 +21,7 @@ from thresher.encoding import (
 )
 from thresher.engine import Alternation, BatchProblem, Pool, Specification, StreamState
 from thresher.learning import Learner, Statistics
-from thresher.linalg import Array, thinned
+from thresher.linalg import Array, as_dense, thinned
 from thresher.losses import Loss
 from thresher.penalties import Form, Regulariser
 from thresher.published.base import BELOW_1, COUNT, POSITIVE, Rule, constant, one_of
@@ -139,7 +139,7 @@ class LinearisedADMM(RowSolver):
         seen = block.X if weight is None else np.where(weight > 0, block.X, 0)
         size = np.asarray(abs(seen).sum(axis=1)).ravel()
         X = seen[:, columns]
-        X = X.toarray() if hasattr(X, "toarray") else X  # the dual is dense
+        X, _ = as_dense(X)  # as is the dual
         n, K = X.shape[0], len(problem.D)
         C = np.zeros((n, K), dtype=X.dtype) if codes is None else np.array(codes, dtype=X.dtype)
         moved = np.full(n, np.inf, dtype=X.dtype)

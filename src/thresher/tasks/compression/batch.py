@@ -22,9 +22,7 @@ from thresher.tasks.compression.columns import pack_integers, unpack_integers
 from thresher.tasks.compression.kernels.arithmetic import reader, writer, written
 from thresher.tasks.compression.kernels.rows import RowState, code_rows, new_row_state
 from thresher.tasks.compression.quantise import (
-    WHOLE,
     Steps,
-    common_grid,
     grid_of,
     on_grid,
     read_steps,
@@ -197,16 +195,12 @@ class Batch(NamedTuple):
 
     @classmethod
     def of(cls, Y: Array, known: Array) -> Batch:
-        """Return rows with NaN where missing as a batch; ``known`` are grids met before, or −1."""
+        """Return rows with NaN where missing as a batch; ``known`` are the grids before, or 0."""
         present = ~np.isnan(Y)
-        grids = np.array([grid_of(y[here]) for y, here in zip(Y.T, present.T, strict=True)])
-        is_empty = np.asarray(~present.any(axis=0))
-        both = (known > 0) & (grids > 0)
-        common = [common_grid(*pair) for pair in zip(known, grids, strict=True)]
-        grids = np.where(is_empty, np.maximum(known, 0), np.where(both, common, grids))
-        grids[is_empty & (grids == 0)] = WHOLE
-        return cls(np.where(present, Y, 0.0).astype(np.float64), present, grids,
-                   Y.dtype == np.float32)  # fmt: skip
+        columns = zip(Y.T, present.T, known.tolist(), strict=True)
+        grids = np.array([grid_of(y[here], grid) for y, here, grid in columns])
+        is_single = Y.dtype == np.float32
+        return cls(np.where(present, Y, 0.0).astype(np.float64), present, grids, is_single)
 
     @property
     def counts(self) -> Array:
@@ -217,12 +211,6 @@ class Batch(NamedTuple):
     def squares(self) -> Array:
         """The sum of squares of each column."""
         return np.square(self.Y).sum(axis=0)
-
-    @property
-    def largest(self) -> Array:
-        """The largest magnitude in each column."""
-        found: Array = np.abs(self.Y).max(axis=0)
-        return found
 
 
 class CodedBatch(NamedTuple):

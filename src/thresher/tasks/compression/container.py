@@ -123,7 +123,7 @@ def read_values(data: bytes, n: int, N: int, max_bytes: int, progress: Progress)
         payload = parts.part()
         if kind == Kind.KEYFRAME:
             level = read_level(payload, N)
-            state = StreamState.starting_at(level, N) if level.size else PaperState.starting(N)
+            state = StreamState.starting_at(level, N) if level.size else PaperState(N)
         elif kind == Kind.DICTIONARY and state is not None:
             state = state.with_dictionary(payload)
         elif kind == Kind.ROWS and state is not None:

@@ -130,7 +130,7 @@ class _Stream:
         N, level = keyframe.n_sensors, keyframe.level
         if self.n_sensors != N or keyframe.start < self.n_rows:
             raise PacketError("The keyframe does not fit the stream.")
-        self.state = StreamState.starting_at(level, N) if level.size else PaperState.starting(N)
+        self.state = StreamState.starting_at(level, N) if level.size else PaperState(N)
         if keyframe.start > self.n_rows:
             self.gaps.append((self.n_rows, keyframe.start))
         self.n_rows, self.sequence = keyframe.start, keyframe.sequence + 1

@@ -40,11 +40,6 @@ class PaperState:
     dictionary: bytes = b""
     checksum: int = 0
 
-    @classmethod
-    def starting(cls, n_sensors: int) -> PaperState:
-        """Return the state without a dictionary."""
-        return cls(n_sensors)
-
     def digest(self, n_rows: int, sequence: int) -> int:
         """Return a checksum of all that was sent, the rows so far, and the packet's number."""
         return zlib.crc32(struct.pack("<QII", n_rows, sequence, self.checksum))
@@ -137,7 +132,7 @@ class PaperCoder:
                     yield Payload(Kind.ROWS, payload, self._state, self.n_rows)
 
     def _keyframe(self) -> Payload:
-        self._state = PaperState.starting(self.n_sensors)
+        self._state = PaperState(self.n_sensors)
         return Payload(Kind.KEYFRAME, b"")
 
     def _count(self, rows: Array, Y: Array) -> None:

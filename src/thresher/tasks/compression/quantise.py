@@ -43,40 +43,31 @@ def on_grid(values: Array, grid: int) -> Array:
     return found
 
 
-def grid_of(values: Array) -> int:
-    """Return the coarsest grid that all values lie on, to their own precision; 0 if none."""
-    if values.size == 0:
-        return 0
-    precision = 4 * float(np.finfo(values.dtype).eps)
-    largest = float(np.abs(values).max())
+def grid_of(values: Array, known: int = 0) -> int:
+    """Return the coarsest grid that all values lie on, or one that is known to do; 0 if none.
+
+    Values lie on a grid if they are next to its points, to their own precision, and the grid is so
+    coarse that not any value would.
+    """
+    largest = float(np.abs(values).max(initial=0.0))
     if largest == 0:
-        return WHOLE
+        return known or WHOLE
+    precision = 4 * float(np.finfo(values.dtype).eps)
     sample = values[:: max(1, len(values) // 64)]
-    for grid in range(len(SPACINGS) - 1, 0, -1):
-        if precision * largest > 0.01 * SPACINGS[grid]:
-            break  # any value would do
-        if _lies_on(sample, grid, precision) and _lies_on(values, grid, precision):
+    grids = range(len(SPACINGS) - 1, 0, -1)
+    for grid in (known, *grids) if known else grids:
+        if precision * largest <= 0.01 * SPACINGS[grid] and all(
+            (np.abs(some - on_grid(some, grid)) <= precision * np.abs(some)).all()
+            for some in (sample, values)
+        ):
             return grid
     return 0
-
-
-def _lies_on(values: Array, grid: int, precision: float) -> bool:
-    return bool((np.abs(values - on_grid(values, grid)) <= precision * np.abs(values)).all())
 
 
 def same_bits(a: Array, b: Array) -> NDArray[np.bool_]:
     """Return where finite values are equal, and zeros have the same sign."""
     same: NDArray[np.bool_] = (a == b) & (np.signbit(a) == np.signbit(b))
     return same
-
-
-def common_grid(a: int, b: int) -> int:
-    """Return the coarsest grid that has the points of two grids; 0 if there is none."""
-    for grid in range(min(a, b), 0, -1):
-        ratios = SPACINGS[[a, b]] / SPACINGS[grid]
-        if (np.abs(ratios - np.rint(ratios)) < 1e-9 * ratios).all():
-            return grid
-    return 0
 
 
 class Steps(NamedTuple):
