@@ -297,12 +297,7 @@ class AutoEncoder(Encoder):
         return encode, encode_weighted
 
     def run(
-        self,
-        problem: CodingProblem,
-        shared: Any,
-        X: Any,
-        weight: Array | None = None,
-        start: Array | None = None,
+        self, problem: CodingProblem, shared: Any, X: Any, weight: Array | None, start: Array | None
     ) -> Encoding:
         """Find the codes of the rows of a block; ``weight`` 0 marks missing entries."""
         encode, encode_weighted = shared

@@ -69,12 +69,7 @@ class LeastAbsolute(Encoder):
         return partial(self._encode_dense, problem, atoms, unit)
 
     def run(
-        self,
-        problem: CodingProblem,
-        shared: Any,
-        X: Any,
-        weight: Array | None = None,
-        start: Array | None = None,
+        self, problem: CodingProblem, shared: Any, X: Any, weight: Array | None, start: Array | None
     ) -> Encoding:
         """Find the optimal codes of a block."""
         if shared is None:

@@ -50,8 +50,8 @@ class SparsePower(Encoder):
         problem: CodingProblem,
         shared: PowerProblem,
         X: Any,
-        weight: Array | None = None,
-        start: Array | None = None,
+        weight: Array | None,
+        start: Array | None,
     ) -> Encoding:
         """Codes whose certificate is at most ``tol``, or approximate ones."""
         n, dtype = X.shape[0], problem.D.dtype
