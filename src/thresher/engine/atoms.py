@@ -74,10 +74,12 @@ def first_atoms(
         D = region.project(median_atoms(n_components, some.X, chosen, rng))
         return region.project(positive_atoms(D, sparse_mean(some))) if positive else D
     X, weight, _ = method.load_dense(some, slice(0, some.n_samples), dtype)
-    mean = sparse_mean(batch) / method.unit if stays_sparse else mean_sample(X, weight, chosen)
+    mean = None
+    if positive or init == "mean":
+        mean = sparse_mean(batch) / method.unit if stays_sparse else mean_sample(X, weight, chosen)
     length = sample_length(X, chosen) if method.bounds_codes else None
     D = initial_atoms(init, n_components, X, weight, chosen, region, rng, mean, length)
-    return region.project(positive_atoms(D, mean)) if positive else D
+    return D if mean is None or not positive else region.project(positive_atoms(D, mean))
 
 
 def replace_unused(method: Method, state: StreamState, batch: Batch) -> StreamState:

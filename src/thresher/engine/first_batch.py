@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from thresher.learning import weighted_quantile
-from thresher.linalg import Array, load_block
+from thresher.linalg import Array, is_sparse, load_block
 from thresher.streams import Batch
 
 _ROWS = 256  # to measure on
@@ -44,7 +44,7 @@ def is_mostly_zero(batch: Batch) -> bool:
     n, n_features = X.shape
     seen = None if batch.entry_weight is None else batch.entry_weight > 0
     n_seen = np.full(n, n_features) if seen is None else np.count_nonzero(seen, axis=1)
-    if hasattr(X, "indptr"):
+    if is_sparse(X):
         rows = np.repeat(np.arange(n), np.diff(X.indptr))
         shown = np.ones(len(rows), bool) if seen is None else seen[rows, X.indices]
         gaps = shown & np.isnan(X.data)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from thresher.learning import weighted_quantile
-from thresher.linalg import Array, evenly, load_block, range_of_powers
+from thresher.linalg import Array, evenly, is_sparse, load_block, range_of_powers
 from thresher.streams import Batch
 
 # Heuristic: a median needs no more, and the unit is a power of two anyway.
@@ -83,7 +83,7 @@ def needs_double(batch: Batch, unit: float) -> bool:
     """Whether some samples are so small beside the unit that single precision loses them."""
     X: Any = batch.X
     least = range_of_powers(np.dtype(np.float32))[0] * unit
-    if hasattr(X, "indptr"):
+    if is_sparse(X):
         sizes = np.abs(X.data)
         if sizes.size == 0 or sizes.min() >= least:
             return False
@@ -105,7 +105,7 @@ def check_largest(batch: Batch, unit: float, dtype: np.dtype[Any], power: int = 
     X: Any = batch.X
     if X.dtype.kind != "f":
         return
-    if hasattr(X, "indptr"):
+    if is_sparse(X):
         low, high = np.fmin.reduce(X.data, initial=0.0), np.fmax.reduce(X.data, initial=0.0)
     elif batch.entry_weight is None:
         low, high = batch.column_range

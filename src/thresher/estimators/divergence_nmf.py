@@ -11,7 +11,7 @@ from thresher.estimators.batch_estimator import BatchEstimator
 from thresher.estimators.dictionary_estimator import DictionaryEstimator
 from thresher.estimators.online_estimator import OnlineEstimator
 from thresher.estimators.registry import LossTerms, named_divergence
-from thresher.linalg import is_only_stored
+from thresher.linalg import is_only_stored, stored_values
 from thresher.losses import Loss
 from thresher.solvers import BATCH_DIVERGENCE_SOLVERS, ONLINE_DIVERGENCE_SOLVERS
 
@@ -26,7 +26,7 @@ class DivergenceModel(DictionaryEstimator):
         return named_divergence(self.divergence, self.divergence_parameter)
 
     def _check_missing(self, X: Any) -> None:
-        values = X.data if hasattr(X, "indptr") else X
+        values = stored_values(X)
         if is_only_stored(X) or np.isnan(np.add.reduce(values, None, np.float64)):
             # A missing value is an entry of weight zero.
             self._loss_terms().loss(1.0).check_weight(np.zeros((1, 1)))

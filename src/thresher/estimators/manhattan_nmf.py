@@ -43,7 +43,7 @@ from thresher.estimators.saving import (
     unpacked_model,
 )
 from thresher.estimators.validation import as_matrix, checked_rows, computing_dtype
-from thresher.linalg import Array
+from thresher.linalg import Array, stored_values
 from thresher.losses import ElasticDistance, L1Distance, Loss
 from thresher.manhattan import FactorSpecification, Graph
 from thresher.manhattan.symmetric import (
@@ -399,7 +399,7 @@ class SymmetricManhattanNMF(BaseEstimator):
                 f"Similarities form a square matrix, but this has the shape {checked.shape}: give "
                 "one row and one column for each sample, such as X @ X.T, or use ManhattanNMF."
             )
-        values = checked.data if hasattr(checked, "indptr") else checked
+        values = stored_values(checked)
         if (values < 0).any():
             raise ValueError(
                 "Negative values in data passed to SymmetricManhattanNMF: H Hᵀ cannot be negative. "

@@ -179,7 +179,7 @@ class OnlineEstimator(DictionaryEstimator):
         samples = self._checked(X, known=begun)
         batch = self._batch(samples, sample_weight, entry_weight)
         fitted = self._model(in_order=True) if begun else self._begin(batch, self._draw_seed())
-        if fitted.state.awaits_entries and batch.has_entries:
+        if begun and fitted.state.awaits_entries and batch.has_entries:
             fitted = self._begun_again(fitted.state, batch)
         self._check_weights(fitted, batch.entry_weight)
         started = time.perf_counter()

@@ -59,10 +59,7 @@ SETS: dict[str, Callable[[], ConvexSet]] = {
     "covered_box": CoveredBox,
 }
 
-OUTLIER_PENALTIES: dict[str, Callable[[], Penalty]] = {
-    "l1": lambda: L1(1.0),
-    "l21": lambda: GroupLasso(1.0),
-}
+OUTLIER_PENALTIES: dict[str, Penalty] = {"l1": L1(1.0), "l21": GroupLasso(1.0)}
 
 
 class LossTerms(NamedTuple):
@@ -159,7 +156,7 @@ def named_divergence(value: Any, parameter: Any) -> LossTerms:
 
 def named_loss(given: str | Penalty, sign: str, bound: float | None) -> Callable[[float], Loss]:
     """Return how the loss follows from λ: the envelope of ``λ·penalty`` on the outliers' box."""
-    penalty = given if isinstance(given, Penalty) else OUTLIER_PENALTIES[given]()
+    penalty = given if isinstance(given, Penalty) else OUTLIER_PENALTIES[given]
     limit = np.inf if bound is None else float(bound)
     envelope = Envelope(penalty, Box(0.0 if sign == "nonnegative" else -limit, limit))
     return lambda weight: replace(envelope, penalty=penalty.scaled(weight))

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from thresher.engine import History
 from thresher.estimators.parameters import changed_parameters
 from thresher.estimators.validation import as_matrix
-from thresher.linalg import Array
+from thresher.linalg import Array, as_dense
 from thresher.persistence import write_atomically
 from thresher.report import Report, tell_run
 
@@ -100,7 +100,7 @@ def _fit_facts(model: Any, X: Any) -> list[tuple[str, str]]:
     """How well samples are explained, and how exact their codes are."""
     most = min(X.shape[0], _MAX_SAMPLES, max(_MAX_ENTRIES // X.shape[1], 1))
     rows = X[np.unique(np.linspace(0, X.shape[0] - 1, most).astype(int))]
-    samples = np.asarray(rows.toarray() if hasattr(rows, "indptr") else rows, dtype=np.float64)
+    samples = np.asarray(as_dense(rows)[0], dtype=np.float64)
     facts = []
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names")

@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_array
 
 from thresher.cluster import is_collection
 from thresher.estimators.frames import is_frame, numbers_of, refuse_lazy
-from thresher.linalg import Array, is_only_stored, with_gaps
+from thresher.linalg import Array, is_only_stored, stored_values, with_gaps
 from thresher.streams import Source
 
 # Type codes of float32, float16, integers of one and two bytes, and bool. Comparing codes is
@@ -112,7 +112,7 @@ def refuse_mask(name: str, value: Any) -> None:
 
 def refuse_negative(X: Any, name: str) -> None:
     """Refuse negative entries of checked samples; missing values are ignored."""
-    values = X.data if hasattr(X, "indptr") else X
+    values = stored_values(X)
     smallest = np.minimum.reduce(values, None, initial=0)
     if np.isnan(smallest):  # fmin is slower, and ignores missing values
         smallest = np.fmin.reduce(values, axis=None)
