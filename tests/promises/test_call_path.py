@@ -68,9 +68,9 @@ def topics_of_a_list():
 
 CALLS = {
     # The targets of the redesign are 25 files, 120 functions, depth 10.
-    "OnlineRobustNMF.partial_fit": (first_step, 42, 238, 14),
+    "OnlineRobustNMF.partial_fit": (first_step, 35, 212, 11),
     # The targets of the redesign are 35 files, 160 functions.
-    "TopicModel.fit": (topics_of_a_list, 57, 342, 20),
+    "TopicModel.fit": (topics_of_a_list, 52, 327, 18),
 }
 
 
@@ -118,7 +118,7 @@ def estimators():
 @pytest.mark.parametrize("kind", estimators(), ids=lambda kind: kind.__name__)
 def test_few_of_our_classes_are_bases_of_an_estimator(kind):
     ours = [base for base in kind.__mro__ if base.__module__.startswith("thresher")]
-    assert len(ours) <= 5, ours  # the target is 4
+    assert len(ours) <= 4, ours
 
 
 def test_class_names_are_used_once():
@@ -128,7 +128,7 @@ def test_class_names_are_used_once():
         for node in ast.parse(path.read_text(encoding="utf-8")).body
         if isinstance(node, ast.ClassDef)
     )
-    assert len([name for name, count in names.items() if count > 1]) <= 6  # the target is 3
+    assert len([name for name, count in names.items() if count > 1]) <= 4  # the target is 3
 
 
 if __name__ == "__main__":

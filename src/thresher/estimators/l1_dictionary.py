@@ -11,12 +11,12 @@ from thresher.estimators.online_estimator import OnlineEstimator
 from thresher.estimators.parameters import NONNEGATIVE
 from thresher.estimators.registry import LossTerms, named_divergence
 from thresher.linalg import Array
-from thresher.losses import L1Distance
+from thresher.losses import L1Distance, Loss
 from thresher.solvers import BATCH_L1_SOLVERS, ONLINE_L1_SOLVERS
 
 
 class L1Model(DictionaryEstimator):
-    """``min over D in S, C ≥ 0 of ‖P − C D‖₁ + λ‖C‖₁``, with a weight of zeros."""
+    """``min over D in S, C ≥ 0 of ‖P − C D‖₁ + λ‖C‖₁``."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **DictionaryEstimator._parameter_constraints,
@@ -24,11 +24,15 @@ class L1Model(DictionaryEstimator):
     }
 
     zero_weight: float
-
     code_set = "nonnegative"
 
     def _loss_terms(self) -> LossTerms:
         return named_divergence(L1Distance(self.zero_weight), None)
+
+    @property
+    def loss_(self) -> Loss:
+        """The ℓ1 distance, with the weight of zeros."""
+        return self.problem().loss
 
     def _score_samples(self, given: Any, X: Any, entry_weight: Any = None) -> Array:
         """``−(‖p − cD‖₁ + λ‖c‖₁)`` of every document, at its exact codes.
