@@ -12,10 +12,10 @@ from thresher.encoding import (
     IterativeEncoder,
     Never,
 )
-from thresher.encoding.certificates import balance
+from thresher.encoding.first_order import MultiplicativeUpdates
 from thresher.encoding.fit import DenseFit
-from thresher.encoding.multiplicative import MultiplicativeUpdates
-from thresher.encoding.polyhedron import Widened
+from thresher.encoding.least_absolute import Widened
+from thresher.encoding.problem import balance
 from thresher.kernels.lad_simplex import lower_bound
 from thresher.linalg import load_stored_block, stored_rows
 from thresher.losses import (

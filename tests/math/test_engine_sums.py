@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from thresher.engine.atoms import spread_rows
 from thresher.engine.batch import AndersonExtrapolation
 from thresher.engine.executor import tree_sum
-from thresher.engine.first_batch import entries, sparse_mean, spread_rows
+from thresher.engine.first_batch import sparse_mean
 from thresher.engine.residuals import Energies, mass_of
 from thresher.engine.state import FeatureRange
-from thresher.engine.units import typical_size, unit_of
+from thresher.engine.units import entries, typical_size, unit_of
 from thresher.linalg import load_stored_block, stored_rows
 from thresher.streams import Batch
 

@@ -17,10 +17,11 @@ from thresher.published.l1_dictionary import (
     L1DictionaryADMM,
     LinearisedADMM,
     OnlineInexactADMM,
-    Settled,
+    SmallResiduals,
     linearised_step,
 )
 from thresher.sets import NonnegativeL1Ball
+from thresher.solvers import admm, oiadmm
 
 LAMBDA = 0.1
 
@@ -63,7 +64,7 @@ def test_algorithm_2_reaches_the_linear_program_of_100_documents():
     """Errata B.7: the problem of a document is a linear program, and its own words are enough."""
     P, D = mixtures()
     problem = CodingProblem(D, L1Distance(), Regulariser(L1(LAMBDA)))
-    encoding = IterativeEncoder(LinearisedADMM(), Settled(1e-8), 20_000).encode(problem, P)
+    encoding = IterativeEncoder(LinearisedADMM(), SmallResiduals(1e-8), 20_000).encode(problem, P)
     assert (encoding.status == Status.CONVERGED).all()
     for p, value in zip(P, problem.objective(P, encoding.codes), strict=True):
         words = p > 0
@@ -94,7 +95,7 @@ def test_algorithm_2_without_e_is_as_printed(zero_weight, share):
         rho = rho + gamma * phi * (P - C @ D - E)
     encoder = IterativeEncoder(LinearisedADMM(), Never(), 30)
     np.testing.assert_allclose(encoder.encode(problem, P, weight).codes, C, atol=1e-12)
-    scaled = IterativeEncoder(LinearisedADMM(phi / 1024), Never(), 30)
+    scaled = IterativeEncoder(LinearisedADMM(admm(phi=phi / 1024)), Never(), 30)
     doubled = scaled.encode(problem, 1024 * P, weight).codes  # φ has the inverse unit of the data
     np.testing.assert_allclose(doubled, 1024 * C, atol=1e-9)
 
@@ -104,7 +105,7 @@ def test_errata_2_the_published_steps_converge_slowly_and_longer_ones_do_not():
     problem = CodingProblem(D, L1Distance(), Regulariser(L1(LAMBDA)))
 
     def excess(kappa, iterations):
-        encoder = IterativeEncoder(LinearisedADMM(kappa=kappa), Never(), iterations)
+        encoder = IterativeEncoder(LinearisedADMM(admm(kappa=kappa)), Never(), iterations)
         return problem.objective(P, encoder.encode(problem, P).codes) - best
 
     best = problem.objective(P, LeastAbsolute().encode(problem, P).codes)
@@ -130,7 +131,7 @@ def test_algorithm_3_reaches_the_optimum():
     weights = np.where(rng.random((30, F)) < 0.8, rng.random((30, F)), 0)
     samples = CodedSamples(samples.P, samples.C, weights, rng.integers(0, 3, 30) * 1.0)
     best, _ = best_dictionary(samples)
-    step = L1DictionaryADMM(tol=1e-9, max_iter=20_000)
+    step = L1DictionaryADMM(admm(tol=1e-9, iterations=20_000))
     D, _, _ = step.update(step.empty(K, F), samples, np.zeros((K, F)), BALL, np.ones(K, bool))
     assert BALL.region.contains(D)
     assert abs(samples.loss(samples.residual(D)) - best) < 1e-6 * best
@@ -152,7 +153,7 @@ def test_unknown_horizons(horizon):
     """(2)–(4) as printed, with Γ, against the learner that has none."""
     rng = np.random.default_rng(0)
     batches = [coded(rng) for _ in range(20)]
-    dictionaries, kept = run(OnlineInexactADMM(horizon=horizon), batches)
+    dictionaries, kept = run(OnlineInexactADMM(oiadmm(horizon=horizon)), batches)
     D, Delta, violation, epoch = np.zeros((K, F)), np.zeros((6, F)), 0.0, -1
     for samples, statistics, after in zip(batches, kept, dictionaries[1:], strict=True):
         P, C, beta, tau = samples.P, samples.C, statistics.beta, statistics.tau
@@ -214,7 +215,7 @@ def test_regret_and_violation_grow_like_the_root_and_stay_below_their_bounds():
 def test_errata_3_epochs_that_double_keep_the_bound_without_knowing_the_horizon():
     """Sums telescope within an epoch of constant τ, β; the bounds of the epochs add up."""
     batches, best, _, phi = stationary(100)
-    dictionaries, kept = run(OnlineInexactADMM(horizon="doubling"), batches)
+    dictionaries, kept = run(OnlineInexactADMM(oiadmm(horizon="doubling")), batches)
     R = regret([s.P for s in batches], [s.C for s in batches], dictionaries[:-1], best)
     total = 0.0
     for t, statistics in enumerate(kept):

@@ -6,7 +6,7 @@ from scipy import sparse
 from scipy.stats import mannwhitneyu
 
 from thresher.encoding import CodingProblem, DenseFit
-from thresher.encoding.certificates import proximal_residual
+from thresher.encoding.problem import proximal_residual
 from thresher.engine.drift import WINDOW_LENGTHS, _upper_tail
 from thresher.learning import (
     BlockDescent,

@@ -104,7 +104,7 @@ def test_narrow_dictionaries_have_the_products_of_the_whole_one():
     n_rows = 0
     for part, narrow, x, w in narrowed(CodingProblem(D, Huber(0.3)), block):
         np.testing.assert_allclose(narrow.D @ narrow.D.T, D @ D.T)
-        assert narrow.width == 500
+        assert narrow.n_features == 500
         assert narrow.D.shape[1] == x.shape[1] < 500
         assert not w[:, -K:].any()
         n_rows += len(x)

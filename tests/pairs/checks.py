@@ -83,7 +83,7 @@ class Fitted:
 
     def _penalty(self, slot: str) -> Any:
         value = self.model.get_params().get(slot)
-        return registry.named_penalty(slot, value) if value is not None else None
+        return registry.named_penalty(value) if value is not None else None
 
     # ----------------------------------------------------------- what it comes to
 
@@ -96,7 +96,7 @@ class Fitted:
             box = Box(0.0 if asked["outlier_sign"] == "nonnegative" else -bound, bound)
             penalty = asked["outlier_penalty"]
             if isinstance(penalty, str):
-                penalty = registry.OUTLIER_PENALTIES[penalty]()
+                penalty = registry.OUTLIER_PENALTIES[penalty]
             weight = model.outlier_weight_
             return statements.outlier_losses(weight, penalty, box, data.numbers, Y, data.W)
         if "divergence" in asked:

@@ -104,9 +104,9 @@ def test_what_was_learned_keeps_its_parameters(estimator, tmp_path):
         before = getattr(fitted, name)
         fitted.set_params(**{name: value})
         for verb in verbs:
-            with pytest.raises(ValueError, match=rf"\b{name}="):
+            with pytest.raises(ValueError, match=rf"\b{name}\b"):
                 getattr(fitted, verb)(X)
-        with pytest.raises(ValueError, match=rf"\b{name}="):
+        with pytest.raises(ValueError, match=rf"\b{name}\b"):
             thresher.save(fitted, tmp_path / "model")
         fitted.set_params(**{name: before})
         np.testing.assert_array_equal(fitted.transform(X), codes)
@@ -121,7 +121,7 @@ def test_what_may_change_takes_effect_at_once(estimator):
     for name, value in MAY_CHANGE.items():
         if name in model.get_params() and not (drifts and name == "forgetting"):
             model.set_params(**{name: value}).partial_fit(X).transform(X)
-    with pytest.raises(ValueError, match="tol=None"):
+    with pytest.raises(ValueError, match="tol"):
         model.set_params(tol=None).transform(X)
     with pytest.raises(ValueError, match="n_jobs"):
         model.set_params(tol=1e-4, n_jobs="2").partial_fit(X)

@@ -506,7 +506,6 @@ def names(kind, **attributes):
         ("calibrate", {"check_false_alarm_rate"}),
         ("impute", {"check_impute_keeps_what_was_seen", "check_frames_keep_index_and_names"}),
         ("score_entries", {"check_hidden_entries_are_scored"}),
-        ("certificates", {"check_codes_are_optimal"}),
         ("grow", set()),
     ],
 )

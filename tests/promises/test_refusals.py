@@ -107,7 +107,7 @@ COMBINATIONS = [
     (ManhattanNMF, {"graph": len(X)}, "graph"),
     (ManhattanNMF, {"code_penalty": 0.1, "dictionary_set": "nonnegative"}, "dictionary_set"),
     (OnlineRobustPCA, {"init": np.full((4, F), np.inf)}, "init"),
-    (OnlineOrthogonalDictionary, {"p": 5}, "p=5"),
+    (OnlineOrthogonalDictionary, {"p": 5}, "p"),
     (OnlineOrthogonalDictionary, {"p": 4}, "noncvx_sfw"),
     (OnlineOrthogonalDictionary, {"p": 4, "solver": "aodl"}, "noncvx_sfw"),
     (OnlineOrthogonalDictionary, {"solver": "aodl", "whiten": True}, "whiten"),
@@ -138,7 +138,7 @@ SAMPLES = {
     "negative": (OnlineRobustNMF, {}, SIGNED, {}, ValueError, "Negative"),
     "path": (OnlineRobustNMF, {}, "data.csv", {}, TypeError, "open"),
     "empty stream": (OnlineRobustNMF, {}, iter([]), {}, ValueError, "empty"),
-    "rows as a stream": (OnlineNMF, {}, (row for row in X), {}, ValueError, "one sample"),
+    "rows as a stream": (OnlineNMF, {}, (row for row in X), {}, ValueError, "single sample"),
     "times": (OnlineNMF, {}, TIMES, {}, ValueError, "times"),
     "durations": (OnlineOrthogonalDictionary, {}, TIMES - TIMES[0, 0], {}, ValueError, "times"),
     "masked sample weights": (
@@ -163,7 +163,7 @@ SAMPLES = {
         RobustNMF, {"solver": "badmm"}, X, {"entry_weight": WEIGHT}, ValueError, "badmm",
     ),
     "orthogonal weights": (
-        OnlineOrthogonalDictionary, {}, X, {"entry_weight": WEIGHT}, ValueError, "entries",
+        OnlineOrthogonalDictionary, {}, X, {"entry_weight": WEIGHT}, ValueError, "entry_weight",
     ),
     "RobustPCA weights": (RobustPCA, {}, X, {"entry_weight": WEIGHT}, ValueError, "missing"),
     "GoDec weights": (GoDec, {}, X, {"entry_weight": WEIGHT}, ValueError, "missing"),
@@ -202,7 +202,7 @@ def test_samples_and_weights_without_a_meaning_are_refused(case):
 SHAPES = [
     (X.reshape(60, 4, 6), "reshape"),
     (X[0], "reshape"),
-    ([[1.0, 2.0], [3.0]], "ragged"),
+    ([[1.0, 2.0], [3.0]], "inhomogeneous"),
 ]
 
 
@@ -266,7 +266,7 @@ def learn_under(model, **changes):
 CALLS = {
     "shrink": ("robust", lambda m: m.grow(n_features=3), ValueError, "shrink"),
     "no feature": ("nmf", lambda m: m.grow(n_features=0), ValueError, "n_features"),
-    "narrow atoms": ("robust", lambda m: m.grow(atoms=np.ones((1, 3))), ValueError, "columns"),
+    "narrow atoms": ("robust", lambda m: m.grow(atoms=np.ones((1, 3))), ValueError, "shape"),
     "missing atoms": (
         "robust", lambda m: m.grow(atoms=np.full((1, F), np.nan)), ValueError, "nonnegative",
     ),
@@ -295,7 +295,7 @@ CALLS = {
     "other width": ("robust", lambda m: m.fit(-X[:, :7]), ValueError, "Negative"),
     "other signs": ("nmf", lambda m: m.partial_fit(SIGNED), ValueError, "Negative"),
     "maps of streams": (
-        "robust", lambda m: m.separate(iter([X]), low_rank=np.empty_like(X)), ValueError, "one by",
+        "robust", lambda m: m.separate(iter([X]), low_rank=np.empty_like(X)), ValueError, "write=",
     ),
     "maps of bytes": (
         "robust", lambda m: m.separate(X, outliers=np.empty(X.shape, dtype=np.uint8)), ValueError,
@@ -556,7 +556,7 @@ ELSEWHERE = {
     "four colours": (lambda: VideoSeparator().fit(np.ones((2, 9, 9, 4))), ValueError, "Frames"),
     "negative frames": (lambda: VideoSeparator().fit(-FRAMES), ValueError, "negative"),
     "missing pixels": (lambda: VideoSeparator().fit(FRAMES * np.nan), ValueError, "NaN"),
-    "threshold": (lambda: VideoSeparator(threshold=0.0).fit(FRAMES), ValueError, "above zero"),
+    "threshold": (lambda: VideoSeparator(threshold=0.0).fit(FRAMES), ValueError, "threshold"),
     "frames twice": (
         lambda: VideoSeparator(causal=False, verbose=0).separate(iter([FRAMES])), ValueError,
         "twice",

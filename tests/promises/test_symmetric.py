@@ -8,7 +8,6 @@ from scipy import sparse
 from sklearn.utils.estimator_checks import check_estimator
 
 import thresher
-import thresher.estimators.symmetric
 from thresher import StopAfter, SymmetricManhattanNMF
 
 

@@ -159,7 +159,10 @@ def _learned(talk: Talk, learner: Any, source: Any) -> Any:
 
 
 def _bytes(part: Any) -> int:
-    return int(part.data.nbytes + part.indices.nbytes if hasattr(part, "indptr") else part.nbytes)
+    import numpy as np
+
+    dense = isinstance(part, np.ndarray)
+    return int(part.nbytes if dense else part.data.nbytes + part.indices.nbytes)
 
 
 # --------------------------------------------------- options that depend on the estimator

@@ -31,18 +31,18 @@ TASKS = {
     "VideoSeparator": "tasks/video/separator.py",
 }
 ESTIMATORS = {
-    "BatchNMF": "estimators/batch_nmf.py",
-    "GoDec": "estimators/godec.py",
+    "BatchNMF": "estimators/divergence_nmf.py",
+    "GoDec": "estimators/low_rank.py",
     "L1Dictionary": "estimators/l1_dictionary.py",
     "ManhattanNMF": "estimators/manhattan_nmf.py",
-    "OnlineL1Dictionary": "estimators/online_l1_dictionary.py",
-    "OnlineNMF": "estimators/online_nmf.py",
+    "OnlineL1Dictionary": "estimators/l1_dictionary.py",
+    "OnlineNMF": "estimators/divergence_nmf.py",
     "OnlineOrthogonalDictionary": "estimators/online_orthogonal.py",
-    "OnlineRobustNMF": "estimators/online_robust_nmf.py",
-    "OnlineRobustPCA": "estimators/online_robust_pca.py",
+    "OnlineRobustNMF": "estimators/robust_nmf.py",
+    "OnlineRobustPCA": "estimators/low_rank.py",
     "RobustNMF": "estimators/robust_nmf.py",
-    "RobustPCA": "estimators/robust_pca.py",
-    "SymmetricManhattanNMF": "estimators/symmetric.py",
+    "RobustPCA": "estimators/low_rank.py",
+    "SymmetricManhattanNMF": "estimators/manhattan_nmf.py",
 }
 """Where the classes are written; a test compares this with what the library has."""
 
@@ -91,7 +91,11 @@ class ClassParameter:
 def parameters_of(name: str) -> list[ClassParameter]:
     """What a class of the library takes that can be said on a command line."""
     found = _class(name)
-    given = [each for each in _signature(found) if each[0] not in _UNSPOKEN]
+    given = [
+        each
+        for each in _signature(found)
+        if each[0] not in _UNSPOKEN and not each[0].startswith("_")  # such as constraints
+    ]
     told = _described(found)
     for other in _TELL_ALL:  # a name means the same everywhere, and is explained once
         if not told.keys() >= {key for key, _, _ in given}:

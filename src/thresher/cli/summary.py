@@ -19,18 +19,16 @@ def show_summary(talk: Talk, model: Any) -> None:
 
 def summary(model: Any) -> dict[str, Any]:
     """Parameters that are not the default, sizes, how it learned, and how it went at last."""
-    from thresher.estimators.parameters import defaults_of
+    from thresher.estimators.parameters import changed_parameters
 
-    defaults, inner = defaults_of(model), getattr(model, "model_", model)
-    given = {name: getattr(model, name) for name in defaults}
+    inner = getattr(model, "model_", model)
     history = getattr(inner, "history_", None)
     atoms = getattr(model, "components_", None)
     told: dict[str, Any] = {
         "estimator": type(model).__name__,
         "parameters": {
             name: value if isinstance(value, int | float | str | None) else repr(value)
-            for name, value in given.items()
-            if repr(value) != repr(defaults[name])
+            for name, value in changed_parameters(model).items()
         },
     }
     if atoms is not None:

@@ -10,8 +10,8 @@ from thresher.encoding.auto import (
 )
 from thresher.encoding.block_admm import ROUNDS_WITH_GAPS, BlockADMM, ResidualsSmall, StartIsGood
 from thresher.encoding.block_newton import BlockNewton
+from thresher.encoding.first_order import ArmijoGradient, MultiplicativeUpdates
 from thresher.encoding.fit import DenseFit, Fit, ObservedFit, SparseFit
-from thresher.encoding.gradient import ArmijoGradient
 from thresher.encoding.least_absolute import LeastAbsolute, duality_gap
 from thresher.encoding.loop import (
     ActiveRows,
@@ -27,10 +27,8 @@ from thresher.encoding.loop import (
     Status,
     Stop,
 )
-from thresher.encoding.multiplicative import MultiplicativeUpdates
 from thresher.encoding.newton import Newton, NewtonStart
-from thresher.encoding.observed import narrowed
-from thresher.encoding.problem import DENSE, CodingProblem, Rows
+from thresher.encoding.problem import DENSE, CodingProblem, Rows, narrowed
 from thresher.encoding.sparse_power import SparsePower
 from thresher.encoding.stages import ConvexStart, Stages
 

@@ -18,7 +18,7 @@ from thresher.encoding.block_admm import (
     StartIsGood,
 )
 from thresher.encoding.block_newton import BlockNewton
-from thresher.encoding.gradient import ArmijoGradient
+from thresher.encoding.first_order import ArmijoGradient, MultiplicativeUpdates
 from thresher.encoding.gram import Gram
 from thresher.encoding.least_absolute import LeastAbsolute
 from thresher.encoding.loop import (
@@ -30,7 +30,6 @@ from thresher.encoding.loop import (
     PreparedEncoder,
     Status,
 )
-from thresher.encoding.multiplicative import MultiplicativeUpdates
 from thresher.encoding.newton import Newton, NewtonStart
 from thresher.encoding.problem import CodingProblem, Rows
 from thresher.encoding.sparse_power import SparsePower
@@ -298,12 +297,7 @@ class AutoEncoder(Encoder):
         return encode, encode_weighted
 
     def run(
-        self,
-        problem: CodingProblem,
-        shared: Any,
-        X: Any,
-        weight: Array | None = None,
-        start: Array | None = None,
+        self, problem: CodingProblem, shared: Any, X: Any, weight: Array | None, start: Array | None
     ) -> Encoding:
         """Find the codes of the rows of a block; ``weight`` 0 marks missing entries."""
         encode, encode_weighted = shared

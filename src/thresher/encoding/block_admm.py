@@ -105,7 +105,7 @@ class BlockADMM(RowSolver):
                 dtype.type(self.rho),
                 self.start_steps,
                 self.inner,
-                problem.width,
+                problem.n_features or problem.D.shape[1],
             ),
         )
         return Matrices(inverse, shift, region, compiled)
@@ -124,7 +124,8 @@ class BlockADMM(RowSolver):
             return state
         state["rho"] = np.ones((n, 1), dtype=X.dtype)
         if codes is None:
-            observed = X if weight is None else X * _observed(weight, problem.width)
+            width = problem.n_features or problem.D.shape[1]
+            observed = X if weight is None else X * _observed(weight, width)
             self._inner(block, observed @ problem.D.T, state, self.start_steps)
         self._begin(block, state, self.codes(block, state) @ problem.D)
         return state
@@ -232,7 +233,9 @@ class StartIsGood(Stop):
 
     def next_look(self, iteration: int) -> int:
         """After the first round, and once more."""
-        return next((look for look in (1, self.rounds) if look > iteration), sys.maxsize)
+        if iteration < 1:
+            return 1
+        return self.rounds if iteration < self.rounds else sys.maxsize
 
     def done(self, solver: RowSolver, block: ActiveRows, state: State) -> NDArray[np.bool_]:
         """At first whole rows that were mostly noise from the start, then all whole rows."""

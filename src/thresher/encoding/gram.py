@@ -51,12 +51,7 @@ class Gram(Encoder):
         return np.ascontiguousarray(atoms.T).astype(dtype), (vectors / roots).astype(dtype), encode
 
     def run(
-        self,
-        problem: CodingProblem,
-        shared: Any,
-        X: Any,
-        weight: Array | None = None,
-        start: Array | None = None,
+        self, problem: CodingProblem, shared: Any, X: Any, weight: Array | None, start: Array | None
     ) -> Encoding:
         """Codes of the rows of a block."""
         atoms, to_samples, encode = shared

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from thresher.encoding.loop import Encoder, Encoding, Status
-from thresher.encoding.polyhedron import Widened, lacks_polyhedron
 from thresher.encoding.problem import CodingProblem, Rows
 from thresher.kernels.bundles import Atoms, Limits, Outcome, Samples, ShiftedInverse, SparseRows
+from thresher.kernels.floors import TINY
 from thresher.kernels.lad_codes import WordAtoms, lad_rows, lad_sparse_rows
 from thresher.kernels.lad_start import lad_start, smoothed_rows
 from thresher.linalg import Array, as_dense
-from thresher.losses import NonsmoothPoints
+from thresher.losses import L1Distance, NonsmoothPoints
+from thresher.penalties import ElasticNet, Form, Regulariser
 
 _TOL = 1e-9
 """Steps go on until this gap even if a larger one is asked for: the last steps are few."""
@@ -40,7 +41,7 @@ class LeastAbsolute(Encoder):
     Dense rows start from ``rounds`` rounds of ADMM in float32, which tell most of the basis; very
     wide ones (F ≥ 64 K) from a sample of their features. Sparse rows are problems in their own
     words and start from zero; they need a nonnegative dictionary. What sets ask beyond nonnegative
-    codes is a matter of more features (`thresher.encoding.polyhedron`).
+    codes is a matter of more features (`Widened`).
 
     The arithmetic is float64. The certificate is the duality gap relative to ``Σ w|x|``, before
     codes are rounded to the type of the samples.
@@ -68,12 +69,7 @@ class LeastAbsolute(Encoder):
         return partial(self._encode_dense, problem, atoms, unit)
 
     def run(
-        self,
-        problem: CodingProblem,
-        shared: Any,
-        X: Any,
-        weight: Array | None = None,
-        start: Array | None = None,
+        self, problem: CodingProblem, shared: Any, X: Any, weight: Array | None, start: Array | None
     ) -> Encoding:
         """Find the optimal codes of a block."""
         if shared is None:
@@ -321,3 +317,92 @@ def _weighted_samples(
         x = np.where(w > 0, x, 0)
     w[x == 0] *= zero_weight
     return x, w
+
+
+# ------------------------------------------------------------------------- polyhedra
+
+
+def lacks_polyhedron(form: Form) -> str | None:
+    """What is missing for codes to be those of a linear program; None if they are."""
+    flat = form.fully_declared and (form.row_constraint is None or form.row_constraint.gamma2 == 0)
+    bounded = form.lower > -np.inf or form.upper == np.inf
+    if form.row_constraint is not None and form.lower != 0:  # sums of absolute values
+        return "nonnegative codes where their sum is limited"
+    if flat and bounded and form.elastic and form.l2 == 0:
+        return None
+    return "codes between bounds or of limited sum, under an ℓ1 penalty at most"
+
+
+@dataclass(frozen=True)
+class Widened:
+    """An ℓ1 problem in ``c' ≥ 0`` whose solution is that of another one over a polyhedron.
+
+    What a polyhedron asks of codes becomes an absolute value of its violation, in the form of
+    further features: an exact penalty, which is zero at the optimum if its weight exceeds every
+    slope of the rest. So the simplex method for nonnegative codes solves them all.
+
+    ``c = l + c'`` for codes of at least l, and ``c = c'₁ − c'₂`` for those that have no bounds.
+    With S above the slopes of the loss and of the penalty, features are added for
+
+    - ``c ≤ u``:   ``2S[c − u]₊ = S(|c − u| + c − u)``, which is S in weight and S in price;
+    - ``Σc ≤ r``:  the same of the sum;
+    - ``Σc = r``:  ``2S|Σc − r|``;
+    - ``λ|c|`` of codes that may be negative: a weight of λ on ``|c' − (−l)|``.
+    """
+
+    original: CodingProblem
+    problem: CodingProblem
+    X: Array
+    weight: Array
+
+    @classmethod
+    def of(cls, problem: CodingProblem, X: Array, weight: Array) -> "Widened":
+        """From samples and weights in float64; no weights are ones."""
+        form, D, l1 = problem.regulariser.form, problem.D.astype(np.float64), 0.0
+        K = len(D)
+        weight = weight if len(weight) else np.ones(X.shape)
+        if form.lower == -np.inf:
+            both = CodingProblem(np.vstack([D, -D]), L1Distance(), Regulariser(ElasticNet(form.l1)))
+            return cls(problem, both, X, weight)
+        slope = float(weight.max()) * float(np.abs(D).sum(axis=1).max()) + form.l1
+        slope, low = max(slope, TINY), form.lower
+        eye, ones = np.eye(K), np.ones((K, 1))
+        blocks: list[Array] = [D]
+        values: list[Array] = [X - low * D.sum(axis=0)]
+        weights: list[Array] = [weight]
+
+        def add(block: Array, value: float, price: float) -> None:
+            shape = (len(X), block.shape[1])
+            blocks.append(block)
+            values.append(np.full(shape, value))
+            weights.append(np.full(shape, price))
+
+        if low >= 0:
+            l1 = form.l1
+        elif form.l1:
+            add(eye, -low, form.l1)
+        if form.upper < np.inf:
+            add(eye, form.upper - low, slope)
+            l1 += slope
+        if form.row_constraint is not None:
+            tight = form.row_constraint.equality
+            add(ones, form.row_constraint.radius, 2 * slope if tight else slope)
+            l1 += 0.0 if tight else slope
+        wider = CodingProblem(np.hstack(blocks), L1Distance(), Regulariser(ElasticNet(l1)))
+        return cls(problem, wider, np.hstack(values), np.hstack(weights))
+
+    def start(self, codes: Array | None) -> Any:
+        """Codes of the original problem as codes of this one."""
+        form = self.original.regulariser.form
+        if codes is None:
+            return None
+        if form.lower == -np.inf:
+            return np.hstack([np.maximum(codes, 0), np.maximum(-codes, 0)])
+        return codes - form.lower
+
+    def codes(self, found: Array) -> Array:
+        """And back; what rounding left outside is brought in."""
+        regulariser, K = self.original.regulariser, len(self.original.D)
+        low = regulariser.form.lower
+        C = found[:, :K] - found[:, K:] if low == -np.inf else found + low
+        return regulariser.region.project(C)

@@ -9,15 +9,12 @@ import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from enum import IntEnum
-from functools import partial
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.encoding.certificates import subgradient_certificate
-from thresher.encoding.observed import narrowed
-from thresher.encoding.problem import DENSE, CodingProblem, Rows
+from thresher.encoding.problem import DENSE, CodingProblem, Rows, narrowed, subgradient_certificate
 from thresher.linalg import Array
 
 State = dict[str, Array]
@@ -73,16 +70,6 @@ class Encoding:
         return cls(codes, status, n_iter, certificate)
 
 
-class PreparedEncoder(Protocol):
-    """An encoder bound to a coding problem, with all that its blocks share."""
-
-    def __call__(self, X: Any, weight: Array | None = None, start: Array | None = None) -> Encoding:
-        """Find the codes of the rows of a block; ``weight`` 0 marks missing entries.
-
-        Feasible codes may be given to ``start`` from.
-        """
-
-
 class Encoder(ABC):
     """A method that finds the codes of blocks of rows.
 
@@ -99,20 +86,14 @@ class Encoder(ABC):
 
     @abstractmethod
     def run(
-        self,
-        problem: CodingProblem,
-        shared: Any,
-        X: Any,
-        weight: Array | None = None,
-        start: Array | None = None,
+        self, problem: CodingProblem, shared: Any, X: Any, weight: Array | None, start: Array | None
     ) -> Encoding:
         """Code a block, given what `precompute` returned."""
 
-    def prepare(self, problem: CodingProblem, rows: Rows = DENSE) -> PreparedEncoder:
+    def prepare(self, problem: CodingProblem, rows: Rows = DENSE) -> "PreparedEncoder":
         """Bind the encoder to a problem and a kind of rows."""
-        if rows.observed:
-            return partial(self._run_parts, problem)
-        return partial(self.run, problem, self.precompute(problem, rows))
+        encoder = _ByParts(self) if rows.observed else self
+        return PreparedEncoder(encoder, problem, encoder.precompute(problem, rows))
 
     def encode(
         self,
@@ -130,14 +111,41 @@ class Encoder(ABC):
         """How far every row is from optimal at some codes, by the measure the encoder ends by."""
         return subgradient_certificate(problem, X, C, weight)
 
-    def _run_parts(
+
+@dataclass(frozen=True)
+class PreparedEncoder:
+    """An encoder bound to a coding problem, with all that its blocks share."""
+
+    encoder: Encoder
+    problem: CodingProblem
+    shared: Any
+
+    def __call__(self, X: Any, weight: Array | None = None, start: Array | None = None) -> Encoding:
+        """Find the codes of the rows of a block; ``weight`` 0 marks missing entries.
+
+        Feasible codes may be given to ``start`` from.
+        """
+        return self.encoder.run(self.problem, self.shared, X, weight, start)
+
+
+@dataclass(frozen=True)
+class _ByParts(Encoder):
+    """Rows of which only stored entries are observed, part by part, by an encoder of dense rows."""
+
+    encoder: Encoder
+
+    def precompute(self, problem: CodingProblem, rows: Rows) -> None:
+        """Nothing: every part is a problem of its own."""
+
+    def run(
         self,
         problem: CodingProblem,
+        shared: None,
         X: Any,
-        weight: Array | None = None,
-        start: Array | None = None,
+        weight: Array | None,
+        start: Array | None,
     ) -> Encoding:
-        """Code rows of which only stored entries are observed, part by part."""
+        """Code the parts of a block."""
         n, dtype = X.shape[0], X.dtype
         found = Encoding(
             np.zeros((n, len(problem.D)), dtype=dtype),
@@ -147,7 +155,7 @@ class Encoder(ABC):
         )
         for rows, narrow, x, w in narrowed(problem, X):
             given = None if start is None else np.ascontiguousarray(start[rows])
-            part = self.encode(narrow, x, w, given)
+            part = self.encoder.encode(narrow, x, w, given)
             found.codes[rows], found.status[rows] = part.codes, part.status
             found.n_iter[rows], found.certificate[rows] = part.n_iter, part.certificate
         return found
@@ -315,12 +323,7 @@ class IterativeEncoder(Encoder):
         return self.solver.precompute(problem)
 
     def run(
-        self,
-        problem: CodingProblem,
-        shared: Any,
-        X: Any,
-        weight: Array | None = None,
-        start: Array | None = None,
+        self, problem: CodingProblem, shared: Any, X: Any, weight: Array | None, start: Array | None
     ) -> Encoding:
         """Move all rows until each is done."""
         n = X.shape[0]

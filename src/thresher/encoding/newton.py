@@ -51,12 +51,7 @@ class Newton(Encoder):
         return CurvedAtoms(read_only(problem.D), read_only(problem.gram), number(L), number(ridge))
 
     def run(
-        self,
-        problem: CodingProblem,
-        shared: Any,
-        X: Any,
-        weight: Array | None = None,
-        start: Array | None = None,
+        self, problem: CodingProblem, shared: Any, X: Any, weight: Array | None, start: Array | None
     ) -> Encoding:
         """Codes whose certificate is at most ``tol``, from feasible codes."""
         constants = problem.loss.entry_constants
@@ -128,12 +123,7 @@ class NewtonStart(Encoder):
         return stride, Stages((Newton(1e-3, 20),), first, 20).prepare(some, rows)
 
     def run(
-        self,
-        problem: CodingProblem,
-        shared: Any,
-        X: Any,
-        weight: Array | None = None,
-        start: Array | None = None,
+        self, problem: CodingProblem, shared: Any, X: Any, weight: Array | None, start: Array | None
     ) -> Encoding:
         """Codes that are close to the optimum."""
         stride, encode = shared

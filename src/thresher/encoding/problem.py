@@ -2,18 +2,29 @@
 
 Samples come in blocks: dense, with the weights of their entries, CSR where the loss allows it, or
 with only the stored entries observed.
+
+A certificate says how far codes are from optimal: free of units, and zero exactly there. Losses of
+bounded curvature have the proximal gradient residual, other smooth losses the balance of the two
+parts of their gradient. Where the loss has kinks, a subgradient proves nothing: NaN. Then the
+certificate is that of an encoder, see `Encoder.certificate`. Codes of a loss that is not convex are
+critical points, and that is what their certificate proves.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from thresher.encoding.fit import DenseFit, Fit, ObservedFit, SparseFit
+from thresher.kernels.bundles import Atoms, CodePenalty, EntryPenalty, Samples, read_only
+from thresher.kernels.envelope import ROUNDING, code_residuals
+from thresher.kernels.floors import TINY_FLOAT32
 from thresher.linalg import Array, kind_of, row_lengths
 from thresher.losses import Loss
 from thresher.penalties import Regulariser
+from thresher.sets import RowConstraint
 
 
 @dataclass(frozen=True)
@@ -57,18 +68,13 @@ class CodingProblem:
     regulariser : Regulariser
         Penalty φ and set of the codes.
     n_features : int, optional
-        The width of whole samples, if these are some of their features (`encoding.observed`).
+        The width of whole samples, if these are some of their features (`narrowed`).
     """
 
     D: Array
     loss: Loss
     regulariser: Regulariser = field(default_factory=Regulariser)
     n_features: int | None = None
-
-    @property
-    def width(self) -> int:
-        """The number of features of whole samples."""
-        return self.D.shape[1] if self.n_features is None else self.n_features
 
     @cached_property
     def gram(self) -> Array:
@@ -169,16 +175,14 @@ class CodingProblem:
         All encoders of dense rows under a smooth loss have the same.
         """
         from thresher.encoding.auto import AutoEncoder  # which needs this file
-        from thresher.encoding.certificates import subgradient_certificate
-        from thresher.encoding.observed import narrowed
 
-        rows = Rows.of(X, weight)
-        if rows.observed:
+        kind = kind_of(X)
+        if kind == "observed":
             certificate: Array = np.zeros(len(C), dtype=C.dtype)
             for some, narrow, x, w in narrowed(self, X):
                 certificate[some] = narrow.certificate(x, C[some], w)
             return certificate
-        if self.loss.smooth and not rows.sparse:
+        if self.loss.smooth and kind == "dense":
             return subgradient_certificate(self.simplified, X, C, weight)
         return AutoEncoder().certificate(self, X, C, weight)
 
@@ -203,3 +207,192 @@ def exact_gram(D: Array) -> Array:
     """``D Dᵀ`` in float64."""
     exact = D.astype(np.float64)
     return exact @ exact.T
+
+
+# ---------------------------------------------------------- rows of observed entries alone
+
+
+class Narrow(NamedTuple):
+    """Some rows, and the problem on the features that they have: see `narrowed`."""
+
+    rows: slice
+    problem: CodingProblem
+    X: Array
+    weight: Array
+
+
+def narrowed(problem: CodingProblem, X: Any) -> Iterator[Narrow]:
+    """Rows of which only stored entries are observed, as dense rows on their own features.
+
+    A part of few rows (`linalg.ObservedBlock.parts`) is coded on the atoms at its features, with K
+    more features that are missing: with ``E Eᵀ = D Dᵀ − D_S D_Sᵀ`` they stand for all the others.
+    What a solver does at missing entries is linear, so it sees them through their products alone:
+    it takes the same steps on ``(D_S, E)`` as on D with all other features missing. That is F
+    features in the work of those that are stored.
+    """
+    K, F = problem.D.shape
+    for part in X.parts:
+        if len(part.features) + K >= F:
+            yield Narrow(part.rows, problem, *X[part.rows].dense())
+            continue
+        nothing = np.zeros((len(part.X), K), dtype=X.dtype)
+        x, weight = np.hstack([part.X, nothing]), np.hstack([part.weight, nothing])
+        yield Narrow(part.rows, _on_features(problem, part.features), x, weight)
+
+
+def _on_features(problem: CodingProblem, features: Any) -> CodingProblem:
+    some = np.ascontiguousarray(problem.transposed[features].T)
+    values, vectors = np.linalg.eigh(problem.exact_gram - exact_gram(some))
+    rest = vectors * np.sqrt(np.maximum(values, 0))
+    D = np.hstack([some, rest.astype(some.dtype)])
+    narrow = CodingProblem(D, problem.loss, problem.regulariser, problem.D.shape[1])
+    # What solvers know of the whole dictionary, they know of this one too.
+    for known in ("gram", "dictionary_norm", "dictionary_bound", "row_sums"):
+        vars(narrow)[known] = getattr(problem, known)
+    return narrow
+
+
+# ------------------------------------------------------------------------- certificates
+
+
+def subgradient_certificate(
+    problem: CodingProblem, X: Any, C: Array, weight: Array | None = None
+) -> Array:
+    """Of every row, shape (n,)."""
+    if not problem.loss.smooth:
+        return np.full(len(C), np.nan, dtype=C.dtype)
+    if np.isfinite(problem.loss.curvature):
+        return proximal_residual(problem, X, C, weight)
+    return balance(problem, X, C, weight)
+
+
+def proximal_residual(
+    problem: CodingProblem, X: Any, C: Array, weight: Array | None = None
+) -> Array:
+    """``L·‖c − prox(c − ∇/L)‖``, divided by the length of the gradient at ``c = 0``.
+
+    That is zero for a row of zeros. A residual that the rounding errors of the prediction explain
+    counts as zero.
+    """
+    constants, form = problem.loss.entry_constants, problem.regulariser.form
+    dense, dtype = kind_of(X) == "dense", C.dtype
+    one_type = dense and X.dtype == dtype == problem.D.dtype
+    if constants is not None and one_type and form.lacks_plain_codes is None:  # in one kernel
+        certificate: Array = np.empty(len(C), dtype=dtype)
+        code_residuals(
+            Samples.of(np.ascontiguousarray(X), weight),
+            read_only(np.ascontiguousarray(C)),
+            Atoms.of(problem.D, problem.transposed),
+            CodePenalty.of(dtype, form),
+            EntryPenalty.of(dtype, constants),
+            dtype.type(problem.loss.curvature * problem.dictionary_bound),
+            certificate,
+        )
+        return certificate
+    residual = problem.residual(C, problem.gradient(X, C, weight), weight)
+    kind = np.finfo(C.dtype)
+    L = problem.row_lipschitz(weight, len(C))[:, 0]
+    rounding = ROUNDING * kind.eps * L * row_lengths(C)
+    small = (residual > 0) & (residual <= rounding)
+    if small.any() and dense:
+        mask = None if weight is None else weight[small]
+        small[small] = residual[small] <= _rounding_slack(problem, X[small], C[small], mask)
+    residual[small] = 0
+    with np.errstate(over="ignore"):  # codes of a row of zeros are infinitely far off
+        return residual / np.maximum(problem.gradient_scale(X, weight), kind.tiny)
+
+
+def _rounding_slack(problem: CodingProblem, X: Array, C: Array, weight: Array | None) -> Array:
+    """By how much rounding errors of the prediction may change the gradient in the codes."""
+    Y, size = C @ problem.D, np.abs(C) @ np.abs(problem.D)
+    seen = X if weight is None else np.where(weight > 0, X, 0)
+    error = C.dtype.type(ROUNDING * np.finfo(C.dtype).eps) * (size + np.abs(seen))
+    above = problem.loss.gradient(X, Y + error, weight)
+    below = problem.loss.gradient(X, Y - error, weight)
+    return row_lengths(np.abs(above - below) @ np.abs(problem.D.T))
+
+
+def balance(problem: CodingProblem, X: Any, C: Array, weight: Array | None = None) -> Array:
+    """From the two parts ``P − N`` of the slope in the codes; there is no L, no slope at zero.
+
+    For nonnegative codes it is ``|Σ cN/Σ cP − 1| + max_k [N_k/P_k − 1]₊``, which for KL bounds how
+    far the loss lies above its minimum, relative to ``Σ x``: it is the linearised duality gap.
+    Codes in a box, or whose sum is limited, have that gap too, over their set. One step length for
+    all codes of a row would not do: beside one slope that is steep, others would seem to vanish.
+    """
+    positive, negative = problem.fit(X, C, weight).code_slopes()
+    form = problem.regulariser.form
+    if form.elastic and form.nonnegative:
+        number = C.dtype.type
+        price = number(form.l1) + number(form.l2) * C
+        if form.is_orthant:
+            return _balance(C, positive + price, negative)
+        if form.is_box:
+            return _gap_in_box(C, positive + price, negative, form.lower, form.upper)
+        if form.is_ball and form.row_constraint is not None and form.row_constraint.gamma2 == 0:
+            return _gap_of_sums(C, positive + price, negative, form.row_constraint)
+    # Any positive number serves as L; this one has the right unit and size.
+    size = np.maximum(np.linalg.norm(negative, axis=1, keepdims=True), TINY_FLOAT32)
+    L = size / np.maximum(np.linalg.norm(C, axis=1, keepdims=True), TINY_FLOAT32)
+    moved = problem.regulariser.prox(C - (positive - negative) / L, 1 / L)
+    length: Array = np.linalg.norm(C - moved, axis=1) * (L / size)[:, 0]
+    return length
+
+
+def _gap_in_box(C: Array, positive: Array, negative: Array, lower: float, upper: float) -> Array:
+    """What can be gained at first order, of what the codes cost, ``s = Σ cP``.
+
+    Codes whose slope is positive may fall to the lower bound; of the others, one may rise to the
+    upper bound, or by what costs as much as all codes should.
+    """
+    number, slope = C.dtype.type, positive - negative
+    spent = (C * positive).sum(axis=1)
+    fall = ((C - number(lower)) * np.maximum(slope, 0)).sum(axis=1)
+    reach = _reach(C, positive, negative)
+    rise = np.minimum(number(upper) - C, reach) * np.maximum(-slope, 0)
+    return _of_spent(fall + rise.max(axis=1, initial=0), spent, slope)
+
+
+def _gap_of_sums(C: Array, positive: Array, negative: Array, constraint: RowConstraint) -> Array:
+    """The same for codes whose sum is at most, or just, the radius: all of it may go to one code.
+
+    If less than the radius is in use, one code may have as much as is, or as costs as much as all
+    codes should: no more than that is in the best codes under KL, so it bounds what they gain.
+    """
+    slope, total = positive - negative, C.sum(axis=1, keepdims=True)
+    spent = (C * positive).sum(axis=1)
+    radius = C.dtype.type(constraint.radius)
+    most: Array = np.minimum(radius, np.maximum(total, _reach(C, positive, negative)))
+    best = (
+        radius * slope.min(axis=1)
+        if constraint.equality
+        else (most * np.minimum(slope, 0)).min(axis=1)
+    )
+    gap = np.maximum((C * slope).sum(axis=1) - best, 0)
+    return _of_spent(gap, spent, slope)
+
+
+def _reach(C: Array, positive: Array, negative: Array) -> Array:
+    """How large every code may become at the price of all: ``max(Σ cP, Σ cN)/P_k``."""
+    price = np.maximum((C * positive).sum(axis=1), (C * negative).sum(axis=1))
+    safe = np.where(positive > 0, positive, np.finfo(positive.dtype).tiny)
+    with np.errstate(over="ignore"):
+        reach: Array = price[:, None] / safe
+    return reach
+
+
+def _of_spent(gap: Array, spent: Array, slope: Array) -> Array:
+    """A gap as a share; without codes it is all, or nothing if none is wanted."""
+    without = np.where((slope < 0).any(axis=1), np.inf, 0).astype(gap.dtype)
+    share: Array = np.divide(gap, spent, out=without, where=spent > 0)
+    return share
+
+
+def _balance(C: Array, positive: Array, negative: Array) -> Array:
+    """Zero for a row that wants no codes and has none."""
+    spent, gained = (C * positive).sum(axis=1), (C * negative).sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        total = np.where(spent > 0, np.abs(gained / spent - 1), 0)
+        wanted = np.where(positive > 0, negative / positive - 1, np.where(negative > 0, np.inf, 0))
+    result: Array = total + np.maximum(wanted, 0).max(axis=1, initial=0)
+    return result

@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from thresher.encoding.certificates import balance
 from thresher.encoding.loop import Encoder, Encoding, Status
-from thresher.encoding.problem import CodingProblem, Rows
+from thresher.encoding.problem import CodingProblem, Rows, balance
 from thresher.kernels.bundles import Limits, Outcome, SparseRows, read_only
 from thresher.kernels.sparse_power import PowerProblem, encode_rows, rough_rows
 from thresher.linalg import Array
@@ -51,8 +50,8 @@ class SparsePower(Encoder):
         problem: CodingProblem,
         shared: PowerProblem,
         X: Any,
-        weight: Array | None = None,
-        start: Array | None = None,
+        weight: Array | None,
+        start: Array | None,
     ) -> Encoding:
         """Codes whose certificate is at most ``tol``, or approximate ones."""
         n, dtype = X.shape[0], problem.D.dtype

@@ -59,12 +59,7 @@ class Stages(Encoder):
         return None if begin is None else begin.prepare(problem, rows), stages
 
     def run(
-        self,
-        problem: CodingProblem,
-        shared: Any,
-        X: Any,
-        weight: Array | None = None,
-        start: Array | None = None,
+        self, problem: CodingProblem, shared: Any, X: Any, weight: Array | None, start: Array | None
     ) -> Encoding:
         """Code all rows by the first encoder, and those that need more by the next ones."""
         begin, stages = shared
@@ -104,12 +99,7 @@ class ConvexStart(Encoder):
         return IterativeEncoder(BlockADMM(), Never(), self.max_iter).prepare(surrogate, rows)
 
     def run(
-        self,
-        problem: CodingProblem,
-        shared: Any,
-        X: Any,
-        weight: Array | None = None,
-        start: Array | None = None,
+        self, problem: CodingProblem, shared: Any, X: Any, weight: Array | None, start: Array | None
     ) -> Encoding:
         """Codes that are feasible, and optimal for neither loss."""
         encoding: Encoding = shared(X, weight)

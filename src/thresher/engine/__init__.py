@@ -20,11 +20,18 @@ from thresher.engine.callbacks import (
 from thresher.engine.drift import Detector, MannWhitneyDrift, Rival, Trial, Watch
 from thresher.engine.executor import Pool, PrefetchedArray, tree_sum
 from thresher.engine.history import KINDS, Event, History, HistoryRow
-from thresher.engine.method import Candidate, Candidates, Method, StreamMethod, choose, named
+from thresher.engine.method import (
+    Candidate,
+    Candidates,
+    Method,
+    Specification,
+    StreamMethod,
+    choose,
+    named,
+)
 from thresher.engine.orthogonal import OrthogonalMethod
 from thresher.engine.progress import ProgressBar
 from thresher.engine.residuals import Energies, UnexplainedWarning, energies, residual_sizes
-from thresher.engine.specification import Specification
 from thresher.engine.state import FeatureRange, StreamState, Summary
 from thresher.engine.stream import (
     WINDOWS,

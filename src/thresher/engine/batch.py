@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.encoding import CodingProblem, Encoder
+from thresher.engine.atoms import restarted
 from thresher.engine.executor import Pool
 from thresher.engine.residuals import EXACT
-from thresher.engine.restarts import restarted
 from thresher.engine.state import StreamState
 from thresher.learning import Learner
 from thresher.linalg import Array

@@ -1,4 +1,4 @@
-"""The online method, and the choice among several.
+"""The problem that an estimator states, the online method that solves it, and how it is chosen.
 
 A method says how samples are loaded, coded and summarised, and how the dictionary moves. Estimators
 list candidates in the order of preference; the first batch decides, once.
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.encoding import CodingProblem, Encoder, Rows
-from thresher.engine import restarts
+from thresher.engine.atoms import drop_if_costly, first_atoms, replace_unused
 from thresher.engine.batch import (
     Alternation,
     AndersonExtrapolation,
@@ -23,13 +23,13 @@ from thresher.engine.batch import (
     Rounds,
 )
 from thresher.engine.executor import Pool
-from thresher.engine.first_batch import entries, first_atoms
 from thresher.engine.residuals import EXACT, mass_of, residual_sizes
 from thresher.engine.state import StreamState, Summary
 from thresher.engine.units import (
     check_largest,
     check_size,
     check_unit,
+    entries,
     needs_double,
     typical_size,
     unit_of,
@@ -55,8 +55,8 @@ from thresher.linalg import (
     without_traces,
 )
 from thresher.losses import Loss
-from thresher.penalties import Regulariser
-from thresher.sets import ConvexSet, NonnegativeL2Ball
+from thresher.penalties import ElasticNet, Penalty, Regulariser
+from thresher.sets import ConvexSet, NonnegativeL2Ball, NonnegativeOrthant
 from thresher.streams import Batch
 
 _CERTIFIED_ROWS = 16
@@ -71,6 +71,91 @@ _NOISE_FORGETTING = PowerForgetting(3.0)
 _SMALL_THRESHOLD = 1e-4
 
 AnyMethod = TypeVar("AnyMethod")
+
+
+@dataclass(frozen=True)
+class Specification:
+    """Loss, regularisers and forgetting, as the parameters of an estimator give them.
+
+    Parameters
+    ----------
+    loss : callable
+        Makes the loss from the outlier weight λ.
+    code_regulariser : Regulariser
+        Penalty and set of the codes.
+    dictionary_set : ConvexSet or None
+        Set of the atoms; None is the default of the solver.
+    dictionary_penalty : Penalty
+    outlier_weight : OutlierWeight
+        The rule for λ.
+    dictionary_loss : callable or None
+        Makes a smoothed loss for the dictionary, if the loss is not smooth.
+    forgetting : Forgetting or None
+        How much the past counts; None is the default of the solver.
+    in_order : bool
+        Whether samples come in their own order, not in a random one.
+    frozen : array of bool or None
+        Atoms that never move.
+    scale_samples : bool
+        Divide each sample by its largest entry first.
+    only_stored : bool
+        Whether entries that CSR rows do not store are missing.
+    """
+
+    loss: Callable[[float], Loss]
+    code_regulariser: Regulariser = field(default_factory=Regulariser)
+    dictionary_set: ConvexSet | None = None
+    dictionary_penalty: Penalty = field(default_factory=ElasticNet)
+    outlier_weight: OutlierWeight = field(default_factory=lambda: FixedWeight(1.0))
+    dictionary_loss: Callable[[float], Loss] | None = None
+    forgetting: Forgetting | None = None
+    in_order: bool = True
+    frozen: NDArray[np.bool_] | None = None
+    scale_samples: bool = False
+    only_stored: bool = False
+
+    def parts(self, default_set: ConvexSet | None = None) -> dict[str, Any]:
+        """The fields of a `Method` that do not depend on its encoder and learner.
+
+        Without a set of its own, a dictionary takes ``default_set`` or the set that fits the codes:
+        codes of any size take the size of the data, and atoms lie in the ℓ2 ball. Where codes are
+        bounded, as shares are, atoms take the size, and are only nonnegative; unless codes have a
+        penalty, which smaller codes and larger atoms would avoid.
+        """
+        codes = self.code_regulariser
+        region = self.dictionary_set or default_set
+        if region is None:
+            penalised = not codes.form.is_unpenalised and codes.region.contains_zero
+            bounded = not (codes.region.is_cone or penalised)
+            region = NonnegativeOrthant() if bounded else NonnegativeL2Ball()
+        atoms = Regulariser(self.dictionary_penalty, region)
+        _check_signs(self.loss(1.0), codes, atoms)
+        if self.frozen is not None and region.rows_share_bound:
+            raise ValueError(
+                f"Atoms of {region} share one budget, so none of them can be frozen; leave "
+                "frozen_atoms out, or use a set such as 'box'."
+            )
+        return {
+            "loss": self.loss,
+            "dictionary_loss": self.dictionary_loss,
+            "outlier_weight": self.outlier_weight,
+            "code_regulariser": codes,
+            "dictionary_regulariser": atoms,
+            "forgetting": self.forgetting or PlainAverage(),
+            "frozen": self.frozen,
+            "scale_samples": self.scale_samples,
+        }
+
+
+def _check_signs(loss: Loss, codes: Regulariser, atoms: Regulariser) -> None:
+    """Refuse signed codes or atoms under a loss of nonnegative predictions."""
+    if not loss.needs_nonnegative_prediction or (codes.form.nonnegative and atoms.form.nonnegative):
+        return
+    signed = "code_set" if not codes.form.nonnegative else "dictionary_set"
+    raise ValueError(
+        f"{loss} needs predictions that are not negative, and {signed} allows them; use a set such "
+        "as 'nonnegative' there, or a loss such as 'squared_l2'."
+    )
 
 
 class StreamMethod(ABC):
@@ -536,8 +621,8 @@ class Method(StreamMethod):
     def maintain_atoms(self, state: StreamState, batch: Batch) -> StreamState:
         """Drop an atom that costs more than it explains, and restart unused atoms."""
         if self.selects_atoms:
-            state = restarts.drop_if_costly(self, state, batch)
-        return restarts.replace_unused(self, state, batch)
+            state = drop_if_costly(self, state, batch)
+        return replace_unused(self, state, batch)
 
     def dictionary_cost(self, state: StreamState) -> float:
         """The penalty of the dictionary, which is added to the mean loss of samples."""

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from thresher.engine.history import Event
 from thresher.learning import Statistics
-from thresher.linalg import Array, is_only_stored
+from thresher.linalg import Array, is_only_stored, is_sparse
 from thresher.streams import Batch
 
 
@@ -38,7 +38,7 @@ class FeatureRange:
             X = batch.X
         if not batch.n_samples:
             return cls.empty(X.shape[1])
-        if hasattr(X, "indptr"):
+        if is_sparse(X):
             return cls._of_sparse(X, batch.entry_weight)
         if batch.entry_weight is not None:
             batch = Batch(np.where(batch.entry_weight > 0, X, np.nan))

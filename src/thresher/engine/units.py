@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from thresher.engine.first_batch import entries
 from thresher.learning import weighted_quantile
-from thresher.linalg import Array, load_block, range_of_powers
+from thresher.linalg import Array, evenly, is_sparse, load_block, range_of_powers
 from thresher.streams import Batch
 
 # Heuristic: a median needs no more, and the unit is a power of two anyway.
@@ -53,6 +52,19 @@ def typical_size(batch: Batch) -> float:
     return weighted_quantile(values[seen], weights[seen], 0.5)
 
 
+def entries(
+    values: Array, weight: Array | None, sample_weight: Array | None, limit: int
+) -> tuple[Array, Array]:
+    """Some observed entries of a block, evenly spread, each with its weight."""
+    some = evenly(values.shape, limit)
+    sw = np.ones(len(values)) if sample_weight is None else sample_weight
+    weights, taken = sw[some // values.shape[1]], values.ravel()[some]
+    if weight is not None:
+        weights = weights * weight.ravel()[some]
+    positive = weights > 0
+    return taken[positive], weights[positive]
+
+
 def unit_of(size: float) -> float:
     """The power of two nearest to a size; one if there is nothing to measure."""
     return float(2.0 ** np.round(np.log2(size))) if size > 0 else 1.0
@@ -71,7 +83,7 @@ def needs_double(batch: Batch, unit: float) -> bool:
     """Whether some samples are so small beside the unit that single precision loses them."""
     X: Any = batch.X
     least = range_of_powers(np.dtype(np.float32))[0] * unit
-    if hasattr(X, "indptr"):
+    if is_sparse(X):
         sizes = np.abs(X.data)
         if sizes.size == 0 or sizes.min() >= least:
             return False
@@ -93,7 +105,7 @@ def check_largest(batch: Batch, unit: float, dtype: np.dtype[Any], power: int = 
     X: Any = batch.X
     if X.dtype.kind != "f":
         return
-    if hasattr(X, "indptr"):
+    if is_sparse(X):
         low, high = np.fmin.reduce(X.data, initial=0.0), np.fmax.reduce(X.data, initial=0.0)
     elif batch.entry_weight is None:
         low, high = batch.column_range

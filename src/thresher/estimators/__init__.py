@@ -1,20 +1,14 @@
 """The scikit-learn classes, and how to save them."""
 
-from thresher.estimators.batch_nmf import BatchNMF
 from thresher.estimators.checkpoint import Checkpoint
-from thresher.estimators.godec import GoDec
-from thresher.estimators.l1_dictionary import L1Dictionary
-from thresher.estimators.manhattan_nmf import ManhattanNMF
-from thresher.estimators.online_l1_dictionary import OnlineL1Dictionary
-from thresher.estimators.online_nmf import OnlineNMF
+from thresher.estimators.divergence_nmf import BatchNMF, OnlineNMF
+from thresher.estimators.l1_dictionary import L1Dictionary, OnlineL1Dictionary
+from thresher.estimators.low_rank import GoDec, OnlineRobustPCA, RobustPCA
+from thresher.estimators.manhattan_nmf import ManhattanNMF, SymmetricManhattanNMF
 from thresher.estimators.online_orthogonal import OnlineOrthogonalDictionary
-from thresher.estimators.online_robust_nmf import OnlineRobustNMF
-from thresher.estimators.online_robust_pca import OnlineRobustPCA
 from thresher.estimators.outlier_mixin import Separation
-from thresher.estimators.robust_nmf import RobustNMF
-from thresher.estimators.robust_pca import RobustPCA
+from thresher.estimators.robust_nmf import OnlineRobustNMF, RobustNMF
 from thresher.estimators.saving import is_model, load, save
-from thresher.estimators.symmetric import SymmetricManhattanNMF
 
 __all__ = [
     "BatchNMF",

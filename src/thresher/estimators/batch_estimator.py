@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from thresher.engine import (
 from thresher.engine.residuals import EXACT
 from thresher.estimators.dictionary_estimator import DictionaryEstimator
 from thresher.estimators.fitting import Attempt, unchanged_if_refused, warn_unconverged
+from thresher.estimators.parameters import COUNT
 from thresher.estimators.validation import computing_dtype
 from thresher.linalg import Array, has_gram
 from thresher.streams import ArraySource, Batch
@@ -58,6 +59,11 @@ class Learned(NamedTuple):
 
 class BatchEstimator(DictionaryEstimator):
     """`fit` by alternation, on the engine's second loop."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **DictionaryEstimator._parameter_constraints,
+        "max_iter": [COUNT],
+    }
 
     max_iter: int
 

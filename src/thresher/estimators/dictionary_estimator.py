@@ -5,15 +5,17 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
+from operator import is_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import (
     _check_n_features,
@@ -43,23 +45,39 @@ from thresher.estimators.fitted_model import CodedBlock, FittedModel
 from thresher.estimators.growth import feasible, grouped_atoms, grown_state
 from thresher.estimators.hidden_entries import hidden_entries, without_entries
 from thresher.estimators.parameters import (
+    CALLBACKS,
+    COUNT,
     MAY_CHANGE,
-    RULES,
-    check_parameter,
-    check_parameters,
+    NONNEGATIVE,
+    SEED,
+    SHARE,
+    THREADS,
+    check_argument,
     fixed_parameters,
     is_number,
     refuse_changes,
-    same_objects,
-    values_of,
 )
-from thresher.estimators.registry import INITS
-from thresher.estimators.reporting import model_report, write_page
+from thresher.estimators.registry import (
+    DICTIONARY_SET,
+    FORGETTING,
+    INIT,
+    INITS,
+    PENALTY,
+    SET,
+    LossTerms,
+    frozen_mask,
+    named_codes,
+    named_dictionary_set,
+    named_forgetting,
+    named_penalty,
+)
+from thresher.estimators.reports import model_report, write_report
 from thresher.estimators.results import (
     Work,
     as_array,
     codes_like,
     comes_in_parts,
+    refuse_dense_results,
     refuse_single_reading,
     results_by_batch,
     samples_like,
@@ -69,10 +87,11 @@ from thresher.estimators.validation import (
     as_matrix,
     checked_codes,
     checked_entry_weight,
-    checked_init,
+    checked_rows,
     computing_dtype,
     dense_copy,
     is_plain,
+    numbers_in_rows,
     refuse_mask,
     refuse_negative,
 )
@@ -101,6 +120,24 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
 ):
     """A dictionary in `components_` and everything that follows from coding samples on it."""
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [COUNT, None],
+        "init": INIT,
+        "code_set": SET,
+        "code_penalty": PENALTY,
+        "dictionary_set": DICTIONARY_SET,
+        "dictionary_penalty": PENALTY,
+        "forgetting": FORGETTING,
+        "tol": [NONNEGATIVE],
+        "code_tol": [NONNEGATIVE, None],
+        "code_max_iter": [COUNT],
+        "implicit_zeros": [StrOptions({"observed", "missing"})],
+        "n_jobs": THREADS,
+        "random_state": SEED,
+        "callbacks": CALLBACKS,
+        "verbose": ["verbose"],
+    }
+
     # Set by subclasses in their constructors.
     n_components: int | None = None
     init: Any
@@ -112,6 +149,13 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
     callbacks: Iterable[Callback] | None
     verbose: int
     implicit_zeros: str = "observed"
+    code_set: Any
+    code_penalty: Any
+    dictionary_set: Any
+    dictionary_penalty: Any = None
+    frozen_atoms: Any = None
+    forgetting: Any = "auto"
+    scale_samples: str | None = None
 
     components_: Array
     history_: History
@@ -123,6 +167,8 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
     _nonnegative: ClassVar[bool] = True
     _flags_outliers: ClassVar[bool] = False
     _can_grow: ClassVar[bool] = True
+    _weighs_entries: ClassVar[bool] = True
+    """Whether entries may have weights other than 0 (missing) and 1."""
     _may_change: ClassVar[frozenset[str]] = MAY_CHANGE
 
     _state: StreamState
@@ -144,8 +190,25 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
     """The table of `thresher.solvers` with the names of ``solver``."""
 
     @abstractmethod
-    def _specification(self, n_components: int, in_order: bool) -> Specification:
+    def _loss_terms(self) -> LossTerms:
+        """Return the loss, and the rule for the outlier weight."""
+
+    def _specification(self, n_components: int, in_order: bool = True) -> Specification:
         """Return the problem that the parameters describe."""
+        terms = self._loss_terms()
+        return Specification(
+            loss=terms.loss,
+            outlier_weight=terms.outlier_weight,
+            dictionary_loss=terms.dictionary_loss,
+            code_regulariser=named_codes(self.code_set, self.code_penalty),
+            dictionary_set=named_dictionary_set(self.dictionary_set),
+            dictionary_penalty=named_penalty(self.dictionary_penalty),
+            forgetting=named_forgetting(self.forgetting),
+            in_order=in_order,
+            frozen=frozen_mask(self.frozen_atoms, n_components),
+            scale_samples=self.scale_samples is not None,
+            only_stored=self.implicit_zeros == "missing",
+        )
 
     def _plan(self, n_components: int, in_order: bool = True) -> Candidates[Any]:
         """Return the candidates for these parameters, for samples in their own or random order."""
@@ -174,11 +237,24 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
 
     def _check_parameters(self) -> None:
         """Refuse parameters that cannot work, before anything is computed."""
-        check_parameters(self)
+        self._validate_params()
         if not isinstance(self.init, str) and getattr(self, "n_starts", 1) > 1:
             raise ValueError("An array as init is the only start; leave n_starts or init out.")
-        given = () if isinstance(self.init, str) else checked_init(self.init)
+        given = () if isinstance(self.init, str) else numbers_in_rows("init", self.init)
         self._plan(self.n_components or len(given) or 10)
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        names: list[str] = super()._get_param_names()
+        return names
+
+    def _parameter_values(self) -> tuple[Any, ...]:
+        return tuple(map(vars(self).get, self._get_param_names()))
+
+    def _keeps_parameters(self, fitted: FittedModel) -> bool:
+        """Whether all parameters are the very objects that a fitted model was made from."""
+        return all(map(is_, self._parameter_values(), fitted.parameters))
 
     def _fixed_parameters(self) -> dict[str, Any]:
         """Parameters that may not change once a model has learned."""
@@ -187,9 +263,9 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
     def _check_unchanged(self) -> None:
         """Refuse to go on under other parameters than before, or under invalid ones."""
         fitted = self._fitted
-        if fitted is not None and same_objects(fitted.parameters, values_of(self)):
+        if fitted is not None and self._keeps_parameters(fitted):
             return
-        check_parameters(self)
+        self._validate_params()
         refuse_changes(self._began_as, self._fixed_parameters())
 
     # ------------------------------------------------------- the fitted model
@@ -209,8 +285,8 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
         """Return the fitted model under the parameters as they are; nothing is changed."""
         self._check_is_fitted()
         fitted = self._fitted
-        current = fitted is not None and same_objects(fitted.parameters, values_of(self))
-        if fitted is not None and current and in_order in (None, fitted.in_order):
+        same = fitted is not None and self._keeps_parameters(fitted)
+        if fitted is not None and same and in_order in (None, fitted.in_order):
             return fitted
         self._check_unchanged()
         return self._fitted_to(self._state, in_order is not False)
@@ -225,7 +301,7 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
             candidate,
             candidate.method.in_unit_of(state),
             state,
-            values_of(self),
+            self._parameter_values(),
             in_order,
             *self._code_limits(),
             self.n_jobs,
@@ -303,21 +379,19 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
         self._check_missing(X)
-        return Batch(X, sample_weight, self._checked_entry_weight(X, entry_weight))
+        weight = checked_entry_weight(X, entry_weight, only_flags=not self._weighs_entries)
+        return Batch(X, sample_weight, weight)
 
     def _check_missing(self, X: Any) -> None:
         """Refuse missing values if the loss cannot leave entries out."""
         return None
-
-    def _checked_entry_weight(self, X: Any, entry_weight: Any) -> Array | None:
-        return checked_entry_weight(X, entry_weight)
 
     # ---------------------------------------------------------------- starting
 
     def _begin(self, first: Batch, seed: int, in_order: bool = True) -> FittedModel:
         """Choose the method by the first batch, and return it with a state of no sample."""
         init, n_components = self._start(first.X.shape[1])
-        flags = np.asarray(getattr(self, "frozen_atoms", None))
+        flags = np.asarray(self.frozen_atoms)
         if flags.dtype == bool and flags.size not in (0, n_components):
             raise ValueError(
                 f"frozen_atoms has {flags.size} flags for {n_components} atoms; give one for each, "
@@ -332,38 +406,23 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
         method = chosen.warm_start or chosen.method
         dtype = computing_dtype(first.X)
         state = method.begin(first, init, n_components, dtype, seed)
-        self._log_start(state, chosen)
+        (K, F), name, why = state.D.shape, type(self).__name__, f"{chosen.name}, as {chosen.reason}"
+        _log.info("%s: starts with %d atoms of %d features (%s): %s", name, K, F, dtype, why)
         return self._make(chosen, replace(state, method=chosen.name), in_order)
 
     def _start(self, n_features: int) -> tuple[str | Array | None, int]:
         """Return ``init`` as the engine takes it, and the number of atoms."""
         init = self.init
         if isinstance(init, str):
-            if init not in INITS:
-                names = ", ".join(map(repr, INITS))
-                raise ValueError(f"init={init!r} is not known; use one of {names}, or an array.")
             n_components = min(10, n_features) if self.n_components is None else self.n_components
             return INITS[init], n_components
-        atoms = checked_init(init)
-        n_components = self.n_components or len(atoms)
-        signed = self._nonnegative and bool((atoms < 0).any())
-        if atoms.shape != (n_components, n_features) or not np.isfinite(atoms).all() or signed:
-            kind = "nonnegative, finite" if self._nonnegative else "finite"
-            raise ValueError(
-                f"init must be a {kind} array of shape ({n_components}, {n_features}), one row for "
-                f"each atom; got the shape {atoms.shape}."
-            )
+        atoms = checked_rows("init", init, (self.n_components, n_features), self._nonnegative)
         if not atoms.any(axis=1).all():
             raise ValueError(
                 "An atom of init is all zero, and would never learn; give it some other "
                 "entries, or leave init out."
             )
-        return atoms, n_components
-
-    def _log_start(self, state: StreamState, chosen: Candidate[Any]) -> None:
-        K, F = state.D.shape
-        name, dtype, why = type(self).__name__, state.D.dtype, f"{chosen.name}, as {chosen.reason}"
-        _log.info("%s: starts with %d atoms of %d features (%s): %s", name, K, F, dtype, why)
+        return atoms, len(atoms)
 
     def _draw_seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -488,16 +547,27 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
         """Predict all entries from the codes, block by block."""
         return self._coded(X, None, FittedModel.predict)
 
-    def _by_batch(
-        self, method: str, work: Work, X: Any, write: Any, entry_weight: Any = None, **options: Any
+    def _apply(
+        self, work: Work, X: Any, write: Any = None, entry_weight: Any = None, **options: Any
     ) -> Any:
-        """Apply a method to every batch of a source, see `results_by_batch`."""
+        """Return the result of a method for samples, or its results for the batches of a source.
+
+        ``work`` is the private twin of the public method: ``_transform`` of `transform`. It takes
+        samples as they were given and as checked, and the options.
+        """
+        self._check_is_fitted()
+        if write is None and not comes_in_parts(X):
+            refuse_dense_results(self, work, X)
+            checked = self._checked(X, known=True)
+            if entry_weight is not None:
+                options["entry_weight"] = entry_weight
+            return work(X, checked, **options)
         if entry_weight is not None:
             raise ValueError(
                 "entry_weight cannot be matched to a source; call the method with each batch and "
                 "its weights instead."
             )
-        return results_by_batch(self, method, work, X, write, options)
+        return results_by_batch(self, work, X, write, options)
 
     # --------------------------------------------------------------- transform
 
@@ -520,12 +590,9 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
             Codes, with ``C @ components_`` in the units of X. Of a source, an iterable of such
             arrays, one for each batch; with ``write``, the paths that were written to.
         """
-        self._check_is_fitted()
-        if write is not None or comes_in_parts(X):
-            return self._by_batch("transform", self._transformed, X, write, entry_weight)
-        return self._transformed(X, self._checked(X, known=True), entry_weight)
+        return self._apply(self._transform, X, write, entry_weight)
 
-    def _transformed(self, given: Any, X: Any, entry_weight: Any = None) -> Any:
+    def _transform(self, given: Any, X: Any, entry_weight: Any = None) -> Any:
         return codes_like(given, self._codes(X, entry_weight), self)
 
     def _codes(self, X: Any, entry_weight: Any = None) -> Array:
@@ -570,16 +637,9 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
         write : path or array, optional
             As in `transform`; pictures may also go to a video.
         """
-        self._check_is_fitted()
-        if write is not None or comes_in_parts(X):
-            return self._by_batch("impute", self._imputed, X, write, bounds=bounds)
-        if sparse.issparse(X) and self.implicit_zeros == "observed":
-            raise TypeError(
-                "impute gives a dense array; pass a dense array with NaN for missing values."
-            )
-        return self._imputed(X, self._checked(X, known=True), bounds)
+        return self._apply(self._impute, X, write, bounds=bounds)
 
-    def _imputed(self, given: Any, X: Any, bounds: Any) -> Any:
+    def _impute(self, given: Any, X: Any, bounds: Any) -> Any:
         filled = self._model().impute(dense_copy(X), self._predictions(X), bounds)
         return samples_like(given, filled, self)
 
@@ -608,12 +668,9 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
 
         Sources and ``write`` are as in `transform`.
         """
-        self._check_is_fitted()
-        if write is not None or comes_in_parts(X):
-            return self._by_batch("score_samples", self._sample_scores, X, write, entry_weight)
-        return self._sample_scores(X, self._checked(X, known=True), entry_weight)
+        return self._apply(self._score_samples, X, write, entry_weight)
 
-    def _sample_scores(self, given: Any, X: Any, entry_weight: Any = None) -> Array:
+    def _score_samples(self, given: Any, X: Any, entry_weight: Any = None) -> Array:
         coded = self._coded(X, entry_weight, FittedModel.loss)
         return np.concatenate([-losses for _, losses in coded])
 
@@ -691,9 +748,8 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
         self._check_is_fitted()
         if is_number(y):
             raise TypeError(f"share is given by its name: score_entries(X, share={y!r}).")
-        check_parameter("share", share, RULES["share"])
-        if random_state is not None:
-            check_parameter("random_state", random_state, RULES["random_state"], " or None")
+        check_argument("score_entries", [SHARE], share=share)
+        check_argument("score_entries", SEED, random_state=random_state)
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
         _, errors = self._entry_errors(X, share, rng)
         return -float(errors.sum(dtype=np.float64)) / len(errors)
@@ -790,7 +846,7 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
         """
         self._check_is_begun()
         fitted = self._model()
-        if getattr(self, "frozen_atoms", None) is not None:
+        if self.frozen_atoms is not None:
             raise ValueError(
                 "frozen_atoms= names atoms by their numbers, which would change; join atoms of a "
                 "model without it."
@@ -830,7 +886,7 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
         shape : (height, width) or (height, width, 3), optional
             Of samples that are pictures: then so are the parts.
         """
-        return write_page(self, self._page(X, shape), path)
+        return write_report(self, self._page(X, shape), path)
 
     def _page(self, X: Any = None, shape: Sequence[int] | None = None) -> "Report":
         return model_report(self, X, shape)

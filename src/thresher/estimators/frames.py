@@ -89,25 +89,6 @@ def with_plain_names(frame: Any) -> tuple[Any, list[Any]]:
     return nw.from_native(frame, eager_only=True), names
 
 
-def with_names_of(made: Any, given: Any, places: Sequence[int]) -> Any:
-    """A frame with the names of some columns of another, of the same library, as its own."""
-    if nw.dependencies.is_pandas_dataframe(given):
-        every = len(places) == len(given.columns)
-        made.columns = given.columns if every else given.columns[list(places)]
-    elif nw.dependencies.is_pyarrow_table(given):
-        made = made.rename_columns([given.column_names[place] for place in places])
-    return made
-
-
-def places_of(name: Any, names: Sequence[Any]) -> list[int]:
-    """Where a name stands among names; those of pandas may be anything that has a hash."""
-    return [
-        place
-        for place, other in enumerate(names)
-        if other is name or (hash(other) == hash(name) and bool(other == name))
-    ]
-
-
 def columns_of(frame: Any) -> Any:
     """The names of its columns; those of pandas may be anything."""
     if nw.dependencies.is_pandas_dataframe(frame):

@@ -7,8 +7,8 @@ import numpy as np
 
 from thresher.engine import StreamState
 from thresher.estimators.fitted_model import FittedModel
-from thresher.estimators.parameters import is_whole, require_positive
-from thresher.estimators.validation import refuse_mask
+from thresher.estimators.parameters import COUNT, check_argument, is_whole
+from thresher.estimators.validation import checked_rows
 from thresher.linalg import Array
 
 # Of an atom's mean entry, in new features where predictions must be positive; heuristic.
@@ -21,7 +21,7 @@ def grown_state(
     """Return the state with more features and atoms, as `DictionaryEstimator.grow` describes."""
     before, method = fitted.state, fitted.method
     if n_features is not None:
-        require_positive("n_features", n_features)
+        check_argument("grow", [COUNT], n_features=n_features)
     F = before.D.shape[1] if n_features is None else int(n_features)
     if before.D.shape[1] > F:
         raise ValueError(
@@ -34,7 +34,7 @@ def grown_state(
         rng = np.random.default_rng([before.seed, 2, before.n_steps])
         new: Array = rng.random((int(atoms), F))
     else:
-        new = _checked_atoms(atoms, F, nonnegative) / before.atom_unit
+        new = checked_rows("atoms", atoms, (None, F), nonnegative) / before.atom_unit
     state = before.grow(
         F, np.zeros((0, F)), _NEW_FEATURE if loss.needs_positive_prediction else 0.0
     )
@@ -85,20 +85,3 @@ def grouped_atoms(groups: Any, n_atoms: int) -> Array:
     for row, group in zip(members, lists, strict=True):
         row[group] = 1.0
     return members
-
-
-def _checked_atoms(atoms: Any, n_features: int, nonnegative: bool) -> Array:
-    """Return new atoms as an array."""
-    refuse_mask("atoms", atoms)
-    try:
-        new: Array = np.asarray(atoms, dtype=np.float64)
-    except (TypeError, ValueError):
-        new = np.zeros(0)
-    good = new.ndim == 2 and new.shape[1] == n_features and np.isfinite(new).all()
-    if not good or (nonnegative and not (new >= 0).all()):
-        kind = "nonnegative rows" if nonnegative else "rows"
-        raise ValueError(
-            f"New atoms must be a number of them, or {kind} of {n_features} columns, all finite; "
-            f"got the shape {new.shape}."
-        )
-    return new

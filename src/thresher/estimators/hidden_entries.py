@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from thresher.estimators.validation import computing_dtype
-from thresher.linalg import Array, is_only_stored, stored_rows
+from thresher.linalg import Array, is_only_stored, is_sparse, stored_rows
 
 Places = NDArray[np.int64]
 """Entries of a matrix of F columns, counted row by row: ``row · F + column``."""
@@ -53,7 +53,7 @@ def without_entries(X: Any, places: Places) -> Any:
         hidden = np.isin(row * X.shape[1] + X.indices, places)
         values = np.where(hidden, np.nan, X.data.astype(dtype))
         return stored_rows(sparse.csr_array((values, X.indices, X.indptr), shape=X.shape))
-    if hasattr(X, "indptr"):
+    if is_sparse(X):
         gaps = np.full(len(places), np.nan, dtype=dtype)
         return X.astype(dtype) + sparse.csr_array((gaps, divmod(places, X.shape[1])), X.shape)
     copy = np.array(X, dtype=dtype, order="C")
@@ -63,7 +63,7 @@ def without_entries(X: Any, places: Places) -> Any:
 
 def _nonzeros(X: Any) -> tuple[Places, Array]:
     """Return places, in order, and values of all entries that are not zero, NaN included."""
-    if not hasattr(X, "indptr"):
+    if not is_sparse(X):
         kept = np.flatnonzero(X)
         return kept, X.ravel()[kept].astype(computing_dtype(X))
     rows = sparse.csr_array(X, dtype=computing_dtype(X), copy=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import closing
 from copy import copy
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -38,7 +38,7 @@ from thresher.engine import (
 from thresher.estimators.dictionary_estimator import DictionaryEstimator
 from thresher.estimators.fitted_model import FittedModel
 from thresher.estimators.fitting import Attempt, unchanged_if_refused
-from thresher.estimators.parameters import MAY_CHANGE, is_number
+from thresher.estimators.parameters import COUNT, MAY_CHANGE, is_number
 from thresher.estimators.registry import named_detector
 from thresher.estimators.results import (
     CheckedSource,
@@ -47,7 +47,7 @@ from thresher.estimators.results import (
     source_of,
     without_callbacks,
 )
-from thresher.estimators.validation import checked_init
+from thresher.estimators.validation import numbers_in_rows
 from thresher.linalg import Array, length
 from thresher.streams import ArraySource, Batch, BatchSource, Source
 
@@ -67,6 +67,14 @@ class OnlineEstimator(DictionaryEstimator):
     different λ cannot be compared: a detector of ``drift`` restarts, a fit does not end by a
     comparison of the two, and `calibrate` has to be called again.
     """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **DictionaryEstimator._parameter_constraints,
+        "batch_size": [COUNT],
+        "n_passes": [COUNT, None],
+        "n_starts": [COUNT],
+        "shuffle": ["boolean"],
+    }
 
     batch_size: int
     n_passes: int | None
@@ -104,24 +112,28 @@ class OnlineEstimator(DictionaryEstimator):
         list_callbacks(self)
         self._check_parameters()
         begin_callbacks(self)
-        if comes_in_parts(X):
-            _refuse_weights(sample_weight, entry_weight)
-            return self._fit_source(source_of(X))
-        samples = self._checked(X, known=False)
-        seed, in_order = self._draw_seed(), not self.shuffle
-        source = self._source(self._batch(samples, sample_weight, entry_weight), seed)
-        first = next(source.batches(0, 0))
-        fitted = self._begin(first, seed, in_order)
-        self._check_weights(fitted, source.entry_weight)
+        data = self._learning_data(X, sample_weight, entry_weight)
+        batches, source = data.batches, data.source
+        if source is None:
+            head, first = X, next(batches.batches(0, 0))
+        else:
+            head = self._first_piece(data, source)
+            first = self._piece(head, known=False)
+        seed = batches.seed if source is None else self._draw_seed()
+        fitted = self._begin(first, seed, data.in_order)
+        self._check_weights(fitted, data.entry_weight)
         started = time.perf_counter()
         if self.n_starts > 1:
-            fitted = self._best_start(source, fitted, first)
+            trials = batches if source is None else self._reading(source, known=False)
+            fitted = self._best_start(trials, fitted, first)
         with unchanged_if_refused(self) as attempt:
-            self._set_features(X)
+            self._set_features(head)
+            if source is not None and source.names is not None:
+                self.feature_names_in_ = np.array(source.names, dtype=object)
             self._reset()
             self._seconds = time.perf_counter() - started
-            self._adopt(fitted, Position(n_rows=source.n_samples, batch_size=self.batch_size))
-            return self._run(source, attempt, in_order)
+            self._adopt(fitted, data.position)
+            return self._run(data, attempt)
 
     @translate_linalg_errors()
     def resume(
@@ -136,23 +148,25 @@ class OnlineEstimator(DictionaryEstimator):
         list_callbacks(self)
         self._check_unchanged()
         begin_callbacks(self, self._state.n_samples)
-        position = self._position
-        if comes_in_parts(X):
-            _refuse_weights(sample_weight, entry_weight)
-            return self._resume_source(source_of(X))
-        samples = self._checked(X, known=True)
-        if (samples.shape[0], self.batch_size) != (position.n_rows, position.batch_size):
+        data = self._learning_data(X, sample_weight, entry_weight, self._state.seed)
+        now, before = data.position, self._position
+        if data.source is not None:
+            if data.source.reader.live:
+                raise ValueError(
+                    "A live source cannot be read again, so there is nothing to resume; call "
+                    "partial_fit with each batch of it to continue."
+                )
+            check_source_names(self, data.source)
+        if (now.n_rows, now.batch_size) != (before.n_rows, before.batch_size):
             raise ValueError(
-                f"resume needs the array and the batch size that fit had ({position.n_rows} "
-                f"samples in batches of {position.batch_size}); got {samples.shape[0]} in batches "
-                f"of {self.batch_size}. To learn from other data, call partial_fit."
+                f"resume needs the samples and the batch size that fit had ({before.n_rows or '?'} "
+                f"samples in batches of {before.batch_size}); got {now.n_rows or '?'} in batches "
+                f"of {now.batch_size}. To learn from other data, call partial_fit."
             )
-        batch = self._batch(samples, sample_weight, entry_weight)
-        self._check_weights(self._model(), batch.entry_weight)
-        source = self._source(batch, self._state.seed)
-        check_origin(position.origin, source.origin())
+        self._check_weights(self._model(), data.entry_weight)
+        check_origin(before.origin, data.origin())
         with unchanged_if_refused(self) as attempt:
-            return self._run(source, attempt, in_order=not self.shuffle)
+            return self._run(data, attempt)
 
     @translate_linalg_errors()
     def partial_fit(
@@ -165,7 +179,7 @@ class OnlineEstimator(DictionaryEstimator):
         samples = self._checked(X, known=begun)
         batch = self._batch(samples, sample_weight, entry_weight)
         fitted = self._model(in_order=True) if begun else self._begin(batch, self._draw_seed())
-        if fitted.state.awaits_entries and batch.has_entries:
+        if begun and fitted.state.awaits_entries and batch.has_entries:
             fitted = self._begun_again(fitted.state, batch)
         self._check_weights(fitted, batch.entry_weight)
         started = time.perf_counter()
@@ -188,10 +202,7 @@ class OnlineEstimator(DictionaryEstimator):
 
     def _reset(self) -> None:
         super()._reset()
-        self._in_use = self._recorded_parameters()
-
-    def _recorded_parameters(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in _RECORDED if hasattr(self, name)}
+        self._in_use = {name: getattr(self, name) for name in _RECORDED if hasattr(self, name)}
 
     def _changes(self) -> list[Event]:
         return [
@@ -205,7 +216,7 @@ class OnlineEstimator(DictionaryEstimator):
         if not changes:
             return
         self.history_.note(changes)
-        self._in_use = self._recorded_parameters()
+        self._in_use = {name: getattr(self, name) for name in self._in_use}
         if any(event.kind == "outlier_weight" for event in changes):
             self._position = self._position.without_losses()
             self._calibrated_threshold = None
@@ -257,54 +268,52 @@ class OnlineEstimator(DictionaryEstimator):
             return fitted
         return fitted.after(replace(fitted.state, watch=Watch.begun(detector)), fitted.recent)
 
-    def _fit_source(self, given: Source) -> Self:
-        source = self._sized(given)
+    def _learning_data(
+        self, X: Any, sample_weight: Any, entry_weight: Any, seed: int | None = None
+    ) -> "LearningData":
+        """Return the checked batches of an array or of a source.
+
+        To continue a fit, ``seed`` is its seed; without one, a fit begins.
+        """
+        if not comes_in_parts(X):
+            samples = self._checked(X, known=seed is not None)
+            batch = self._batch(samples, sample_weight, entry_weight)
+            array = ArraySource(
+                batch.X,
+                self.batch_size,
+                self.shuffle,
+                self._draw_seed() if seed is None else seed,
+                batch.sample_weight,
+                batch.entry_weight,
+            )
+            position = Position(n_rows=array.n_samples, batch_size=self.batch_size)
+            return LearningData(array, None, position, not self.shuffle, self.n_passes)
+        if sample_weight is not None or entry_weight is not None:
+            raise ValueError(
+                "Weights cannot be matched to a stream; call partial_fit with each batch and "
+                "its weights instead."
+            )
+        source = source_of(X).sized(self._n_atoms(), self.batch_size)
+        size = source.batch_size
+        assert isinstance(size, int)
+        position = Position(n_rows=source.n_samples or 0, batch_size=size, origin=source.origin())
         n_passes = 1 if self.n_passes is None else self.n_passes
-        if given.reader.once and max(n_passes, self.n_starts) > 1:
+        batches = self._reading(source, known=True)
+        return LearningData(batches, source, position, not source.window, n_passes)
+
+    def _first_piece(self, data: "LearningData", source: Source) -> Any:
+        """Return the first samples of a source as they are, for the start."""
+        n_passes = data.n_passes or 1
+        if source.reader.once and max(n_passes, self.n_starts) > 1:
             raise ValueError(
                 f"n_passes={n_passes} and n_starts={self.n_starts} read the samples several times, "
                 "and this stream is read once; give a function that makes it, or a file "
                 "(thresher.open)."
             )
-        learning = self._reading(source, known=True)
-        head = learning.first(2 * self._n_atoms())
+        head = data.batches.first(2 * self._n_atoms())
         if head is None:
             raise ValueError("The stream is empty; give it at least one batch.")
-        first = self._piece(head, known=False)
-        in_order = not source.window
-        fitted = self._begin(first, self._draw_seed(), in_order)
-        started = time.perf_counter()
-        if self.n_starts > 1:
-            fitted = self._best_start(self._reading(source, known=False), fitted, first)
-        with unchanged_if_refused(self) as attempt:
-            self._set_features(head)
-            if source.names is not None:
-                self.feature_names_in_ = np.array(source.names, dtype=object)
-            self._reset()
-            self._seconds = time.perf_counter() - started
-            self._adopt(fitted, self._place_in(source))
-            return self._run(learning, attempt, in_order, n_passes, keep=True)
-
-    def _resume_source(self, given: Source) -> Self:
-        source, position = self._sized(given), self._position
-        if source.reader.live:
-            raise ValueError(
-                "What is live does not come again, so there is nothing to resume; call partial_fit "
-                "with each batch of it to go on."
-            )
-        now = self._place_in(source)
-        if (now.n_rows, now.batch_size) != (position.n_rows, position.batch_size):
-            raise ValueError(
-                f"resume needs the source and the batch size that fit had ({position.n_rows or '?'}"
-                f" samples in batches of {position.batch_size}); got {now.n_rows or '?'} in batches"
-                f" of {now.batch_size}. To learn from other data, call partial_fit."
-            )
-        check_origin(position.origin, now.origin)
-        check_source_names(self, source)
-        n_passes = 1 if self.n_passes is None else self.n_passes
-        learning = self._reading(source, known=True)
-        with unchanged_if_refused(self) as attempt:
-            return self._run(learning, attempt, not source.window, n_passes, keep=True)
+        return head
 
     def _reading(self, source: Source, known: bool) -> Any:
         """Return a source whose batches are checked: here, or by the workers of a cluster."""
@@ -334,17 +343,8 @@ class OnlineEstimator(DictionaryEstimator):
 
     def _n_atoms(self) -> int:
         """Return the largest number of atoms before the first batch is known."""
-        default = 10 if isinstance(self.init, str) else len(checked_init(self.init))
+        default = 10 if isinstance(self.init, str) else len(numbers_in_rows("init", self.init))
         return int(self.n_components or default)
-
-    def _sized(self, source: Source) -> Source:
-        """Return a source with its own batch size, or else that of the model."""
-        return source.sized(self._n_atoms(), self.batch_size)
-
-    def _place_in(self, source: Source) -> Position:
-        size = source.batch_size
-        assert isinstance(size, int)
-        return Position(n_rows=source.n_samples or 0, batch_size=size, origin=source.origin())
 
     def _piece(self, piece: Any, known: bool, compare_names: bool = True) -> Batch:
         return self._batch(self._checked(piece, known, compare_names), None, None)
@@ -360,25 +360,13 @@ class OnlineEstimator(DictionaryEstimator):
             best = best_start(fitted.method, [first, *others], source, pool, n_passes)
         return fitted.after(best, fitted.recent)
 
-    def _source(self, batch: Batch, seed: int) -> ArraySource:
-        return ArraySource(
-            batch.X, self.batch_size, self.shuffle, seed, batch.sample_weight, batch.entry_weight
-        )
-
     def _check_weights(self, fitted: FittedModel, entry_weight: Array | None) -> None:
         if entry_weight is not None:
             fitted.method.problem(fitted.state).loss.check_weight(entry_weight)
 
-    def _run(
-        self,
-        source: BatchSource,
-        attempt: Attempt,
-        in_order: bool,
-        n_passes: int | None = None,
-        keep: bool = False,
-    ) -> Self:
-        if n_passes is None:
-            n_passes = self.n_passes
+    def _run(self, data: "LearningData", attempt: Attempt) -> Self:
+        source, in_order, n_passes = data.batches, data.in_order, data.n_passes
+        keep = data.source is not None
         fitted = self._model(in_order)
         self._put_into_effect(self._changes())
         self._adopt(fitted, self._position)
@@ -477,6 +465,31 @@ class OnlineEstimator(DictionaryEstimator):
         return row
 
 
+class LearningData(NamedTuple):
+    """The checked batches of a fit."""
+
+    batches: Any
+    source: Source | None
+    """What the batches come from, if not from an array."""
+    position: Position
+    """The position before the first batch."""
+    in_order: bool
+    """Whether samples come in their own order."""
+    n_passes: int | None
+
+    @property
+    def entry_weight(self) -> Array | None:
+        """Weights of the entries of an array."""
+        return self.batches.entry_weight if self.source is None else None
+
+    def origin(self) -> dict[str, str]:
+        """Return what identifies the samples; an array is hashed."""
+        origin: dict[str, str] = (
+            self.batches.origin() if self.source is None else self.position.origin
+        )
+        return origin
+
+
 class ModelRecipe:
     """Checks samples as a model does, and makes its method, on the workers of a cluster.
 
@@ -529,14 +542,6 @@ def _as_number(value: Any) -> float:
     if value is None:
         return float("inf")
     return float(value) if is_number(value) else float("nan")
-
-
-def _refuse_weights(sample_weight: Any, entry_weight: Any) -> None:
-    if sample_weight is not None or entry_weight is not None:
-        raise ValueError(
-            "Weights cannot be matched to a stream; call partial_fit with each batch and "
-            "its weights instead."
-        )
 
 
 def _expected_samples(source: BatchSource, n_passes: int | None) -> int | None:

@@ -1,10 +1,12 @@
 """Online orthogonal dictionary learning: paper D."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from numbers import Integral
+from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.utils._param_validation import Options, StrOptions
 
 from thresher.encoding import CodingProblem
 from thresher.engine import (
@@ -13,18 +15,17 @@ from thresher.engine import (
     Candidates,
     OrthogonalMethod,
     StreamState,
-    choose,
     translate_linalg_errors,
 )
 from thresher.estimators.fitted_model import FittedModel
 from thresher.estimators.online_estimator import OnlineEstimator
-from thresher.estimators.parameters import check_parameters
-from thresher.estimators.registry import named_half_life
+from thresher.estimators.parameters import COUNT
+from thresher.estimators.registry import HALF_LIFE, named_forgetting
 from thresher.estimators.validation import (
     checked_codes,
-    checked_flags,
-    checked_init,
+    checked_rows,
     computing_dtype,
+    numbers_in_rows,
 )
 from thresher.learning import (
     OrthogonalLearner,
@@ -35,9 +36,8 @@ from thresher.sets import ConvexSet, Reals
 from thresher.solvers import ORTHOGONAL_SOLVERS, name_of, named_solver
 from thresher.streams import Batch
 
-_STARTS = ("samples", "random", "pca")
 
-
+@dataclass(eq=False, repr=False)
 class OnlineOrthogonalDictionary(OnlineEstimator):
     r"""Learn an orthogonal dictionary from a stream; its codes are one product.
 
@@ -110,39 +110,32 @@ class OnlineOrthogonalDictionary(OnlineEstimator):
 
     _nonnegative = False
     _can_grow = False
+    _weighs_entries = False
 
-    def __init__(
-        self,
-        *,
-        n_nonzero: int | None = None,
-        solver: Any = "auto",
-        p: int = 3,
-        init: Any = "samples",
-        whiten: bool = False,
-        batch_size: int = 256,
-        n_passes: int | None = None,
-        shuffle: bool = True,
-        forgetting: Any = "auto",
-        tol: float = 1e-4,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        callbacks: Iterable[Callback] | None = None,
-        verbose: int = 1,
-    ) -> None:
-        self.n_nonzero = n_nonzero
-        self.solver = solver
-        self.p = p
-        self.init = init
-        self.whiten = whiten
-        self.batch_size = batch_size
-        self.n_passes = n_passes
-        self.shuffle = shuffle
-        self.forgetting = forgetting
-        self.tol = tol
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.callbacks = callbacks
-        self.verbose = verbose
+    _: KW_ONLY
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **OnlineEstimator._parameter_constraints,
+        "n_nonzero": [COUNT, None],
+        "p": [Options(Integral, {3, 4})],
+        "init": [StrOptions({"samples", "random", "pca"}), "array-like"],
+        "whiten": ["boolean"],
+        "forgetting": HALF_LIFE,
+    }
+
+    n_nonzero: int | None = None
+    solver: Any = "auto"
+    p: int = 3
+    init: Any = "samples"
+    whiten: bool = False
+    batch_size: int = 256
+    n_passes: int | None = None
+    shuffle: bool = True
+    forgetting: Any = "auto"
+    tol: float = 1e-4
+    n_jobs: int | None = None
+    random_state: Any = None
+    callbacks: Iterable[Callback] | None = None
+    verbose: int = 1
 
     @property
     def energies_(self) -> Array:
@@ -157,11 +150,9 @@ class OnlineOrthogonalDictionary(OnlineEstimator):
 
     def _solver(self) -> OrthogonalLearner:
         solver = named_solver(self.solver, ORTHOGONAL_SOLVERS)
-        if self.p not in (3, 4):
-            raise ValueError(f"p={self.p!r} is not known; use 3, or 4 for the baseline.")
         if self.p not in solver.powers:
             raise ValueError("p=4 is for solver='noncvx_sfw' and 'sfw'; leave p out for others.")
-        drifts = named_half_life(self.forgetting) is not None
+        drifts = self.forgetting not in (None, "auto")
         learner: OrthogonalLearner = solver.learner(self.p, drifts)
         if self.whiten and not learner.whitens:
             raise ValueError(
@@ -173,14 +164,14 @@ class OnlineOrthogonalDictionary(OnlineEstimator):
     def _plan(self, n_components: int, in_order: bool = True) -> Candidates[OrthogonalMethod]:
         learner = self._solver()
         n_scored = max(1, n_components // 10) if self.n_nonzero is None else self.n_nonzero
-        forgetting = named_half_life(self.forgetting) or PlainAverage()
+        forgetting = named_forgetting(self.forgetting) or PlainAverage()
         method = OrthogonalMethod(learner, n_scored, forgetting, bool(self.whiten))
         name = learner.name if self.solver == "auto" else name_of(self.solver)
         return (Candidate(name, method, learner.why),)
 
     def _fixed_parameters(self) -> dict[str, Any]:
         # One half-life may replace another, but solvers can have a learner of their own for drift.
-        kind = "a half-life" if named_half_life(self.forgetting) else "no half-life"
+        kind = "no half-life" if self.forgetting in (None, "auto") else "a half-life"
         learner = f"{kind}, for {self._solver().description}"
         solver = named_solver(self.solver, ORTHOGONAL_SOLVERS)
         same = solver.learner(self.p, True).description == solver.learner(self.p, False).description
@@ -189,19 +180,10 @@ class OnlineOrthogonalDictionary(OnlineEstimator):
     # ---------------------------------------------------------------- validation
 
     def _check_parameters(self) -> None:
-        check_parameters(self)
+        self._validate_params()
         if not isinstance(self.init, str):
-            checked_init(self.init)
-        elif self.init not in _STARTS:
-            names = ", ".join(map(repr, _STARTS))
-            raise ValueError(f"init={self.init!r} is not known; use one of {names}, or an array.")
+            numbers_in_rows("init", self.init)
         self._plan(1)
-
-    def _checked_entry_weight(self, X: Any, entry_weight: Any) -> Array | None:
-        weight = super()._checked_entry_weight(X, entry_weight)
-        return checked_flags(
-            weight, "An orthogonal dictionary fills entries or takes them as they are"
-        )
 
     def _warn_of_batch(self, batch: Batch) -> None:
         """Orthogonal dictionaries have neither sets nor penalties to blame."""
@@ -209,21 +191,11 @@ class OnlineOrthogonalDictionary(OnlineEstimator):
     def _check_weights(self, fitted: FittedModel, entry_weight: Array | None) -> None:
         return None
 
-    def _begin(self, first: Batch, seed: int, in_order: bool = True) -> FittedModel:
-        N = first.X.shape[1]
-        first = first.glance()
-        init = self.init
+    def _start(self, n_features: int) -> tuple[str | Array | None, int]:
+        init, shape = self.init, (n_features, n_features)
         if not isinstance(init, str):
-            init = checked_init(init)
-            if init.shape != (N, N) or not np.isfinite(init).all():
-                raise ValueError(
-                    f"init must be a finite array of shape ({N}, {N}), one row for each atom; got "
-                    f"the shape {init.shape}."
-                )
-        chosen = choose(self._plan(N, in_order), first)
-        state = chosen.method.begin(first, init, computing_dtype(first.X), seed)
-        self._log_start(state, chosen)
-        return self._make(chosen, replace(state, method=chosen.name), in_order)
+            init = checked_rows("init", init, shape, nonnegative=False)
+        return init, n_features
 
     def _check_learned(self, fitted: FittedModel, state: StreamState) -> None:
         K, F = state.D.shape
@@ -260,7 +232,7 @@ class OnlineOrthogonalDictionary(OnlineEstimator):
         self, X: Any, entry_weight: Any = None
     ) -> Iterator[tuple[slice, Array, Array]]:
         """Rows, filled samples and all codes, block by block."""
-        batch = Batch(X, entry_weight=self._checked_entry_weight(X, entry_weight))
+        batch = self._batch(X, None, entry_weight)
         method = self._model().method
         method.check(self._state, batch)
         code = method.coder(self._state, batch)
@@ -277,7 +249,7 @@ class OnlineOrthogonalDictionary(OnlineEstimator):
         return C
 
     @translate_linalg_errors()
-    def _sample_scores(self, given: Any, X: Any, entry_weight: Any = None) -> Array:
+    def _score_samples(self, given: Any, X: Any, entry_weight: Any = None) -> Array:
         method = self._model().method
         atoms, _ = method.atoms(self._state)
         parts = [-method.losses(Y, C, atoms) for _, Y, C in self._coded_blocks(X, entry_weight)]

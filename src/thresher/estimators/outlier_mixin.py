@@ -1,18 +1,19 @@
 """Robust models: separation of samples, and anomaly scores of samples and of entries."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Self
+from numbers import Real
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import OutlierMixin as SklearnOutlierMixin
 from sklearn.exceptions import NotFittedError
+from sklearn.utils._param_validation import Options, StrOptions
 
 from thresher.cluster import is_collection
 from thresher.engine import Specification
 from thresher.estimators.calibration import (
     FALSE_ALARM_RATE,
-    Calibration,
     column_scales,
     distances_to,
     thinned,
@@ -20,16 +21,13 @@ from thresher.estimators.calibration import (
 )
 from thresher.estimators.dictionary_estimator import DictionaryEstimator
 from thresher.estimators.fitted_model import FittedModel
-from thresher.estimators.parameters import RULES, check_parameter
+from thresher.estimators.parameters import POSITIVE, SHARE, check_argument
 from thresher.estimators.registry import (
-    frozen_mask,
-    named_codes,
-    named_dictionary_set,
-    named_forgetting,
+    OUTLIER_PENALTY,
+    OUTLIER_WEIGHT,
+    LossTerms,
     named_loss,
     named_outlier_weight,
-    named_penalty,
-    named_scaling,
 )
 from thresher.estimators.results import (
     as_array,
@@ -64,17 +62,19 @@ class OutlierMixin(SklearnOutlierMixin, DictionaryEstimator):
     that holds for new samples.
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **DictionaryEstimator._parameter_constraints,
+        "outlier_weight": OUTLIER_WEIGHT,
+        "outlier_penalty": OUTLIER_PENALTY,
+        "outlier_sign": [StrOptions({"free", "nonnegative"})],
+        "outlier_bound": [POSITIVE, Options(Real, {np.inf}), None],
+        "scale_samples": [StrOptions({"max"}), None],
+    }
+
     outlier_weight: Any
     outlier_penalty: Any = "l1"
     outlier_sign: str = "free"
     outlier_bound: float | None = None
-    code_set: Any
-    code_penalty: Any
-    dictionary_set: Any
-    dictionary_penalty: Any = None
-    frozen_atoms: Any = None
-    scale_samples: str | None = None
-    forgetting: Any = "auto"
 
     _flags_outliers = True
 
@@ -84,28 +84,19 @@ class OutlierMixin(SklearnOutlierMixin, DictionaryEstimator):
             tags.estimator_type = None
         return tags
 
+    def _loss_terms(self) -> LossTerms:
+        loss = named_loss(self.outlier_penalty, self.outlier_sign, self.outlier_bound)
+        return LossTerms(loss, self._weight_rule())
+
     def _specification(self, n_components: int, in_order: bool = True) -> Specification:
-        """Return the problem that the parameters describe."""
-        codes = named_codes(self.code_set, self.code_penalty)
-        scaling = named_scaling(self.scale_samples)
-        if scaling and not codes.region.is_cone:
+        given = super()._specification(n_components, in_order)
+        if given.scale_samples and not given.code_regulariser.region.is_cone:
             raise ValueError(
                 f"scale_samples='max' codes divided samples and multiplies their codes back, which "
                 f"takes codes out of code_set={self.code_set!r}; use code_set='nonnegative', or "
                 "divide the samples yourself and set scale_samples=None."
             )
-        return Specification(
-            loss=named_loss(self.outlier_penalty, self.outlier_sign, self.outlier_bound),
-            code_regulariser=codes,
-            dictionary_set=named_dictionary_set(self.dictionary_set),
-            dictionary_penalty=named_penalty("dictionary_penalty", self.dictionary_penalty),
-            outlier_weight=self._weight_rule(),
-            forgetting=named_forgetting(self.forgetting),
-            in_order=in_order,
-            frozen=frozen_mask(self.frozen_atoms, n_components),
-            scale_samples=scaling,
-            only_stored=self.implicit_zeros == "missing",
-        )
+        return given
 
     def _weight_rule(self) -> OutlierWeight:
         return named_outlier_weight(self.outlier_weight)
@@ -144,23 +135,17 @@ class OutlierMixin(SklearnOutlierMixin, DictionaryEstimator):
             ``low_rank`` and ``outliers`` of a data frame are frames of its kind. Of a source, one
             for each batch. An outlier of a missing entry is zero. With ``write``, the paths.
         """
-        self._check_is_fitted()
-        if write is not None or comes_in_parts(X):
-            if low_rank is not None or outliers is not None:
-                raise ValueError(
-                    "A stream yields its separations one by one; leave low_rank and outliers out, "
-                    "and say where to with write={'low_rank': ..., 'outliers': ...}."
-                )
-            parts = self._by_batch("separate", self._separated, X, write)
-            return Separation(*parts) if isinstance(parts, list) else parts
-        if sparse.issparse(X) and self.implicit_zeros == "observed":
-            raise TypeError(
-                "separate gives dense arrays of the size of the data; pass a sparse matrix as an "
-                "iterable of dense row blocks instead, such as (X[i:i+256].toarray() for i in ...)."
+        given = {"low_rank": low_rank, "outliers": outliers}
+        targets = {name: target for name, target in given.items() if target is not None}
+        if targets and (write is not None or comes_in_parts(X)):
+            raise ValueError(
+                "low_rank and outliers are arrays for the results of an array; for the results of "
+                "a source use write={'low_rank': ..., 'outliers': ...}."
             )
-        return self._separated(X, self._checked(X, known=True), low_rank, outliers)
+        parts = self._apply(self._separate, X, write, **targets)
+        return Separation(*parts) if isinstance(parts, list) else parts
 
-    def _separated(
+    def _separate(
         self, given: Any, X: Any, low_rank: Array | None = None, outliers: Array | None = None
     ) -> Separation:
         dtype = computing_dtype(X)
@@ -190,7 +175,7 @@ class OutlierMixin(SklearnOutlierMixin, DictionaryEstimator):
         these are normal and a new sample is exchangeable with them, it is flagged with at most
         that probability, whatever the data's distribution. Use samples that `fit` has not seen.
         """
-        check_parameter("false_alarm_rate", false_alarm_rate, RULES["false_alarm_rate"])
+        check_argument("calibrate", [SHARE], false_alarm_rate=false_alarm_rate)
         self._check_is_fitted()
         losses, scales = self._losses_and_scales(X)
         self._calibrated_threshold = threshold_at(losses, None, false_alarm_rate, strict=True)
@@ -205,12 +190,10 @@ class OutlierMixin(SklearnOutlierMixin, DictionaryEstimator):
         in `transform`.
         """
         self._threshold()
-        if write is not None or comes_in_parts(X):
-            return self._by_batch("decision_function", self._decisions, X, write)
-        return self._decisions(X, self._checked(X, known=True))
+        return self._apply(self._decision_function, X, write)
 
-    def _decisions(self, given: Any, X: Any) -> Array:
-        return self._sample_scores(given, X) + self._threshold()
+    def _decision_function(self, given: Any, X: Any) -> Array:
+        return self._score_samples(given, X) + self._threshold()
 
     def predict(self, X: Any, *, write: Any = None) -> Any:
         """+1 for normal samples and −1 for anomalies: the sign of `decision_function`.
@@ -219,12 +202,10 @@ class OutlierMixin(SklearnOutlierMixin, DictionaryEstimator):
         anomaly. Sources and ``write`` are as in `transform`.
         """
         self._threshold()
-        if write is not None or comes_in_parts(X):
-            return self._by_batch("predict", self._labels, X, write)
-        return self._labels(X, self._checked(X, known=True))
+        return self._apply(self._predict, X, write)
 
-    def _labels(self, given: Any, X: Any) -> Array:
-        return np.where(self._decisions(given, X) < 0, -1, 1)
+    def _predict(self, given: Any, X: Any) -> Array:
+        return np.where(self._decision_function(given, X) < 0, -1, 1)
 
     def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
         """Learn, then flag the same samples: `fit` and `predict`."""
@@ -254,15 +235,7 @@ class OutlierMixin(SklearnOutlierMixin, DictionaryEstimator):
                 "entry_scores needs whole columns, which stored entries alone do not give; with "
                 "implicit_zeros='missing', use separate(X).outliers."
             )
-        scale = self.entry_scale_
-        if write is not None or comes_in_parts(X):
-            return self._by_batch("entry_scores", self._entry_scores, X, write, scale=scale)
-        if sparse.issparse(X):
-            raise TypeError(
-                "entry_scores gives a dense array of the size of the data; pass X.toarray(), or "
-                "a source, which is read batch by batch."
-            )
-        return self._entry_scores(X, self._checked(X, known=True), scale)
+        return self._apply(self._entry_scores, X, write, scale=self.entry_scale_)
 
     def _entry_scores(self, given: Any, X: Any, scale: Array) -> Any:
         scores = np.array(X, dtype=computing_dtype(X), order="C")
@@ -289,9 +262,8 @@ class OutlierMixin(SklearnOutlierMixin, DictionaryEstimator):
         """
         self._check_is_fitted()
         scales = self._calibrated_scale
-        if scales is None:
-            calibration = self._default_calibration()
-            scales = None if calibration is None else calibration.scales
+        if scales is None and (calibration := self._model().calibration) is not None:
+            scales = calibration.scales
         if scales is None:
             raise ValueError(
                 "Call calibrate with normal samples first, dense ones: the scale of the residuals "
@@ -304,23 +276,18 @@ class OutlierMixin(SklearnOutlierMixin, DictionaryEstimator):
         changed = any(event.kind == "outlier_weight" for event in self._changes())
         if self._calibrated_threshold is not None and not changed:
             return self._calibrated_threshold
-        calibration = self._default_calibration()
+        calibration = self._model().calibration
         if calibration is None:
             raise NotFittedError("Call calibrate with normal samples first: no threshold is set.")
         return calibration.threshold
-
-    def _default_calibration(self) -> Calibration | None:
-        return self._model().calibration
 
     def _losses_and_scales(self, X: Any) -> tuple[Array, Array | None]:
         """Return losses of normal samples, and the scale of each column of dense samples."""
         if is_collection(X):
             return -as_array(self.score_samples(X)), None
-        parts = (
-            self._by_batch("calibrate", self._losses_and_distances, X, None)
-            if comes_in_parts(X)
-            else [self._losses_and_distances(X, self._checked(X, known=True))]
-        )
+        parts = self._apply(self._losses_and_distances, X)
+        if not comes_in_parts(X):
+            parts = [parts]
         losses: list[Array] = []
 
         def distances_of_parts() -> Iterator[Array]:

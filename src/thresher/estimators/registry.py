@@ -1,15 +1,16 @@
 """Names and what they stand for: the only place where strings become parts."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils._param_validation import Hidden, StrOptions
 
 from thresher.engine import Detector, MannWhitneyDrift
-from thresher.estimators.parameters import is_number
+from thresher.estimators.parameters import NONNEGATIVE, POSITIVE, Function, is_number
 from thresher.learning import (
     CustomForgetting,
     FixedWeight,
@@ -58,22 +59,18 @@ SETS: dict[str, Callable[[], ConvexSet]] = {
     "covered_box": CoveredBox,
 }
 
-OUTLIER_PENALTIES: dict[str, Callable[[], Penalty]] = {
-    "l1": lambda: L1(1.0),
-    "l21": lambda: GroupLasso(1.0),
-}
+OUTLIER_PENALTIES: dict[str, Penalty] = {"l1": L1(1.0), "l21": GroupLasso(1.0)}
 
 
-@dataclass(frozen=True)
-class Divergence:
-    """What a divergence's name stands for.
+class LossTerms(NamedTuple):
+    """The loss as the name of a divergence or of an outlier penalty gives it.
 
-    ``loss`` makes the loss from the threshold that the rule ``threshold`` gives, and
+    ``loss`` makes the loss from the value that the rule ``outlier_weight`` gives, and
     ``dictionary_loss`` the one that the learner sees, if it is another.
     """
 
     loss: Callable[[float], Loss]
-    threshold: OutlierWeight = field(default_factory=lambda: FixedWeight(1.0))
+    outlier_weight: OutlierWeight = FixedWeight(1.0)
     dictionary_loss: Callable[[float], Loss] | None = None
 
 
@@ -109,85 +106,82 @@ INITS = {
 }
 
 
-def _unknown(parameter: str, value: object, names: Any) -> ValueError:
-    known = ", ".join(repr(name) for name in names)
-    return ValueError(f"{parameter}={value!r} is not known; use one of {known}, or a part.")
+# ----------------------------------------------------------------------- allowed values
+
+SET = [StrOptions(set(SETS)), ConvexSet]
+DICTIONARY_SET = [StrOptions({"auto", *SETS}), ConvexSet, None]
+PENALTY = [NONNEGATIVE, Penalty, None]
+OUTLIER_PENALTY = [StrOptions(set(OUTLIER_PENALTIES)), Penalty]
+OUTLIER_WEIGHT = [StrOptions({"auto", "mad"}), POSITIVE]
+INIT = [StrOptions(set(INITS)), "array-like"]
+_SCHEDULES = (PlainAverage, PowerForgetting, HalfLife)
+FORGETTING = [StrOptions({"auto"}), POSITIVE, None, Function(), *map(Hidden, _SCHEDULES)]
+HALF_LIFE = [StrOptions({"auto"}), POSITIVE, None, Hidden(HalfLife)]
 
 
-def named_divergence(value: Any, parameter: Any) -> Divergence:
-    """A divergence from its name and its parameter, or from a loss."""
-    if isinstance(value, str) and value == "huber":
-        return _huber(parameter)
-    if isinstance(value, str) and value in PARAMETRIC_DIVERGENCES:
+# ------------------------------------------------------------------ what they stand for
+
+
+def named_divergence(value: Any, parameter: Any) -> LossTerms:
+    """Return the loss of a divergence, from its name and its parameter, or from a loss."""
+    is_name = isinstance(value, str)
+    if is_name and value == "huber":
+        if parameter is None:
+            return LossTerms(Huber, NoiseWeight())
+        if not (is_number(parameter) and parameter > 0):
+            raise ValueError(
+                f"divergence_parameter={parameter!r}: the threshold of 'huber' must be a positive "
+                "number, in units of the data."
+            )
+        return LossTerms(Huber, FixedWeight(float(parameter)))
+    if is_name and value in PARAMETRIC_DIVERGENCES:
         make, what = PARAMETRIC_DIVERGENCES[value]
         if parameter is None:
             raise ValueError(f"divergence={value!r} needs divergence_parameter: {what}.")
         loss = make(parameter)
-    elif isinstance(value, str) and value in DIVERGENCES:
-        loss = DIVERGENCES[value]()
-        _refuse_parameter(value, parameter)
-    elif isinstance(value, Loss):
-        loss = value
-        _refuse_parameter(value, parameter)
+    elif isinstance(value, Loss) or (is_name and value in DIVERGENCES):
+        if parameter is not None:
+            raise ValueError(
+                f"divergence_parameter={parameter!r}: divergence={value!r} takes no parameter; "
+                "leave it out."
+            )
+        loss = value if isinstance(value, Loss) else DIVERGENCES[value]()
     else:
-        known = (*DIVERGENCES, "huber", *PARAMETRIC_DIVERGENCES)
-        raise _unknown("divergence", value, known)
+        known = ", ".join(map(repr, (*DIVERGENCES, "huber", *PARAMETRIC_DIVERGENCES)))
+        raise ValueError(f"divergence={value!r} is not known; use one of {known}, or a loss.")
     if loss.smooth:
-        return Divergence(lambda _: loss)
-    return Divergence(lambda _: loss, NoiseWeight(_ROUNDING), loss.smoothed)
+        return LossTerms(lambda _: loss)
+    return LossTerms(lambda _: loss, NoiseWeight(_ROUNDING), loss.smoothed)
 
 
-def _huber(parameter: Any) -> Divergence:
-    if parameter is not None and not (is_number(parameter) and parameter > 0):
-        raise ValueError(
-            f"divergence_parameter={parameter!r}: the threshold of 'huber' must be a positive "
-            "number, in units of the data."
-        )
-    rule = NoiseWeight() if parameter is None else FixedWeight(float(parameter))
-    return Divergence(Huber, rule)
+def named_loss(given: str | Penalty, sign: str, bound: float | None) -> Callable[[float], Loss]:
+    """Return how the loss follows from λ: the envelope of ``λ·penalty`` on the outliers' box."""
+    penalty = given if isinstance(given, Penalty) else OUTLIER_PENALTIES[given]
+    limit = np.inf if bound is None else float(bound)
+    envelope = Envelope(penalty, Box(0.0 if sign == "nonnegative" else -limit, limit))
+    return lambda weight: replace(envelope, penalty=penalty.scaled(weight))
 
 
-def _refuse_parameter(divergence: Any, parameter: Any) -> None:
-    if parameter is not None:
-        raise ValueError(
-            f"divergence_parameter={parameter!r}: divergence={divergence!r} takes no parameter; "
-            "leave it out."
-        )
+def named_set(value: str | ConvexSet) -> ConvexSet:
+    """Return a set from its name."""
+    return value if isinstance(value, ConvexSet) else SETS[value]()
 
 
-def named_set(parameter: str, value: str | ConvexSet) -> ConvexSet:
-    """A set from its name."""
-    if isinstance(value, ConvexSet):
-        return value
-    if isinstance(value, str) and value in SETS:
-        return SETS[value]()
-    raise _unknown(parameter, value, ("auto", *SETS) if parameter == "dictionary_set" else SETS)
+def named_dictionary_set(value: str | ConvexSet | None) -> ConvexSet | None:
+    """Return a set of atoms; ``auto`` (or None) leaves it to the solver."""
+    return None if value is None or value == "auto" else named_set(value)
 
 
-def named_penalty(parameter: str, value: float | Penalty | None) -> Penalty:
-    """None is no penalty, a number the weight of an ℓ1 penalty."""
-    if value is None:
-        return ElasticNet()
+def named_penalty(value: float | Penalty | None) -> Penalty:
+    """Return a penalty: none for None, of a number the ℓ1 penalty with this weight."""
     if isinstance(value, Penalty):
         return value
-    if is_number(value) and value >= 0:
-        return L1(float(value))
-    raise ValueError(
-        f"{parameter}={value!r} is not a penalty; use None, a number of at least 0 (the weight of "
-        "an ℓ1 penalty), or a part such as thresher.penalties.ElasticNet(0.1, 0.1)."
-    )
-
-
-def named_regulariser(
-    kind: str, region: str | ConvexSet, penalty: float | Penalty | None
-) -> Regulariser:
-    """Set and penalty of codes or of a dictionary."""
-    return Regulariser(named_penalty(f"{kind}_penalty", penalty), named_set(f"{kind}_set", region))
+    return ElasticNet() if value is None else L1(float(value))
 
 
 def named_codes(region: str | ConvexSet, penalty: float | Penalty | None) -> Regulariser:
-    """Set and penalty of codes that are found sample by sample."""
-    codes = named_regulariser("code", region, penalty)
+    """Return set and penalty of codes that are found sample by sample."""
+    codes = Regulariser(named_penalty(penalty), named_set(region))
     if codes.form.couples_rows:
         raise ValueError(
             f"{codes.penalty} on {codes.region} ties the codes of several samples together, and "
@@ -197,29 +191,20 @@ def named_codes(region: str | ConvexSet, penalty: float | Penalty | None) -> Reg
     return codes
 
 
-def named_dictionary_set(value: str | ConvexSet | None) -> ConvexSet | None:
-    """A set of atoms; ``auto`` (or None) leaves it to the solver."""
-    if value is None or (isinstance(value, str) and value == "auto"):
-        return None
-    return named_set("dictionary_set", value)
-
-
 def named_forgetting(value: Any) -> Forgetting | None:
-    """Take ``auto``, which leaves it to the solver, None, a half-life in samples, or a schedule."""
-    if isinstance(value, str) and value == "auto":
+    """Return a schedule; ``auto`` leaves it to the solver, None is the plain average."""
+    if isinstance(value, str):
         return None
-    if value is None:
-        return PlainAverage()
-    if is_number(value) and value > 0:
-        return HalfLife(float(value))
-    if isinstance(value, PlainAverage | PowerForgetting | HalfLife):
-        return value
-    if callable(value) and not isinstance(value, type):
-        return CustomForgetting(value)
-    raise ValueError(
-        f"forgetting={value!r} is not known; use 'auto', None for the plain average, a positive "
-        "half-life in samples, or a function of (samples in the batch, samples seen)."
-    )
+    if value is None or isinstance(value, _SCHEDULES):
+        return value or PlainAverage()
+    return HalfLife(float(value)) if is_number(value) else CustomForgetting(value)
+
+
+def named_outlier_weight(value: str | float) -> OutlierWeight:
+    """Return the rule for λ: from the range, ``auto``; from the noise, ``mad``; or a number."""
+    if isinstance(value, str):
+        return RangeWeight() if value == "auto" else NoiseWeight()
+    return FixedWeight(float(value))
 
 
 def named_detector(value: Any) -> Detector | None:
@@ -236,71 +221,6 @@ def named_detector(value: Any) -> Detector | None:
         f"drift={value!r} is not known; use None, 'auto', thresher.MannWhitneyDrift(), or an "
         "object with update(x) and drift_detected, such as river's detectors."
     )
-
-
-def named_half_life(value: Any) -> HalfLife | None:
-    """Take ``auto`` or None (streams that do not change), or a half-life in samples."""
-    if value is None or (isinstance(value, str) and value == "auto"):
-        return None
-    if isinstance(value, HalfLife):
-        return value
-    if is_number(value) and value > 0:
-        return HalfLife(float(value))
-    raise ValueError(
-        f"forgetting={value!r} is not known; use 'auto' or None for streams that do not change, or "
-        "a positive half-life in samples."
-    )
-
-
-def named_outlier_weight(value: Any) -> OutlierWeight:
-    """Take ``auto`` (from the range), ``mad`` (from the noise), or a number."""
-    if isinstance(value, str) and value == "auto":
-        return RangeWeight()
-    if isinstance(value, str) and value == "mad":
-        return NoiseWeight()
-    if is_number(value) and value > 0:
-        return FixedWeight(float(value))
-    raise ValueError(
-        f"outlier_weight={value!r} is not known; use 'auto', 'mad', or a positive number in the "
-        "units of the data."
-    )
-
-
-def named_signed_weight(value: Any) -> OutlierWeight:
-    """The same for signed data, of which many may be gross errors: ``auto`` is from the median."""
-    return RangeWeight(0.5) if value == "auto" else named_outlier_weight(value)
-
-
-def named_positive(name: str, value: Any, usual: float | None) -> float | None:
-    """Take a positive number, or ``auto``, which is the usual one."""
-    if isinstance(value, str) and value == "auto":
-        return usual
-    if is_number(value) and value > 0:
-        return float(value)
-    raise ValueError(f"{name}={value!r} must be a positive number, or 'auto'.")
-
-
-def named_loss(penalty: Any, sign: str, bound: float | None) -> Callable[[float], Loss]:
-    """How the loss follows from λ: the envelope of ``λ·penalty`` on the outliers' box."""
-    if isinstance(penalty, str) and penalty in OUTLIER_PENALTIES:
-        shape = OUTLIER_PENALTIES[penalty]()
-    elif isinstance(penalty, Penalty):
-        shape = penalty
-    else:
-        raise _unknown("outlier_penalty", penalty, OUTLIER_PENALTIES)
-    if not isinstance(sign, str) or sign not in ("free", "nonnegative"):
-        raise _unknown("outlier_sign", sign, ("free", "nonnegative"))
-    limit = np.inf if bound is None else float(bound)
-    box = Box(0.0 if sign == "nonnegative" else -limit, limit)
-    envelope = Envelope(shape, box)
-    return lambda weight: replace(envelope, penalty=shape.scaled(weight))
-
-
-def named_scaling(value: Any) -> bool:
-    """Whether samples are divided by their largest entries, ``max``, or taken as they are, None."""
-    if value is not None and not (isinstance(value, str) and value == "max"):
-        raise ValueError(f"scale_samples={value!r} must be None or 'max'.")
-    return value is not None
 
 
 def named_graph(value: Any, weight: float, X: Any) -> Graph | None:

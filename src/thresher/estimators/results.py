@@ -28,11 +28,16 @@ _VALUES_PER_SAMPLE = {
 }
 """Methods that return one value for each sample, and its type."""
 
-_DENSE = ("separate", "entry_scores")
+_DENSE = ("separate", "entry_scores", "impute")
 """Methods that return dense samples, so that sparse batches are expanded first."""
 
 Work = Callable[..., Any]
 """A method of a batch: from the batch as given, and as checked samples."""
+
+
+def public_name(work: Work) -> str:
+    """Return the name of the public method of which this is the private twin."""
+    return work.__name__.removeprefix("_")
 
 
 def comes_in_parts(X: Any) -> bool:
@@ -49,6 +54,16 @@ def refuse_single_reading(X: Any) -> None:
     """Refuse a stream that can be read once where it is read twice."""
     if isinstance(X, Iterator) or getattr(getattr(X, "reader", None), "once", False):
         raise ValueError(TWICE)
+
+
+def refuse_dense_results(model: Any, work: Work, X: Any) -> None:
+    """Refuse sparse samples where the result is dense, unless unstored entries are missing."""
+    method = public_name(work)
+    if method in _DENSE and sparse.issparse(X) and model.implicit_zeros == "observed":
+        raise TypeError(
+            f"{method} returns dense arrays of the size of the data; pass X.toarray(), or a source "
+            "or an iterable of blocks of rows, which is processed block by block."
+        )
 
 
 class Results:
@@ -76,10 +91,8 @@ def as_array(results: Any) -> Any:
     return np.concatenate(list(results)) if isinstance(results, Results) else results
 
 
-def results_by_batch(
-    model: Any, method: str, work: Work, X: Any, write: Any, options: Mapping[str, Any]
-) -> Any:
-    """Apply a method of a model to every batch of a source.
+def results_by_batch(model: Any, work: Work, X: Any, write: Any, options: Mapping[str, Any]) -> Any:
+    """Apply the private twin of a public method to every batch of a source.
 
     Returns `Results`, or the paths that they were written to; of a Dask collection a lazy
     collection, or a list of several.
@@ -87,14 +100,13 @@ def results_by_batch(
     Parameters
     ----------
     model : estimator
-    method : str
-        The name of the public method.
     work : callable
-        Its computation on one batch: ``work(given, checked, **options)``.
+        The method on one batch: ``work(given, checked, **options)``.
     X : source, stream or collection; with ``write`` anything that the model takes
     write : path, array, mapping or None
     options : dict
     """
+    method = public_name(work)
     if write is None and is_collection(X):
         results = _lazy_results(model, method, work, X, options)
         return results if len(results) > 1 else results[0]
@@ -224,7 +236,7 @@ def _lazy_results(
     from thresher.cluster import lazy  # needs dask, which is there if a collection is
 
     head = lazy.head_of(X)
-    dense = method in (*_DENSE, "impute") and model.implicit_zeros == "observed"
+    dense = method in _DENSE and model.implicit_zeros == "observed"
     if sparse.issparse(head) and dense:
         raise TypeError(
             f"{method} gives dense arrays of the size of the data; make the blocks dense first, "

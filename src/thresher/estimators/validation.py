@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_array
 
 from thresher.cluster import is_collection
 from thresher.estimators.frames import is_frame, numbers_of, refuse_lazy
-from thresher.linalg import Array, is_only_stored, with_gaps
+from thresher.linalg import Array, is_only_stored, stored_values, with_gaps
 from thresher.streams import Source
 
 # Type codes of float32, float16, integers of one and two bytes, and bool. Comparing codes is
@@ -70,9 +70,11 @@ def as_matrix(X: Any, estimator: Any, **checks: Any) -> Any:
     refuse_lazy(X, name)
     if is_frame(X):
         X = numbers_of(X, name)
-    if isinstance(X, list | tuple):
-        X = _from_lists(X, name)
-    _check_dimensions(X, name)
+    if getattr(X, "ndim", 2) > 2:
+        raise ValueError(
+            f"Found array of shape {X.shape}, while {name} takes one row for each sample. Reshape "
+            "your data with X.reshape(len(X), -1): each frame, image or block is then a row."
+        )
     try:
         matrix = check_array(X, estimator=estimator, **checks)
     except OverflowError:
@@ -110,7 +112,7 @@ def refuse_mask(name: str, value: Any) -> None:
 
 def refuse_negative(X: Any, name: str) -> None:
     """Refuse negative entries of checked samples; missing values are ignored."""
-    values = X.data if hasattr(X, "indptr") else X
+    values = stored_values(X)
     smallest = np.minimum.reduce(values, None, initial=0)
     if np.isnan(smallest):  # fmin is slower, and ignores missing values
         smallest = np.fmin.reduce(values, axis=None)
@@ -121,8 +123,8 @@ def refuse_negative(X: Any, name: str) -> None:
         )
 
 
-def checked_entry_weight(X: Any, entry_weight: Any) -> Array | None:
-    """Return entry weights as an array of the shape of the samples."""
+def checked_entry_weight(X: Any, entry_weight: Any, only_flags: bool) -> Array | None:
+    """Return entry weights, or flags of observed entries, as an array of the shape of samples."""
     if entry_weight is None:
         return None
     refuse_mask("entry_weight", entry_weight)
@@ -134,14 +136,9 @@ def checked_entry_weight(X: Any, entry_weight: Any) -> Array | None:
             f"entry_weight must be nonnegative and of the shape of the data, {X.shape}; got "
             f"the shape {weight.shape}."
         )
+    if only_flags and not np.isin(weight, (0, 1)).all():
+        raise ValueError("entry_weight must be 0 (missing) or 1 (observed) for this model.")
     return weight
-
-
-def checked_flags(entry_weight: Array | None, purpose: str) -> Array | None:
-    """Refuse entry weights other than 0 (missing) and 1."""
-    if entry_weight is not None and not np.isin(entry_weight, (0, 1)).all():
-        raise ValueError(f"{purpose}: entry_weight must be 0 (missing) or 1.")
-    return entry_weight
 
 
 def checked_codes(C: Any, X: Any, n_atoms: int) -> Array:
@@ -155,46 +152,28 @@ def checked_codes(C: Any, X: Any, n_atoms: int) -> Array:
     return codes
 
 
-def checked_init(init: Any) -> Array:
-    """Return ``init`` as an array of numbers with a row for each atom."""
-    refuse_mask("init", init)
+def numbers_in_rows(name: str, given: Any) -> Array:
+    """Return a parameter as a new array of numbers in rows."""
+    refuse_mask(name, given)
     try:
-        atoms = np.array(init, dtype=np.float64, order="C")
+        rows = np.array(given, dtype=np.float64, order="C")
     except (TypeError, ValueError, OverflowError):
-        atoms = np.zeros(0)
-    if atoms.ndim != 2:
-        raise ValueError(
-            f"init={init!r} is neither a name such as 'samples' nor an array of numbers with a row "
-            "for each atom."
-        )
-    return atoms
+        rows = np.zeros(0)
+    if rows.ndim != 2:
+        raise ValueError(f"{name} must be an array of numbers in rows, got {given!r}.")
+    return rows
 
 
-def _from_lists(X: Any, name: str) -> Any:
-    try:
-        return np.asarray(X)
-    except ValueError:
+def checked_rows(
+    name: str, given: Any, shape: tuple[int | None, int | None], nonnegative: bool
+) -> Array:
+    """Return a parameter as a finite array of a shape, in which None is any length."""
+    rows = numbers_in_rows(name, given)
+    fits = all(want in (None, have) for want, have in zip(shape, rows.shape, strict=True))
+    if not fits or not np.isfinite(rows).all() or (nonnegative and (rows < 0).any()):
+        sizes = ", ".join("any" if size is None else str(size) for size in shape)
         raise ValueError(
-            f"{name} takes one row for each sample, all of one length; these lists are ragged."
-        ) from None
-
-
-def _check_dimensions(X: Any, name: str) -> None:
-    n_dimensions = getattr(X, "ndim", 2)
-    if n_dimensions > 2:
-        raise ValueError(
-            f"Found array with dim {n_dimensions}, of the shape {X.shape}, while {name} takes one "
-            "row for each sample. Reshape your data with X.reshape(len(X), -1): each frame, "
-            "picture or block is then a row."
+            f"{name} must be a finite{', nonnegative' * nonnegative} array of shape ({sizes}); got "
+            f"an array of shape {rows.shape}."
         )
-    if n_dimensions == 1:
-        raise ValueError(
-            f"Expected 2D array, got 1D array instead, of the shape {X.shape}. Reshape your data "
-            "with X.reshape(1, -1) if it is one sample, or with X.reshape(-1, 1) if it is one "
-            "feature."
-        )
-    if n_dimensions == 0:
-        raise ValueError(
-            f"Expected 2D array, got scalar array instead: {name} takes one row for each sample. "
-            "Reshape your data with numpy.reshape(X, (1, 1)) if it is one number."
-        )
+    return rows

@@ -12,15 +12,24 @@ from thresher.linalg.arrays import (
 )
 from thresher.linalg.blocks import (
     SPARSE_BLOCK,
+    STORED_BLOCK,
+    ObservedBlock,
+    ObservedPart,
+    StoredRows,
     absolute_sums,
     as_dense,
     block_slices,
+    is_only_stored,
     is_sparse,
     kind_of,
     load_block,
     load_sparse_block,
+    load_stored_block,
     rows_per_block,
     sparse_block_slices,
+    stored_rows,
+    stored_values,
+    with_gaps,
     without_traces,
 )
 from thresher.linalg.few_nonzeros import thinned
@@ -30,16 +39,6 @@ from thresher.linalg.givens import (
     n_givens_angles,
 )
 from thresher.linalg.polar import approach, newton_schulz, polar
-from thresher.linalg.stored import (
-    STORED_BLOCK,
-    ObservedBlock,
-    ObservedPart,
-    StoredRows,
-    is_only_stored,
-    load_stored_block,
-    stored_rows,
-    with_gaps,
-)
 
 __all__ = [
     "SPARSE_BLOCK",
@@ -73,6 +72,7 @@ __all__ = [
     "sparse_block_slices",
     "squared_lengths",
     "stored_rows",
+    "stored_values",
     "thinned",
     "with_gaps",
     "without_traces",

@@ -19,6 +19,7 @@ from thresher.engine.executor import Pool
 from thresher.linalg import (
     Array,
     block_slices,
+    is_sparse,
     load_block,
     load_sparse_block,
     sparse_block_slices,
@@ -168,9 +169,7 @@ class Half:
     def is_sparse(self) -> bool:
         """Whether rows can be solved on their nonzeros: CSR without missing entries or weights."""
         weighted = self.entry_weight is not None or self.column_weight is not None
-        return hasattr(self.samples, "indptr") and not (
-            weighted or bool(np.isnan(self.samples.data).any())
-        )
+        return is_sparse(self.samples) and not (weighted or bool(np.isnan(self.samples.data).any()))
 
     def sparse_blocks(self) -> list[slice]:
         """Row blocks of fixed size, for sparse rows."""

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from thresher.encoding import AutoEncoder, Encoder, can_stay_sparse
 from thresher.engine.batch import Alternation, BatchProblem, Rounds, alternate
 from thresher.engine.executor import Pool
-from thresher.engine.specification import Specification
+from thresher.engine.method import Specification
 from thresher.engine.state import StreamState
-from thresher.linalg import Array
+from thresher.linalg import Array, is_sparse
 from thresher.manhattan.factor_admm import FactorADMM
 from thresher.manhattan.half import Graph, Half, HalfSolver
 from thresher.penalties import Regulariser
@@ -124,7 +124,7 @@ class TwoFactors(Alternation):
         self._dictionary_solver = self.solver(self.dictionary)
         starts = self.admm_tol > 0 and FactorADMM.applies(self.codes, self.dictionary)
         X = self.codes.samples
-        large = hasattr(X, "indptr") and X.shape[0] * X.shape[1] > LARGE
+        large = is_sparse(X) and X.shape[0] * X.shape[1] > LARGE
         if starts and large:
             self._start_from_subsets()
         self.C = self._in_units(self.C)
@@ -300,4 +300,4 @@ class TwoFactors(Alternation):
 
 def _transposed(X: Any) -> Any:
     """Return features in rows: a copy, as it is read row by row in every iteration."""
-    return X.T.tocsr() if hasattr(X, "indptr") else np.ascontiguousarray(X.T)
+    return X.T.tocsr() if is_sparse(X) else np.ascontiguousarray(X.T)

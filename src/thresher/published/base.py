@@ -1,4 +1,4 @@
-"""What published solvers share: their base class, and the rules of their constants."""
+"""The base class of published solvers, and the rules of their constants."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
@@ -11,28 +11,28 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Rule:
-    """What a constant must be, in words, and a test of it."""
+    """A requirement of a constant: its wording in messages, and a test."""
 
     words: str
     holds: Callable[[Any], bool]
 
 
 class Published:
-    """A published solver, or the mode of a published detector: a frozen dataclass of constants.
+    """A published solver, or a mode of a published detector: a frozen dataclass of constants.
 
-    Given by name or with other constants. Files keep the constants.
+    It is selected by name, or passed with other constants. Files store the constants.
     """
 
     name: ClassVar[str]
-    """What users, states and files call it."""
+    """The name in ``solver=...``, states and files."""
 
     def __post_init__(self) -> None:
-        """Refuse constants that break their rule; None is allowed where it is the default."""
-        parts: Any = self
-        for part in fields(parts):
-            value, rule = getattr(self, part.name), part.metadata["rule"]
-            if not (value is None and part.default is None) and not rule.holds(value):
-                raise ValueError(f"{self.name}({part.name}={value!r}) must be {rule.words}.")
+        """Refuse constants that violate their rule; None is allowed where it is the default."""
+        constants: Any = self
+        for one in fields(constants):
+            value, rule = getattr(self, one.name), one.metadata["rule"]
+            if not (value is None and one.default is None) and not rule.holds(value):
+                raise ValueError(f"{self.name}({one.name}={value!r}) must be {rule.words}.")
 
 
 def constant(default: Any, rule: Rule) -> Any:

@@ -1,4 +1,4 @@
-"""Paper E, general divergences: SPSGD, its peers OL-Guan, OL-Lef and OL-Wang, and MU in batch."""
+"""Paper E, general divergences: SPSGD, its baselines OL-Guan, OL-Lef and OL-Wang, and MU."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -45,7 +45,7 @@ StepRule = Literal["armijo", "constant", "polyak"]
 
 
 def published_rule(loss: Loss) -> StepRule:
-    """The step that the paper takes for a loss (section V-C)."""
+    """Return the step rule of the paper for a loss (section V-C)."""
     if not loss.smooth:
         return "polyak"
     return "constant" if np.isfinite(loss.curvature) else "armijo"
@@ -55,17 +55,16 @@ def published_rule(loss: Loss) -> StepRule:
 class ProjectedSubgradient(ArmijoGradient):
     """``c ← Π(c − β ∇)``, (12), with one of three step sizes.
 
-    - ``armijo``: a first β, multiplied by 0.1 at most eleven times, until
-      ``d(c⁺) ≤ d(c) + 0.01⟨∇, c⁺ − c⟩`` at the *projected* point c⁺; else the row stays. Algorithm
-      3 tests the unprojected one, where KL and IS are often undefined (errata E.1).
+    - ``armijo``: an initial β, multiplied by 0.1 at most eleven times, until
+      ``d(c⁺) ≤ d(c) + 0.01⟨∇, c⁺ − c⟩`` at the *projected* point c⁺; otherwise the row stays.
+      Algorithm 3 tests the unprojected point, where KL and IS are often undefined (errata E.1).
     - ``constant``: β = 1/L, L the curvature of the loss times ‖D‖₂².
     - ``polyak``: ``β = (d − d_best + δ)/‖∇‖²``, and the best codes are returned.
 
-    The published steps have units: the first trial β = 1 and δ = 0.01 mean something else for data
-    times a thousand (errata E.3). Here the first trial is that of the step before, times ten,
-    starting at the size of the codes over that of the slope, and δ is relative to the loss of zero
-    codes. ``as_printed`` takes β = 1, δ as it is, and Algorithm 3, which accepts undefined values
-    and the last trial.
+    The published first trial β = 1 and δ = 0.01 depend on the unit of the data (errata E.3). Here
+    the first trial is ten times the last step, initially the size of the codes divided by that of
+    the gradient, and δ is relative to the loss of zero codes. ``as_printed`` takes β = 1, an
+    absolute δ, and Algorithm 3, which accepts undefined values and the last trial.
 
     Parameters
     ----------
@@ -74,7 +73,7 @@ class ProjectedSubgradient(ArmijoGradient):
     delta : float
         δ of Polyak's steps.
     patience : int
-        Number of Polyak's steps over which `NoMoreGain` measures the improvement.
+        Number of Polyak's steps over which `SmallGain` measures the improvement.
     as_printed : bool
     """
 
@@ -92,7 +91,7 @@ class ProjectedSubgradient(ArmijoGradient):
         return problem.dictionary_norm
 
     def start(self, block: ActiveRows, codes: Array | None) -> State:
-        """Equal codes that explain the mass of the row, made feasible."""
+        """Return equal codes with the sum of the row as prediction, projected onto their set."""
         problem, state = block.problem, super().start(block, codes)
         value, delta = state["value"], np.full_like(state["value"], self.delta)
         if not self.as_printed:
@@ -105,17 +104,17 @@ class ProjectedSubgradient(ArmijoGradient):
         return state
 
     def steps(self, block: ActiveRows, state: State, times: int) -> None:
-        """Steps by the rule of the loss."""
+        """Take steps by the rule of the loss."""
         rules = {"armijo": self.search, "constant": self._constant, "polyak": self._polyak}
         for _ in range(times):
             rules[self.rule_for(block.problem.loss)](block, state)
 
     def rule_for(self, loss: Loss) -> StepRule:
-        """The step for a loss: that of the paper, unless another was chosen."""
+        """Return the chosen rule, or that of the paper for a loss."""
         return self.rule or published_rule(loss)
 
     def codes(self, block: ActiveRows, state: State) -> Array:
-        """The best codes so far; as printed the last, but for Polyak's steps."""
+        """The best codes so far; as printed the last ones, except with Polyak's steps."""
         return state["C" if self._returns_last(block) else "best"]
 
     def objective(self, block: ActiveRows, state: State) -> Array:
@@ -164,18 +163,17 @@ class ProjectedSubgradient(ArmijoGradient):
 
 
 @dataclass(frozen=True)
-class NoMoreGain(Stop):
-    """Stop a row of `ProjectedSubgradient` when its objective changes by less than ``tol``.
+class SmallGain(Stop):
+    """Stop a row of `ProjectedSubgradient` at a relative change of its objective below ``tol``.
 
-    Relatively, in a step. Polyak's steps are not monotone, and one that does not improve says
-    nothing: such a row ends when its last steps lowered the best value by less than δ, which is
-    all that section V-C promises.
+    Polyak's steps are not monotone. Such a row stops when its last steps lowered the best value by
+    less than δ, the guarantee of section V-C.
     """
 
     tol: float = 1e-3
 
     def done(self, solver: RowSolver, block: ActiveRows, state: State) -> NDArray[np.bool_]:
-        """From the objectives that the steps left in the state."""
+        """Test the objectives of the last steps."""
         if "bests" in state:
             return np.asarray(state["bests"][:, 0] - state["best_value"] < state["delta"])
         return SmallChange(self.tol).done(solver, block, state)
@@ -183,7 +181,7 @@ class NoMoreGain(Stop):
 
 @dataclass(frozen=True)
 class StepStatistics(Statistics):
-    """The gradient of a batch, and what the step size depends on.
+    """The gradient of a batch, and the quantities for the step size.
 
     Attributes
     ----------
@@ -210,16 +208,16 @@ class StepStatistics(Statistics):
 class StochasticGradient(Learner):
     """``D ← Π(D − η_t G)``, G the mean (sub)gradient of the batch, ``η_t = a/(τt + b)``.
 
-    t counts batches from 1. Without ``tau``, τt counts the samples seen, those of the batch
-    included, so that batches may be uneven. With ``scaled`` the step is divided by the curvature
-    that it sees, averaged over the stream::
+    t counts batches from 1. Without ``tau``, τt is the number of samples so far, including those of
+    the batch, so that batches may be uneven. With ``scaled`` the step is divided by the curvature
+    of the residuals, averaged over the stream::
 
         Σ ‖c‖² mean_f |∇|/|x − cD|
 
-    so that it has no unit: data times a thousand give the same dictionary. As published it has
-    one, and diverges on the paper's own data (errata E.3). Where the slope jumps, the quotient of
-    an entry is anything, and that of the sample takes its place, ``‖∇‖₁/‖x − cD‖₁``. ``constant``
-    leaves out the decrease (OL-Wang).
+    so that the dictionary does not depend on the unit of the data. As published it does, and
+    diverges on the data of the paper (errata E.3). For nonsmooth losses the quotient of an entry is
+    unbounded, and is replaced by that of the sample, ``‖∇‖₁/‖x − cD‖₁``. ``constant`` omits the
+    decrease (OL-Wang).
     """
 
     a: float = 2e4
@@ -254,7 +252,7 @@ class StochasticGradient(Learner):
         regulariser: Regulariser,
         free: NDArray[np.bool_],
     ) -> tuple[Array, StepStatistics, Array]:
-        """One step."""
+        """Take one step."""
         more = batch.weight if self.tau is None else self.tau
         mean = 1 / batch.weight if batch.weight > 0 else 0.0
         seen, curvature = past.weight + more, past.curvature + batch.curvature * mean * more
@@ -275,7 +273,7 @@ class BufferStatistics(Statistics):
     ----------
     X, C : arrays of shape (l, F) and (l, K)
     weight : float
-        Samples seen, which also is what random numbers are drawn from.
+        Weight of the samples so far, which also seeds the random numbers.
     """
 
     AXES: ClassVar[dict[str, str]] = {"X": "nF", "C": "nK"}
@@ -296,11 +294,11 @@ class BufferStatistics(Statistics):
 
 @dataclass(frozen=True)
 class RobustApproximation(Learner):
-    """``D ← Π(D − θ_i (c ᵀ(cD − x)))`` on samples drawn from a buffer; the iterates' average.
+    """``D ← Π(D − θ_i cᵀ(cD − x))`` on random samples of a buffer; the average of the iterates.
 
     Steps are ``θ_i = step/(L√i)`` with L the spectral norm of the buffer's ``mean cᵀc``. Every
-    batch makes ``steps`` of them, each on as many samples as ``draw``. The average has the weights
-    θ_i and the points where slopes were taken, from the old dictionary on.
+    batch takes ``steps`` of them, each on ``draw`` samples. The average has the weights θ_i, over
+    the points where gradients were computed, including the old dictionary.
     """
 
     keeps_samples: ClassVar[bool] = True
@@ -311,7 +309,7 @@ class RobustApproximation(Learner):
     step: float = 1.0
 
     def requires(self, loss: Loss, atoms: Form) -> str | None:
-        """The squared loss: its slope is the step's."""
+        """Require the squared loss."""
         metric = loss.canonical.metric
         if isinstance(metric, float) and metric == 1:
             return None
@@ -322,7 +320,7 @@ class RobustApproximation(Learner):
         return BufferStatistics.zeros(n_components, n_features)
 
     def summarise(self, fit: Fit, sample_weight: Array | None) -> BufferStatistics:
-        """Keep the last samples of a block; a weight counts as a factor of both."""
+        """Return the last samples and codes of a block, times the root of their weights."""
         last = slice(-self.length, None)
         X, C = fit.filled_samples(last), fit.C[last]
         if sample_weight is not None:
@@ -339,7 +337,7 @@ class RobustApproximation(Learner):
         regulariser: Regulariser,
         free: NDArray[np.bool_],
     ) -> tuple[Array, BufferStatistics, Array]:
-        """Steps on random samples of the buffer, and their average."""
+        """Take steps on random samples of the buffer, and average them."""
         whole = past + batch
         X, C = whole.X[-self.length :], whole.C[-self.length :]
         statistics = BufferStatistics(X, C, whole.weight)
@@ -368,10 +366,10 @@ class RobustApproximation(Learner):
 
 @dataclass(frozen=True)
 class PrintedCoveredBox(CoveredBox):
-    """The set of paper E with the map that its supplement prints, which is no projection.
+    """The set of paper E with the map printed in its supplement, which is not a projection.
 
-    It tests columns before they are clipped, and maps those of a small sum to the simplex of radius
-    one (errata E.2).
+    It tests columns before clipping, and maps those with a small sum to the simplex of radius one
+    (errata E.2).
     """
 
     def project(self, V: Array) -> Array:
@@ -390,25 +388,24 @@ class SPSGD(PublishedSolver[Specification]):
     Parameters
     ----------
     a, b : float
-        Of the steps ``η_t = a/(τt + b)`` of the dictionary (VIII-C), t counting batches from 1.
+        Constants of the steps ``η_t = a/(τt + b)`` of the dictionary (VIII-C), for batches t = 1,
+        2, …
     tau : float, optional
-        Their τ; without one, τt is the number of samples seen, the batch included.
+        τ; None: τt is the number of samples so far, including the batch.
     rule : {"armijo", "constant", "polyak"}, optional
-        The step of the codes; without one, that of section V-C: ``polyak`` for nonsmooth losses,
-        ``constant`` for those of bounded curvature, ``armijo`` for all others.
+        The step rule of the codes. None is that of section V-C: ``polyak`` for nonsmooth losses,
+        ``constant`` for losses of bounded curvature, ``armijo`` for all others.
     alpha, gamma, q : float, float, int
-        Of Armijo's rule (Algorithm 3): the share of the predicted decrease that a step must reach,
-        the factor between two trials, and the last trial that is tested but for one: there are
-        q + 2 trials.
+        Armijo's rule (Algorithm 3): the required share of the predicted decrease, the factor
+        between two trials, and q of the q + 2 trials.
     delta : float
         δ of Polyak's steps, in units of the loss of zero codes.
     tol, max_iter, patience : float, int, int
-        The stop of the codes, which is not stated: a relative change of at most ``tol`` (of best
-        values under Polyak's rule: less than δ in ``patience`` steps), or so many iterations.
+        The stop of the codes, which the paper does not give: a relative change of at most ``tol``
+        (Polyak's rule: a gain below δ in ``patience`` steps), or ``max_iter`` iterations.
     as_printed : bool
         Steps have the unit of the data, and diverge on those of the paper (errata E.3); codes are
-        tested before they are projected (E.1), and columns of the dictionary before they are
-        clipped (E.2).
+        tested before projection (E.1), and columns of the dictionary before clipping (E.2).
     """
 
     name = "spsgd"
@@ -438,7 +435,7 @@ class SPSGD(PublishedSolver[Specification]):
             patience=self.patience,
             as_printed=self.as_printed,
         )
-        return IterativeEncoder(codes, NoMoreGain(self.tol), self.max_iter)
+        return IterativeEncoder(codes, SmallGain(self.tol), self.max_iter)
 
     def method(self, given: Specification) -> PublishedMethod:
         """Build the method, on the set of the paper unless another is given."""
@@ -451,18 +448,18 @@ class SPSGD(PublishedSolver[Specification]):
 class OLGuan(PublishedSolver[Specification]):
     """Exact codes, robust stochastic approximation over a buffer (Guan et al., OL-Guan).
 
-    Its constants are stated neither in paper A nor in paper E.
+    Neither paper A nor paper E gives its constants.
 
     Parameters
     ----------
     buffer : int
-        Number of last samples that are kept, with their codes.
+        Number of samples in the buffer, with their codes.
     steps, draw : int
-        Steps for each batch, and samples of the buffer in a step, chosen at random.
+        Steps for each batch, and number of random samples of a step.
     step : float
         The k-th of them is ``step/(L√k)``, L the spectral norm of the buffer's ``mean cᵀc``.
     tol : float
-        The certificate of the codes.
+        Tolerance of the certificate of the codes.
     """
 
     name = "ol_guan"
@@ -493,8 +490,8 @@ class OLLef(PublishedSolver[Specification]):
     Parameters
     ----------
     updates, tol : int, float
-        Codes have so many updates at most, or end when a relative change is at most ``tol``;
-        neither is stated.
+        Maximum number of updates of the codes, and the relative change at which they stop; the
+        paper gives neither.
     """
 
     name = "ol_lef"
@@ -520,8 +517,8 @@ class OLWang(PublishedSolver[Specification]):
     Parameters
     ----------
     step : float, optional
-        The constant step, one over the square of the data's unit. It is not stated; without one,
-        the step is one over the curvature that it sees, averaged over the stream.
+        The constant step, in the inverse square of the unit of the data. The paper does not give
+        it; None is the inverse of the curvature of the residuals, averaged over the stream.
     updates, tol : int, float
         As in `OLLef`.
     """
@@ -553,8 +550,8 @@ class MU(PublishedSolver[Specification]):
     Parameters
     ----------
     exponent : float, optional
-        Of both updates; without one, that which makes them majorisation steps. Some texts have
-        those of β < 1 and β > 2 with 1.
+        Exponent of both updates. None is the one of majorisation; some texts use 1 for β < 1 and
+        β > 2.
     """
 
     name = "mu"
@@ -567,7 +564,7 @@ class MU(PublishedSolver[Specification]):
         return IterativeEncoder(MultiplicativeUpdates(self.exponent, lift=0.0), Never(), 1)
 
     def method(self, given: Specification) -> PublishedMethod:
-        """Build the method; an exponent that is not proven is one, and halved where needed."""
+        """Build the method; an exponent without proof is 1, halved if the objective rises."""
         loss, codes = given.loss(1.0), given.code_regulariser
         a, b = (1.0, 0.0) if loss.powers is None else loss.powers
         if self.exponent is not None:
@@ -576,13 +573,13 @@ class MU(PublishedSolver[Specification]):
         atoms = given.parts()["dictionary_regulariser"]
         reason = learner.requires(loss, atoms.form)
         self.check(reason and f"{reason}, not {atoms.penalty} on {atoms.region}")
-        # At nonsmooth points updates weigh every entry by its residual, zeros too.
+        # Updates of nonsmooth losses weight every entry by its residual, including zeros.
         sparse = loss.smooth and can_stay_sparse(loss, codes)
         return self.build(given, self.encoder, learner, keep_sparse=sparse)
 
 
-def needs_loss(wanted: Loss, loss: Loss) -> str | None:
-    """What a solver of one loss needs, if it gets another."""
-    if loss.canonical == wanted:
+def needs_loss(required: Loss, loss: Loss) -> str | None:
+    """The requirement of a solver for one loss; None if it is met."""
+    if loss.canonical == required:
         return None
-    return f"{wanted}, not {loss}; use solver='auto', or that divergence"
+    return f"{required}, not {loss}; use solver='auto', or that divergence"

@@ -20,10 +20,10 @@ from thresher.penalties.base import soft_threshold
 from thresher.sets import Reals
 from thresher.streams import Batch
 
-_MOST_PASSES = 12
-_SMALL_SHARE = 0.2  # of the directions: beyond, LAPACK's whole decomposition is faster
-_WIDTH_GROWTH = 0.05  # of all directions are added where a block was too small, as published
-_SPARE = 5  # directions beyond those that count, so that subspaces converge; by judgement
+_MAX_PASSES = 12
+_SMALL_SHARE = 0.2  # of the directions; beyond, the full decomposition of LAPACK is faster
+_WIDTH_GROWTH = 0.05  # share of all directions added if a block was too small, as published
+_SPARE = 5  # additional directions, so that subspaces converge; heuristic
 
 
 class Decomposition(NamedTuple):
@@ -34,7 +34,7 @@ class Decomposition(NamedTuple):
     right: Array
 
     def leading(self, count: int) -> "Decomposition":
-        """The first so many."""
+        """Return the leading ``count`` triples."""
         return Decomposition(self.left[:, :count], self.values[:count], self.right[:count])
 
     @property
@@ -44,13 +44,13 @@ class Decomposition(NamedTuple):
 
 
 class PartialSVD:
-    """All singular values of matrices above a level, with their vectors.
+    """Singular triples of matrices above a level, by warm-started subspace iteration.
 
-    Blocks of vectors are multiplied by M and Mᵀ in turns (subspace iteration), starting from those
-    of the last matrix: in a method that converges, two or three passes are enough. The block grows
-    if all of its values are above the level, and shrinks to those that were. Vectors above the
-    level have a residual of at most ``tol``; where passes do not bring that, or a large share of
-    all directions is wanted, LAPACK decomposes the whole matrix.
+    Blocks of vectors are multiplied by M and Mᵀ in turns, starting from those of the last matrix.
+    In a converging method, two or three passes are enough. The block grows if all of its values
+    are above the level, and otherwise shrinks to those above. Vectors above the level have a
+    residual of at most ``tol``. If the passes do not reach it, or a large share of all directions
+    is required, LAPACK decomposes the whole matrix.
     """
 
     def __init__(self, shape: tuple[int, int], dtype: np.dtype[np.floating]) -> None:
@@ -60,7 +60,7 @@ class PartialSVD:
         self._width = 2 * _SPARE
 
     def above(self, M: Array, level: float, tol: float) -> Decomposition:
-        """Those with values above ``level``."""
+        """Return the triples with values above ``level``."""
         while self._width <= _SMALL_SHARE * self._least:
             found = self._iterated(M, level, tol)
             if found is None:
@@ -78,17 +78,17 @@ class PartialSVD:
         return whole.leading(count)
 
     def estimate(self, M: Array) -> float:
-        """The largest singular value, to some percent."""
+        """Estimate the largest singular value, to a few per cent."""
         start = self._rng.standard_normal((M.shape[1], min(self._width, self._least)))
         Q, _ = linalg.qr(M @ start.astype(M.dtype), mode="economic", check_finite=False)
         return float(linalg.svdvals(Q.T @ M, check_finite=False)[0])
 
     def _iterated(self, M: Array, level: float, tol: float) -> Decomposition | None:
-        """From the last block; None where passes do not suffice."""
+        """Iterate from the last block; return None if the residual stays above ``tol``."""
         known = self._start[: self._width]
         fresh = self._rng.standard_normal((self._width - len(known), M.shape[1]))
         product = M @ np.concatenate([known, fresh.astype(M.dtype)]).T
-        for _ in range(_MOST_PASSES):
+        for _ in range(_MAX_PASSES):
             Q, _ = linalg.qr(product, mode="economic", check_finite=False)
             inner, values, right = linalg.svd(Q.T @ M, full_matrices=False, check_finite=False)
             left, product = Q @ inner, M @ right.T
@@ -101,12 +101,12 @@ class PartialSVD:
 _FIRST_PENALTY = 1.25  # μ₀‖X‖₂, and
 _PENALTY_GROWTH = 1.5  # ρ, as in the code of Lin, Chen and Ma
 DUAL_PER_PRIMAL = 100.0
-"""The dual residual may be so many times the primal one: 1e-5 and 1e-7, as published."""
-_EXACT = 0.1  # singular vectors are found to this share of the tolerance
+"""Ratio of the tolerances of dual and primal residual: 1e-5 and 1e-7, as published."""
+_SVD_TOL = 0.1  # residual of singular vectors, as a share of the tolerance
 
 
 class PursuitStep(NamedTuple):
-    """Where the pursuit stands after a singular value decomposition."""
+    """The state of the pursuit after a singular value decomposition."""
 
     low_rank: Decomposition
     outliers: Array
@@ -127,22 +127,22 @@ def default_weight(shape: tuple[int, ...], observed: float = 1.0) -> float:
 def pursue(
     X: Array, observed: NDArray[np.bool_] | None, weight: float, tol: float
 ) -> Iterator[PursuitStep]:
-    """Steps of the pursuit, until both residuals are small.
+    """Solve ``min ‖L‖_* + λ‖S‖₁`` subject to ``X = L + S``, by ADMM; yield each step.
 
-    Published is a penalty μ that grows by the same factor in every step; it ends near a good point,
-    not at the optimum. Here it grows where ``X = L + S`` is further off than the subgradients are,
-    so that both conditions of optimality are met in the end.
+    As published, the penalty μ grows by the same factor in every step, and the result is close to
+    a good point, not the optimum. Here it grows while the primal residual is the larger one, so
+    both conditions of optimality hold at the end.
 
     Parameters
     ----------
     X : array of shape (n, F)
-        Anything where it was not observed.
+        Arbitrary where not observed.
     observed : array of bool of shape (n, F) or None
-        Elsewhere the sparse part is free of charge, and takes what is left.
+        Elsewhere the sparse part has no penalty, and absorbs the residual.
     weight : float
         λ.
     tol : float
-        Of the primal residual; the dual one may be a hundred times that.
+        Tolerance of the primal residual; that of the dual one is a hundred times larger.
     """
     if observed is not None:
         X = np.where(observed, X, 0)
@@ -158,12 +158,12 @@ def pursue(
         target = X - L + Y / mu
         free = soft_threshold(target, weight / mu)
         S, before = free if observed is None else np.where(observed, free, target), S
-        found = svd.above(X - S + Y / mu, 1 / mu, _EXACT * tol * size)
+        found = svd.above(X - S + Y / mu, 1 / mu, _SVD_TOL * tol * size)
         found = found._replace(values=found.values - 1 / mu)
         L = found.product
-        left = X - L - S
-        Y += mu * left
-        primal, dual = length(left) / size, mu * length(S - before) / length(Y)
+        residual = X - L - S
+        Y += mu * residual
+        primal, dual = length(residual) / size, mu * length(S - before) / length(Y)
         shown = S if observed is None else np.where(observed, S, 0)
         objective = float(found.values.sum()) + weight * float(np.abs(shown).sum())
         yield PursuitStep(found, shown, Y, objective, primal, dual)
@@ -174,13 +174,13 @@ def pursue(
 
 
 def _nothing(X: Array) -> PursuitStep:
-    """What zeros come to."""
+    """The result for a matrix of zeros."""
     none = Decomposition(X[:, :0], np.zeros(0, X.dtype), X[:0])
     return PursuitStep(none, np.zeros_like(X), np.zeros_like(X), 0.0, 0.0, 0.0)
 
 
 class GoDecStep(NamedTuple):
-    """Where GoDec stands after a round."""
+    """The state of GoDec after an iteration."""
 
     codes: Array
     basis: Array
@@ -200,13 +200,14 @@ def godec(
     tol: float,
     rng: np.random.Generator,
 ) -> Iterator[GoDecStep]:
-    r"""Rounds, until one takes less than ``tol ‖X‖²`` from the error.
+    r"""Minimise ``‖X − L − S‖²`` over L of a rank and S of a cardinality; yield each iteration.
 
-    With ``Z = X − S``, a bilateral projection of Z on a basis Q is ``A = Z Q``, ``Zᵀ A`` made
-    orthonormal as the new Q, and ``L = Z Q Qᵀ``. Published draws Q at random in every round; here
-    only the first is random, and a round goes on from the last. So the error never rises: with
-    ``G = ZᵀZ`` the trace of ``QᵀGQ`` does not fall from Q to an orthonormal basis of GQ, and the
-    largest residuals are the best outliers. Entries that were not observed are what L says.
+    It ends when the error falls by less than ``tol ‖X‖²``. With ``Z = X − S``, a bilateral
+    projection of Z on a basis Q is ``A = Z Q``, ``Zᵀ A`` made orthonormal as the new Q, and
+    ``L = Z Q Qᵀ``. As published, Q is random in every iteration; here only the first is random, and
+    later ones start from the last. So the error never rises: with ``G = ZᵀZ`` the trace of ``QᵀGQ``
+    does not fall from Q to an orthonormal basis of GQ, and the largest residuals are the best
+    outliers. Entries that were not observed are imputed by L.
     """
     n, n_features = X.shape
     rank = min(rank, n, n_features)
@@ -219,9 +220,9 @@ def godec(
         Q = linalg.qr(Z.T @ (Z @ Q), mode="economic", check_finite=False)[0]
         codes = Z @ Q
         L = codes @ Q.T
-        left = X - L if observed is None else np.where(observed, X - L, 0)
-        S, cutoff = _largest(left, cardinality)
-        error = length(left - S) ** 2
+        residual = X - L if observed is None else np.where(observed, X - L, 0)
+        S, cutoff = _largest(residual, cardinality)
+        error = length(residual - S) ** 2
         Z = X - S if observed is None else np.where(observed, X - S, L)
         yield GoDecStep(codes, Q.T, S, cutoff, error)
         if not last - error > tol * size:
@@ -229,34 +230,34 @@ def godec(
         last = error
 
 
-def _largest(left: Array, count: int) -> tuple[Array, float]:
-    """The so many largest residuals, zero elsewhere, and the least of them."""
+def _largest(residual: Array, count: int) -> tuple[Array, float]:
+    """Return the ``count`` largest residuals, zero elsewhere, and the smallest of them."""
     if count == 0:
-        return np.zeros_like(left), np.inf
-    sizes = np.abs(left)
-    count = min(count, left.size)
-    chosen = np.argpartition(sizes.ravel(), left.size - count)[left.size - count :]
-    S = np.zeros_like(left)
-    S.flat[chosen] = left.flat[chosen]
+        return np.zeros_like(residual), np.inf
+    sizes = np.abs(residual)
+    count = min(count, residual.size)
+    chosen = np.argpartition(sizes.ravel(), residual.size - count)[residual.size - count :]
+    S = np.zeros_like(residual)
+    S.flat[chosen] = residual.flat[chosen]
     return S, float(sizes.flat[chosen].min())
 
 
 @dataclass(frozen=True)
 class RidgeRegression:
-    """``D = (A + l2 I)⁻¹ B``: where block coordinate descent would end, in one product."""
+    """``D = (A + l2 I)⁻¹ B``: the exact minimiser, to which block coordinate descent converges."""
 
     def minimise(self, problem: DictionaryProblem, D: Array) -> Array:
-        """Solve; what rounding left of directions without codes is not divided by."""
+        """Solve; a shift of rounding size keeps directions without codes finite."""
         A = problem.A
         least = np.finfo(np.float64).eps * max(float(np.trace(A)), np.finfo(np.float64).tiny)
         shifted = A + (problem.regulariser.form.l2 + least) * np.eye(len(A))
         factor = linalg.cho_factor(shifted, lower=True, check_finite=False)
         solved: Array = linalg.cho_solve(factor, problem.B, check_finite=False)
-        return np.ascontiguousarray(solved, dtype=D.dtype)  # as a file would give it back
+        return np.ascontiguousarray(solved, dtype=D.dtype)  # C order, as after loading
 
 
 class BasisLearner(QuadraticLearner):
-    """The same, where the penalty of the dictionary counts once, not for every sample."""
+    """A quadratic learner whose penalty on the dictionary counts once, not for every sample."""
 
     def update(
         self,
@@ -266,7 +267,7 @@ class BasisLearner(QuadraticLearner):
         regulariser: Regulariser,
         free: NDArray[np.bool_],
     ) -> tuple[Array, QuadraticStatistics, Array]:
-        """Spread the penalty over the samples, as far as they are remembered."""
+        """Divide the penalty by the discounted weight of all samples."""
         weight = past.weight + batch.weight
         share = regulariser.penalty.scaled(1 / weight if weight > 0 else 0.0)
         spread = Regulariser(share, regulariser.region)
@@ -275,11 +276,11 @@ class BasisLearner(QuadraticLearner):
 
 @dataclass(frozen=True)
 class BasisMethod(Method):
-    r"""The basis costs ``λ₁²/2 ‖D‖²``, once for all samples, where codes cost ``½‖c‖²`` each.
+    r"""Online robust PCA: penalties ``λ₁²/2 ‖D‖²`` on the basis and ``½‖c‖²`` on each code.
 
-    Published are λ₁ for both (Feng, Xu and Yan, (6)). What is learned depends on the product of the
-    two weights only, since ``cD = (c/a)(aD)``; in this scale codes know no constant, and λ₁ has the
-    unit of the data, as the outliers' λ₂ has.
+    As published, both have the weight λ₁ (Feng, Xu and Yan, (6)). The result depends only on the
+    product of the weights, since ``cD = (c/a)(aD)``. In this scale the penalty of codes has no
+    constant, and λ₁ has the unit of the data, as λ₂ of the outliers has.
 
     Parameters
     ----------
@@ -304,17 +305,17 @@ class BasisMethod(Method):
         dtype: np.dtype[Any],
         seed: int,
     ) -> Array:
-        """Atoms with entries near one: codes of short atoms would cost more than they explain."""
+        """Scale initial atoms to entries near one; with short ones, zero codes are optimal."""
         D = super().first_dictionary(batch, init, n_components, dtype, seed)
         given = init is not None and not isinstance(init, str)
         return D if given else D * dtype.type(np.sqrt(batch.X.shape[1]))
 
     def update(self, state: StreamState, batch: Batch, summary: Summary) -> StreamState:
-        """The step of the method, with the λ₁ that λ₂ gives now."""
+        """Update with λ₁, by default the current λ₂."""
         ridge = self.threshold(state) if self.ridge is None else self.ridge
         now = replace(self, dictionary_regulariser=Regulariser(Tikhonov(ridge**2), Reals()))
         return Method.update(now, state, batch, summary)
 
     def maintain_atoms(self, state: StreamState, batch: Batch) -> StreamState:
-        """Leave unused directions as they are: the data do not need them."""
+        """Leave unused directions as they are: the rank of the data may be lower."""
         return state

@@ -34,19 +34,19 @@ from thresher.sets import NonnegativeOrthant
 
 @dataclass(frozen=True)
 class RepeatedSweeps:
-    """Sweeps over one factor until they change little: Algorithm 1 with its stop (8).
+    """Sweeps over one factor until the objective converges: Algorithm 1 with its stop (8).
 
-    A sweep goes atom by atom, in each over all rows (line 8); where a graph couples these, one
-    after the other (section 4.2). Rows that are alone do not see the order.
+    A sweep goes atom by atom, over all rows of each (line 8), which the order of rows affects only
+    if a graph couples them (section 4.2).
 
     Parameters
     ----------
     epsilon : float
-        A sweep that changes the objective of the whole matrix by no more ends it; in units of the
-        mean ``|x|``, unless ``as_printed`` (errata C.4).
+        Change of the objective of the whole matrix in a sweep at which sweeps end; in units of
+        the mean ``|x|``, unless ``as_printed`` (errata C.4).
     as_printed : bool
     max_sweeps : int
-        Bound on the sweeps; the paper has none.
+        Maximum number of sweeps; the paper has no limit.
     """
 
     epsilon: float = 0.1
@@ -54,7 +54,7 @@ class RepeatedSweeps:
     max_sweeps: int = 1000
 
     def requires(self, half: Half) -> str | None:
-        """What sweeps require."""
+        """Require what sweeps require."""
         return RankOneSweeps().requires(half)
 
     def improve(self, half: Half, A: Array, V: Array, pool: Pool) -> tuple[Array, Array]:
@@ -90,14 +90,15 @@ class OptimalGradient:
         V_{k+1} = 2/(k+3) Z_k + (k+1)/(k+3) Y_k,     L = Σ q/λ,
 
     with ``prox`` that of set and penalty, (30), (47), (56), and what squares (58) and a graph (33)
-    add to L. It ends, with ``V_{k+1}``, where the objective of the whole matrix changes by no more
-    than ``ε_t`` from one k to the next (8), ``ε_t`` being the smaller of ε and what Theorem 2
-    allows. Groups of rows (40) are problems of their own, and end by themselves.
+    add to L. It ends, with ``V_{k+1}``, when the objective of the whole matrix changes by at most
+    ``ε_t`` from one k to the next (8), where ``ε_t`` is the smaller of ε and the bound of Theorem
+    2. Groups of rows (40) are separate problems, with separate stops.
 
-    Units (errata C.4): λ in ``mean|X|/mean(q)``, ε in the mean ``|x|`` of what ends together.
+    Units (errata C.4): λ in ``mean|X|/mean(q)``, ε in the mean ``|x|`` of the rows
+    that stop together.
 
-    Codes in a box end where the duality gap (25) is at most ε. Then ``λ = ε/Σq``, which makes
-    the bound (25) least, and the result is ``Y_k``, of which (25) speaks.
+    Codes in a box stop when the duality gap (25) is at most ε. Then ``λ = ε/Σq``, which minimises
+    the bound (25), and the result is ``Y_k``, to which (25) refers.
 
     As printed, λ₀ and ε have the unit of the data, (35) takes all gradients at V_k, and in a box
     ``λ = 2ε/Σq``.
@@ -110,10 +111,10 @@ class OptimalGradient:
     monotone : bool
         Take the best of ``Y_{k−1}``, ``V_k`` and ``Y_k`` for Y_k.
     by_row : bool
-        End each row by itself, by its smoothed loss (22).
+        Stop each row separately, by its smoothed loss (22).
     as_printed : bool
     max_iter : int
-        Bound on k; the paper has none.
+        Maximum k; the paper has no limit.
     """
 
     lambda_0: float = 0.1
@@ -126,7 +127,7 @@ class OptimalGradient:
     _round: int = field(default=0, init=False)
 
     def improve(self, half: Half, A: Array, V: Array, pool: Pool) -> tuple[Array, Array]:
-        """Minimise the smoothed loss of the round."""
+        """Minimise the smoothed loss of the iteration."""
         A, V = np.ascontiguousarray(A), np.ascontiguousarray(V)
         self._round += 1
         spread = spreads(half, A, pool)
@@ -140,19 +141,19 @@ class OptimalGradient:
             return self._minimise(part, V[part.rows_range], stop.epsilon[part.rows_range])
 
         with np.errstate(over="ignore", invalid="ignore"):  # (35) as printed may diverge
-            if stop.problems is None:  # rows end by themselves: one block after the other
+            if stop.problems is None:  # rows stop separately: one block after the other
                 moved = np.concatenate(pool.map(lambda rows: minimised([rows]), half.blocks()))
             else:
                 moved = minimised(half.blocks(), pool)
         if not np.isfinite(moved).all():
             raise ValueError(
-                "The iterates of ogm diverged, which they can do as printed; leave out as_printed, "
-                "or divide the data by a number."
+                "The iterates of ogm diverged, which is possible with as_printed=True; leave it "
+                "out, or divide the data by a number."
             )
         return moved
 
     def _stop(self, half: Half, spread: Array) -> "_Stop":
-        """Widths and tolerances of the round."""
+        """Return the widths and tolerances of the iteration."""
         sizes, counts = half.row_sums
         problems = half.problem_numbers
         alone = half.rows_are_independent and (self.by_row or has_gap(half))
@@ -206,7 +207,7 @@ class OptimalGradient:
 
 
 class _Stop(NamedTuple):
-    """λ (n, 1) and ε (n) of the rows of a half, and which end together (None: each by itself)."""
+    """λ (n, 1), ε (n), and the numbers of the problems of the rows (None: each row is one)."""
 
     width: Array
     epsilon: Array
@@ -236,7 +237,7 @@ def _published_bound(loss: SmoothedLoss) -> Array:
 
 @dataclass
 class PublishedFactors(TwoFactors):
-    """Both factors in turns, until (4): a round changes the objective by ξ at most."""
+    """Alternate until (4): an iteration changes the objective by at most ξ."""
 
     xi: float = 0.1
     as_printed: bool = False
@@ -249,19 +250,19 @@ class PublishedFactors(TwoFactors):
 
 
 class _FactorSolver(PublishedSolver[FactorSpecification]):
-    """A solver of paper C: what moves the factor of a half, and the stop (4)."""
+    """A solver of paper C: the solver of a half, and the stop (4)."""
 
     xi: float
     as_printed: bool
     rescales: ClassVar[bool]
-    """Whether only the product of the factors matters, so that atoms may be brought to a length."""
+    """Whether the solver is invariant to the scale of the factors, so that atoms are rescaled."""
 
     @abstractmethod
     def half_solver(self, half: Half) -> HalfSolver:
-        """What moves the factor of a half."""
+        """Return the solver of a half."""
 
     def method(self, given: FactorSpecification) -> PublishedMethod:
-        """Build the method: (1) has no bound on the atoms, and (33) none either."""
+        """Build the method; (1) and (33) have no bound on the atoms."""
         unpenalised = given.code_regulariser.form.is_unpenalised
         options = {"xi": self.xi, "as_printed": self.as_printed, "rescales": self.rescales}
         method = self.build(
@@ -283,14 +284,14 @@ class RRI(_FactorSolver):
     Parameters
     ----------
     epsilon : float
-        ε of (8): a sweep over one factor that changes the objective of the whole matrix by no more
-        is the last. In units of the mean ``|x|`` (errata C.4).
+        ε of (8): the change of the objective of the whole matrix in a sweep over one factor at
+        which sweeps end, in units of the mean ``|x|`` (errata C.4).
     xi : float
-        ξ of (4): the same for a round.
+        ξ of (4): the same for an iteration over both factors.
     as_printed : bool
         ε and ξ in the unit of the data.
     max_sweeps : int
-        Maximum number of sweeps over one factor; the paper has none.
+        Maximum number of sweeps over one factor; the paper has no limit.
     """
 
     name = "rri"
@@ -302,7 +303,7 @@ class RRI(_FactorSolver):
     max_sweeps: int = constant(1000, COUNT)
 
     def half_solver(self, half: Half) -> HalfSolver:
-        """Sweeps, for boxes and elastic nets."""
+        """Return sweeps, for boxes and elastic nets."""
         sweeps = RepeatedSweeps(self.epsilon, self.as_printed, self.max_sweeps)
         reason = sweeps.requires(half)
         if reason is not None:
@@ -317,8 +318,9 @@ class OGM(_FactorSolver):
     Parameters
     ----------
     lambda_0 : float
-        ``λ_t = λ₀/(t + 1)`` smooths the loss in round t; in units of ``mean|X|/mean(q)``, q the
-        lengths of the columns of the other factor (errata C.4). In a box λ follows from ε.
+        ``λ_t = λ₀/(t + 1)`` is the width of smoothing in iteration t; in units of
+        ``mean|X|/mean(q)``, q the lengths of the columns of the other factor (errata C.4). In a
+        box λ follows from ε.
     epsilon : float
         ε of (8) for Algorithm 2, in units of the mean ``|x|``; of (25) in a box.
     xi : float
@@ -329,11 +331,11 @@ class OGM(_FactorSolver):
     monotone : bool
         The variant with the best of three points in line 5.
     by_row : bool
-        (22) in place of (8): each row ends by itself, by its smoothed loss.
+        Stop each row separately, by its smoothed loss (22), instead of (8).
     as_printed : bool
         λ₀, ε and ξ in the unit of the data, and the centre 0.
     max_iter : int
-        Maximum number of iterations of Algorithm 2; the paper has none.
+        Maximum number of iterations of Algorithm 2; the paper has no limit.
     """
 
     name = "ogm"
@@ -349,7 +351,7 @@ class OGM(_FactorSolver):
     max_iter: int = constant(1000, COUNT)
 
     def half_solver(self, half: Half) -> HalfSolver:
-        """One for each half, which counts its rounds."""
+        """Return a solver for each half, which counts the iterations."""
         centre = 0.0 if self.as_printed else 1.0
         return OptimalGradient(
             self.lambda_0,
@@ -374,7 +376,7 @@ class SymmetricRRI(Published):
     Parameters
     ----------
     epsilon : float
-        ε of (8): a sweep that changes the objective by no more is the last. In units of the mean
+        ε of (8): the change of the objective in a sweep at which sweeps end, in units of the mean
         similarity (errata C.4).
     as_printed : bool
         (61) as it stands: entries off the diagonal count once, and the diagonal is convex (errata
@@ -386,11 +388,11 @@ class SymmetricRRI(Published):
     as_printed: bool = constant(False, FLAG)
 
     def sweep(self, X: Any, H: Array) -> None:
-        """One sweep over H, in place."""
+        """Sweep once over H, in place."""
         manhattan_columns(X, H, self.as_printed)
 
     def absolute_tol(self, X: Any) -> float | None:
-        """The change of the objective at which (8) holds; X is CSR, with NaN where missing."""
+        """The change of the objective at which (8) stops; X is CSR, with NaN where missing."""
         if self.as_printed:
             return self.epsilon
         missing = np.isnan(X.data)

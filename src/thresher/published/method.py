@@ -1,4 +1,4 @@
-"""Methods as published: what they leave out of the library's own, and how a solver builds them."""
+"""Methods of published solvers, and the base class of the solvers that build them."""
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ Given = TypeVar("Given", bound=Specification)
 
 
 class PlainUpdates(ExactAlternation):
-    """Codes and dictionary in turns, until the objective converges."""
+    """Alternate between codes and dictionary until the objective converges."""
 
     early_stopping: ClassVar[bool] = False
 
@@ -37,13 +37,13 @@ class PlainUpdates(ExactAlternation):
 def plain_updates(
     problem: BatchProblem, state: StreamState, codes: Array | None, pool: Pool
 ) -> Alternation:
-    """Begin the rounds of the encoder and the learner of a method."""
+    """Begin an alternation of the encoder and the learner of a method."""
     start = uniform_codes(problem, state, codes)
     return PlainUpdates(problem, state.D.copy(), start, problem.method.encoder, pool)
 
 
 def uniform_codes(problem: BatchProblem, state: StreamState, codes: Array | None) -> Array:
-    """Codes to start from: those that are given, or uniform ones on [0, 1], made feasible."""
+    """Return initial codes: given ones, or uniform ones on [0, 1], projected onto their set."""
     if codes is not None:
         return codes
     shape = (problem.batch.n_samples, len(state.D))
@@ -58,8 +58,8 @@ class PublishedMethod(Method):
     Parameters
     ----------
     feasible : bool
-        Whether the dictionary always lies in its set. The starts and copies of some solvers, as
-        printed, do not.
+        Whether the dictionary always lies in its set. As printed, the initial dictionaries and
+        copies of some solvers do not.
     """
 
     feasible: bool = True
@@ -68,7 +68,7 @@ class PublishedMethod(Method):
 
     @property
     def dictionary_set(self) -> ConvexSet:
-        """The set of the atoms; the whole space if they may leave it."""
+        """The set of the atoms; the whole space if they may be infeasible."""
         return super().dictionary_set if self.feasible else Reals()
 
     @property
@@ -77,7 +77,7 @@ class PublishedMethod(Method):
         return False
 
     def in_unit(self, unit: float) -> Self | None:
-        """None: constants of published solvers refer to the unit of the data."""
+        """None: constants of published solvers have the unit of the data."""
         return None
 
     def maintain_atoms(self, state: StreamState, batch: Batch) -> StreamState:
@@ -85,7 +85,7 @@ class PublishedMethod(Method):
         return state
 
     def rounds_left(self, max_iter: int, state: StreamState) -> int:
-        """The rounds of a fit are at most ``max_iter``, with those that measured the noise."""
+        """The number of iterations that remain, including those that measured the noise."""
         return max_iter - state.n_steps
 
 
@@ -93,10 +93,10 @@ class PublishedSolver(Published, Generic[Given]):
     """A solver of online or batch factorisations: it builds a method from a specification."""
 
     description: ClassVar[str]
-    """Its encoder and learner, and where they were published."""
+    """Encoder, learner and source."""
 
     def __call__(self, given: Given) -> Candidates[Method]:
-        """The method, chosen by name."""
+        """Return the method as the only candidate."""
         return (Candidate(self.name, self.method(given), f"{self.description}, chosen by name"),)
 
     @abstractmethod
@@ -112,7 +112,7 @@ class PublishedSolver(Published, Generic[Given]):
         rounds: Rounds = plain_updates,
         **options: Any,
     ) -> PublishedMethod:
-        """Build a method with the loss itself, which is not smoothed, and the plain average."""
+        """Build a method with the loss itself, without smoothing, and the plain average."""
         if given.dictionary_loss is not None:
             given = replace(given, dictionary_loss=None, outlier_weight=FixedWeight(1.0))
         parts = given.parts(default_set) | options
@@ -121,6 +121,6 @@ class PublishedSolver(Published, Generic[Given]):
         return method
 
     def check(self, reason: str | None) -> None:
-        """Refuse a specification, if there is a reason to."""
+        """Raise a ValueError if there is a reason to refuse a specification."""
         if reason is not None:
             raise ValueError(f"solver={self.name!r} needs {reason}.")

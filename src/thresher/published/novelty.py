@@ -1,6 +1,6 @@
 """Paper B, detectors of novel documents: constants of ONLINE, BATCH-IMPL and L2-BATCH.
 
-Given as ``NovelDocumentDetector(mode=...)``. Each has the solver of its dictionaries.
+They are values of ``NovelDocumentDetector(mode=...)``. Each has the solver of its dictionaries.
 """
 
 from dataclasses import dataclass, fields
@@ -37,14 +37,14 @@ _SINGLE = 1e-5  # the certificate that codes reach in float32
 
 @dataclass(frozen=True)
 class SquareConstants:
-    """Constants of sparse coding in squares, of which paper B says nothing (errata B.8).
+    """Constants of sparse coding with the squared loss; paper B does not give them (errata B.8).
 
     Parameters
     ----------
     sweeps : int
         Maximum number of sweeps of block coordinate descent over the atoms.
     tol : float
-        At which sweeps and codes stop.
+        Tolerance of sweeps and codes.
     """
 
     sweeps: int = constant(200, COUNT)
@@ -53,13 +53,13 @@ class SquareConstants:
 
 @dataclass(frozen=True)
 class SparseCoding(SquareConstants, PublishedSolver[Specification]):
-    """Block coordinate descent and exact codes in turns: the problem inside L2-BATCH.
+    """Alternate between block coordinate descent and exact codes: the problem of L2-BATCH.
 
     Its constants are those of `SquareConstants`.
     """
 
     name = "sparse_coding"
-    description = "exact codes and block coordinate descent in turns (paper B, L2-BATCH)"
+    description = "exact codes and block coordinate descent (paper B, L2-BATCH)"
 
     @property
     def encoder(self) -> Encoder:
@@ -67,7 +67,7 @@ class SparseCoding(SquareConstants, PublishedSolver[Specification]):
         return AutoEncoder(self.tol, 10_000)
 
     def method(self, given: Specification) -> PublishedMethod:
-        """Build the method, for squares."""
+        """Build the method, for the squared loss."""
         loss = given.loss(1.0)
         self.check(needs_loss(SquaredL2(), loss))
         learner = QuadraticLearner(BlockDescent(self.sweeps, self.tol))
@@ -82,15 +82,15 @@ class DetectorConstants:
     Parameters
     ----------
     code_penalty : float
-        λ, remembered to be 0.1.
+        λ; 0.1 is quoted from memory of the main paper.
     rounds : int
-        Maximum number of rounds of dictionary and codes in turns: on the first documents, and in
+        Maximum number of alternations between dictionary and codes: on the first documents, and in
         the batch detectors at every step.
     rtol : float
-        Relative change of the objective in a round at which these end; 0 makes all of them. The
-        paper says "to convergence" (errata B.9).
+        Relative change of the objective at which they end; 0 runs all of them. The paper: "to
+        convergence" (errata B.9).
     single : bool
-        Compute in float32: documents are expanded, and take half the memory.
+        Compute in float32: expanded documents take half the memory.
     """
 
     code_penalty: float = constant(0.1, AT_LEAST_0)
@@ -123,12 +123,12 @@ class Online(DetectorConstants, DualConstants, Published):
 
     @property
     def solver(self) -> OIADMM:
-        """What learns at every step."""
+        """The solver of every step."""
         return OIADMM(**_shared(self, DualConstants))
 
     @property
     def starter(self) -> ADMM:
-        """What learns from the first documents."""
+        """The solver for the first documents."""
         return ADMM(**_shared(self, LinearisedConstants))
 
 
@@ -141,7 +141,8 @@ class BatchImpl(GrowthConstants, LinearisedConstants, Published):
     Parameters
     ----------
     as_printed : bool
-        New atoms are zero, and stay so, instead of the least explained documents (errata B.5).
+        New atoms are zero, and remain zero, instead of the documents with the largest loss (errata
+        B.5).
     """
 
     name = "batch_impl"
@@ -149,7 +150,7 @@ class BatchImpl(GrowthConstants, LinearisedConstants, Published):
 
     @property
     def solver(self) -> ADMM:
-        """What learns."""
+        """The solver."""
         return ADMM(**_shared(self, LinearisedConstants))
 
 
@@ -162,7 +163,7 @@ class L2Batch(GrowthConstants, SquareConstants, Published):
     Parameters
     ----------
     unit : {"l2", "l1"}
-        The norm that documents are divided by. The paper's is ℓ1, where λ = 0.1 is above every
+        The norm by which documents are divided. In the paper it is ℓ1; then λ = 0.1 exceeds every
         product of an atom and a long document, so that all codes are zero (errata B.8).
     """
 
@@ -171,7 +172,7 @@ class L2Batch(GrowthConstants, SquareConstants, Published):
 
     @property
     def solver(self) -> SparseCoding:
-        """What learns."""
+        """The solver."""
         tol = max(self.tol, _SINGLE) if self.single else self.tol
         return SparseCoding(self.sweeps, tol)
 

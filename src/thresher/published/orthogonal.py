@@ -34,7 +34,7 @@ from thresher.published.base import (
 )
 from thresher.sets import ConvexSet, L2Ball, Reals, SpectralBall
 
-# By judgement: supports are mostly right at the first tolerance; the others need the second.
+# Heuristic: supports are mostly correct at the first tolerance; the others need the second.
 _NEAR, _EXACT = AutoEncoder(1e-6), AutoEncoder(1e-13, 2000)
 _ROUNDING = 1e-9
 _BALL = L2Ball()
@@ -44,7 +44,7 @@ _BALL = L2Ball()
 class GradientStatistics(Statistics):
     """The averaged gradient G; as sums of a block, ``Σ (|c|^(p−2) ∘ c)ᵀ y``.
 
-    ``gap`` is the Frank–Wolfe gap (10) of the dictionary before the last step, as G sees it.
+    ``gap`` is the Frank–Wolfe gap (10) of the dictionary before the last step, estimated by G.
     """
 
     AXES: ClassVar[dict[str, str]] = {"G": "KF", "S": "FF"}
@@ -67,9 +67,9 @@ class FrankWolfeLearner(OrthogonalLearner):
 
     .. math:: g = -p \;\mathrm{mean}\,(|c|^{p-2} \circ c)^T y, \qquad c = y D^T,
 
-    the oracle ``polar(−G)`` and, in NoncvxSFW, ``polar`` again as the improving map (Lemma 4). Each
-    step takes an SVD or two. Where G is singular the oracle is the one nearest to the dictionary
-    (errata D.3), unless ``nearest_oracle`` is off.
+    the oracle ``polar(−G)`` and, in NoncvxSFW, also ``polar`` as the improving map (Lemma 4). A
+    step takes one or two SVDs. If G is singular, the oracle is the one nearest to the dictionary
+    (errata D.3), unless ``nearest_oracle`` is False.
     """
 
     statistics: ClassVar[type[Statistics]] = GradientStatistics
@@ -84,18 +84,18 @@ class FrankWolfeLearner(OrthogonalLearner):
 
     @property
     def description(self) -> str:
-        """The name of the paper."""
+        """The name in the paper."""
         return f"{'NoncvxSFW' if self.orthogonal else 'SFW'} on the ℓ{self.p} norm"
 
     @property
     def why(self) -> str:
-        """By name only."""
+        """Chosen by name only."""
         return f"{self.description}, chosen by name"
 
     def start(self, Y: Array, weight: Array, rng: np.random.Generator) -> Array:
-        """The same steps, from a random dictionary, with the first batch in each (errata D.9).
+        """Take the same steps from a random dictionary, each on the first batch (errata D.9).
 
-        Zero, which lies in the ball too, has no gradient (errata D.3).
+        Zero is a member of the ball, but has no gradient (errata D.3).
         """
         D = random_orthogonal(Y.shape[1], rng)
         state = self.begin(Y, weight, D)
@@ -112,7 +112,7 @@ class FrankWolfeLearner(OrthogonalLearner):
     def summarise(
         self, past: GradientStatistics, D: Array, Y: Array, weight: Array
     ) -> GradientStatistics:
-        """Gradients, second moments, and how many."""
+        """Gradients, second moments and weight of a block."""
         weighted = Y * weight[:, None]
         G = -self.p * power_gradient(Y @ D.T, self.p).T @ weighted
         return GradientStatistics(G, weighted.T @ Y, float(weight.sum()))
@@ -120,7 +120,7 @@ class FrankWolfeLearner(OrthogonalLearner):
     def update(
         self, past: GradientStatistics, batch: GradientStatistics, D: Array, progress: Progress
     ) -> tuple[Array, GradientStatistics]:
-        """One step of Algorithm 1; under a half-life, weights stay above its share of a batch."""
+        """Take a step of Algorithm 1; a half-life bounds ρ and γ from below."""
         if not batch.weight > 0:
             return D, past
         least = 1 - progress.keep
@@ -140,7 +140,7 @@ class FrankWolfeLearner(OrthogonalLearner):
 
 @dataclass(frozen=True)
 class CodeStatistics(Statistics):
-    """``A = Σ cᵀc``, ``B = Σ cᵀy``, each sample coded with the dictionary of its time; S."""
+    """``A = Σ cᵀc``, ``B = Σ cᵀy`` and S; each sample is coded with the dictionary of its time."""
 
     AXES: ClassVar[dict[str, str]] = {"A": "KK", "B": "KF", "S": "FF"}
 
@@ -154,18 +154,18 @@ class CodeStatistics(Statistics):
 class AlternatingLearner(OrthogonalLearner):
     r"""Minimise :math:`\sum_t \|y_t - c_t D\|^2 + \lambda \|c_t\|_1` (paper D, (23)).
 
-    Codes of a batch with the last dictionary; A, B; then ``d_k ← Π(d_k + (B_k − A_k D)/A_kk)``, one
-    atom after the other, Π onto the unit ball. Without ``bounded`` atoms Π is left out, as in (23),
-    which then has no minimiser: atoms grow and codes vanish (errata D.8).
+    Code a batch with the last dictionary, update A, B, then ``d_k ← Π(d_k + (B_k − A_k D)/A_kk)``
+    for one atom after the other, with the projection Π onto the unit ball. ``bounded=False`` omits
+    Π, as (23) does, which then has no minimiser: atoms grow and codes vanish (errata D.8).
 
     Parameters
     ----------
     penalty : float or None
         λ; None is ``2.4/√N``.
     sweeps : int
-        How often all atoms are moved in a step.
+        Sweeps over all atoms in a step.
     bounded : bool
-        Whether atoms have length one at most.
+        Whether the length of atoms is at most one.
     n_start : int
         Iterations on the first batch.
     """
@@ -182,12 +182,12 @@ class AlternatingLearner(OrthogonalLearner):
 
     @property
     def description(self) -> str:
-        """Its name in the paper."""
+        """The name in the paper."""
         return "online AODL"
 
     @property
     def why(self) -> str:
-        """By name only."""
+        """Chosen by name only."""
         return f"{self.description}, chosen by name"
 
     @property
@@ -205,12 +205,12 @@ class AlternatingLearner(OrthogonalLearner):
         return CodingProblem(D, SquaredL2(), Regulariser(L1(self._half(D)), Reals()))
 
     def codes(self, Y: Array, D: Array) -> Array:
-        """Exact ones: on the support that was found they solve a linear system."""
+        """Exact codes: on their support they solve a linear system."""
         problem = self.problem(np.ascontiguousarray(D))
         C = _NEAR.encode(problem, Y).codes
-        left = [i for i in range(len(Y)) if not _finished(Y[i], D, C[i], self._half(D))]
-        if left:
-            C[left] = _EXACT.encode(problem, Y[left]).codes
+        wrong = [i for i in range(len(Y)) if not _solve_on_support(Y[i], D, C[i], self._half(D))]
+        if wrong:
+            C[wrong] = _EXACT.encode(problem, Y[wrong]).codes
         return C
 
     def _half(self, D: Array) -> float:
@@ -218,16 +218,16 @@ class AlternatingLearner(OrthogonalLearner):
         return float(1.2 / np.sqrt(D.shape[1]) if self.penalty is None else self.penalty / 2)
 
     def energies(self, statistics: CodeStatistics, D: Array) -> Array:
-        """Of the codes that the stream had."""
+        """Mean squares of the codes of the stream."""
         found: Array = np.diag(statistics.A) / max(statistics.weight, TINY)
         return found
 
     def nearest(self, D: Array) -> Array:
-        """The same, longer atoms cut."""
+        """The projection onto the set."""
         return self.region.project(D)
 
     def start(self, Y: Array, weight: Array, rng: np.random.Generator) -> Array:
-        """Codes and atoms of the first batch in turn, from a random orthogonal dictionary."""
+        """Alternate on the first batch, from a random orthogonal dictionary."""
         D = random_orthogonal(Y.shape[1], rng)
         for _ in range(self.n_start):
             D = self._moved(self._sums(D, Y, weight), D)
@@ -238,13 +238,13 @@ class AlternatingLearner(OrthogonalLearner):
         return CodeStatistics.zeros(*D.shape)
 
     def summarise(self, past: CodeStatistics, D: Array, Y: Array, weight: Array) -> CodeStatistics:
-        """Code, and sum up."""
+        """Code a block, and return its sums."""
         return self._sums(D, Y, weight)
 
     def update(
         self, past: CodeStatistics, batch: CodeStatistics, D: Array, progress: Progress
     ) -> tuple[Array, CodeStatistics]:
-        """Add the batch, and move the atoms."""
+        """Add the batch, and update the atoms."""
         now = past.discounted(progress.keep) + batch
         return self._moved(now, D), now
 
@@ -255,7 +255,7 @@ class AlternatingLearner(OrthogonalLearner):
         return CodeStatistics(weighted.T @ C, weighted.T @ Y, S, float(weight.sum()))
 
     def _moved(self, sums: CodeStatistics, D: Array) -> Array:
-        """Sweeps of block coordinate descent; atoms that no code has used stay."""
+        """Block coordinate descent; atoms without codes stay."""
         A, B, D = sums.A, sums.B, D.copy()
         for _ in range(self.sweeps):
             for k in np.flatnonzero(np.diag(A) > 0):
@@ -263,8 +263,8 @@ class AlternatingLearner(OrthogonalLearner):
         return D
 
 
-def _finished(y: Array, D: Array, c: Array, half: float) -> bool:
-    """Solve ``d (y − cD)ᵀ = ½λ sign c`` on the support of c, in place; False if it is not that."""
+def _solve_on_support(y: Array, D: Array, c: Array, half: float) -> bool:
+    """Solve ``d (y − cD)ᵀ = ½λ sign c`` on the support of c, in place; False if it is wrong."""
     support = np.flatnonzero(c)
     A, signs = D[support], np.sign(c[support])
     try:
@@ -294,16 +294,16 @@ class NoncvxSFW(Published):
     Parameters
     ----------
     averaging_scale, averaging_shift, averaging_power : float
-        Of ``ρ_t = scale · (t + shift)^(−power)``, step 1: ``4 (t + 1)^(−1/2)``, which exceeds one
+        ``ρ_t = scale · (t + shift)^(−power)`` of step 1: ``4 (t + 1)^(−1/2)``, which exceeds one
         before t = 15 (errata D.1).
     step_scale, step_shift, step_power : float
-        Of γ_t, step 3: ``2 (t + 2)^(−3/4)``.
+        γ_t of step 3: ``2 (t + 2)^(−3/4)``.
     start_iterations : int
-        Of the batch version that starts on the first batch (Table I): the same steps, with this
-        batch in each; then t and G begin again.
+        Iterations of the batch version on the first batch (Table I): the same steps, each with this
+        batch; then t and G restart.
     as_printed : bool
-        A singular G has several polar factors. The default is the one nearest to the last
-        dictionary (errata D.3); as printed, whichever the SVD gives.
+        Of the polar factors of a singular G, take that of the SVD instead of the nearest to the
+        last dictionary (errata D.3).
     """
 
     name = "noncvx_sfw"
@@ -322,7 +322,7 @@ class NoncvxSFW(Published):
         return self._frank_wolfe(p, orthogonal=True, first=1)
 
     def _frank_wolfe(self, p: int, *, orthogonal: bool, first: int) -> FrankWolfeLearner:
-        """Schedules of learners count from one, those of a solver from its ``first`` step."""
+        """Build the learner; its schedules count from one, those of a solver from ``first``."""
         shift = first - 1
         return FrankWolfeLearner(
             PowerSchedule(self.averaging_scale, self.averaging_shift + shift, self.averaging_power),
@@ -339,14 +339,14 @@ class SFW(NoncvxSFW):
     """Stochastic Frank–Wolfe for convex problems, Baseline 1 of paper D: no outer polar factor.
 
     As `noncvx_sfw`, but for t = 0, 1, 2, … and ``D_t = (1 − γ_t) D_{t−1} + γ_t S_t``, which stays
-    in the ball. The paper names the method only; the constants are those of the authors' code.
+    in the ball. The paper gives only the name; the constants are those of the authors' code.
 
     Parameters
     ----------
     averaging_scale, averaging_shift, averaging_power : float
-        Of ρ_t: ``4/(t + 8)^(2/3)``, so that the first G is the first gradient.
+        ρ_t: ``4/(t + 8)^(2/3)``, so that the first G is the first gradient.
     step_scale, step_shift, step_power : float
-        Of γ_t: ``2/(t + 8)``. The first must not exceed one.
+        γ_t: ``2/(t + 8)``. The first must not exceed one.
     start_iterations, as_printed
         As in `noncvx_sfw`.
     """
@@ -363,7 +363,7 @@ class SFW(NoncvxSFW):
         if first > 1:
             raise ValueError(
                 f"The first step of sfw would be step_scale · step_shift^(−step_power) = "
-                f"{first:.3g}; above one it leaves the ball."
+                f"{first:.3g}, and steps above one leave the ball; use a larger step_shift."
             )
 
     def learner(self, p: int, drifts: bool) -> OrthogonalLearner:
@@ -377,21 +377,21 @@ class AODL(Published):
 
     .. math:: \min \sum_t \|y_t - c_t D\|^2 + \lambda \|c_t\|_1 \qquad (23)
 
-    Exact codes with the last dictionary, ``A += cᵀc``, ``B += cᵀy``, then atom after atom the best
-    of the unit ball (Mairal et al., 2009, which the paper refers to).
+    Exact codes with the last dictionary, ``A += cᵀc``, ``B += cᵀy``, then block coordinate descent
+    over atoms in the unit ball (Mairal et al., 2009, cited by the paper).
 
     Parameters
     ----------
     penalty : float, optional
-        λ, in the unit of the data. Paper D does not give it; None is ``2.4/√N``, which is as we
-        remember that of Mairal et al., for samples of length one (twice theirs, as (23) has no ½).
+        λ, in the unit of the data. Paper D does not give it; None is ``2.4/√N``, for samples of
+        length one: twice the value of Mairal et al. (from memory), as (23) has no ½.
     sweeps : int
         Sweeps over all atoms in a step.
     start_iterations : int
-        Of codes and atoms in turn on the first batch (Table I).
+        Alternations on the first batch (Table I).
     as_printed : bool
-        (23) leaves out that atoms have length one at most, and then has no minimiser: atoms grow
-        without bound (errata D.8).
+        As in (23), do not bound the length of atoms; then there is no minimiser, and atoms grow
+        without limit (errata D.8).
     """
 
     name = "aodl"
@@ -412,7 +412,7 @@ class AODL(Published):
 
 
 class Codes(NamedTuple):
-    """The codes of some rows that are sent: positions and values, each of shape (n, η₀)."""
+    """The transmitted codes of rows: positions and values, each of shape (n, η₀)."""
 
     positions: Array
     values: Array
@@ -424,16 +424,16 @@ class Codes(NamedTuple):
 
 
 class DictionaryAngles(NamedTuple):
-    """An orthogonal dictionary as it is sent: Givens angles, and the sign of its determinant."""
+    """A transmitted orthogonal dictionary: Givens angles, and the sign of its determinant."""
 
     angles: Array
     sign: int
 
     @classmethod
     def of(cls, D: Array, bits: int | None, *, with_sign: bool = False) -> "DictionaryAngles":
-        """Return the angles of a dictionary, rounded to multiples of 2π / 2^bits if asked.
+        """Return the angles of a dictionary, rounded to multiples of 2π / 2^bits if given.
 
-        Without its sign, the last atom is negated if need be, which the codes do not mind.
+        Without the sign, the last atom may be negated, which does not affect the codes.
         """
         angles, sign = givens_angles(D)
         if bits is not None:
@@ -449,18 +449,18 @@ class DictionaryAngles(NamedTuple):
 class DictionaryCompression:
     r"""The edge of the compression scheme of section II-B, example 1.
 
-    An edge and a cloud both have a dictionary :math:`D_c`, and the edge learns one of its own, D.
-    For time slot t, one sample y after the other:
+    Edge and cloud share a dictionary :math:`D_c`, and the edge learns another one, D. In time slot
+    t, for each sample y:
 
     1. Codes :math:`c = T(y D_c^T)`, where T keeps the η₀ largest.
     2. If :math:`\|y - c D_c\| > \mathrm{threshold} \cdot \|y\|`, or the cloud has no dictionary,
-       the edge sends :math:`D_{t-1}` as N(N−1)/2 Givens angles, which is :math:`D_c` from then on,
-       and y is coded again.
+       the edge sends :math:`D_{t-1}` as N(N−1)/2 Givens angles, which becomes :math:`D_c`, and y is
+       coded with it.
     3. After the last sample, one step of Algorithm 2 (NoncvxSFW) on the slot gives :math:`D_t`.
     4. The cloud recovers :math:`\hat y = c D_c`.
 
-    As printed, step 1 codes with :math:`D_{t-1}`, which is not what decodes the codes (errata D.6).
-    Missing values are the mean of the others, as in section V-C.
+    As printed, step 1 codes with :math:`D_{t-1}`, which is not the dictionary of the decoder
+    (errata D.6). Missing values are imputed by the mean of the others, as in section V-C.
 
     Parameters
     ----------
@@ -471,13 +471,13 @@ class DictionaryCompression:
     threshold : float
         The relative error of a row above which a dictionary is sent.
     forgetting : float, optional
-        Half-life in samples; the paper does not forget.
+        Half-life in samples; the paper has no forgetting.
     angle_bits : int, optional
-        Round angles to multiples of 2π / 2^bits; the paper does not say how they are sent.
+        Round angles to multiples of 2π / 2^bits; the paper does not specify their format.
     start : array of shape (N, N), optional
         D₀; by default a random orthogonal matrix.
     as_printed : bool
-        Code with the edge's dictionary, send a sign, and send again within a slot.
+        Code with the dictionary of the edge, send a sign, and allow several dictionaries in a slot.
     """
 
     def __init__(
@@ -497,25 +497,22 @@ class DictionaryCompression:
         self.cloud: Array | None = None
         self._n_nonzero, self._threshold = min(n_nonzero, n_sensors), threshold
         self._forgetting, self._bits, self._as_printed = forgetting, angle_bits, as_printed
-        # ρ_t = 4 (t + 1)^(−1/2) and γ_t = 2 (t + 2)^(−3/4), Table I
-        self._learner = FrankWolfeLearner(
-            PowerSchedule(4.0, 1.0, 0.5), PowerSchedule(2.0, 2.0, 0.75)
-        )
+        self._learner = NoncvxSFW().learner(3, drifts=False)
         self._learned: Any = self._learner.begin(np.empty((0, n_sensors)), np.empty(0), self.D)
         self._n_slots = self._n_rows = 0
 
     def slot(self, Y: Array) -> Iterator[DictionaryAngles | Codes]:
-        """Yield what is sent for the rows of a time slot, NaN where missing; then learn."""
+        """Yield the messages for the rows of a time slot, NaN where missing; then learn."""
         present = ~np.isnan(Y)
         filled = row_means(Y, None if present.all() else present)
-        coded, is_new = list[tuple[Array, Array]](), False
+        coded, is_sent = list[tuple[Array, Array]](), False
         for y in filled:
             codes = self._codes(y)
-            if self._exceeds(y, codes) and (self._as_printed or not is_new):
+            if self._exceeds(y, codes) and (self._as_printed or not is_sent):
                 if coded:
                     yield _joined(coded)
                 sent = DictionaryAngles.of(self.D, self._bits, with_sign=self._as_printed)
-                self.cloud, coded, is_new = sent.matrix(len(self.D)), [], True
+                self.cloud, coded, is_sent = sent.matrix(len(self.D)), [], True
                 yield sent
                 codes = codes if self._as_printed else self._codes(y)
             coded.append(codes)

@@ -51,9 +51,9 @@ from thresher.sets import Reals
 def uniform_start(
     block: ActiveRows, seed: int, envelope: Envelope | None
 ) -> tuple[Array, Array | None]:
-    """Codes and, under an ``envelope``, outliers of a block, made feasible like the first atoms.
+    """Uniform codes and, under an ``envelope``, outliers of a block, projected onto their sets.
 
-    Each row has its own, and the same block always starts alike.
+    Rows differ; the same block always starts from the same values.
     """
     problem, X = block.problem, block.X
     n, (K, F) = X.shape[0], problem.D.shape
@@ -71,10 +71,10 @@ def uniform_start(
 class ProjectedGradient(RowSolver):
     """``c ← prox(c − η(cD + r − x)Dᵀ)``, ``η = κ/‖D‖₂²``, ``r ← clip(soft(x − cD, λ), M)``.
 
-    That is (15)–(17). Codes and outliers start uniform on [0, 1], as published. After the first
-    step r minimises exactly given c, so that the alternation *is* projected gradient descent on the
-    envelope, and r needs no variable any more (errata A.1). From codes that are given it is so
-    at once.
+    These are (15)–(17) of paper A. Codes and outliers start uniform on [0, 1], as published. After
+    the first step, r is the exact minimiser given c. So the alternation is projected gradient
+    descent on the envelope, and r needs no variable (errata A.1). From given codes, this holds from
+    the first step on.
     """
 
     kappa: float = 0.7
@@ -85,7 +85,7 @@ class ProjectedGradient(RowSolver):
         return problem.dictionary_norm
 
     def start(self, block: ActiveRows, codes: Array | None) -> State:
-        """Uniform codes and outliers, or given codes, and one step size per row."""
+        """Return uniform codes and outliers, or given codes, and a step size for each row."""
         problem, X = block.problem, block.X
         if codes is None:
             C, R = uniform_start(block, self.seed, problem.loss.envelope)
@@ -123,9 +123,9 @@ class OutlierADMM(RowSolver):
         α ← α + ρ₁(h − u)                            β ← β + ρ₂(r − q)
 
     with the new h in the r-step. u and q start uniform on [0, 1], and the duals at zero. The
-    feasible copies u, q are what it returns and what its stop looks at: at (h, r) the objective can
-    lie below the optimum (errata A.5); ``as_printed`` takes h, r all the same. The factor of
-    ``D Dᵀ + ρ₁I`` is shared by all rows, unless entries are weighted: then each row has its own.
+    feasible copies u, q are returned and determine the stop, because at (h, r) the objective can be
+    below the optimum (errata A.5); ``as_printed`` takes h, r. All rows share the inverse of
+    ``D Dᵀ + ρ₁I``; with entry weights, each row has its own.
     """
 
     rho_1: float = 1.0
@@ -140,7 +140,7 @@ class OutlierADMM(RowSolver):
         return inverse
 
     def start(self, block: ActiveRows, codes: Array | None) -> State:
-        """Uniform codes (unless there are some) and outliers, as published, and zero duals."""
+        """Uniform codes (or given ones) and outliers, as published, and zero duals."""
         problem, X, weight = block.problem, block.X, block.weight
         U, Q = uniform_start(block, self.seed, _envelope(problem))
         assert Q is not None
@@ -157,12 +157,12 @@ class OutlierADMM(RowSolver):
         return state
 
     def steps(self, block: ActiveRows, state: State, times: int) -> None:
-        """Rounds of (25)–(30)."""
+        """Iterate (25)–(30)."""
         inverse = self.precompute(block.problem) if block.shared is None else block.shared
         for _ in range(times):
-            self._round(block, inverse, state)
+            self._iterate(block, inverse, state)
 
-    def _round(self, block: ActiveRows, inverse: Array, state: State) -> None:
+    def _iterate(self, block: ActiveRows, inverse: Array, state: State) -> None:
         problem, X, weight = block.problem, block.X, block.weight
         rho_1, rho_2, D, loss = self.rho_1, self.rho_2, problem.D, _envelope(problem)
         U, Q, R, alpha, beta = (state[name] for name in ("U", "Q", "R", "alpha", "beta"))
@@ -193,7 +193,7 @@ class OutlierADMM(RowSolver):
         return state["H" if self.as_printed else "U"]
 
     def outliers(self, block: ActiveRows, state: State) -> Array:
-        """The feasible copy q; an entry that is missing has none."""
+        """The feasible copy q; a missing entry has no outlier."""
         R = state["R" if self.as_printed else "Q"]
         return R if block.weight is None else np.where(block.weight > 0, R, 0)
 
@@ -214,21 +214,21 @@ def _envelope(problem: CodingProblem) -> Envelope:
     return envelope
 
 
-def has_settled(now: float, before: float, tol: float, as_printed: bool = False) -> bool:
-    """Whether an objective stopped changing, relative to its size.
+def has_converged(now: float, before: float, tol: float, as_printed: bool = False) -> bool:
+    """Whether the relative change of an objective is at most ``tol``.
 
-    The dictionary's is negative: ``as_printed``, divided by it as it is, every change is small
-    (errata A.8).
+    The objective of the dictionary is negative. ``as_printed`` divides by it without absolute
+    value, so every change is small (errata A.8).
     """
     return (as_printed and before < 0) or abs(now - before) <= tol * abs(before)
 
 
 @dataclass(frozen=True)
 class DictionaryGradient:
-    """``D ← Π(D − η(A D − B))``, ``η = κ/‖A‖_F``: (20)–(22), until the objective settles.
+    """``D ← Π(D − η(A D − B))``, ``η = κ/‖A‖_F``: (20)–(22), until the objective converges.
 
-    ``‖A‖_F`` is the bound below (18); ``as_printed`` takes the ``‖D‖₂²`` of the codes that the text
-    after (22) names (errata A.6).
+    ``‖A‖_F`` is the bound below (18); ``as_printed`` takes ``‖D‖₂²``, as in the text after (22)
+    (errata A.6).
     """
 
     kappa: float = 0.7
@@ -249,7 +249,7 @@ class DictionaryGradient:
         for _ in range(self.max_iter):
             D = problem.regulariser.prox(D - eta * problem.gradient(D), eta)
             now = problem.objective(D)
-            if has_settled(now, before, self.tol, self.as_printed):
+            if has_converged(now, before, self.tol, self.as_printed):
                 break
             before = now
         return D
@@ -257,13 +257,13 @@ class DictionaryGradient:
 
 @dataclass(frozen=True)
 class DictionaryADMM:
-    """Eqs (33)–(35), with ρ = ρ₃.
+    """ADMM for the dictionary, (33)–(35) with ρ = ρ₃.
 
-    With Q the feasible copy and Δ the dual (the paper's D)::
+    With the feasible copy Q and the dual Δ (D in the paper)::
 
         W ← (A + ρI)⁻¹ (B − Δ + ρQ)     Q ← Π(W + Δ/ρ)     Δ ← Δ + ρ(W − Q)
 
-    Q is returned, and the stop looks at Q (errata A.5); ``as_printed`` both are W.
+    Q is returned, and determines the stop (errata A.5); ``as_printed`` takes W for both.
     """
 
     rho: float = 1.0
@@ -286,7 +286,7 @@ class DictionaryADMM:
             dual = dual + rho * (W - Q)
             shown = W if self.as_printed else Q
             now = problem.objective(shown)
-            if has_settled(now, before, self.tol, self.as_printed):
+            if has_converged(now, before, self.tol, self.as_printed):
                 break
             before = now
         return shown
@@ -301,13 +301,13 @@ class SurrogateStatistics(QuadraticStatistics):
 
         Σ ½‖x − cD − r‖² + φ(r) = ½ tr(DᵀA D) − tr(DᵀB) + s
 
-    at every D, with the codes and outliers that each sample had when it came.
+    at every D, with the codes and outliers of each sample at its time.
     """
 
     s: float = 0.0
 
     def around_zero(self, D: Array, sharp: bool) -> "SurrogateStatistics":
-        """The quadratic around zero, with the s at which it touches the loss at D."""
+        """The quadratic around zero; s makes its value at D equal to the loss."""
         moved = super().around_zero(D, sharp)
         D = D.astype(np.float64)
         s = self.s - float(np.vdot(D, moved.A @ D)) / 2 + float(np.vdot(D, moved.B))
@@ -322,14 +322,14 @@ class SurrogateStatistics(QuadraticStatistics):
         return {"surrogate": total / self.weight}
 
     def keep(self, columns: NDArray[np.intp]) -> QuadraticStatistics:  # type: ignore[override]
-        """Keep some features only, without s, whose parts by feature are not known."""
+        """Keep some features only, without s, which is not known by feature."""
         kept = super().keep(columns)
         return QuadraticStatistics(kept.A, kept.B, kept.weight, kept.curvature, kept.inlier)
 
 
 @dataclass(frozen=True)
 class SurrogateLearner(QuadraticLearner):
-    """The learner of paper A, which records (11) after every step."""
+    """A quadratic learner that records the surrogate (11) after every step."""
 
     def empty(self, n_components: int, n_features: int) -> SurrogateStatistics:
         """Zeros."""
@@ -347,12 +347,12 @@ class SurrogateLearner(QuadraticLearner):
 class BatchGradient(Alternation):
     """BPGD, (S-8)–(S-10): one projected gradient step for codes C and dictionary D in turn.
 
-    In our notation, with ``η₁ = κ₁/‖D‖₂²`` and ``η₂ = κ₂/‖CᵀC‖_F``::
+    In the notation of this library, with ``η₁ = κ₁/‖D‖₂²`` and ``η₂ = κ₂/‖CᵀC‖_F``::
 
         C ← [C − η₁(C D + R − X)Dᵀ]₊     R ← prox_φ(X − C D)     D ← Π(D − η₂Cᵀ(C D + R − X))
 
-    The first step takes the R of the round before, which the step of D has left behind: so
-    the dictionary that R was made with is kept, and no outliers are. R starts at zero.
+    The first step uses R of the last iteration, which belongs to the dictionary before the last
+    step. So that dictionary is stored instead of R. R starts at zero.
     """
 
     problem: BatchProblem
@@ -360,11 +360,11 @@ class BatchGradient(Alternation):
     C: Array
     pool: Pool
     solver: ProjectedGradient
-    _made_with: Array | None = field(default=None, init=False)
-    """The dictionary of R; None while R is zero."""
+    _outlier_dictionary: Array | None = field(default=None, init=False)
+    """The dictionary to which R belongs; None while R is zero."""
 
     def improve_codes(self) -> None:
-        """(S-8); then R belongs to the new codes and the current dictionary, (S-9)."""
+        """Take the step (S-8); then R belongs to the new codes and the current D, (S-9)."""
         coding = self.problem.coding(self.D)
         shared = self.solver.precompute(coding)
 
@@ -377,10 +377,10 @@ class BatchGradient(Alternation):
             self.C[rows] = state["C"]
 
         self.pool.map(work, self.problem.blocks())
-        self._made_with = self.D
+        self._outlier_dictionary = self.D
 
     def improve_dictionary(self) -> None:
-        """(S-10): one step of the learner, whose outliers are those of (S-9)."""
+        """Take the step (S-10) of the learner, with the outliers of (S-9)."""
         method, coding = self.problem.method, self.problem.coding(self.D)
 
         def work(rows: slice) -> Any:
@@ -407,18 +407,17 @@ class BatchGradient(Alternation):
         return self.problem.mean(losses, self.D)
 
     def _outliers(self, X: Array, C: Array, weight: Array | None) -> Array:
-        if self._made_with is None:
+        if self._outlier_dictionary is None:
             return np.zeros_like(X)
-        return self.problem.loss.outliers(X, C @ self._made_with, weight)
+        return self.problem.loss.outliers(X, C @ self._outlier_dictionary, weight)
 
 
 @dataclass
 class BatchADMM(Alternation):
     """BADMM, (S-12)–(S-20): codes H, outliers R and dictionary W with copies U, Q, Ψ and duals.
 
-    The copies are feasible; they are what the objective sees and what is returned (errata A.5). It
-    is the one method that stores the outliers of all samples. Missing entries have free outliers,
-    which absorb them.
+    The copies are feasible; the objective is evaluated at them, and they are returned (errata A.5).
+    This method stores the outliers of all samples. Missing entries have unpenalised outliers.
     """
 
     problem: BatchProblem
@@ -442,10 +441,12 @@ class BatchADMM(Alternation):
         self.envelope: Envelope = envelope
         self.X, self.weight = self.problem.load(slice(0, self.problem.batch.n_samples))
         if self.weight is not None and not np.isin(self.weight, (0, 1)).all():
-            raise ValueError("badmm knows missing entries but no other weights; use solver='auto'.")
+            raise ValueError(
+                "badmm supports missing entries, but no other entry weights; use solver='auto'."
+            )
         self.H, self.W = self.U.copy(), self.Psi.copy()
         self.R = np.zeros_like(self.X)
-        if self.weight is not None:  # whatever stands at a missing entry has no influence
+        if self.weight is not None:  # values at missing entries have no influence
             self.R = np.where(self.weight > 0, self.R, self.X - self.H @ self.W)
         self.Q = self.R.copy()
         self.A, self.B, self.Delta = (np.zeros_like(Z) for Z in (self.H, self.R, self.W))
@@ -468,7 +469,7 @@ class BatchADMM(Alternation):
         self.H = np.linalg.solve(self.W @ self.W.T + rho_1 * eye, right.T).T
         residual = X - self.H @ self.W
         V = (rho_2 * self.Q + residual - self.B) / (1 + rho_2)
-        R = loss.penalty.prox(self._seen(V), 1 / (1 + rho_2), Reals())
+        R = loss.penalty.prox(self._observed(V), 1 / (1 + rho_2), Reals())
         self.R = R if self.weight is None else np.where(self.weight > 0, R, residual)
         self.U = self.problem.method.code_regulariser.prox(self.H + self.A / rho_1, 1 / rho_1)
         Q = loss.region.project(self.R + self.B / rho_2)
@@ -484,7 +485,7 @@ class BatchADMM(Alternation):
         gram = (self.H * sample).T @ self.H + rho * np.eye(self.H.shape[1], dtype=self.H.dtype)
         cross = (self.H * sample).T @ (self.X - self.R)
         W = np.linalg.solve(gram, cross - self.Delta + rho * self.Psi)
-        step = len(self.X) / rho  # the penalty is relative to the mean loss, this is the sum
+        step = len(self.X) / rho  # the penalty is relative to the mean loss; this loss is the sum
         Psi = self.problem.method.dictionary_regulariser.prox(W + self.Delta / rho, step)
         W[~free], Psi[~free] = self.Psi[~free], self.Psi[~free]
         self.W, self.Psi = W, Psi
@@ -492,27 +493,29 @@ class BatchADMM(Alternation):
 
     def objective(self) -> float:
         """The objective of (S-7) at the copies, per sample."""
-        fit = self.envelope.value_with(self.X, self.U @ self.Psi, self._seen(self.Q), self.weight)
+        fit = self.envelope.value_with(
+            self.X, self.U @ self.Psi, self._observed(self.Q), self.weight
+        )
         return self.problem.mean(fit + self.problem.method.code_regulariser.value(self.U), self.Psi)
 
-    def _seen(self, V: Array) -> Array:
+    def _observed(self, V: Array) -> Array:
         return V if self.weight is None else np.where(self.weight > 0, V, 0)
 
 
 class _OutlierSolver(PublishedSolver[Specification]):
-    """A solver of paper A: uniform starts, the quadratic (11), and the surrogate in the history."""
+    """A solver of paper A: uniform start, quadratic (11), and the surrogate in the history."""
 
     as_printed: bool
 
     @property
     @abstractmethod
     def encoder(self) -> Encoder:
-        """Finds codes while learning."""
+        """The encoder of the stream."""
 
     @property
     @abstractmethod
     def step(self) -> DictionaryStep:
-        """Moves the dictionary."""
+        """The step of the dictionary."""
 
     @property
     def rounds(self) -> Rounds:
@@ -520,7 +523,7 @@ class _OutlierSolver(PublishedSolver[Specification]):
         return plain_updates
 
     def method(self, given: Specification) -> PublishedMethod:
-        """Build the method; as printed the uniform start is not in the set (errata A.7)."""
+        """Build the method; as printed, the uniform start is not feasible (errata A.7)."""
         return self.build(
             given,
             self.encoder,
@@ -533,7 +536,7 @@ class _OutlierSolver(PublishedSolver[Specification]):
 
 @dataclass(frozen=True)
 class OPGD(_OutlierSolver):
-    """Projected gradient codes and dictionary (paper A, IV-A), started uniform on [0, 1].
+    """Projected gradient codes and dictionary (paper A, IV-A), from uniform starts on [0, 1].
 
     Parameters
     ----------
@@ -542,13 +545,13 @@ class OPGD(_OutlierSolver):
     kappa_dictionary : float
         κ̃: the dictionary takes steps of ``κ̃/‖A‖_F``, (20)–(22).
     code_tol, code_max_iter : float, int
-        Codes of a sample end when (6) changes by less, relatively, or after so many iterations
-        (VII-B2).
+        Relative change of (6) at which the codes of a sample stop, and maximum number of
+        iterations (VII-B2).
     dictionary_tol, dictionary_max_iter : float, int
-        The same for the dictionary and (18).
+        The same for the dictionary, with (18).
     as_printed : bool
-        The dictionary's step is ``κ̃/‖D‖₂²``, its stop divides by the negative (18), and its
-        start is not in the set (errata A.6 to A.8).
+        The step of the dictionary is ``κ̃/‖D‖₂²``, its stop divides by the negative (18), and its
+        start is not feasible (errata A.6 to A.8).
     """
 
     name = "opgd"
@@ -577,21 +580,22 @@ class OPGD(_OutlierSolver):
 
 @dataclass(frozen=True)
 class OADMM(_OutlierSolver):
-    """ADMM codes and dictionary (paper A, IV-B), started uniform on [0, 1].
+    """ADMM codes and dictionary (paper A, IV-B), from uniform starts on [0, 1].
 
     Parameters
     ----------
     rho_1, rho_2, rho_3 : float
-        ρ₁ penalises the difference of the copies of the codes and ρ₂ those of the outliers, (24);
-        ρ₃ those of the dictionary, (32).
+        Penalty parameters of the copies of codes (ρ₁) and outliers (ρ₂), (24), and of the
+        dictionary (ρ₃), (32).
     code_tol, code_max_iter : float, int
-        Codes of a sample end when (6) changes by less, relatively, or after so many iterations
-        (VII-B2).
+        Relative change of (6) at which the codes of a sample stop, and maximum number of
+        iterations (VII-B2).
     dictionary_tol, dictionary_max_iter : float, int
-        The same for the dictionary and (18).
+        The same for the dictionary, with (18).
     as_printed : bool
-        The free copies h, r and W are returned and decide when to stop; the dictionary's stop
-        divides by the negative (18), and its start is not in the set (errata A.5, A.7, A.8).
+        The infeasible variables h, r and W are returned and determine the stop; the stop of the
+        dictionary divides by the negative (18), and its start is not feasible (errata A.5, A.7,
+        A.8).
     """
 
     name = "oadmm"
@@ -628,7 +632,7 @@ class BPGD(_OutlierSolver):
     kappa, kappa_dictionary : float
         Steps are ``κ/‖D‖₂²`` for codes and ``κ̃/‖CᵀC‖_F`` for the dictionary.
     as_printed : bool
-        The uniform start of the dictionary is not in the set (errata A.7).
+        The uniform start of the dictionary is not feasible (errata A.7).
     """
 
     name = "bpgd"
@@ -663,10 +667,9 @@ class BADMM(_OutlierSolver):
     Parameters
     ----------
     rho_1, rho_2, rho_3 : float
-        ρ̃₁ penalises the difference of the copies of the codes, ρ̃₂ those of the outliers, ρ̃₃ those
-        of the dictionary, (S-11).
+        ρ̃₁, ρ̃₂ and ρ̃₃, penalty parameters of the copies of codes, outliers and dictionary, (S-11).
     as_printed : bool
-        The uniform start of the dictionary is not in the set (errata A.7).
+        The uniform start of the dictionary is not feasible (errata A.7).
     """
 
     name = "badmm"
@@ -678,12 +681,12 @@ class BADMM(_OutlierSolver):
 
     @property
     def encoder(self) -> Encoder:
-        """For streams alone."""
+        """Used for streams only."""
         return IterativeEncoder(BlockADMM(), Never(), 6)
 
     @property
     def step(self) -> DictionaryStep:
-        """For streams alone."""
+        """Used for streams only."""
         return BlockDescent()
 
     @property

@@ -91,7 +91,9 @@ class Batch:
             full = values.nnz == values.shape[0] * values.shape[1]
             return not full or not bool(np.isnan(values.data).all())
         if self.entry_weight is None:
-            return _has_numbers(self.X[:1]) or _has_numbers(self.X)
+            if values.dtype.kind != "f":
+                return True
+            return not (bool(np.isnan(values[:1]).all()) and bool(np.isnan(values).all()))
         return bool((~np.isnan(self.X) & (self.entry_weight > 0)).any())
 
     def every(self, step: int) -> "Batch":
@@ -183,10 +185,6 @@ class ArraySource:
             yield Batch(
                 self.X[rows], _take(self.sample_weight, rows), _take(self.entry_weight, rows)
             )
-
-
-def _has_numbers(X: Any) -> bool:
-    return X.dtype.kind != "f" or not bool(np.isnan(X).all())
 
 
 def _take(values: Array | None, rows: Any) -> Array | None:

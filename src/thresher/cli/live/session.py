@@ -94,7 +94,7 @@ def live_page(
 def checked_online(learner: Any) -> str:
     """The name of the class of a model; what needs all samples at once is refused."""
     name = type(learner).__name__
-    if not hasattr(learner, "change"):
+    if not hasattr(learner, "partial_fit"):
         online = ", ".join(name for name in ESTIMATORS if name.startswith("Online"))
         raise WrongUseError(
             f"{name} learns from all samples at once, so there is nothing to watch live; use one "

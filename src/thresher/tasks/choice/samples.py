@@ -6,6 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from thresher.estimators.results import comes_in_parts, source_of
+from thresher.linalg import stored_values
 
 _MOST = 1 << 24
 """Entries of a source that are held at a time; by judgement."""
@@ -30,7 +31,7 @@ def held_rows(X: Any, estimator: Any) -> Any:
 
 
 def _entries(parts: list[Any]) -> int:
-    return sum(len(part.data) if hasattr(part, "indptr") else part.size for part in parts)
+    return sum(stored_values(part).size for part in parts)
 
 
 def _stacked(parts: list[Any]) -> Any:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import get_tags
 
-from thresher.linalg import Array
+from thresher.linalg import Array, as_dense
 
 _ROWS, _ENTRIES = 512, 1 << 21  # to look for new parts in; by judgement
 _ROUNDS = 20
@@ -57,7 +57,7 @@ def _residuals(model: Any, X: Any, rng: np.random.Generator) -> Array:
     n, F = X.shape
     rows = np.sort(rng.permutation(n)[: max(2, min(_ROWS, _ENTRIES // F))])
     some = X[rows]
-    some = some.toarray() if hasattr(some, "toarray") else np.asarray(some, dtype=np.float64)
+    some = np.asarray(as_dense(some)[0], dtype=np.float64)
     E = some - model.inverse_transform(model.transform(some))
     E = np.nan_to_num(np.asarray(E, dtype=np.float64))
     sizes = np.abs(E[E != 0])

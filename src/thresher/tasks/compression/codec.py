@@ -11,7 +11,7 @@ import numpy as np
 
 from thresher.estimators.frames import columns_of, is_frame
 from thresher.estimators.parameters import is_number, is_whole
-from thresher.estimators.reporting import write_page
+from thresher.estimators.reports import write_report
 from thresher.estimators.validation import unmasked
 from thresher.published.orthogonal import DictionaryCompression
 from thresher.tasks.compression.bounds import Bounds, bounds_of, check_errors
@@ -246,7 +246,7 @@ class SensorCodec:
             value_bytes=len(read_container(data, MAX_BYTES).values),
             values=values,
         )
-        return write_page(self, done.page(), path, "compress(Y)")
+        return write_report(self, done.page(), path, "compress(Y)")
 
     def write_values(
         self, Y: Array, bounds: Bounds, progress: Callable[[int, int], None] | None = None

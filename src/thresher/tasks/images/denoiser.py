@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -14,8 +14,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from thresher.estimators import OnlineRobustNMF, Separation
-from thresher.estimators.parameters import KeepsParameters, check_parameters
-from thresher.estimators.reporting import write_page
+from thresher.estimators.parameters import POSITIVE, SEED, KeepsParameters
+from thresher.estimators.reports import write_report
 from thresher.estimators.results import Results, comes_in_parts, source_of
 from thresher.estimators.saving import is_model, pack, packed_parameters, unpack, unpacked_model
 from thresher.linalg import Array
@@ -95,6 +95,12 @@ class ImageDenoiser(KeepsParameters, BaseEstimator):
     image_shape_: tuple[int, ...]
     _usual: Array
     _n_usual: int
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "threshold": [POSITIVE],
+        "random_state": SEED,
+        "verbose": ["verbose"],
+    }
 
     def __init__(
         self,
@@ -215,7 +221,7 @@ class ImageDenoiser(KeepsParameters, BaseEstimator):
         images, mask
             Photographs to show, as in `denoise`; of many, six at equal distances are taken.
         """
-        return write_page(self, self._page(images, mask), path, "denoise(images)")
+        return write_report(self, self._page(images, mask), path, "denoise(images)")
 
     # ------------------------------------------------------------------- details
 
@@ -227,9 +233,7 @@ class ImageDenoiser(KeepsParameters, BaseEstimator):
         return photograph_report(self, None if images is None else some_of(_opened(images), mask))
 
     def _check_parameters(self) -> None:
-        check_parameters(self)
-        if not self.threshold > 0:
-            raise ValueError(f"threshold={self.threshold!r} must be positive.")
+        self._validate_params()
         needed = ("fit", "separate", "get_params")
         usable = all(hasattr(self.estimator, name) for name in needed)
         if self.estimator is not None and (isinstance(self.estimator, type) or not usable):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import __version__
-from thresher.estimators.page import tell_learning
+from thresher.estimators.reports import add_history
 from thresher.estimators.results import comes_in_parts, source_of
 from thresher.linalg import Array
 from thresher.plotting import atom_grid, for_page, frame_grid
@@ -88,7 +88,7 @@ def photograph_report(denoiser: ImageDenoiser, some: Some | None) -> Report:
     _tell_parts(report, denoiser)
     model = denoiser.estimator_
     if hasattr(model, "history_"):
-        tell_learning(report, model.history_, getattr(model, "tol", None))
+        add_history(report, model.history_, getattr(model, "tol", None))
     return report
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -15,12 +15,16 @@ from sklearn.utils import check_random_state
 from thresher.cluster import is_collection
 from thresher.engine.progress import ProgressBar
 from thresher.estimators.parameters import (
+    COUNT,
     MAY_CHANGE,
+    REAL,
+    SEED,
+    SHARE,
+    WHOLE,
     KeepsParameters,
-    check_parameters,
-    require_positive,
+    check_argument,
 )
-from thresher.estimators.reporting import write_page
+from thresher.estimators.reports import write_report
 from thresher.linalg import Array
 from thresher.persistence import Contents
 from thresher.tasks.novelty.alarm import AlertRule
@@ -125,6 +129,19 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
     """
 
     _may_change = MAY_CHANGE | {"vectorizer"}
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [COUNT],
+        "n_new_atoms": [WHOLE, None],
+        "threshold": [REAL, None],
+        "top_share": [SHARE, None],
+        "false_alarm_rate": [SHARE],
+        "fdr": [SHARE, None],
+        "max_words": [COUNT],
+        "keep_texts": ["boolean"],
+        "random_state": SEED,
+        "verbose": ["verbose"],
+    }
 
     def __init__(
         self,
@@ -260,7 +277,7 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
         follow : bool
             Go on when the end of the file is reached, and wait for what is added to it.
         """
-        check_parameters(self)
+        self._validate_params()
         label = f"{type(self).__name__}: documents"
         with ProgressBar(label, None, self.verbose > 0) as bar:
             seen = 0
@@ -302,8 +319,7 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
         n_words, n_atoms : int
             How many of each are told.
         """
-        require_positive("n_words", n_words)
-        require_positive("n_atoms", n_atoms)
+        check_argument("explain", [COUNT], n_words=n_words, n_atoms=n_atoms)
         return explained(
             self._memory, self._usual, self._current_words(), document, n_words, n_atoms
         )
@@ -318,7 +334,7 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
         found : sequence of FoundInStep
             What `thresher.tasks.novelty.explained_steps` gave.
         """
-        return write_page(self, self._page(found), path, "fit(texts)")
+        return write_report(self, self._page(found), path, "fit(texts)")
 
     def _page(self, found: Sequence[FoundInStep] = ()) -> Any:
         self._check_fitted()
@@ -394,7 +410,7 @@ class NovelDocumentDetector(KeepsParameters, BaseEstimator):
         return of_model(self.model, settings) if given else memory_of(self.mode, settings)
 
     def _check_parameters(self) -> None:
-        check_parameters(self)
+        self._validate_params()
         check_mode(self.mode)
         check_model(self.model, self.n_new_atoms)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +22,9 @@ from sklearn.utils.validation import (
 
 from thresher.engine import translate_linalg_errors
 from thresher.estimators import ManhattanNMF
-from thresher.estimators.parameters import KeepsParameters, check_parameters
+from thresher.estimators.parameters import COUNT, SEED, KeepsParameters
 from thresher.estimators.parts import PARAMETERS
-from thresher.estimators.reporting import write_page
+from thresher.estimators.reports import write_report
 from thresher.estimators.saving import (
     pack,
     pack_features,
@@ -97,6 +97,12 @@ class FaceRecognizer(KeepsParameters, ClassifierMixin, BaseEstimator):
     classes_: NDArray[Any]
     _neighbours: Any
     _labels: NDArray[np.int64]
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_neighbors": [COUNT],
+        "random_state": SEED,
+        "verbose": ["verbose"],
+    }
 
     def __init__(
         self,
@@ -180,12 +186,12 @@ class FaceRecognizer(KeepsParameters, ClassifierMixin, BaseEstimator):
         # Pictures are drawn with matplotlib, which recognising does not need.
         from thresher.tasks.recognition.report import recognition_report
 
-        return write_page(self, recognition_report(self, X, y, shape), path, "fit(X, y)")
+        return write_report(self, recognition_report(self, X, y, shape), path, "fit(X, y)")
 
     # ------------------------------------------------------------------- details
 
     def _check_parameters(self) -> None:
-        check_parameters(self)
+        self._validate_params()
         if not isinstance(self.method, str) or self.method not in _METRICS:
             names = " or ".join(map(repr, _METRICS))
             raise ValueError(f"method={self.method!r} is not known; use {names}.")

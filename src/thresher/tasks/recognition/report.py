@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from thresher import __version__
-from thresher.estimators.page import tell_atoms, tell_learning
+from thresher.estimators.reports import add_atoms, add_history
 from thresher.report import Report
 
 if TYPE_CHECKING:
@@ -49,12 +49,12 @@ def recognition_report(
         facts.insert(0, (f"{right:.1%}", f"of {len(found):,} pictures got their right name"))
     report.facts(facts)
     report.heading("The parts")
-    tell_atoms(report, recognizer.model_, shape)
+    add_atoms(report, recognizer.model_, shape)
     if given:
         _tell_mistakes(report, np.asarray(y), found)
     if hasattr(recognizer.model_, "history_"):
         in_rounds = not hasattr(recognizer.model_, "partial_fit")
-        tell_learning(report, recognizer.model_.history_, recognizer.model_.tol, in_rounds)
+        add_history(report, recognizer.model_.history_, recognizer.model_.tol, in_rounds)
     return report
 
 

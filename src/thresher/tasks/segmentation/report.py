@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from thresher import __version__
-from thresher.estimators.page import tell_learning
+from thresher.estimators.reports import add_history
 from thresher.plotting import paint_boundaries
 from thresher.report import Report
 from thresher.tasks.segmentation.superpixels import checked_image
@@ -66,7 +66,7 @@ def segment_report(model: ImageSegmenter, image: Any = None) -> Report:
     )
     history = getattr(model.model_, "history_", None)
     if history:
-        tell_learning(report, history, in_rounds=True)
+        add_history(report, history, in_rounds=True)
     return report
 
 

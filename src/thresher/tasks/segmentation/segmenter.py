@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from thresher.estimators import SymmetricManhattanNMF
-from thresher.estimators.parameters import check_parameters
-from thresher.estimators.reporting import write_page
+from thresher.estimators.parameters import COUNT, POSITIVE, SEED
+from thresher.estimators.reports import write_report
 from thresher.estimators.saving import pack, packed_parameters, unpack, unpacked_model
 from thresher.linalg import Array
 from thresher.persistence import Contents
@@ -135,6 +135,17 @@ class ImageSegmenter(ClusterMixin, BaseEstimator):
     embedding_: Array
     model_: Any
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_segments": [COUNT],
+        "n_components": [COUNT],
+        "n_superpixels": [COUNT],
+        "feature_scale": [POSITIVE],
+        "location_scale": [POSITIVE],
+        "radius": [POSITIVE, None],
+        "random_state": SEED,
+        "verbose": ["verbose"],
+    }
+
     def __init__(
         self,
         n_segments: int = 3,
@@ -209,7 +220,7 @@ class ImageSegmenter(ClusterMixin, BaseEstimator):
         image : array, optional
             The image that was segmented, to draw borders over.
         """
-        return write_page(self, self._page(image), path, "fit(image)")
+        return write_report(self, self._page(image), path, "fit(image)")
 
     def _page(self, image: Any = None) -> Any:
         check_is_fitted(self, "labels_")
@@ -254,7 +265,7 @@ class ImageSegmenter(ClusterMixin, BaseEstimator):
         )
 
     def _check_parameters(self) -> None:
-        check_parameters(self)
+        self._validate_params()
         unfit = isinstance(self.model, type) or not hasattr(self.model, "fit_transform")
         if self.model is not None and unfit:
             raise ValueError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -14,9 +14,9 @@ from sklearn.utils import TransformerTags
 from sklearn.utils.validation import check_is_fitted
 
 from thresher.engine.progress import ProgressBar
-from thresher.estimators.parameters import KeepsParameters, check_parameters, is_whole
+from thresher.estimators.parameters import COUNT, SEED, KeepsParameters, is_whole
 from thresher.estimators.registry import frozen_mask
-from thresher.estimators.reporting import write_page
+from thresher.estimators.reports import write_report
 from thresher.estimators.saving import packed_parameters, unpacked_model
 from thresher.linalg import Array
 from thresher.persistence import Contents
@@ -111,6 +111,14 @@ class SoundSeparator(KeepsParameters, BaseEstimator):
 
     model_: ConvolutiveNMF
     rate_: int
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [COUNT],
+        "n_frames": [COUNT],
+        "n_starts": [COUNT],
+        "random_state": SEED,
+        "verbose": ["verbose"],
+    }
 
     def __init__(
         self,
@@ -235,7 +243,7 @@ class SoundSeparator(KeepsParameters, BaseEstimator):
         # Pictures are drawn with matplotlib, which separating does not need.
         from thresher.tasks.sound.report import sound_report
 
-        return write_page(self, sound_report(self, codes), path, "fit(audio)")
+        return write_report(self, sound_report(self, codes), path, "fit(audio)")
 
     @property
     def parts_(self) -> Array:
@@ -343,7 +351,7 @@ class SoundSeparator(KeepsParameters, BaseEstimator):
         return self
 
     def _check_parameters(self) -> None:
-        check_parameters(self)
+        self._validate_params()
         if self.divergence not in POWERS:
             raise ValueError(f"divergence={self.divergence!r} must be one of {tuple(POWERS)}.")
         if not is_whole(self.window, 16) or self.window % 4:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from thresher.estimators import Separation
-from thresher.estimators.parameters import KeepsParameters, check_parameters
-from thresher.estimators.reporting import write_page
+from thresher.estimators.parameters import COUNT, SEED, KeepsParameters
+from thresher.estimators.reports import write_report
 from thresher.estimators.validation import as_matrix, computing_dtype, unmasked
 from thresher.linalg import Array
 from thresher.persistence import Contents
@@ -86,6 +86,12 @@ class SpectralUnmixer(
 
     _kept: KeptPixels
     _learned: SceneMixture | None
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [COUNT, None],
+        "random_state": SEED,
+        "verbose": ["verbose"],
+    }
 
     def __init__(
         self,
@@ -190,7 +196,7 @@ class SpectralUnmixer(
         """Write a page that shows end members, and shares of a cube if it is given."""
         from thresher.tasks.spectra.report import unmixing_report
 
-        return write_page(self, unmixing_report(self, X), path)
+        return write_report(self, unmixing_report(self, X), path)
 
     # ---------------------------------------------------------- what was learned
 
@@ -279,7 +285,7 @@ class SpectralUnmixer(
         return self
 
     def _check_parameters(self) -> None:
-        check_parameters(self)
+        self._validate_params()
         for name, known in (("shares", tuple(CODE_SETS)), ("scale", _SCALES)):
             if getattr(self, name) not in known:
                 raise ValueError(f"{name}={getattr(self, name)!r} must be one of {known}.")

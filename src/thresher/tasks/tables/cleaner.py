@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,16 +14,15 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
 from thresher.engine import ProgressBar
-from thresher.estimators.frames import places_of
-from thresher.estimators.parameters import KeepsParameters, check_parameters
-from thresher.estimators.reporting import write_page
+from thresher.estimators.parameters import SEED, SHARE, KeepsParameters, is_number
+from thresher.estimators.reports import write_report
 from thresher.estimators.results import comes_in_parts, source_of
 from thresher.estimators.saving import packed_parameters, unpacked_model
 from thresher.persistence import Contents
 from thresher.streams import Source
 from thresher.streams import open as open_source
 from thresher.tasks.tables.causal import Follower
-from thresher.tasks.tables.containers import SensorColumns
+from thresher.tasks.tables.containers import SensorColumns, places_of
 from thresher.tasks.tables.hindsight import STEPS, cleaned
 from thresher.tasks.tables.looking import Found, Promises
 from thresher.tasks.tables.saved import packed_follower, unpacked_follower
@@ -93,6 +92,14 @@ class TableCleaner(KeepsParameters, BaseEstimator):
 
     _follower: Follower
     _may_change = KeepsParameters._may_change | {"coverage"}
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "causal": ["boolean"],
+        "false_alarm_rate": [SHARE],
+        "coverage": [SHARE],
+        "random_state": SEED,
+        "verbose": ["verbose"],
+    }
 
     def __init__(
         self,
@@ -181,7 +188,7 @@ class TableCleaner(KeepsParameters, BaseEstimator):
 
         columns = self._columns(table)
         done = CleanedFile.of_table(columns, self.clean_columns(columns), self.time)
-        return write_page(self, table_report(done, "A table"), path, "clean(table)")
+        return write_report(self, table_report(done, "A table"), path, "clean(table)")
 
     # ------------------------------------------------------------------- details
 
@@ -226,7 +233,11 @@ class TableCleaner(KeepsParameters, BaseEstimator):
         return cleaner
 
     def _check_parameters(self) -> None:
-        check_parameters(self)
+        self._validate_params()
+        given = self.no_reading
+        readings = list(given) if isinstance(given, list | tuple | np.ndarray) else [given]
+        if given is not None and not (readings and all(map(is_number, readings))):
+            raise ValueError(f"no_reading={given!r} must be a finite number, or a list of some.")
         if isinstance(self.bounds, Mapping):
             for name, pair in self.bounds.items():
                 _checked_pair(pair, f"bounds of {name!r}")

@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 
 from thresher.estimators.frames import (
     is_frame,
-    places_of,
     refuse_lazy,
-    with_names_of,
     with_plain_names,
 )
 from thresher.streams.tables import is_named
@@ -330,3 +328,22 @@ def _mended(column: Any, values: NDArray[Any], replaced: NDArray[Any]) -> Any:
 def _numpy_type(native: Any) -> Any:
     kind = getattr(native.dtype, "numpy_dtype", native.dtype)
     return kind if isinstance(kind, np.dtype) and kind.kind in "iuf" else np.float64
+
+
+def with_names_of(made: Any, given: Any, places: Sequence[int]) -> Any:
+    """A frame with the names of some columns of another, of the same library, as its own."""
+    if nw.dependencies.is_pandas_dataframe(given):
+        every = len(places) == len(given.columns)
+        made.columns = given.columns if every else given.columns[list(places)]
+    elif nw.dependencies.is_pyarrow_table(given):
+        made = made.rename_columns([given.column_names[place] for place in places])
+    return made
+
+
+def places_of(name: Any, names: Sequence[Any]) -> list[int]:
+    """Where a name stands among names; those of pandas may be anything that has a hash."""
+    return [
+        place
+        for place, other in enumerate(names)
+        if other is name or (hash(other) == hash(name) and bool(other == name))
+    ]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.estimators.parameters import require_positive
+from thresher.estimators.parameters import COUNT, check_argument
 from thresher.streams import Source
 from thresher.streams.growing_file import growing_lines
 from thresher.streams.json_lines import json_records
@@ -68,7 +68,7 @@ def document_steps(
     follow : bool
         Wait at the end of a file for what is added to it.
     """
-    require_positive("size", size)
+    check_argument("watch", [COUNT], size=size)
     if every not in EVERY:
         raise ValueError(f"every={every!r} is not known; use one of {', '.join(EVERY)}.")
     if is_table(source) and not (hasattr(source, "columns") and text in source.columns):

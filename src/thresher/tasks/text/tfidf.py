@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from thresher.estimators.parameters import KeepsParameters, check_parameters
+from thresher.estimators.parameters import COUNT, KeepsParameters
 from thresher.estimators.validation import as_matrix
 from thresher.linalg import Array
 
@@ -126,6 +126,10 @@ class TfIdf(KeepsParameters, TransformerMixin, BaseEstimator):
     idf_: Array
     selected_: NDArray[np.intp]
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_words": [COUNT, None],
+    }
+
     def __init__(self, n_words: int | None = None) -> None:
         self.n_words = n_words
 
@@ -173,7 +177,7 @@ class TfIdf(KeepsParameters, TransformerMixin, BaseEstimator):
         return np.asarray(input_features, dtype=object)[self.selected_]
 
     def _learn(self, X: Any, first: bool) -> Self:
-        check_parameters(self)
+        self._validate_params()
         if not first:
             self._check_goes_on()
         counts = self._checked(X)
@@ -193,7 +197,7 @@ class TfIdf(KeepsParameters, TransformerMixin, BaseEstimator):
 
     def fit_sums(self, sums: WordSums) -> Self:
         """Learn anew from sums over documents that are elsewhere."""
-        check_parameters(self)
+        self._validate_params()
         self.n_features_in_ = len(sums.frequency)
         return self._add(sums, first=True)
 

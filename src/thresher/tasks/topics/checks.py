@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from thresher.estimators.registry import named_forgetting
 from thresher.tasks.topics.growing import check_can_grow
 
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ def check_topics(model: TopicModel) -> None:
             "vocabulary='grow' weighs words by how many documents have them; leave weighting "
             "and n_words out, and use max_words to bound the vocabulary."
         )
-    named_forgetting(model.forgetting)
     if model._grows and model.forgetting != "auto" and callable(model.forgetting):
         raise ValueError(
             f"forgetting={model.forgetting!r} must be a half-life in documents, 'auto' or None, "

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from thresher.estimators.parameters import is_whole, require_positive
+from thresher.estimators.parameters import COUNT, check_argument, is_whole
 from thresher.linalg import Array
 from thresher.metrics import matched_cosines
 from thresher.tasks.text.tfidf import TfIdf
@@ -92,7 +92,7 @@ class MeasuresTopics:
         """
         check_is_fitted(self, "components_")
         self._check_goes_on()
-        require_positive("n_fits", n_fits)
+        check_argument("stability", [COUNT], n_fits=n_fits)
         weights = weighted(self.tfidf_, self._counter.counts(documents))
         n, K = weights.shape[0], len(self.components_)
         if n < 4:

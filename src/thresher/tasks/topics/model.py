@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from thresher.cluster import is_collection
 from thresher.estimators import OnlineNMF
-from thresher.estimators.parameters import MAY_CHANGE, KeepsParameters, check_parameters
+from thresher.estimators.parameters import (
+    COUNT,
+    MAY_CHANGE,
+    SEED,
+    SHARE,
+    KeepsParameters,
+)
+from thresher.estimators.registry import FORGETTING
 from thresher.estimators.results import Results, codes_like, comes_in_parts, refuse_single_reading
 from thresher.linalg import Array
 from thresher.persistence import Contents
@@ -192,6 +199,18 @@ class TopicModel(
     _life: TopicLife | None = None
     _may_change = MAY_CHANGE - {"forgetting"}  # that of what factorises stays
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [COUNT],
+        "n_words": [COUNT, None],
+        "max_words": [COUNT],
+        "false_alarm_rate": [SHARE],
+        "forgetting": FORGETTING,
+        "batch_size": [COUNT],
+        "warm_up": [COUNT],
+        "random_state": SEED,
+        "verbose": ["verbose"],
+    }
+
     def __init__(
         self,
         n_components: int = 10,
@@ -332,7 +351,7 @@ class TopicModel(
     # -------------------------------------------------------------------- details
 
     def _check_parameters(self) -> None:
-        check_parameters(self)
+        self._validate_params()
         check_topics(self)
 
     def _check_learns_in_batches(self) -> None:

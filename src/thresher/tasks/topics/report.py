@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from thresher import __version__
-from thresher.estimators.page import tell_learning
+from thresher.estimators.reports import add_history
 from thresher.linalg import Array
 from thresher.plotting import bar_panels, for_page, share_bars
 from thresher.report import Report
@@ -76,7 +76,7 @@ def topic_report(
     if shares is not None and not is_table(documents):
         _tell_examples(report, documents, shares, names, order)
     if hasattr(model.model_, "history_"):
-        tell_learning(report, model.model_.history_, model.model_.tol)
+        add_history(report, model.model_.history_, model.model_.tol)
     report.paragraph(
         f"{len(model.words_):,} words; {type(model.model_).__name__} with {len(topics)} components."
     )

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from thresher.estimators.parameters import require_positive
-from thresher.estimators.reporting import write_page
+from thresher.estimators.parameters import COUNT, check_argument
+from thresher.estimators.reports import write_report
 from thresher.linalg import Array
 from thresher.metrics import TopicCoherence, topic_coherence
 from thresher.tasks.text.tfidf import TfIdf
@@ -40,7 +40,7 @@ class ShowsTopics:
     def top_words(self, n: int = 8) -> list[list[str]]:
         """The words that weigh most in each topic, best first; words of no weight are left out."""
         check_is_fitted(self, "components_")
-        require_positive("n", n)
+        check_argument("top_words", [COUNT], n=n)
         tops = []
         for row in self.components_:
             order = np.argsort(-row, kind="stable")[:n]
@@ -49,7 +49,7 @@ class ShowsTopics:
 
     def document_topics(self, documents: Any, n: int = 3) -> list[list[tuple[str, float]]]:
         """Names and shares of the largest topics of each document, largest first."""
-        require_positive("n", n)
+        check_argument("document_topics", [COUNT], n=n)
         names = self._names()
         return [
             [(names[topic], float(row[topic])) for topic in np.argsort(-row, kind="stable")[:n]]
@@ -92,7 +92,7 @@ class ShowsTopics:
         over_time : TopicsOverTime, optional
             What `topics_over_time` gave, to show when topics came and went.
         """
-        return write_page(self, self._page(documents, over_time), path, "fit(documents)")
+        return write_report(self, self._page(documents, over_time), path, "fit(documents)")
 
     def _page(self, documents: Any = None, over_time: Any = None) -> Any:
         check_is_fitted(self, "components_")

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher import __version__
-from thresher.estimators.page import tell_learning
+from thresher.estimators.reports import add_history
 from thresher.plotting import for_page, frame_grid
 from thresher.report import Report
 from thresher.tasks.video.light import lit
@@ -48,7 +48,7 @@ def video_report(separator: VideoSeparator) -> Report:
     _show_changes(report, [one.frame for one in separator.changes_])
     estimator = scene.light.estimator
     if hasattr(estimator, "history_"):
-        tell_learning(report, estimator.history_, estimator.tol)
+        add_history(report, estimator.history_, estimator.tol)
         cells = estimator.components_.shape[1] // scene.detail.shape[2]
         report.paragraph(
             f"{type(estimator).__name__} models the light of the scene, from the means of "

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -15,8 +15,15 @@ from sklearn.exceptions import NotFittedError
 from thresher.engine import any_stops, list_callbacks
 from thresher.engine.progress import ProgressBar
 from thresher.estimators import OnlineRobustNMF
-from thresher.estimators.parameters import MAY_CHANGE, KeepsParameters, check_parameters
-from thresher.estimators.reporting import write_page
+from thresher.estimators.parameters import (
+    CALLBACKS,
+    COUNT,
+    MAY_CHANGE,
+    POSITIVE,
+    SEED,
+    KeepsParameters,
+)
+from thresher.estimators.reports import write_report
 from thresher.linalg import Array
 from thresher.persistence import Contents
 from thresher.streams import Source
@@ -107,6 +114,17 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
     """
 
     _may_change = MAY_CHANGE | {"threshold", "patience", "align", "causal", "shadows"}
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "threshold": [POSITIVE],
+        "patience": [COUNT],
+        "causal": ["boolean"],
+        "align": ["boolean"],
+        "shadows": ["boolean"],
+        "callbacks": CALLBACKS,
+        "random_state": SEED,
+        "verbose": ["verbose"],
+    }
 
     def __init__(
         self,
@@ -247,7 +265,7 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
         path : str or Path
             The HTML file; it needs nothing else.
         """
-        return write_page(self, self._page(), path, "separate(frames)")
+        return write_report(self, self._page(), path, "separate(frames)")
 
     # -------------------------------------------------------------------- details
 
@@ -361,10 +379,8 @@ class VideoSeparator(KeepsParameters, BaseEstimator):
             )
 
     def _check_parameters(self) -> None:
-        check_parameters(self)
         list_callbacks(self)
-        if self.threshold <= 0:
-            raise ValueError(f"threshold={self.threshold!r} must be above zero; 1 to 3 is usual.")
+        self._validate_params()
         given = self.estimator
         learns = hasattr(given, "separate") and hasattr(given, "fit")
         if given is not None and (isinstance(given, type) or not learns):

@@ -11,6 +11,7 @@ import numpy as np
 from thresher.cli.live.shows.base import Control, Fact, Show, set_parameter
 from thresher.cli.live.views import parts_view, sample_view
 from thresher.engine import Event, Step
+from thresher.linalg import as_dense
 
 _WEIGHT_HELP = (
     "What lies further off than λ is set aside: a number in the units of the data, auto (from "
@@ -111,7 +112,7 @@ class ModelShow(Show):
 
     def _sample(self, step: Step) -> dict[str, Any]:
         row, model = step.samples[-1:], step.model
-        dense = np.asarray(row.toarray() if hasattr(row, "indptr") else row, dtype=np.float64)
+        dense = np.asarray(as_dense(row)[0], dtype=np.float64)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # codes for a look at them need not be exact
             if hasattr(model, "separate"):

@@ -1,16 +1,24 @@
-"""Restarts of unused atoms, and the removal of atoms that cost more than they explain."""
+"""Atoms of a dictionary: where they start, restarts of unused ones, removal of costly ones."""
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from thresher.engine.first_batch import row_weights, spread_rows
+from thresher.engine.first_batch import is_mostly_zero, row_weights, sparse_mean, without_gaps
 from thresher.engine.state import StreamState
-from thresher.linalg import Array
+from thresher.learning import (
+    initial_atoms,
+    mean_sample,
+    median_atoms,
+    positive_atoms,
+    sample_length,
+)
+from thresher.linalg import Array, load_block
 from thresher.streams import Batch
 
 if TYPE_CHECKING:
@@ -25,6 +33,53 @@ _MIN_LENGTH = 0.1  # of a restarted atom; heuristic, matters only where codes co
 _MIN_TRIAL_ROWS, _MAX_TRIAL_ROWS = 32, 256  # decide whether an atom pays; heuristic
 _STANDARD_ERRORS = 2.0
 _JITTER = 0.1  # relative, of the sample that an atom restarts from; heuristic
+# Rows and entries of the first batch to start from.
+_ROWS = 256
+_FEW_ENTRIES = 1 << 19
+_MAX_ENTRIES = 1 << 23
+_MAX_SPARSE_ENTRIES = 1 << 20
+_DOCUMENTS = 2048
+
+
+def first_atoms(
+    method: Method,
+    batch: Batch,
+    init: str | None,
+    n_components: int,
+    dtype: np.dtype[Any],
+    rng: np.random.Generator,
+) -> Array:
+    """Return feasible atoms from the first batch."""
+    n_features, loss = batch.X.shape[1], method.loss(1.0)
+    region = method.dictionary_set
+    positive = loss.needs_positive_prediction
+    stays_sparse = method.block_kind(batch) == "sparse"
+    if init is None:
+        init = method.default_init
+    if init is None:
+        init = "mean" if positive and stays_sparse else "samples"
+        if not loss.smooth and loss.stays_sparse and is_mostly_zero(batch):
+            init = "medians"
+    # Some rows are enough to start from, and a wide sparse matrix stays sparse.
+    limit = _MAX_SPARSE_ENTRIES if stays_sparse else _MAX_ENTRIES
+    rows = max(min(_ROWS, limit // n_features), 2 * n_components)
+    rows = max(rows, _FEW_ENTRIES // n_features)
+    rows = _DOCUMENTS if init == "medians" else rows
+    step = -(-batch.n_samples // rows)
+    some = batch.every(step)
+    given = some.sample_weight
+    chosen = np.ones(some.n_samples) if given is None or not given.any() else given
+    if init == "medians":
+        some = Batch(without_gaps(some) / method.unit, chosen)
+        D = region.project(median_atoms(n_components, some.X, chosen, rng))
+        return region.project(positive_atoms(D, sparse_mean(some))) if positive else D
+    X, weight, _ = method.load_dense(some, slice(0, some.n_samples), dtype)
+    mean = None
+    if positive or init == "mean":
+        mean = sparse_mean(batch) / method.unit if stays_sparse else mean_sample(X, weight, chosen)
+    length = sample_length(X, chosen) if method.bounds_codes else None
+    D = initial_atoms(init, n_components, X, weight, chosen, region, rng, mean, length)
+    return D if mean is None or not positive else region.project(positive_atoms(D, mean))
 
 
 def replace_unused(method: Method, state: StreamState, batch: Batch) -> StreamState:
@@ -153,3 +208,24 @@ def _trial_rows(batch: Batch) -> Batch:
     """Rows of a batch that decide whether an atom pays."""
     some = batch.glance()
     return some.every(-(-some.n_samples // _MAX_TRIAL_ROWS))
+
+
+def spread_rows(batch: Batch, count: int, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Random rows of a batch, spread out, by weight: two equal samples count as one of weight two.
+
+    Sorted along a random direction, so that neither the order nor the repetition of rows matters.
+    """
+    direction = rng.standard_normal(batch.X.shape[1])
+    if sparse.issparse(batch.X):
+        place = without_gaps(batch) @ direction
+    else:
+        X, weight = load_block(batch.X, slice(None), np.dtype(np.float64), batch.entry_weight)
+        place = (X if weight is None else np.where(weight > 0, X, 0)) @ direction
+    order = np.argsort(place, kind="stable")
+    weights = row_weights(batch)
+    cumulated = np.cumsum(weights[order], dtype=np.float64)
+    if not cumulated[-1] > 0:
+        return np.resize(order, count)
+    marks = (np.arange(count) + rng.random(count)) / count * cumulated[-1]
+    chosen: NDArray[np.intp] = order[np.searchsorted(cumulated, marks, side="right")]
+    return chosen
