@@ -48,7 +48,7 @@ _log = logging.getLogger(__name__)
 
 
 class Learned(NamedTuple):
-    """What a batch fit comes to, beside its dictionary."""
+    """The result of a batch fit, except its dictionary."""
 
     codes: Array
     stopped: bool = False
@@ -142,16 +142,16 @@ class BatchEstimator(DictionaryEstimator):
         attempt: Attempt,
         codes: Array | None,
     ) -> Learned:
-        ask = partial(attempt.stops, list(self.callbacks or ()))
+        stops = partial(attempt.stops, list(self.callbacks or ()))
         if method.outlier_weight.measures == "residuals":
-            learned = self._learn_noise(method, batch, pool, ask)
+            learned = self._learn_noise(method, batch, pool, stops)
             if learned.stopped or method.dictionary_loss is None:
                 return learned
             codes = learned.codes
-        return self._rounds(method, batch, pool, codes, self.max_iter, ask)
+        return self._rounds(method, batch, pool, codes, self.max_iter, stops)
 
     def _learn_noise(
-        self, method: Method, batch: Batch, pool: Pool, ask: Callable[[Step], bool]
+        self, method: Method, batch: Batch, pool: Pool, stops: Callable[[Step], bool]
     ) -> Learned:
         """Rounds and measures of λ in turns, until λ is that of the dictionary it led to.
 
@@ -164,12 +164,12 @@ class BatchEstimator(DictionaryEstimator):
             left = method.rounds_left(self.max_iter, self._state)
             rounds = min(_ROUNDS_PER_NOISE_LEVEL, left) if short else left
             codes = None if learned is None else learned.codes
-            learned = self._rounds(method, batch, pool, codes, rounds, ask)
+            learned = self._rounds(method, batch, pool, codes, rounds, stops)
             before = method.threshold(self._state)
             self._adopt_state(self._measure_noise(method, batch, learned.codes))
             change = abs(method.threshold(self._state) - before)
-            settled = not short and change <= _SAME_NOISE * before
-            if learned.stopped or settled or not method.rounds_left(self.max_iter, self._state):
+            converged = not short and change <= _SAME_NOISE * before
+            if learned.stopped or converged or not method.rounds_left(self.max_iter, self._state):
                 break
         assert learned is not None
         return learned
@@ -177,7 +177,7 @@ class BatchEstimator(DictionaryEstimator):
     def _stream_first(self, method: Method, batch: Batch, pool: Pool) -> None:
         """A few passes of the online method: a quick way to the neighbourhood of a good optimum.
 
-        Alternating from random atoms settles on worse ones, where an atom serves a few outliers.
+        Alternating from random atoms converges to worse optima, where an atom fits a few outliers.
         """
         source = ArraySource(
             batch.X,
@@ -203,9 +203,9 @@ class BatchEstimator(DictionaryEstimator):
         pool: Pool,
         codes: Array | None,
         rounds: int,
-        ask: Callable[[Step], bool],
+        stops: Callable[[Step], bool],
     ) -> Learned:
-        """Alternate, the model whole after each round.
+        """Alternate; the model is complete after each round.
 
         Where entries are missing, what fits the noise only ends it, and is undone.
         """
@@ -225,7 +225,7 @@ class BatchEstimator(DictionaryEstimator):
                 row = self._record(work, batch, objective)
                 bar.update(number, f"objective {row.loss:.4g}")
                 nonlocal stopped, overfits
-                stopped = ask(Step(row, self.components_, self))
+                stopped = stops(Step(row, self.components_, self))
                 if held_out is not None and not stopped:
                     overfits = held_out.overfits(method.problem(self._state), work.C)
                 return stopped or overfits
@@ -235,7 +235,7 @@ class BatchEstimator(DictionaryEstimator):
             while done < rounds and not (stopped or overfits) and work.change_support(seed):
                 more, missed = alternate(work, report, rounds - done, self.tol, small)
                 done += more
-        reason = "no more rounds are allowed" if missed else "the objective has settled"
+        reason = "no more rounds are allowed" if missed else "the objective has converged"
         reason = "a callback said stop" if stopped else reason
         reason = "it began to fit the noise of entries, which is undone" if overfits else reason
         _log.info("%s: ends after %d rounds: %s", type(self).__name__, done, reason)

@@ -24,8 +24,8 @@ class Checkpoint:
     refused before the run.
 
     In the middle of a run, a full disk or a folder that was closed is no reason to lose hours: a
-    warning tells of it, once, the last complete checkpoint stays, learning goes on, the next
-    checkpoint is tried when it is due, and another warning tells when they are written again.
+    warning reports it once, the last complete checkpoint stays, learning continues, the next
+    checkpoint is tried when it is due, and another warning reports when they are written again.
     """
 
     path: str | Path
@@ -40,7 +40,7 @@ class Checkpoint:
             raise ValueError("A checkpoint needs seconds or samples; without them it never saves.")
 
     def begin(self, model: Any, n_seen: int) -> None:
-        """A fit begins, or goes on after so many samples."""
+        """Check model and path when a fit begins, or continues after ``n_seen`` samples."""
         check_savable(model)
         checked_target(self.path)
         self._last_time, self._last_samples, self._fails = time.monotonic(), n_seen, False
@@ -61,18 +61,18 @@ class Checkpoint:
         except OSError as error:
             self._fails = True
             if not failed:
-                _tell(
+                _warn(
                     f"No checkpoint could be written after {n_seen} samples: {error}. Learning "
-                    "goes on, and the last complete checkpoint stays. Make room, or open the "
+                    "continues, and the last complete checkpoint stays. Make room, or open the "
                     "folder; the next checkpoint is tried when it is due."
                 )
             return
         self._fails = False
         _log.info("Checkpoint after %d samples: %s", n_seen, self.path)
         if failed:
-            _tell(f"Checkpoints are written again, the first after {n_seen} samples: {self.path}")
+            _warn(f"Checkpoints are written again, the first after {n_seen} samples: {self.path}")
 
 
-def _tell(sentence: str) -> None:
-    _log.warning(sentence)
-    warnings.warn(sentence, UserWarning, stacklevel=4)
+def _warn(message: str) -> None:
+    _log.warning(message)
+    warnings.warn(message, UserWarning, stacklevel=4)

@@ -334,7 +334,7 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
     # ------------------------------------------------------------- validation
 
     def _checked(self, X: Any, known: bool, compare_names: bool = True) -> Any:
-        """Return samples as an array or CSR of numbers, or say what is wrong with them.
+        """Return samples as an array or CSR of numbers; refuse others.
 
         Parameters
         ----------
@@ -565,7 +565,7 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
     # --------------------------------------------------------------- transform
 
     def transform(self, X: Any, entry_weight: Any = None, *, write: Any = None) -> Any:
-        """Codes of samples, each row by itself, exact to ``code_tol``.
+        """Return codes of samples, each row independently, exact to ``code_tol``.
 
         Parameters
         ----------
@@ -847,7 +847,7 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
     def report(
         self, path: str | Path, X: Any = None, *, shape: Sequence[int] | None = None
     ) -> Path:
-        """Write a page about this model, with pictures, and return its path.
+        """Write a report on this model, with pictures, and return its path.
 
         Parameters
         ----------

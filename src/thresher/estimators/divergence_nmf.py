@@ -86,7 +86,7 @@ class OnlineNMF(DivergenceModel, OnlineEstimator):
     dictionary_penalty : float or ElasticNet, optional
     n_starts : int
         Try so many starts for three passes each, and learn from the best; for arrays only. It helps
-        where samples are few: there it is chance whether two parts end in one atom.
+        where samples are few: there, two components often end in one atom by chance.
     batch_size, n_passes, shuffle, forgetting, drift, frozen_atoms, implicit_zeros, tol,
     code_tol, code_max_iter, n_jobs, random_state, callbacks, verbose
         As in `OnlineRobustNMF`.

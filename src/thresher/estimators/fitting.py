@@ -15,7 +15,7 @@ from thresher.engine import Callback, History, Step, any_stops
 
 @dataclass
 class Attempt:
-    """A call in progress; ``keep`` says whether what it has learned stays if it fails."""
+    """A call in progress; ``keep`` is whether the learned state stays if the call fails."""
 
     keep: bool = False
 
@@ -68,7 +68,7 @@ def warn_unconverged(
     how_far = (
         f"{missed:.2g} times as far from its end as tol={model.tol:g} allows"
         if math.isfinite(missed)
-        else f"too few to tell whether tol={model.tol:g} is met"
+        else f"too few to decide whether tol={model.tol:g} is met"
     )
     warnings.warn(
         f"{type(model).__name__} ended after max_iter={model.max_iter} {unit}, {how_far}; raise "

@@ -1,7 +1,7 @@
 """Data frames of any library as matrices, and matrices as frames of the kind that came in.
 
-narwhals tells the libraries apart, and imports none of them: pandas, polars, Arrow tables and what
-else it knows.
+narwhals distinguishes the libraries, and imports none of them: pandas, polars, Arrow tables and
+others that it supports.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ def is_frame(X: Any) -> bool:
 
 
 def refuse_lazy(X: Any, name: str) -> None:
-    """Refuse a query that nobody has run yet: it would be collected without a word."""
+    """Refuse a query that was not run yet: to collect it here could exceed the memory."""
     if nw.dependencies.is_polars_lazyframe(X):
         raise TypeError(
             f"{name} takes samples, not a lazy frame: give frame.collect(), or, if that is larger "
@@ -38,7 +38,7 @@ def numbers_of(frame: Any, name: str) -> Any:
     """What scikit-learn's checks can read: numbers, and NaN where there are none.
 
     Columns that have no numbers are refused by their names. Frames of pandas stay frames: they have
-    kinds of columns, such as sparse ones, that scikit-learn knows best.
+    kinds of columns, such as sparse ones, that scikit-learn converts.
     """
     columns, names = with_plain_names(frame)
     if len(set(names)) < len(names):
@@ -50,10 +50,10 @@ def numbers_of(frame: Any, name: str) -> Any:
         if not _is_numeric(columns, column, kind)
     }
     if bad:
-        told = ", ".join(f"{bad[column]!r} ({schema[column]})" for column in list(bad)[:5])
-        told += ", ..." if len(bad) > 5 else ""
+        listed = ", ".join(f"{bad[column]!r} ({schema[column]})" for column in list(bad)[:5])
+        listed += ", ..." if len(bad) > 5 else ""
         raise ValueError(
-            f"{name} takes numbers, and could not convert these columns to float: {told}. Leave "
+            f"{name} takes numbers, and could not convert these columns to float: {listed}. Leave "
             "them out, or make numbers of them first."
         )
     if nw.dependencies.is_pandas_dataframe(frame):

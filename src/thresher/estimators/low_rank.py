@@ -60,7 +60,7 @@ class Basis(NamedTuple):
     certificate: float
     """How far the method is from its end: one is there."""
     weight: float = 0.0
-    """λ of the method, if it has one beside the threshold."""
+    """λ of the method, if it has one besides the threshold."""
 
 
 class WholeMatrixEstimator(OutlierMixin):
@@ -68,7 +68,7 @@ class WholeMatrixEstimator(OutlierMixin):
 
     Samples, atoms and codes have either sign. Codes cost ``½‖c‖²``. That is no loss of generality:
     a product ``cD`` is the same if codes are divided and atoms multiplied by the same number, so
-    the size of an atom says how much its direction may be used.
+    the size of an atom determines how much its direction may be used.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -150,7 +150,7 @@ class WholeMatrixEstimator(OutlierMixin):
         return self
 
     def _run(self, rounds: Iterator[Basis], n_samples: int, attempt: Attempt) -> float:
-        """Round by round, the model whole after each; how far the last one was from the end."""
+        """Run the rounds, the model complete after each; return the last certificate."""
         started, callbacks, missed = time.perf_counter(), list(self.callbacks or ()), 0.0
         label = f"{type(self).__name__}: rounds"
         with ProgressBar(label, self.max_iter, self.verbose > 0) as bar:
@@ -244,8 +244,8 @@ class OnlineRobustPCA(OutlierMixin, OnlineEstimator):
     (1000, 3)
     """
 
-    # Codes cost ½‖c‖², which is no loss of generality: the size of a row of the basis says how much
-    # it may be used.
+    # Codes cost ½‖c‖², which is no loss of generality: the size of a row of the basis determines
+    # how much it may be used.
     code_set = Reals()
     code_penalty = Tikhonov(1.0)
     dictionary_set = Reals()
@@ -421,7 +421,7 @@ class GoDec(WholeMatrixEstimator):
     .. math:: \|X - L - S\|_F^2, \qquad \mathrm{rank}\,L \le K,\; \mathrm{card}\,S \le k
 
     by turns (Zhou and Tao): given S, a projection on a basis of K directions, given L the k
-    largest residuals. Faster than `RobustPCA`, and it knows noise; but rank and number of outliers
+    largest residuals. Faster than `RobustPCA`, and it models noise; but rank and number of outliers
     must be known, and it may end in a local optimum. The error never rises. Entries that are
     missing (NaN) are left out.
 

@@ -192,7 +192,7 @@ class ManhattanNMF(BatchEstimator):
 
 _log = logging.getLogger(__name__)
 
-_SQUARED_STEPS = 100  # for squares, to start from; by judgement
+_SQUARED_STEPS = 100  # for squares, to start from; heuristic
 _ASYMMETRY = 1e-6  # of the largest entry: float32 products are no more symmetric than that
 
 
@@ -319,7 +319,7 @@ class SymmetricManhattanNMF(BaseEstimator):
     def report(
         self, path: str | Path, X: Any = None, *, shape: Sequence[int] | None = None
     ) -> Path:
-        """Write a page about this model, and return its path; see `OnlineNMF.report`."""
+        """Write a report on this model, and return its path; see `OnlineNMF.report`."""
         return write_report(self, self._page(X, shape), path)
 
     def _page(self, X: Any = None, shape: Sequence[int] | None = None) -> "Report":
@@ -328,7 +328,7 @@ class SymmetricManhattanNMF(BaseEstimator):
     # ------------------------------------------------------------------- details
 
     def _learn(self, similarity: Any, H: Array, dtype: np.dtype[Any], attempt: Attempt) -> float:
-        """Sweep until the objective settles; how far the last sweep was from that."""
+        """Sweep until the objective converges; return how far the last sweep was from that."""
         n, callbacks = len(H), list(self.callbacks or ())
         solver = named_solver(self.solver, SYMMETRIC_SOLVERS)
         small = solver.absolute_tol(similarity)
@@ -355,7 +355,7 @@ class SymmetricManhattanNMF(BaseEstimator):
                 gained = last - now if small is None else abs(last - now)
                 allowed = self.tol * last if small is None else small
                 if self.tol > 0 and gained <= allowed:
-                    reason, missed = "the objective has settled", 0.0
+                    reason, missed = "the objective has converged", 0.0
                     break
                 missed = gained / allowed if allowed > 0 else float("inf")
                 last = now
@@ -392,7 +392,7 @@ class SymmetricManhattanNMF(BaseEstimator):
         self._validate_params()
 
     def _checked(self, X: Any) -> tuple[Any, np.dtype[Any]]:
-        """Similarities as CSR, and their dtype; a sentence says what is wrong with others."""
+        """Return similarities as CSR, and their dtype; refuse others."""
         checked: Any = as_matrix(X, self, accept_sparse="csr", ensure_all_finite="allow-nan")
         if checked.shape[0] != checked.shape[1]:
             raise ValueError(

@@ -63,7 +63,7 @@ class OnlineEstimator(DictionaryEstimator):
     ``outlier_weight`` and ``forgetting`` may be changed by `set_params` between two calls of
     `partial_fit`, or in a callback of `fit`. The new value is validated by the next call, takes
     effect with the next batch, and is recorded in ``history_.events``; files and checkpoints hold
-    it. Statistics that were summed up under the old λ fade as ``forgetting`` says. Losses under
+    it. Statistics that were summed up under the old λ fade as ``forgetting`` sets. Losses under
     different λ cannot be compared: a detector of ``drift`` restarts, a fit does not end by a
     comparison of the two, and `calibrate` has to be called again.
     """

@@ -148,7 +148,7 @@ class KeepsParameters:
     _began_as: dict[str, Any]
 
     def _identity(self) -> dict[str, Any]:
-        """Return the parameters that may not change while a model goes on."""
+        """Return the parameters that may not change while a model learns."""
         return fixed_parameters(self, self._may_change)
 
     def _check_goes_on(self) -> None:

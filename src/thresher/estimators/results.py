@@ -219,7 +219,7 @@ class _LazyWork:
     options: Mapping[str, Any]
 
     def __call__(self, rows: Any) -> Any:
-        """Return arrays, whatever `set_output` says; blocks of frames become frames later."""
+        """Return arrays, whatever `set_output` is; blocks of frames become frames later."""
         checked = self.model._checked(rows, known=True, compare_names=False)
         result = getattr(self.model, self.work)(rows, checked, **self.options)
         return tuple(map(np.asarray, result)) if isinstance(result, tuple) else np.asarray(result)
