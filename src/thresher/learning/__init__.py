@@ -1,4 +1,4 @@
-"""Dictionaries from statistics of coded samples: one module for each method."""
+"""Dictionary updates from statistics of coded samples: one module for each method."""
 
 from thresher.learning.diagonal import DiagonalLearner, DiagonalStatistics
 from thresher.learning.frank_wolfe import (
