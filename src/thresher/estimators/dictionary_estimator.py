@@ -167,6 +167,8 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
     _nonnegative: ClassVar[bool] = True
     _flags_outliers: ClassVar[bool] = False
     _can_grow: ClassVar[bool] = True
+    _weighs_entries: ClassVar[bool] = True
+    """Whether entries may have weights other than 0 (missing) and 1."""
     _may_change: ClassVar[frozenset[str]] = MAY_CHANGE
 
     _state: StreamState
@@ -377,14 +379,12 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
         self._check_missing(X)
-        return Batch(X, sample_weight, self._checked_entry_weight(X, entry_weight))
+        weight = checked_entry_weight(X, entry_weight, only_flags=not self._weighs_entries)
+        return Batch(X, sample_weight, weight)
 
     def _check_missing(self, X: Any) -> None:
         """Refuse missing values if the loss cannot leave entries out."""
         return None
-
-    def _checked_entry_weight(self, X: Any, entry_weight: Any) -> Array | None:
-        return checked_entry_weight(X, entry_weight)
 
     # ---------------------------------------------------------------- starting
 
@@ -406,7 +406,8 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
         method = chosen.warm_start or chosen.method
         dtype = computing_dtype(first.X)
         state = method.begin(first, init, n_components, dtype, seed)
-        self._log_start(state, chosen)
+        (K, F), name, why = state.D.shape, type(self).__name__, f"{chosen.name}, as {chosen.reason}"
+        _log.info("%s: starts with %d atoms of %d features (%s): %s", name, K, F, dtype, why)
         return self._make(chosen, replace(state, method=chosen.name), in_order)
 
     def _start(self, n_features: int) -> tuple[str | Array | None, int]:
@@ -422,11 +423,6 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
                 "entries, or leave init out."
             )
         return atoms, len(atoms)
-
-    def _log_start(self, state: StreamState, chosen: Candidate[Any]) -> None:
-        K, F = state.D.shape
-        name, dtype, why = type(self).__name__, state.D.dtype, f"{chosen.name}, as {chosen.reason}"
-        _log.info("%s: starts with %d atoms of %d features (%s): %s", name, K, F, dtype, why)
 
     def _draw_seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))

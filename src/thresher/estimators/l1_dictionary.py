@@ -6,31 +6,33 @@ from typing import Any, ClassVar, Self
 
 from thresher.engine import Callback, Position
 from thresher.estimators.batch_estimator import BatchEstimator
-from thresher.estimators.divergence_nmf import DivergenceModel
+from thresher.estimators.dictionary_estimator import DictionaryEstimator
 from thresher.estimators.online_estimator import OnlineEstimator
 from thresher.estimators.parameters import NONNEGATIVE
+from thresher.estimators.registry import LossTerms, named_divergence
 from thresher.linalg import Array
-from thresher.losses import L1Distance
+from thresher.losses import L1Distance, Loss
 from thresher.solvers import BATCH_L1_SOLVERS, ONLINE_L1_SOLVERS
 
 
-class L1Model(DivergenceModel):
-    """``min over D in S, C ≥ 0 of ‖P − C D‖₁ + λ‖C‖₁``: a divergence model with one divergence."""
+class L1Model(DictionaryEstimator):
+    """``min over D in S, C ≥ 0 of ‖P − C D‖₁ + λ‖C‖₁``."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **DivergenceModel._parameter_constraints,
+        **DictionaryEstimator._parameter_constraints,
         "zero_weight": [NONNEGATIVE],
     }
 
     zero_weight: float
-
-    divergence_parameter = None
     code_set = "nonnegative"
 
+    def _loss_terms(self) -> LossTerms:
+        return named_divergence(L1Distance(self.zero_weight), None)
+
     @property
-    def divergence(self) -> L1Distance:
+    def loss_(self) -> Loss:
         """The ℓ1 distance, with the weight of zeros."""
-        return L1Distance(self.zero_weight)
+        return self.problem().loss
 
     def _score_samples(self, given: Any, X: Any, entry_weight: Any = None) -> Array:
         """``−(‖p − cD‖₁ + λ‖c‖₁)`` of every document, at its exact codes.
