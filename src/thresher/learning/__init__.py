@@ -4,7 +4,6 @@ from thresher.learning.diagonal import DiagonalLearner, DiagonalStatistics
 from thresher.learning.frank_wolfe import (
     PUBLISHED_AVERAGING,
     PUBLISHED_STEP,
-    SHIFTED_AVERAGING,
     FrankWolfeState,
     PowerSchedule,
     StochasticFrankWolfe,
@@ -55,7 +54,6 @@ from thresher.learning.statistics import (
 __all__ = [
     "PUBLISHED_AVERAGING",
     "PUBLISHED_STEP",
-    "SHIFTED_AVERAGING",
     "BlockDescent",
     "CustomForgetting",
     "DiagonalLearner",
