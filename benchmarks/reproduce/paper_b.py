@@ -77,7 +77,7 @@ def jobs(scale: Scale) -> Iterable[Job]:
         yield Job(f"alternation/words_{n_words}", partial(alternated, n_words, quick))
 
 
-def detected(mode: Published[Any], size: int) -> Row:
+def detected(mode: Published, size: int) -> Row:
     """One detector on TDT2, on the terms of at least five documents."""
     X, labels = tdt2()
     options = {"mode": mode, "n_components": size, "random_state": 0}

@@ -6,6 +6,7 @@ not. A model of the same kind has run before, so that imports and compilation do
 
 import ast
 import inspect
+import re
 import sys
 from collections import Counter
 from pathlib import Path
@@ -22,8 +23,8 @@ KERNELS = str(Path(SOURCE, "kernels"))
 
 
 def visited(call):
-    """Files, functions and the largest depth of nested calls of the library in a call."""
-    files, functions = set(), set()
+    """Files, functions in the order of their first call, and the largest depth of nested calls."""
+    files, functions = set(), {}
     depth = deepest = 0
 
     def profile(frame, event, arg):
@@ -35,7 +36,7 @@ def visited(call):
             depth += 1
             deepest = max(deepest, depth)
             files.add(name.removeprefix(SOURCE + "/"))
-            functions.add((name, frame.f_code.co_qualname))
+            functions.setdefault((name, frame.f_code.co_qualname))
         elif event == "return":
             depth -= 1
 
@@ -80,6 +81,27 @@ def test_a_call_visits_few_functions(name):
     assert len(files) <= n_files
     assert len(functions) <= n_functions
     assert deepest <= depth
+
+
+def reading_path():
+    """Modules and functions of the section of CONTRIBUTING.md on the path of a call."""
+    text = Path(SOURCE, "../../CONTRIBUTING.md").read_text(encoding="utf-8")
+    section = text.split("## From a call to a new dictionary")[1].split("\n## ")[0]
+    for module, words in re.findall(r"^\d+\. `([\w/]+\.py)`: (.*)$", section, re.MULTILINE):
+        yield str(Path(SOURCE, module)), re.findall(r"`(\w+)`", words)
+
+
+def test_the_reading_path_is_that_of_the_call():
+    """At most twelve modules, whose functions are first called in the order in which they stand."""
+    path = list(reading_path())
+    assert 5 <= len(path) <= 12
+    _, functions, _ = first_step()
+    called = {}
+    for place, (module, name) in enumerate(functions):
+        called.setdefault((module, name.rpartition(".")[2]), place)
+    assert all(names for _, names in path)
+    places = [called[module, name] for module, names in path for name in names]
+    assert places == sorted(places)
 
 
 def estimators():

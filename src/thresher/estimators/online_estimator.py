@@ -202,10 +202,7 @@ class OnlineEstimator(DictionaryEstimator):
 
     def _reset(self) -> None:
         super()._reset()
-        self._in_use = self._recorded_parameters()
-
-    def _recorded_parameters(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in _RECORDED if hasattr(self, name)}
+        self._in_use = {name: getattr(self, name) for name in _RECORDED if hasattr(self, name)}
 
     def _changes(self) -> list[Event]:
         return [
@@ -219,7 +216,7 @@ class OnlineEstimator(DictionaryEstimator):
         if not changes:
             return
         self.history_.note(changes)
-        self._in_use = self._recorded_parameters()
+        self._in_use = {name: getattr(self, name) for name in self._in_use}
         if any(event.kind == "outlier_weight" for event in changes):
             self._position = self._position.without_losses()
             self._calibrated_threshold = None
