@@ -17,7 +17,7 @@ from thresher.encoding.block_admm import (
 from thresher.encoding.block_newton import BlockNewton
 from thresher.encoding.first_order import ArmijoGradient, MultiplicativeUpdates
 from thresher.encoding.fit import DenseFit, Fit, ObservedFit, SparseFit
-from thresher.encoding.least_absolute import LeastAbsolute, duality_gap
+from thresher.encoding.least_absolute import LeastAbsolute
 from thresher.encoding.loop import (
     ActiveRows,
     Certified,
@@ -76,6 +76,5 @@ __all__ = [
     "Status",
     "Stop",
     "can_stay_sparse",
-    "duality_gap",
     "narrowed",
 ]

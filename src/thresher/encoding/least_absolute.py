@@ -91,8 +91,22 @@ class LeastAbsolute(Encoder):
     def certificate(
         self, problem: CodingProblem, X: Any, C: Array, weight: Array | None = None
     ) -> Array:
-        """The duality gap."""
-        return duality_gap(problem, X, C, weight)
+        """The duality gap: how far codes are above the dual bound, relative to ``Σ w|x|``.
+
+        The bound comes from the exact codes, so that it is tight: this is how much the objective
+        could still fall.
+        """
+        exact = replace(problem, D=problem.D.astype(np.float64))
+        best = LeastAbsolute(_TOL).encode(exact, X, weight)
+        data = X.astype(np.float64)
+        weights = None if weight is None else weight.astype(np.float64)
+        above = exact.objective(data, C.astype(np.float64), weights)
+        above = above - exact.objective(data, best.codes, weights)
+        size = exact.objective(data, np.zeros(C.shape), weights)
+        with np.errstate(over="ignore"):  # codes of a row of zeros are infinitely far off
+            gap = np.maximum(above, 0) / np.maximum(size, np.finfo(np.float64).tiny)
+            result: Array = (gap + np.maximum(best.certificate, 0)).astype(C.dtype)
+        return result
 
     # ------------------------------------------------------------------- details
 
@@ -211,25 +225,6 @@ class LeastAbsolute(Encoder):
                 theta[some],
             )
         return C * scale / unit.lengths, theta * np.float32(heaviest)
-
-
-def duality_gap(problem: CodingProblem, X: Any, C: Array, weight: Array | None = None) -> Array:
-    """How far codes are above the dual bound of every row, relative to ``Σ w|x|``.
-
-    The bound comes from the exact codes, so that it is tight: this is how much the objective could
-    still fall.
-    """
-    exact = replace(problem, D=problem.D.astype(np.float64))
-    best = LeastAbsolute(_TOL).encode(exact, X, weight)
-    data = X.astype(np.float64)
-    weights = None if weight is None else weight.astype(np.float64)
-    above = exact.objective(data, C.astype(np.float64), weights)
-    above = above - exact.objective(data, best.codes, weights)
-    size = exact.objective(data, np.zeros(C.shape), weights)
-    with np.errstate(over="ignore"):  # codes of a row of zeros are infinitely far off
-        gap = np.maximum(above, 0) / np.maximum(size, np.finfo(np.float64).tiny)
-        result: Array = (gap + np.maximum(best.certificate, 0)).astype(C.dtype)
-    return result
 
 
 @dataclass(frozen=True)

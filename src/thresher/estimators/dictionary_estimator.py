@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
@@ -273,13 +273,6 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
     def _check_is_fitted(self) -> None:
         if not hasattr(self, "components_"):  # scikit-learn asks for all tags first
             check_is_fitted(self, "components_")
-
-    def _check_is_begun(self) -> None:
-        if not hasattr(self, "_state"):
-            raise NotFittedError(
-                f"This {type(self).__name__} has not learned anything yet; call fit or "
-                "partial_fit first."
-            )
 
     def _model(self, in_order: bool | None = None) -> FittedModel:
         """Return the fitted model under the parameters as they are; nothing is changed."""
@@ -787,7 +780,6 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
         atoms : int or array of shape (m, n_features)
             New atoms, or how many: then they start random and the next batches shape them.
         """
-        self._check_is_begun()
         fitted = self._model()
         state = grown_state(fitted, n_features, atoms, self._nonnegative)
         same_features = state.D.shape[1] == self._state.D.shape[1]
@@ -805,7 +797,6 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
         columns : array of int
             The features to keep, in their new order.
         """
-        self._check_is_begun()
         fitted = self._model()
         state = reduced_state(fitted, columns)
         if hasattr(self, "feature_names_in_"):
@@ -816,7 +807,7 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
     @property
     def usage_(self) -> Array:
         """Discounted usage of every atom, as shares that sum to one."""
-        self._check_is_begun()
+        self._check_is_fitted()
         if not self._can_grow:
             raise AttributeError(f"{type(self).__name__} does not measure the usage of its atoms.")
         method = self._model().method
@@ -833,7 +824,6 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
         groups : list of lists of int
             The atoms of each new atom. An atom in no group is forgotten.
         """
-        self._check_is_begun()
         fitted = self._model()
         if self.frozen_atoms is not None:
             raise ValueError(
