@@ -163,7 +163,7 @@ SAMPLES = {
         RobustNMF, {"solver": "badmm"}, X, {"entry_weight": WEIGHT}, ValueError, "badmm",
     ),
     "orthogonal weights": (
-        OnlineOrthogonalDictionary, {}, X, {"entry_weight": WEIGHT}, ValueError, "entries",
+        OnlineOrthogonalDictionary, {}, X, {"entry_weight": WEIGHT}, ValueError, "entry_weight",
     ),
     "RobustPCA weights": (RobustPCA, {}, X, {"entry_weight": WEIGHT}, ValueError, "missing"),
     "GoDec weights": (GoDec, {}, X, {"entry_weight": WEIGHT}, ValueError, "missing"),

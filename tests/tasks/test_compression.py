@@ -309,8 +309,7 @@ def test_streams_are_never_mixed():
     assert set(rows) == {encoder.stream_ for encoder in encoders} == set(decoder.streams_)
     for k, encoder in enumerate(encoders):
         assert relative_error(np.vstack(rows[encoder.stream_]), Y[:300] + 10 * k) <= 0.02
-    request = decoder.decode(b"x" * 20).request
-    assert request is not None
+    assert decoder.decode(b"x" * 20).problem is not None
 
 
 def test_a_decoder_that_starts_late_asks_for_a_keyframe():

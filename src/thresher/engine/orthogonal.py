@@ -52,7 +52,7 @@ class OrthogonalMethod(StreamMethod):
     # ---------------------------------------------------------------- starting
 
     def begin(
-        self, batch: Batch, init: str | Array, dtype: np.dtype[Any], seed: int
+        self, batch: Batch, init: str | Array, n_atoms: int, dtype: np.dtype[Any], seed: int
     ) -> StreamState:
         """A state that has seen nothing; the batch version runs on the first batch."""
         check_size(typical_size(batch), _DOUBLE, _HIGHEST_POWER)
@@ -61,7 +61,7 @@ class OrthogonalMethod(StreamMethod):
         given = batch.sample_weight
         weight = np.ones(len(X)) if given is None or not given.any() else given
         Y = row_means(X, mask)
-        N = X.shape[1]
+        N = n_atoms
         if self.whiten:
             M = shrunk_moments((Y * weight[:, None]).T @ Y, float(weight.sum()))
             Y = Y @ _whitening(M)[1]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
@@ -42,7 +42,7 @@ from thresher.engine import (
 )
 from thresher.estimators.calibration import RecentSamples
 from thresher.estimators.fitted_model import CodedBlock, FittedModel
-from thresher.estimators.growth import feasible, grouped_atoms, grown_state
+from thresher.estimators.growth import grown_state, joined_state, reduced_state
 from thresher.estimators.hidden_entries import hidden_entries, without_entries
 from thresher.estimators.parameters import (
     CALLBACKS,
@@ -167,6 +167,8 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
     _nonnegative: ClassVar[bool] = True
     _flags_outliers: ClassVar[bool] = False
     _can_grow: ClassVar[bool] = True
+    _weighs_entries: ClassVar[bool] = True
+    """Whether entries may have weights other than 0 (missing) and 1."""
     _may_change: ClassVar[frozenset[str]] = MAY_CHANGE
 
     _state: StreamState
@@ -272,13 +274,6 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
         if not hasattr(self, "components_"):  # scikit-learn asks for all tags first
             check_is_fitted(self, "components_")
 
-    def _check_is_begun(self) -> None:
-        if not hasattr(self, "_state"):
-            raise NotFittedError(
-                f"This {type(self).__name__} has not learned anything yet; call fit or "
-                "partial_fit first."
-            )
-
     def _model(self, in_order: bool | None = None) -> FittedModel:
         """Return the fitted model under the parameters as they are; nothing is changed."""
         self._check_is_fitted()
@@ -377,14 +372,12 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
         self._check_missing(X)
-        return Batch(X, sample_weight, self._checked_entry_weight(X, entry_weight))
+        weight = checked_entry_weight(X, entry_weight, only_flags=not self._weighs_entries)
+        return Batch(X, sample_weight, weight)
 
     def _check_missing(self, X: Any) -> None:
         """Refuse missing values if the loss cannot leave entries out."""
         return None
-
-    def _checked_entry_weight(self, X: Any, entry_weight: Any) -> Array | None:
-        return checked_entry_weight(X, entry_weight)
 
     # ---------------------------------------------------------------- starting
 
@@ -406,7 +399,8 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
         method = chosen.warm_start or chosen.method
         dtype = computing_dtype(first.X)
         state = method.begin(first, init, n_components, dtype, seed)
-        self._log_start(state, chosen)
+        (K, F), name, why = state.D.shape, type(self).__name__, f"{chosen.name}, as {chosen.reason}"
+        _log.info("%s: starts with %d atoms of %d features (%s): %s", name, K, F, dtype, why)
         return self._make(chosen, replace(state, method=chosen.name), in_order)
 
     def _start(self, n_features: int) -> tuple[str | Array | None, int]:
@@ -422,11 +416,6 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
                 "entries, or leave init out."
             )
         return atoms, len(atoms)
-
-    def _log_start(self, state: StreamState, chosen: Candidate[Any]) -> None:
-        K, F = state.D.shape
-        name, dtype, why = type(self).__name__, state.D.dtype, f"{chosen.name}, as {chosen.reason}"
-        _log.info("%s: starts with %d atoms of %d features (%s): %s", name, K, F, dtype, why)
 
     def _draw_seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -791,16 +780,12 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
         atoms : int or array of shape (m, n_features)
             New atoms, or how many: then they start random and the next batches shape them.
         """
-        self._check_is_begun()
         fitted = self._model()
         state = grown_state(fitted, n_features, atoms, self._nonnegative)
-        F = state.D.shape[1]
-        if self._state.D.shape[1] < F:
-            if hasattr(self, "feature_names_in_"):
-                del self.feature_names_in_
-            self._forget_samples()
-        self.n_features_in_ = F
-        self._adopt_reshaped(fitted, state)
+        same_features = state.D.shape[1] == self._state.D.shape[1]
+        if not same_features and hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self._adopt_reshaped(fitted, state, same_features)
         return self
 
     @available_if(_grows)
@@ -812,26 +797,17 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
         columns : array of int
             The features to keep, in their new order.
         """
-        self._check_is_begun()
         fitted = self._model()
-        F = self._state.D.shape[1]
-        places = np.asarray(columns)
-        whole = places.ndim == 1 and places.size > 0 and places.dtype.kind in "iu"
-        if not whole or places.min() < 0 or places.max() >= F:
-            raise ValueError(
-                f"columns must be the numbers of features to keep, at least one of 0 to {F - 1}."
-            )
+        state = reduced_state(fitted, columns)
         if hasattr(self, "feature_names_in_"):
-            self.feature_names_in_ = self.feature_names_in_[places]
-        self._forget_samples()
-        self.n_features_in_ = len(places)
-        self._adopt_reshaped(fitted, feasible(fitted.method, self._state.keep(places)))
+            self.feature_names_in_ = self.feature_names_in_[np.asarray(columns)]
+        self._adopt_reshaped(fitted, state, same_features=False)
         return self
 
     @property
     def usage_(self) -> Array:
         """Discounted usage of every atom, as shares that sum to one."""
-        self._check_is_begun()
+        self._check_is_fitted()
         if not self._can_grow:
             raise AttributeError(f"{type(self).__name__} does not measure the usage of its atoms.")
         method = self._model().method
@@ -848,31 +824,23 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
         groups : list of lists of int
             The atoms of each new atom. An atom in no group is forgotten.
         """
-        self._check_is_begun()
         fitted = self._model()
         if self.frozen_atoms is not None:
             raise ValueError(
                 "frozen_atoms= names atoms by their numbers, which would change; join atoms of a "
                 "model without it."
             )
-        members = grouped_atoms(groups, len(self._state.D))
-        if fitted.method.dictionary_regulariser.region.couples_rows:
-            raise ValueError(
-                "The set of this dictionary ties its atoms together, so none can be taken out; use "
-                "a set of single atoms, such as 'simplex'."
-            )
-        usage = fitted.method.learner.usage(self._state.statistics, self._state.D)
-        self._adopt_reshaped(fitted, self._state.joined(members, usage))
+        self._adopt_reshaped(fitted, joined_state(fitted, groups))
         return self
 
-    def _adopt_reshaped(self, fitted: FittedModel, state: StreamState) -> None:
+    def _adopt_reshaped(
+        self, fitted: FittedModel, state: StreamState, same_features: bool = True
+    ) -> None:
+        """Adopt a state with other atoms or features; samples of other features are forgotten."""
+        if not same_features and self._recent is not None:
+            self._recent, self._calibrated_scale = RecentSamples(), None
+        self.n_features_in_ = state.D.shape[1]
         self._adopt(self._fitted_to(state, fitted.in_order), self._position)
-
-    def _forget_samples(self) -> None:
-        """Forget recent samples and scales of another width."""
-        if self._recent is not None:
-            self._recent = RecentSamples()
-        self._calibrated_scale = None
 
     # ------------------------------------------------------------------- report
 

@@ -32,7 +32,7 @@ from thresher.estimators.online_estimator import OnlineEstimator
 from thresher.estimators.outlier_mixin import OutlierMixin
 from thresher.estimators.parameters import COUNT, POSITIVE, WHOLE, Number
 from thresher.estimators.registry import named_outlier_weight
-from thresher.estimators.validation import checked_flags, computing_dtype
+from thresher.estimators.validation import computing_dtype
 from thresher.learning import NoiseWeight, OutlierWeight, RangeWeight
 from thresher.linalg import Array, length
 from thresher.penalties import Tikhonov
@@ -87,6 +87,7 @@ class WholeMatrixEstimator(OutlierMixin):
 
     _nonnegative = False
     _can_grow = False
+    _weighs_entries = False
 
     @abstractmethod
     def _rounds(self, X: Array, observed: NDArray[np.bool_] | None, seed: int) -> Iterator[Basis]:
@@ -147,10 +148,6 @@ class WholeMatrixEstimator(OutlierMixin):
             self._adopt_state(self._state)
         warn_unconverged(self, missed, stacklevel=4)
         return self
-
-    def _checked_entry_weight(self, X: Any, entry_weight: Any) -> Array | None:
-        weight = super()._checked_entry_weight(X, entry_weight)
-        return checked_flags(weight, "A whole matrix is separated entry by entry")
 
     def _run(self, rounds: Iterator[Basis], n_samples: int, attempt: Attempt) -> float:
         """Round by round, the model whole after each; how far the last one was from the end."""

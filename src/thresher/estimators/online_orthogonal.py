@@ -1,7 +1,7 @@
 """Online orthogonal dictionary learning: paper D."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -15,7 +15,6 @@ from thresher.engine import (
     Candidates,
     OrthogonalMethod,
     StreamState,
-    choose,
     translate_linalg_errors,
 )
 from thresher.estimators.fitted_model import FittedModel
@@ -24,7 +23,6 @@ from thresher.estimators.parameters import COUNT
 from thresher.estimators.registry import HALF_LIFE, named_forgetting
 from thresher.estimators.validation import (
     checked_codes,
-    checked_flags,
     checked_rows,
     computing_dtype,
     numbers_in_rows,
@@ -112,6 +110,7 @@ class OnlineOrthogonalDictionary(OnlineEstimator):
 
     _nonnegative = False
     _can_grow = False
+    _weighs_entries = False
 
     _: KW_ONLY
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -186,28 +185,17 @@ class OnlineOrthogonalDictionary(OnlineEstimator):
             numbers_in_rows("init", self.init)
         self._plan(1)
 
-    def _checked_entry_weight(self, X: Any, entry_weight: Any) -> Array | None:
-        weight = super()._checked_entry_weight(X, entry_weight)
-        return checked_flags(
-            weight, "An orthogonal dictionary fills entries or takes them as they are"
-        )
-
     def _warn_of_batch(self, batch: Batch) -> None:
         """Orthogonal dictionaries have neither sets nor penalties to blame."""
 
     def _check_weights(self, fitted: FittedModel, entry_weight: Array | None) -> None:
         return None
 
-    def _begin(self, first: Batch, seed: int, in_order: bool = True) -> FittedModel:
-        N = first.X.shape[1]
-        first = first.glance()
-        init = self.init
+    def _start(self, n_features: int) -> tuple[str | Array | None, int]:
+        init, shape = self.init, (n_features, n_features)
         if not isinstance(init, str):
-            init = checked_rows("init", init, (N, N), nonnegative=False)
-        chosen = choose(self._plan(N, in_order), first)
-        state = chosen.method.begin(first, init, computing_dtype(first.X), seed)
-        self._log_start(state, chosen)
-        return self._make(chosen, replace(state, method=chosen.name), in_order)
+            init = checked_rows("init", init, shape, nonnegative=False)
+        return init, n_features
 
     def _check_learned(self, fitted: FittedModel, state: StreamState) -> None:
         K, F = state.D.shape
@@ -244,7 +232,7 @@ class OnlineOrthogonalDictionary(OnlineEstimator):
         self, X: Any, entry_weight: Any = None
     ) -> Iterator[tuple[slice, Array, Array]]:
         """Rows, filled samples and all codes, block by block."""
-        batch = Batch(X, entry_weight=self._checked_entry_weight(X, entry_weight))
+        batch = self._batch(X, None, entry_weight)
         method = self._model().method
         method.check(self._state, batch)
         code = method.coder(self._state, batch)

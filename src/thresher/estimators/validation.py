@@ -123,8 +123,8 @@ def refuse_negative(X: Any, name: str) -> None:
         )
 
 
-def checked_entry_weight(X: Any, entry_weight: Any) -> Array | None:
-    """Return entry weights as an array of the shape of the samples."""
+def checked_entry_weight(X: Any, entry_weight: Any, only_flags: bool) -> Array | None:
+    """Return entry weights, or flags of observed entries, as an array of the shape of samples."""
     if entry_weight is None:
         return None
     refuse_mask("entry_weight", entry_weight)
@@ -136,14 +136,9 @@ def checked_entry_weight(X: Any, entry_weight: Any) -> Array | None:
             f"entry_weight must be nonnegative and of the shape of the data, {X.shape}; got "
             f"the shape {weight.shape}."
         )
+    if only_flags and not np.isin(weight, (0, 1)).all():
+        raise ValueError("entry_weight must be 0 (missing) or 1 (observed) for this model.")
     return weight
-
-
-def checked_flags(entry_weight: Array | None, purpose: str) -> Array | None:
-    """Refuse entry weights other than 0 (missing) and 1."""
-    if entry_weight is not None and not np.isin(entry_weight, (0, 1)).all():
-        raise ValueError(f"{purpose}: entry_weight must be 0 (missing) or 1.")
-    return entry_weight
 
 
 def checked_codes(C: Any, X: Any, n_atoms: int) -> Array:

@@ -71,6 +71,12 @@ class Bounds:
             [np.inf if b is None else b.size * (s if b.relative else 1.0) for b, s in pairs]
         )
 
+    def times(self, factor: float) -> Bounds:
+        """Return bounds that are so many times as large."""
+        errors = [bound._replace(size=factor * bound.size) for bound in self.errors]
+        limits = [b and b._replace(size=factor * b.size) for b in self.limits]
+        return Bounds(self.groups, errors, limits)
+
     def excess(self, decoded: Array, Y: Array) -> float:
         """Return the largest ratio of an error to its bound."""
         E, known = np.nan_to_num(decoded - Y), np.nan_to_num(Y)
@@ -135,26 +141,9 @@ def bounds_of(error: Any, max_error: Any, n_columns: int, names: Sequence[str] |
     return Bounds(groups, errors, limits)
 
 
-def asks_exact(error: Any, max_error: Any) -> bool:
-    """Return whether some column has to be lossless."""
-    return any(checked_bound(b, "").size == 0 for b in (*_entries(error), *_entries(max_error)))
-
-
 def named_columns(value: Any) -> set[str]:
     """Return the columns that a dict of bounds names."""
     return {key for key in value if key != REST} if isinstance(value, Mapping) else set()
-
-
-def scaled(value: Any, factor: float) -> Any:
-    """Return the same bounds times a number."""
-    if isinstance(value, Mapping):
-        return {key: scaled(bound, factor) for key, bound in value.items()}
-    if isinstance(value, str):
-        number = float(value.strip().rstrip("%")) * factor
-        return f"{number!r}%" if value.strip().endswith("%") else number
-    if _is_single(value):
-        return None if value is None else value * factor
-    return [scaled(bound, factor) for bound in value]
 
 
 def _is_single(value: Any) -> bool:

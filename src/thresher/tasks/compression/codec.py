@@ -14,7 +14,7 @@ from thresher.estimators.parameters import is_number, is_whole
 from thresher.estimators.reports import write_report
 from thresher.estimators.validation import unmasked
 from thresher.published.orthogonal import DictionaryCompression
-from thresher.tasks.compression.bounds import Bounds, asks_exact, bounds_of, check_errors
+from thresher.tasks.compression.bounds import Bounds, bounds_of, check_errors
 from thresher.tasks.compression.container import (
     Container,
     read_container,
@@ -153,15 +153,11 @@ class SensorCodec:
         N, is_paper = int(n_sensors), self.mode == "paper"
         if start is not None and not is_paper:
             raise ValueError("start needs mode='paper'.")
-        size = np.full(N, reference) if reference is not None else None
-        coder: RowCoder | PaperCoder
-        if is_paper:
-            coder = self._paper_coder(N, start)
-        else:
-            bounds = bounds_of(self.error, self.max_error, N, names)
-            coder = RowCoder(bounds, self.effort, None if size is None else (size, size))
+        bounds = bounds_of(self.error, self.max_error, N, names)
+        size = None if reference is None else np.full(N, reference)
+        coder = self._coder(bounds, None if size is None else (size, size), start)
         rows = self.batch_size or (_ROWS_PER_SLOT if is_paper else _ROWS_PER_PACKET)
-        exact = not is_paper and asks_exact(self.error, self.max_error)
+        exact = bool(bounds.exact.any())
         return Encoder(coder, rows, self.buffer_size, fill=fill_packets, exact=exact)
 
     def decoder(self, *, max_bytes: int = MAX_BYTES) -> Decoder:
@@ -193,10 +189,10 @@ class SensorCodec:
         Y = np.asarray(unmasked(Y))
         if Y.ndim != 2 or Y.shape[1] < 1:
             raise ValueError(f"Y must have shape (rows, sensors), got {Y.shape}.")
-        exact = self.mode == "auto" and asks_exact(self.error, self.max_error)
-        Y = checked_rows(Y, Y.shape[1], exact=exact)
-        values = write_rows(self, Y, names, progress or _no_progress)
         n, N = Y.shape
+        bounds = bounds_of(self.error, self.max_error, N, names)
+        Y = checked_rows(Y, N, exact=bool(bounds.exact.any()))
+        values = self.write_values(Y, bounds, progress)
         return write_container(Container(n, N, about or {}, values, []))
 
     @staticmethod
@@ -223,10 +219,7 @@ class SensorCodec:
             If the bytes are not such a file, or not a whole one, or take more memory.
         """
         file = read_container(data, max_bytes)
-        n, N = file.n_rows, file.n_sensors
-        if not N:
-            return np.empty((n, 0)), file.about
-        return read_values(file.values, n, N, max_bytes, progress or _no_progress), file.about
+        return read_values(file, max_bytes, progress), file.about
 
     def report(self, path: str | Path, Y: Any, names: Sequence[str] | None = None) -> Path:
         """Compress values, and write a report about their size and the error of each sensor.
@@ -255,7 +248,26 @@ class SensorCodec:
         )
         return write_report(self, done.page(), path, "compress(Y)")
 
-    def _paper_coder(self, N: int, start: Any) -> PaperCoder:
+    def write_values(
+        self, Y: Array, bounds: Bounds, progress: Callable[[int, int], None] | None = None
+    ) -> bytes:
+        """Return checked rows as the values of a file, within some bounds."""
+        n, N = Y.shape
+        size = max(_ROWS_PER_PACKET, min(MAX_ROWS, _FILE_BATCH // N))
+        size = self.batch_size or (_ROWS_PER_SLOT if self.mode == "paper" else size)
+        coder, payloads = self._coder(bounds, _sizes(Y, bounds)), list[Payload]()
+        for start in range(0, n, size):
+            payloads += coder.code(Y[start : start + size], None, size)
+            if progress is not None:
+                progress(coder.n_rows, n)
+        return write_values(payloads)
+
+    def _coder(
+        self, bounds: Bounds, sizes: tuple[Array, Array] | None, start: Any = None
+    ) -> RowCoder | PaperCoder:
+        if self.mode == "auto":
+            return RowCoder(bounds, self.effort, sizes)
+        N = len(bounds.groups)
         if start is not None and (
             np.shape(start) != (N, N) or np.linalg.matrix_rank(np.asarray(start, float)) < N
         ):
@@ -270,28 +282,6 @@ class SensorCodec:
             start=start,
         )
         return PaperCoder(scheme, self.angle_bits)
-
-
-def write_rows(
-    codec: SensorCodec,
-    Y: Array,
-    names: Sequence[str] | None,
-    progress: Callable[[int, int], None],
-) -> bytes:
-    """Return checked rows as the values of a file."""
-    n, N = Y.shape
-    coder: RowCoder | PaperCoder
-    if codec.mode == "paper":
-        coder, size = codec._paper_coder(N, None), codec.batch_size or _ROWS_PER_SLOT
-    else:
-        bounds = bounds_of(codec.error, codec.max_error, N, names)
-        size = codec.batch_size or max(_ROWS_PER_PACKET, min(MAX_ROWS, _FILE_BATCH // N))
-        coder = RowCoder(bounds, codec.effort, _sizes(Y, bounds))
-    payloads = list[Payload]()
-    for start in range(0, n, size):
-        payloads += coder.code(Y[start : start + size], None, size)
-        progress(coder.n_rows, n)
-    return write_values(payloads)
 
 
 def _sizes(Y: Array, bounds: Bounds) -> tuple[Array, Array]:
@@ -310,7 +300,3 @@ def _check_range(name: str, value: Any, low: int, high: int, *, optional: bool =
         what = f"{high:,}" if high < 2**62 else "any number"
         also = " or None" if optional else ""
         raise ValueError(f"{name} must be an integer from {low} to {what}{also}, got {value!r}.")
-
-
-def _no_progress(done: int, total: int) -> None:
-    """Report nothing."""

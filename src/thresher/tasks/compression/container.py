@@ -1,8 +1,7 @@
 """Files: ``.thr``.
 
     magic 4 | rows | sensors | other columns | length of the head | head, packed | values
-    | other columns, one after the other | zeros, if the rest is too short for what it stands for
-    | CRC-32 of all 4
+    | other columns, one after the other | CRC-32 of all 4
 
 Numbers are LEB128, and parts have their length in front. The head is what the writer keeps about
 the data, as JSON; it is empty if there is nothing. The values are keyframes and batches, each a
@@ -23,23 +22,21 @@ from thresher.tasks.compression.columns import pack_bytes, unpack_bytes
 from thresher.tasks.compression.packet import Kind, Payload, read_level
 from thresher.tasks.compression.paper import PaperState
 from thresher.tasks.compression.wire import (
+    CELL_BYTES,
     MAX_SENSORS,
     Array,
     PacketError,
     Reader,
-    check_claim,
     check_memory,
     file_bytes,
-    min_bytes,
     number,
     packet_bytes,
     part,
 )
 
 MAGIC = b"THR\x01"
-Progress = Callable[[int, int], None]
+Progress = Callable[[int, int], None] | None
 _MAX_COLUMNS = 2**16
-_OBJECT = 100  # bytes that a small object of Python takes, and a little more
 
 
 class Container(NamedTuple):
@@ -57,9 +54,6 @@ def write_container(file: Container) -> bytes:
     head = json.dumps(file.about, separators=(",", ":"), ensure_ascii=False) if file.about else ""
     data = MAGIC + b"".join(map(number, [file.n_rows, file.n_sensors, len(file.columns)]))
     data += packed_head(head.encode()) + b"".join(map(part, [file.values, *file.columns]))
-    n_columns = file.n_sensors + len(file.columns)
-    missing = min_bytes(file.n_rows * n_columns, n_columns) - len(data)
-    data += part(bytes(max(missing, 0)))
     return data + zlib.crc32(data).to_bytes(4, "little")
 
 
@@ -83,12 +77,9 @@ def read_container(data: bytes, max_bytes: int) -> Container:
         raise PacketError(
             f"The file cannot have {n_rows} rows, {n_sensors} sensors and {n_columns} columns."
         )
-    check_claim(n_rows * (n_sensors + n_columns), n_sensors + n_columns, len(data))
     check_memory(6 * size, max_bytes)
     about = _read_head(unpack_bytes(parts.part(), size), max_bytes) if size else {}
     values, columns = parts.part(), [parts.part() for _ in range(n_columns)]
-    if parts.part().strip(b"\0"):
-        raise PacketError("The file has bytes that belong to nothing; it is damaged.")
     parts.end()
     check_memory(file_bytes(n_rows, n_sensors), max_bytes)
     return Container(n_rows, n_sensors, about, values, columns)
@@ -96,7 +87,7 @@ def read_container(data: bytes, max_bytes: int) -> Container:
 
 def _read_head(text: bytes, max_bytes: int) -> dict[str, Any]:
     # Strings take up to four bytes a letter, and small objects many times their text.
-    check_memory(6 * len(text) + _OBJECT * sum(map(text.count, (b",", b"[", b"{"))), max_bytes)
+    check_memory(6 * len(text) + CELL_BYTES * sum(map(text.count, (b",", b"[", b"{"))), max_bytes)
     try:
         about = json.loads(text)
     except (ValueError, RecursionError):
@@ -114,9 +105,10 @@ def write_values(payloads: list[Payload]) -> bytes:
     return b"".join(bytes([payload.kind]) + part(payload.data) for payload in payloads)
 
 
-def read_values(data: bytes, n: int, N: int, max_bytes: int, progress: Progress) -> Array:
-    """Return so many rows; `PacketError` if the bytes are not theirs."""
-    values, done, parts = np.empty((n, N)), 0, Reader(data)
+def read_values(file: Container, max_bytes: int, progress: Progress) -> Array:
+    """Return the rows of a file; `PacketError` if the bytes are not theirs."""
+    n, N = file.n_rows, file.n_sensors
+    values, done, parts = np.empty((n, N)), 0, Reader(file.values)
     state: Any = None
     while not parts.is_empty:
         (kind,) = parts.take(1)
@@ -133,9 +125,10 @@ def read_values(data: bytes, n: int, N: int, max_bytes: int, progress: Progress)
                 raise PacketError("The file has more rows than its head says.")
             values[done : done + rows], _, state = state.read(payload)
             done += rows
-            progress(done, n)
+            if progress is not None:
+                progress(done, n)
         else:
             raise PacketError("The file has values of an unknown kind.")
-    if done != n:
+    if done != n and N:
         raise PacketError(f"The file has {done} of its {n} rows.")
     return values

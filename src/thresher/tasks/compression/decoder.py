@@ -9,7 +9,6 @@ import numpy as np
 
 from thresher.tasks.compression.batch import StreamState
 from thresher.tasks.compression.packet import (
-    ANY_STREAM,
     Keyframe,
     Kind,
     Packet,
@@ -234,10 +233,10 @@ class Decoder:
             return Decoded(None, None, request, self.n_rows_, None, problem)
         return Decoded(None, None, request, stream.n_rows, stream.number, problem)
 
-    def _next_packet(self) -> Request:
-        """Ask for a damaged packet: the next one, if there is only one stream."""
+    def _next_packet(self) -> Request | None:
+        """Ask for a damaged packet: the next one, if there is one stream whose packet it was."""
         if len(self._streams) != 1:
-            return Request(ANY_STREAM, 0, 1)
+            return None
         (stream,) = self._streams.values()
         return Request(stream.number, stream.sequence, 1)
 

@@ -13,7 +13,6 @@ from thresher.estimators.validation import unmasked
 from thresher.tasks.compression.batch import Batch, CodedBatch, StreamState, code_plain
 from thresher.tasks.compression.bounds import Bounds
 from thresher.tasks.compression.packet import (
-    ANY_STREAM,
     Keyframe,
     Kind,
     Packet,
@@ -222,19 +221,12 @@ class Encoder:
         not, or if the decoder cannot use them, a keyframe with the last values restarts the stream,
         and the rows before are lost. Requests for other streams are not answered.
         """
-        asked = read_request(request)
-        if asked.stream not in (ANY_STREAM, self.stream_):
+        asked, again = read_request(request), list[bytes]()
+        if asked.stream != self.stream_ or asked.sequence >= self._sequence:
             return []
-        first = self._sequence - len(self._kept)
-        if asked.stream == ANY_STREAM:  # some packet was damaged: most likely the last one
-            first, again = 0, list(self._kept)[-1:]
-        elif asked.restart or asked.sequence < first:
-            again = []
-        else:
-            start = asked.sequence - first
+        start = asked.sequence - (self._sequence - len(self._kept))
+        if start >= 0 and not asked.restart:
             again = list(self._kept)[start : start + asked.n_packets if asked.n_packets else None]
-            if asked.sequence >= self._sequence:
-                return []  # there are none after it
         self.n_bytes_["again"] += sum(map(len, again))
         return again or self._restart(gives_up=True)
 

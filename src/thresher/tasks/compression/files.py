@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from thresher.persistence import write_atomically
-from thresher.tasks.compression.bounds import bounds_of, scaled
-from thresher.tasks.compression.codec import SensorCodec, write_rows
+from thresher.tasks.compression.bounds import bounds_of
+from thresher.tasks.compression.codec import SensorCodec
 from thresher.tasks.compression.container import (
     Container,
     read_container,
@@ -22,7 +22,7 @@ from thresher.tasks.compression.encoder import checked_rows
 from thresher.tasks.compression.report import CompressionReport, Errors
 from thresher.tasks.compression.tables import (
     Table,
-    is_same_kept,
+    contents,
     pack_table,
     read_table,
     unpack_table,
@@ -53,15 +53,13 @@ def compress_file(
     """
     _check_paths(source, target)
     table = read_table(source, codec.error, codec.max_error)
-    tell = progress or _no_progress
-    values, errors = _coded(table, codec, tell)
+    values, errors = _coded(table, codec, progress)
     if isinstance(codec.error, int | float):
         errors.check_columns(table.names, codec.error)
-    about, packed = pack_table(table)
-    n, N = table.values.shape
-    data = write_container(Container(n, N, about, values, packed))
-    again = _read(data, sys.maxsize, lambda done, of: None)
-    if not is_same_kept(again, table):
+    packed, (n, N) = pack_table(table), table.values.shape
+    data = write_container(Container(n, N, {}, values, packed))
+    again = _read(data, sys.maxsize, None)
+    if contents(again) != contents(table):
         raise RuntimeError("The file does not decode to what was compressed; please report it.")
     write_atomically(target, data)
     return CompressionReport(
@@ -70,9 +68,7 @@ def compress_file(
         memory=file_bytes(n, N),
         errors=errors,
         names=table.names,
-        kept=dict(
-            zip(table.kept, map(len, packed[-len(table.kept) or len(packed) :]), strict=True)
-        ),
+        kept=dict(zip(table.kept, map(len, packed[1:]), strict=True)),
         value_bytes=len(values),
         values=table.values,
         source=source.name,
@@ -84,21 +80,19 @@ def decompress_file(
 ) -> tuple[int, int]:
     """Write the table of a compressed file; return the number of rows and of sensors."""
     _check_paths(source, target)
-    tell = progress or _no_progress
-    table = _read(source.read_bytes(), max_bytes, lambda done, of: tell("decompress", done, of))
+    table = _read(source.read_bytes(), max_bytes, progress)
     write_atomically(target, write_table(table, target))
     n, N = table.values.shape
     return n, N
 
 
-def _read(data: bytes, max_bytes: int, progress: Callable[[int, int], None]) -> Table:
+def _read(data: bytes, max_bytes: int, progress: Progress | None) -> Table:
     file = read_container(data, max_bytes)
-    n, N = file.n_rows, file.n_sensors
-    values = read_values(file.values, n, N, max_bytes, progress) if N else np.empty((n, 0))
-    return unpack_table(values, file.about, file.columns, max_bytes)
+    values = read_values(file, max_bytes, progress and partial(progress, "decompress"))
+    return unpack_table(values, file.columns, max_bytes)
 
 
-def _coded(table: Table, codec: SensorCodec, tell: Progress) -> tuple[bytes, Errors]:
+def _coded(table: Table, codec: SensorCodec, progress: Progress | None) -> tuple[bytes, Errors]:
     """Return values that, as they will be written, are within the bounds."""
     Y, names = table.values, table.names
     if codec.mode == "paper" and np.isnan(Y).any():
@@ -110,9 +104,11 @@ def _coded(table: Table, codec: SensorCodec, tell: Progress) -> tuple[bytes, Err
         return b"", Errors.of(Y, Y)
     checked_rows(Y, len(names))
     bounds, (n, N) = bounds_of(codec.error, codec.max_error, len(names), names), Y.shape
+    tried = bounds
     for _ in range(_TRIES):
-        data = write_rows(codec, Y, names, lambda done, of: tell("compress", done, of))
-        decoded = read_values(data, n, N, sys.maxsize, lambda done, of: tell("check", done, of))
+        data = codec.write_values(Y, tried, progress and partial(progress, "compress"))
+        file = Container(n, N, {}, data, [])
+        decoded = read_values(file, sys.maxsize, progress and partial(progress, "check"))
         if not np.array_equal(np.isnan(decoded), np.isnan(Y)):
             raise RuntimeError("The file does not decode to what was compressed; please report it.")
         written = table.as_written(decoded)
@@ -120,17 +116,8 @@ def _coded(table: Table, codec: SensorCodec, tell: Progress) -> tuple[bytes, Err
         if codec.mode == "paper" or excess <= _ROUNDING:
             return data, Errors.of(written, Y)
         # Columns of few digits, cut as they are written: what rounding adds has to be saved.
-        factor = 0.9 / min(excess, 1e6)
-        finer = {name: scaled(getattr(codec, name), factor) for name in ("error", "max_error")}
-        try:
-            codec = replace(codec, **finer)
-        except ValueError:  # no codec takes such an error
-            break
+        tried = tried.times(0.9 / min(excess, 1e6))
     raise ValueError("error is finer than the last digit of these numbers; set 0 for lossless.")
-
-
-def _no_progress(stage: str, done: int, total: int) -> None:
-    """Report nothing."""
 
 
 def _check_paths(source: Path, target: Path) -> None:

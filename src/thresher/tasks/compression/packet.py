@@ -27,8 +27,6 @@ VERSION = 1
 _HEAD, _END, _REQUEST, _SENSORS = map(struct.Struct, ("<BI", "<H", "<HB", "<H"))
 _MIN_BYTES = _HEAD.size + 1 + 2 * _END.size
 _PAPER, _GIVES_UP = 0x4000, 0x8000
-ANY_STREAM = 0
-"""Of a request by a decoder that cannot know whose packet it was; no encoder has this number."""
 
 
 class Kind(IntEnum):

@@ -9,7 +9,7 @@ than a double, are kept cell by cell.
 from __future__ import annotations
 
 import io
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +41,10 @@ from thresher.tasks.compression.wire import (
     part,
 )
 
-_KEPT = "kept"  # the kind of a column of a CSV file that is kept cell by cell
+_CSV, _ARROW = range(2)  # part of the format
+_KEPT, _FREE = -2, -1  # columns of a CSV file: cell by cell; as many digits as it takes
 _FARTHEST = 1e15  # values beyond are kept: doubles calculate with those below
-_NULL, _NAN = "null", "nan"  # what stands for a missing measurement
+_MISSING = _NONE, _NULL, _NAN = "", "null", "nan"  # what stands for a missing measurement
 
 
 @dataclass(frozen=True)
@@ -137,62 +138,65 @@ def write_table(table: Table, path: Path) -> bytes:
     return buffer.getvalue()
 
 
-def pack_table(table: Table) -> tuple[dict[str, Any], list[bytes]]:
-    """Return what a file keeps about a table, and its columns other than measurements."""
+def pack_table(table: Table) -> list[bytes]:
+    """Return the head of a table, and its columns other than measurements."""
     if isinstance(table, ArrowTable):
-        schema = table.schema.serialize().to_pybytes()
-        columns = [number(len(schema)) + pack_bytes(schema)]
-        names = table.schema.names
-        columns += [_packed_column(names[i], array) for i, array in table.columns.items()]
-        return {"arrow": {"missing": table.missing}}, columns
-    kinds = [c.decimals if c.cells is None else _KEPT for c in table.columns]
-    about: dict[str, Any] = {"names": [c.name for c in table.columns], "kinds": kinds}
-    default = asdict(Dialect())
-    about |= {k: v for k, v in asdict(table.dialect).items() if v != default[k]}
-    about |= {"blank": table.blank} if table.blank else {}
-    return {"table": about}, [pack_texts(c.cells) for c in table.columns if c.cells is not None]
+        schema, names = table.schema.serialize().to_pybytes(), table.schema.names
+        kinds = part(pack_integers(np.array(list(map(_MISSING.index, table.missing)))))
+        head = bytes([_ARROW]) + kinds + number(len(schema)) + pack_bytes(schema)
+        return [head, *(_packed_column(names[i], array) for i, array in table.columns.items())]
+    dialect, texts = table.dialect, [c.cells for c in table.columns if c.cells is not None]
+    kinds = part(pack_integers(np.array([_kind_of(column) for column in table.columns])))
+    written = [list(DELIMITERS).index(dialect.delimiter), NEWLINES.index(dialect.newline)]
+    written += [".,".index(dialect.decimal), dialect.bom, dialect.ended]
+    blank = number(len(table.blank)) + pack_integers(np.array(table.blank))
+    names = part(pack_texts([column.name for column in table.columns]))
+    return [bytes([_CSV]) + names + kinds + bytes(written) + blank, *map(pack_texts, texts)]
 
 
-def unpack_table(
-    values: Array, about: dict[str, Any], packed: list[bytes], max_bytes: int
-) -> Table:
+def unpack_table(values: Array, packed: list[bytes], max_bytes: int) -> Table:
     """Return a table again; `PacketError` if the parts of the file do not make one."""
-    if "arrow" in about:
-        return _unpacked_arrow(values, about["arrow"], packed, max_bytes)
     n, N = values.shape
-    table = about.get("table")
-    if table is None:
+    if not packed:
         return CsvTable(values, [Column(f"sensor {j + 1}") for j in range(N)])
-    if not isinstance(table, dict) or not _is_table(table, n, N, len(packed)):
+    parts, n_columns = Reader(packed[0]), N + len(packed) - 1
+    (way,) = parts.take(1)
+    if way == _ARROW:
+        return _unpacked_arrow(values, parts, packed[1:], max_bytes)
+    names = unpack_texts(parts.part(), n_columns, max_bytes)
+    kinds = unpack_integers(parts.part(), n_columns)[0].tolist()
+    delimiter, newline, comma, bom, ended = parts.take(5)
+    n_blank = parts.number()
+    check_memory(n_blank * CELL_BYTES, max_bytes)
+    blank = unpack_integers(parts.rest(), n_blank)[0].tolist()
+    is_table = way == _CSV and kinds.count(_KEPT) == len(packed) - 1
+    is_dialect = max(delimiter, newline) < 3 and max(comma, bom, ended) < 2
+    is_within = all(_KEPT <= kind <= MAX_DIGITS for kind in kinds)
+    is_within &= blank == sorted(set(blank)) and all(0 <= i <= n + n_blank for i in blank)
+    if not (is_table and is_dialect and is_within):
         raise PacketError("The head of the file does not say how its table was written.")
-    dialect = Dialect(**{key: table[key] for key in asdict(Dialect()) if key in table})
-    columns, kept = list[Column](), iter(packed)
-    for name, kind in zip(table["names"], table["kinds"], strict=True):
-        cells = unpack_texts(next(kept), n, max_bytes) if kind == _KEPT else None
-        columns.append(Column(name, cells, None if kind == _KEPT else kind))
-    return CsvTable(values, columns, dialect, table.get("blank", []))
-
-
-def _is_table(table: dict[str, Any], n: int, N: int, n_kept: int) -> bool:
-    """Return whether what a file says about its table is of the right kinds and sizes."""
-    told = {"names": None, "kinds": None, "blank": [], **asdict(Dialect()), **table}
-    names, kinds, blank = told["names"], told["kinds"], told["blank"]
-    return (
-        all(isinstance(entry, list) for entry in (names, kinds, blank))
-        and len(names) == len(kinds) == N + n_kept
-        and all(isinstance(name, str) for name in names)
-        and sum(kind == _KEPT for kind in kinds) == n_kept
-        and all(
-            kind in (_KEPT, None) or (type(kind) is int and 0 <= kind <= MAX_DIGITS)
-            for kind in kinds
-        )
-        and told["delimiter"] in tuple(DELIMITERS)
-        and told["newline"] in NEWLINES
-        and told["decimal"] in (".", ",")
-        and type(told["bom"]) is type(told["ended"]) is bool
-        and all(type(i) is int and 0 <= i < 1 + n + len(blank) for i in blank)
-        and len(set(blank)) == len(blank)
+    dialect = Dialect(
+        list(DELIMITERS)[delimiter], NEWLINES[newline], ".,"[comma], bom > 0, ended > 0
     )
+    columns, kept = list[Column](), iter(packed[1:])
+    for name, kind in zip(names, kinds, strict=True):
+        cells = unpack_texts(next(kept), n, max_bytes) if kind == _KEPT else None
+        columns.append(Column(name, cells, kind if kind >= 0 else None))
+    return CsvTable(values, columns, dialect, blank)
+
+
+def _kind_of(column: Column) -> int:
+    """Return the decimals of a measurement, or how it is written without; `_KEPT` for cells."""
+    if column.cells is not None:
+        return _KEPT
+    return _FREE if column.decimals is None else column.decimals
+
+
+def contents(table: Table) -> list[Any]:
+    """Return the columns that are kept, as lists that can be compared."""
+    if isinstance(table, CsvTable):
+        return [column.cells for column in table.columns]
+    return [list(values) for array in table.columns.values() for values in _content(array)]
 
 
 # -------------------------------------------------------------------------------- Arrow
@@ -273,29 +277,30 @@ def _unpacked_column(data: bytes, kind: Any, n: int, max_bytes: int) -> Any:
     return found
 
 
-def _unpacked_arrow(values: Array, about: Any, packed: list[bytes], max_bytes: int) -> ArrowTable:
+def _unpacked_arrow(
+    values: Array, parts: Reader, packed: list[bytes], max_bytes: int
+) -> ArrowTable:
     n, N = values.shape
-    missing = about.get("missing") if isinstance(about, dict) else None
-    if not isinstance(missing, list) or not packed or set(missing) - {"", _NULL, _NAN}:
-        raise PacketError("The head of the file does not say which columns were measured.")
-    parts = Reader(packed[0])
+    kinds = unpack_integers(parts.part(), N + len(packed))[0]
     size = parts.number()
     check_memory(4 * size, max_bytes)
     try:
         schema = pa.ipc.read_schema(pa.py_buffer(unpack_bytes(parts.rest(), size)))
     except (pa.ArrowException, OSError, ValueError) as error:
         raise PacketError(f"The file has a schema that Arrow does not read: {error}") from None
-    kinds = [m for m, column in zip(missing, schema, strict=False) if not m or (
-        pa.types.is_floating(column.type) or pa.types.is_integer(column.type))]  # fmt: skip
-    is_whole = len(schema) == len(missing) == len(kinds) == N + len(packed) - 1
-    if not is_whole or missing.count("") != len(packed) - 1:
+    is_number = [pa.types.is_floating(c.type) or pa.types.is_integer(c.type) for c in schema]
+    if (
+        len(schema) != len(kinds)
+        or not ((kinds >= 0) & (kinds < len(_MISSING))).all()
+        or np.count_nonzero(kinds) != N
+        or (kinds.astype(bool) & ~np.array(is_number, bool)).any()
+    ):
         raise PacketError("The file has other columns than its schema.")
-    numbers = [i for i, m in enumerate(missing) if not m]
     columns = {
         i: _unpacked_column(data, schema.types[i], n, max_bytes)
-        for i, data in zip(numbers, packed[1:], strict=True)
+        for i, data in zip(np.flatnonzero(kinds == 0).tolist(), packed, strict=True)
     }
-    return ArrowTable(values, schema, missing, columns)
+    return ArrowTable(values, schema, [_MISSING[kind] for kind in kinds], columns)
 
 
 def _as_arrow(table: Table) -> Any:
@@ -309,18 +314,3 @@ def _as_arrow(table: Table) -> Any:
         for c in table.columns
     ]  # fmt: skip
     return pa.Table.from_arrays(arrays, names=[column.name for column in table.columns])
-
-
-def is_same_kept(again: Table, table: Table) -> bool:
-    """Return whether all columns that are kept came back as they were, and missing values."""
-    kept = [
-        [c.cells for c in t.columns] if isinstance(t, CsvTable) else
-        [_content(array) for array in t.columns.values()]
-        for t in (again, table)
-    ]  # fmt: skip
-    if isinstance(table, ArrowTable):
-        pairs = zip(*kept, strict=True)
-        same = all(list(x) == list(y) for a, b in pairs for x, y in zip(a, b, strict=True))
-    else:
-        same = kept[0] == kept[1]
-    return same and np.array_equal(np.isnan(again.values), np.isnan(table.values))

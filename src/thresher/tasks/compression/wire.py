@@ -146,4 +146,4 @@ def packet_bytes(n_rows: int, n_sensors: int) -> int:
 
 def file_bytes(n_rows: int, n_sensors: int) -> int:
     """Return the memory to decode a file: values, the state, and a batch that may have all rows."""
-    return 8 * n_rows * n_sensors + state_bytes(n_sensors) + packet_bytes(n_rows, n_sensors)
+    return 8 * n_rows * (n_sensors + 1) + state_bytes(n_sensors) + packet_bytes(n_rows, n_sensors)
