@@ -212,9 +212,9 @@ def _feasible(H, solution, region, rho, P):  # type: ignore[no-untyped-def]
 def rounds(samples, atoms, solution, region, outliers, settings, state, times):  # type: ignore[no-untyped-def]
     """Iterations of the block encoder without a return to the interpreter.
 
-    ``outliers`` is the penalty of the envelope, ``region`` has set and penalty of the codes. A round
-    ends with its codes: the prediction from which the next one goes on is made when there is a next one.
-    P gets the feasible codes.
+    ``outliers`` is the penalty of the envelope, ``region`` has set and penalty of the codes. An
+    iteration ends with its codes: the prediction from which the next one continues is computed
+    only if there is a next one. P gets the feasible codes.
     """
     H, C, P, splitting, stage = state
     if stage.size == 0:
