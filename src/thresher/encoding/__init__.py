@@ -8,11 +8,16 @@ from thresher.encoding.auto import (
     EncoderCandidate,
     can_stay_sparse,
 )
-from thresher.encoding.block_admm import ROUNDS_WITH_GAPS, BlockADMM, ResidualsSmall, StartIsGood
+from thresher.encoding.block_admm import (
+    ITERATIONS_IF_MISSING,
+    BlockADMM,
+    InexactStop,
+    SmallResiduals,
+)
 from thresher.encoding.block_newton import BlockNewton
 from thresher.encoding.first_order import ArmijoGradient, MultiplicativeUpdates
 from thresher.encoding.fit import DenseFit, Fit, ObservedFit, SparseFit
-from thresher.encoding.least_absolute import LeastAbsolute, duality_gap
+from thresher.encoding.least_absolute import LeastAbsolute
 from thresher.encoding.loop import (
     ActiveRows,
     Certified,
@@ -37,7 +42,7 @@ __all__ = [
     "APPROXIMATE_UPDATES",
     "DENSE",
     "EXACT",
-    "ROUNDS_WITH_GAPS",
+    "ITERATIONS_IF_MISSING",
     "ActiveRows",
     "ArmijoGradient",
     "AutoEncoder",
@@ -51,6 +56,7 @@ __all__ = [
     "EncoderCandidate",
     "Encoding",
     "Fit",
+    "InexactStop",
     "IterativeEncoder",
     "LeastAbsolute",
     "MultiplicativeUpdates",
@@ -59,18 +65,16 @@ __all__ = [
     "NewtonStart",
     "ObservedFit",
     "PreparedEncoder",
-    "ResidualsSmall",
     "RowSolver",
     "Rows",
     "SmallChange",
+    "SmallResiduals",
     "SparseFit",
     "SparsePower",
     "Stages",
-    "StartIsGood",
     "State",
     "Status",
     "Stop",
     "can_stay_sparse",
-    "duality_gap",
     "narrowed",
 ]

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thresher.encoding.block_admm import (
-    ROUNDS_WITH_GAPS,
+    ITERATIONS_IF_MISSING,
     BlockADMM,
-    ResidualsSmall,
-    StartIsGood,
+    InexactStop,
+    SmallResiduals,
 )
 from thresher.encoding.block_newton import BlockNewton
 from thresher.encoding.first_order import ArmijoGradient, MultiplicativeUpdates
@@ -50,8 +50,8 @@ def sparse_rows(problem: CodingProblem, rows: Rows) -> str | None:
 
 
 def smooth_loss(problem: CodingProblem, rows: Rows) -> str | None:
-    """Require a loss without kinks."""
-    return None if problem.loss.smooth else "a loss without kinks"
+    """Require a smooth loss."""
+    return None if problem.loss.smooth else "a smooth loss"
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class EncoderCandidate:
 
 # ----------------------------------------------------------------------------- exact codes
 
-_STEPS_PER_ITERATION = 20  # a simplex step is that much cheaper than a round of ADMM
+_STEPS_PER_ITERATION = 20  # a simplex step is that much cheaper than an ADMM iteration
 _STEPS_BEFORE_NEWTON = 8
 _NEWTON_STEPS = 50  # before the first method goes on; most rows need below ten
 
@@ -101,8 +101,8 @@ EXACT: tuple[EncoderCandidate, ...] = (
     EncoderCandidate(
         "gram",
         lambda tol, max_iter: Gram(AutoEncoder(tol, max_iter)),
-        "squares see a sample through its products with the atoms: K numbers instead of F, and "
-        "sparse rows by one sparse product",
+        "a squared loss depends on a sample through its products with the atoms: K numbers instead "
+        "of F, and sparse rows take one sparse product",
     ),
     EncoderCandidate(
         "sparse_updates",
@@ -119,39 +119,39 @@ EXACT: tuple[EncoderCandidate, ...] = (
     EncoderCandidate(
         "newton",
         lambda tol, max_iter: Stages((Newton(tol, max_iter),), NewtonStart(), max_iter),
-        "one or two steps on the inliers reach machine precision from five rounds of ADMM, which "
-        "alone needs 40 to 90 (docs/lab/encoders.md)",
+        "one or two steps on the inliers reach machine precision from five iterations of ADMM, "
+        "which alone needs 40 to 90 (docs/lab/encoders.md)",
     ),
     EncoderCandidate(
         "admm_newton",
         lambda tol, max_iter: _with_newton(BlockADMM(), tol, max_iter, None),
-        "a convex loss has a proximal map; eight rounds bring most rows to the tolerance, Newton "
-        "steps the others (docs/guide/divergences.md)",
+        "a convex loss has a proximal map; eight iterations bring most rows to the tolerance, "
+        "Newton steps the others (docs/guide/divergences.md)",
     ),
     EncoderCandidate(
         "admm",
-        lambda tol, max_iter: IterativeEncoder(BlockADMM(), ResidualsSmall(tol), max_iter),
-        "kinks on other sets have a proximal map, and nothing else that could be relied on",
+        lambda tol, max_iter: IterativeEncoder(BlockADMM(), SmallResiduals(tol), max_iter),
+        "a nonsmooth loss on other sets has a proximal map, and no gradient to rely on",
     ),
     EncoderCandidate(
         "multiplicative_newton",
         lambda tol, max_iter: _with_newton(MultiplicativeUpdates(), tol, max_iter, ConvexStart()),
-        "a loss that is not convex has no proximal map, but updates that never make it rise",
+        "a loss that is not convex has no proximal map, but updates that never increase it",
     ),
     EncoderCandidate(
         "projected_gradient",
         lambda tol, max_iter: _with_newton(ArmijoGradient(), tol, max_iter, ConvexStart()),
-        "on sets that tie codes together, such a loss has its slope and nothing else",
+        "on sets that tie codes together, such a loss has its gradient and nothing else",
     ),
 )
-"""Encoders whose rows meet the tolerance, or whose status tells that they do not."""
+"""Encoders whose rows meet the tolerance, or whose status reports that they do not."""
 
 # ----------------------------------------------------------------------- approximate codes
 
-_ROUNDS = 4
-# Kinks settle slowly: with four rounds dictionaries end 4 % above the planted one, with twelve 1 %
-# (docs/lab/manhattan.md).
-_ROUNDS_WITH_KINKS = 12
+_ITERATIONS = 4
+# Nonsmooth losses converge slowly: with four iterations dictionaries end 4 % above the planted one,
+# with twelve 1 % (docs/lab/manhattan.md).
+_ITERATIONS_NONSMOOTH = 12
 _STEPS = 20  # multiplicative updates, or gradient steps
 
 
@@ -160,7 +160,7 @@ def _fixed(solver: Any, iterations: int) -> IterativeEncoder:
 
 
 _TEACHES_AS_WELL = (
-    "a few rounds with the proximal map of a convex loss teach as well as exact codes "
+    "a few iterations with the proximal map of a convex loss teach as well as exact codes "
     "(docs/lab/learner.md)"
 )
 
@@ -168,7 +168,7 @@ APPROXIMATE: tuple[EncoderCandidate, ...] = (
     EncoderCandidate(
         "gram",
         lambda tol, max_iter: Gram(AutoEncoder(None, 0, APPROXIMATE)),
-        "squares see a sample through its products with the atoms: K numbers instead of F",
+        "a squared loss depends on a sample through its products with the atoms: K numbers, not F",
     ),
     EncoderCandidate(
         "sparse_updates",
@@ -179,33 +179,36 @@ APPROXIMATE: tuple[EncoderCandidate, ...] = (
     EncoderCandidate(
         "simplex_method",
         lambda tol, max_iter: LeastAbsolute(),
-        "exact codes of sparse rows under the ℓ1 distance cost a few readings of their words",
+        "exact codes of sparse rows under the ℓ1 distance cost a few passes over their nonzeros",
         sparse_rows,
     ),
     EncoderCandidate(
         "admm",
         lambda tol, max_iter: IterativeEncoder(
-            BlockADMM(), StartIsGood(rounds=_ROUNDS), ROUNDS_WITH_GAPS
+            BlockADMM(), InexactStop(rounds=_ITERATIONS), ITERATIONS_IF_MISSING
         ),
         _TEACHES_AS_WELL,
     ),
     EncoderCandidate(
-        "admm", lambda tol, max_iter: _fixed(BlockADMM(), _ROUNDS), _TEACHES_AS_WELL, smooth_loss
+        "admm",
+        lambda tol, max_iter: _fixed(BlockADMM(), _ITERATIONS),
+        _TEACHES_AS_WELL,
+        smooth_loss,
     ),
     EncoderCandidate(
         "admm",
-        lambda tol, max_iter: _fixed(BlockADMM(), _ROUNDS_WITH_KINKS),
-        f"{_TEACHES_AS_WELL}; kinks settle slowly (docs/lab/manhattan.md)",
+        lambda tol, max_iter: _fixed(BlockADMM(), _ITERATIONS_NONSMOOTH),
+        f"{_TEACHES_AS_WELL}; nonsmooth losses converge slowly (docs/lab/manhattan.md)",
     ),
     EncoderCandidate(
         "multiplicative",
         lambda tol, max_iter: Stages((_fixed(MultiplicativeUpdates(), _STEPS),), ConvexStart()),
-        "a loss that is not convex has no proximal map, but updates that never make it rise",
+        "a loss that is not convex has no proximal map, but updates that never increase it",
     ),
     EncoderCandidate(
         "projected_gradient",
         lambda tol, max_iter: Stages((_fixed(ArmijoGradient(), _STEPS),), ConvexStart()),
-        "on sets that tie codes together, such a loss has its slope and nothing else",
+        "on sets that tie codes together, such a loss has its gradient and nothing else",
     ),
 )
 """Encoders whose codes are good enough to learn from."""

@@ -14,8 +14,8 @@ from thresher.kernels.bundles import Atoms, EntryPenalty, Samples, ShiftedInvers
 from thresher.kernels.region import Region
 from thresher.linalg import Array
 
-ROUNDS_WITH_GAPS = 10
-"""Rounds until codes of rows with gaps are good enough to learn from (docs/guide/choices.md)."""
+ITERATIONS_IF_MISSING = 10
+"""So that one can learn from codes of rows with missing entries (docs/guide/choices.md)."""
 
 
 class Matrices(NamedTuple):
@@ -51,13 +51,13 @@ class BlockADMM(RowSolver):
             h ← α c + (1 − α)p + w       p ← prox_{φ/(ρs)}(h)     w ← h − p
         v ← α cD + (1 − α)y + u          y ← prox_{loss/ρ}(v)     u ← v − y
 
-    The matrix knows neither the loss nor ρ, so it is inverted once per dictionary, and any loss
-    and any penalty enter through proximal maps. A missing entry has the identity as its map, an
+    The matrix depends neither on the loss nor on ρ, so it is inverted once per dictionary. Any loss
+    and any penalty enter through proximal maps. A missing entry has the identity as its map, and an
     entry weight multiplies 1/ρ there: masks and weights cost nothing. The inner steps are nearly
     free when K ≪ F, and more than halve the outer ones. The codes are p, which is feasible.
 
     Nothing depends on the scale of data, weights or atoms: s is relative to the squared length of
-    the atoms, and ρ to the curvature of the loss as a row sees it, ``mean |∇loss| / mean |x − y|``
+    the atoms, and ρ to the mean curvature of the loss in a row, ``mean |∇loss| / mean |x − y|``
     at its start, at most ``rho`` times the mean weight of its entries. Where nearly all entries are
     outliers that is small; otherwise the dual, which an outlier bounds by λ, could move y by no
     more than λ/ρ at a time.
@@ -214,12 +214,12 @@ class BlockADMM(RowSolver):
 
 
 @dataclass(frozen=True)
-class StartIsGood(Stop):
-    """Codes that are good enough to learn from: one round, more where outliers or gaps rule a row.
+class InexactStop(Stop):
+    """Stop a row when its code is good enough to learn from: mostly after one iteration.
 
-    ρ tells how much of a row's residual its loss takes for noise. Where that is little, the least
-    squares start was pulled by the outliers, and one round does not undo it. In a row with gaps
-    the start takes missing entries for zeros, which takes longest to undo.
+    ρ estimates which share of a row's residual is noise under the loss. Where that share is small,
+    the least squares start is biased by the outliers, and one iteration does not correct it. In a
+    row with missing entries the start takes them for zeros, which takes longest to correct.
     """
 
     least_rho: float = 0.2
@@ -231,40 +231,40 @@ class StartIsGood(Stop):
             return "squares, or squares with outliers set aside"
         return None
 
-    def next_look(self, iteration: int) -> int:
-        """After the first round, and once more."""
+    def next_check(self, iteration: int) -> int:
+        """After the first iteration, and once more."""
         if iteration < 1:
             return 1
         return self.rounds if iteration < self.rounds else sys.maxsize
 
     def done(self, solver: RowSolver, block: ActiveRows, state: State) -> NDArray[np.bool_]:
         """At first whole rows that were mostly noise from the start, then all whole rows."""
-        looked, rho = "looked" in state, state["rho"][:, 0]
-        state["looked"] = rho  # anything with one entry for each row
+        checked, rho = "checked" in state, state["rho"][:, 0]
+        state["checked"] = rho  # anything with one entry for each row
         if block.weight is None:  # then all weigh one
-            return np.ones(len(rho), dtype=bool) if looked else np.asarray(rho >= self.least_rho)
+            return np.ones(len(rho), dtype=bool) if checked else np.asarray(rho >= self.least_rho)
         whole = np.all(block.weight > 0, axis=1)
-        noise = looked or rho >= self.least_rho * mean_weight(block)
+        noise = checked or rho >= self.least_rho * mean_weight(block)
         return np.asarray(whole & noise)
 
 
 @dataclass(frozen=True)
-class ResidualsSmall(Stop):
+class SmallResiduals(Stop):
     """Stop a row when the primal and dual residuals of ADMM are small, relative to the sample.
 
     That is, when its two copies of the prediction agree and no longer move. The optimality of codes
-    at kinks has no closed form, and an objective that hardly changes is no sign of convergence:
-    ADMM is slow where many entries are close to a kink.
+    at nonsmooth points has no closed form, and an objective that hardly changes is no sign of
+    convergence: ADMM is slow where many entries are close to a nonsmooth point.
     """
 
     tol: float = 1e-4
 
-    def next_look(self, iteration: int) -> int:
+    def next_check(self, iteration: int) -> int:
         """A fifth as far again."""
         return iteration + max(4, iteration // 5)
 
     def done(self, solver: RowSolver, block: ActiveRows, state: State) -> NDArray[np.bool_]:
-        """Compare the split prediction with that of the codes, and with itself at the last look."""
+        """Compare the split prediction with that of the codes, and with that of the last check."""
         Y = (state["Q"] + state["V"]) / 2
         before, state["before"] = state.get("before"), Y
         if before is None:
@@ -291,7 +291,7 @@ def mean_weight(block: ActiveRows) -> Array:
 def _away_from_zero(block: ActiveRows, Y: Array) -> Array:
     """For divergences that need ``y > 0``: predictions of at least a tenth of the row's mean.
 
-    Next to zero their slopes say nothing of the scale of a row.
+    Next to zero their gradient does not depend on the scale of a row.
     """
     loss, X, weight = block.problem.loss, block.X, block.weight
     if not loss.needs_positive_prediction:
@@ -308,7 +308,7 @@ def _away_from_zero(block: ActiveRows, Y: Array) -> Array:
 
 
 def _observed(weight: Array, width: int) -> Array:
-    """One where an entry was seen, scaled to a mean of one: a row with gaps starts at full size."""
+    """One at observed entries, scaled to a mean of one: incomplete rows start at full size."""
     seen = (weight > 0).astype(weight.dtype)
     share = seen.sum(axis=1, keepdims=True) / seen.dtype.type(width)
     scaled: Array = seen / np.where(share > 0, share, 1)

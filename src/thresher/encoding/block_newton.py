@@ -11,10 +11,10 @@ from thresher.kernels.newton_step import model_steps, model_steps_in_region
 from thresher.kernels.region import Region
 from thresher.linalg import Array
 
-# By judgement.
+# Heuristic: half and double change the time, not the codes.
 _LARGEST_TABLE = 1 << 25  # entries of the table of pairs of atoms: a quarter of a gigabyte
 _HALVINGS = 12
-_SUFFICIENT = 1e-4  # of the fall that the slope promises: the usual constant of Armijo's rule
+_SUFFICIENT = 1e-4  # of the predicted decrease: the usual constant of Armijo's rule
 _LEAST_CURVATURE = 0.1
 
 

@@ -9,8 +9,8 @@ from thresher.encoding.loop import ActiveRows, RowSolver, State
 from thresher.encoding.problem import DENSE, CodingProblem, Rows
 from thresher.linalg import Array
 
-_LEAST_CODE = 1e-12  # of the row's largest: nothing beside it in float32; by judgement
-_HALVINGS = 20  # of the exponent; by judgement
+_LEAST_CODE = 1e-12  # of the row's largest, to which it adds nothing in float32; heuristic
+_HALVINGS = 20  # of the exponent; heuristic
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class ArmijoGradient(RowSolver):
         """A gradient."""
         if rows.sparse:
             return "dense samples"
-        return None if problem.loss.smooth else "a loss without kinks"
+        return None if problem.loss.smooth else "a smooth loss"
 
     def start(self, block: ActiveRows, codes: Array | None) -> State:
         """Equal codes that explain the mass of the row, or given codes, made feasible."""

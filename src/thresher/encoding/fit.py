@@ -27,7 +27,7 @@ Pair = tuple[Array, Array]
 
 
 class Fit(ABC):
-    """The codes ``C`` of some samples on the dictionary ``D``, and what a loss says of them.
+    """Losses and gradients of some samples at their codes ``C`` on the dictionary ``D``.
 
     ``weight`` is that of the entries, if they have any.
     """
@@ -44,7 +44,7 @@ class Fit(ABC):
 
     @abstractmethod
     def filled_samples(self, rows: slice) -> Array:
-        """The same, with the prediction in their gaps."""
+        """The same, with the prediction where an entry is missing."""
 
     @abstractmethod
     def feature_counts(self, sample_weight: Array | None) -> Array:
@@ -104,7 +104,7 @@ class Fit(ABC):
 
     @abstractmethod
     def residuals(self, limit: int) -> tuple[Array, Any, Array]:
-        """``|x − y|`` of at most ``limit`` entries that were seen, the row and the weight of each.
+        """``|x − y|`` of at most ``limit`` observed entries, the row and the weight of each.
 
         As large as they would be if codes had not been fitted to them.
         """
@@ -150,7 +150,7 @@ class DenseFit(Fit):
         if self.outliers is None:
             return self.loss.value_and_gradient(self.X, self.prediction, self.weight)
         envelope = self.loss.envelope
-        assert envelope is not None  # nobody else has outliers
+        assert envelope is not None  # other losses have no outliers
         given = self.X, self.prediction, self.outliers, self.weight
         return envelope.value_with(*given), envelope.gradient_with(*given)
 
@@ -186,7 +186,7 @@ class DenseFit(Fit):
         return positive @ self.D.T, negative @ self.D.T
 
     def code_gradient(self) -> Array:
-        """A product with Dᵀ; without a value that nobody asked for."""
+        """A product with Dᵀ, without the values of the loss."""
         if self.outliers is None:
             return self.loss.gradient(self.X, self.prediction, self.weight) @ self.D.T
         return self.gradient @ self.D.T
@@ -206,11 +206,11 @@ class DenseFit(Fit):
         return product
 
     def row_curvatures(self) -> Array:
-        """As the loss says."""
+        """Those of the loss."""
         return self.loss.row_curvatures(self.X, self.prediction, self.weight)
 
     def curvatures(self, energy: Array) -> Array:
-        """In one compiled pass, unless the loss knows it better."""
+        """In one compiled pass, unless the loss defines its own weights."""
         if self.loss.defines_irls_weights:
             total: Array = self.dictionary_curvature(energy[:, None])[0]
             return total
@@ -232,8 +232,8 @@ class DenseFit(Fit):
 
     def dictionary_curvature(self, C: Array) -> Array:
         """A product with Cᵀ."""
-        bend = self.loss.irls_weights(self.X, self.prediction)
-        total: Array = C.T @ (bend if self.weight is None else bend * self.weight)
+        curvature = self.loss.irls_weights(self.X, self.prediction)
+        total: Array = C.T @ (curvature if self.weight is None else curvature * self.weight)
         return total
 
     def energies(self) -> tuple[Array, ...]:
@@ -252,7 +252,7 @@ class DenseFit(Fit):
 
         The residuals of f entries to which a codes were fitted have the energy of f − a: each is
         divided by ``√(1 − a/f)``, and counts as much as that leaves. Rows with no more entries
-        than codes say nothing.
+        than codes have weight zero.
         """
         width = self.X.shape[1]
         step = max(1, -(-self.X.size // limit))
@@ -275,7 +275,7 @@ class DenseFit(Fit):
 
 @dataclass
 class SparseFit(Fit):
-    """Of a CSR block without gaps, for losses that say `stays_sparse`.
+    """Of a CSR block without missing entries, for losses with `stays_sparse`.
 
     ``transposed`` is Dᵀ in memory order, ``row_sums`` the sums of the atoms, and ``gram`` gives
     D Dᵀ, which only the squared loss needs; ``products`` are ``C D`` at the nonzeros, if known.
@@ -297,7 +297,7 @@ class SparseFit(Fit):
         return expanded
 
     def filled_samples(self, rows: slice) -> Array:
-        """There are no gaps."""
+        """No entries are missing."""
         return self.samples(rows)
 
     def feature_counts(self, sample_weight: Array | None) -> Array:
@@ -389,8 +389,8 @@ class SparseFit(Fit):
         """At the nonzeros; a linear cost has no curvature, a quadratic one has one."""
         if self.loss.zero_slope is None:
             return np.full(self.X.shape[1], energy.sum(dtype=np.float64))
-        bend = self.loss.entry_irls_weights(*self._entries) * energy[self.rows]
-        return _sums(self.X.indices, bend, self.X.shape[1])
+        curvature = self.loss.entry_irls_weights(*self._entries) * energy[self.rows]
+        return _sums(self.X.indices, curvature, self.X.shape[1])
 
     def inlier_energies(self, energy: Array) -> Array:
         """The same for all features."""
@@ -406,7 +406,7 @@ class SparseFit(Fit):
         return sums.T
 
     def residuals(self, limit: int) -> tuple[Array, Any, Array]:
-        """At the nonzeros, as they are: they alone do not tell how many entries codes fitted."""
+        """At the nonzeros, not enlarged: how many entries codes were fitted to is not known."""
         x, y = self._entries
         step = max(1, -(-x.size // limit))
         sizes = np.abs(x - y)[::step]
@@ -439,7 +439,7 @@ def _row_sums(indptr: Any, values: Array) -> Array:
 
 @dataclass
 class ObservedFit(Fit):
-    """Of a block whose parts are dense fits on their own features; gaps add nothing.
+    """Of a block whose parts are dense fits on their own features; missing entries add nothing.
 
     ``transposed`` is Dᵀ in memory order.
     """
@@ -460,24 +460,24 @@ class ObservedFit(Fit):
         ]
 
     def _rows(self, of: Callable[[DenseFit], Array]) -> Array:
-        """What is said of rows, one part after the other."""
+        """Values of rows, one part after the other."""
         values: Array = np.concatenate([of(fit) for _, fit in self._parts])
         return values
 
     def _features(self, n_rows: int, of: Callable[[ObservedPart, DenseFit], Array]) -> Array:
-        """What is said of features, added up in float64."""
+        """Sums over rows for each feature, in float64."""
         sums: Array = np.zeros((n_rows, self.D.shape[1]))
         for part, fit in self._parts:
             sums[:, part.features] += of(part, fit)
         return sums
 
     def samples(self, rows: slice = slice(None)) -> Array:
-        """Expanded, zero in the gaps."""
+        """Expanded, zero where an entry is missing."""
         samples: Array = self.X[rows].dense()[0]
         return samples
 
     def filled_samples(self, rows: slice) -> Array:
-        """Expanded, with the prediction in the gaps."""
+        """Expanded, with the prediction where an entry is missing."""
         X, weight = self.X[rows].dense()
         return np.where(weight > 0, X, self.C[rows] @ self.D)
 
@@ -506,7 +506,7 @@ class ObservedFit(Fit):
         return positive, negative
 
     def dictionary_slopes(self, C: Array) -> Pair:
-        """Added up; both have all features, since each was seen by others."""
+        """Added up; both have all features, since each is observed in some row."""
         K = C.shape[1]
         positive = self._features(K, lambda p, fit: fit.dictionary_slopes(C[p.rows])[0])
         return positive, self._features(K, lambda p, fit: fit.dictionary_slopes(C[p.rows])[1])

@@ -1,4 +1,4 @@
-"""Squares in K dimensions: a squared loss sees a sample only through its products with the atoms.
+"""Squares in K dimensions: a squared loss depends on a sample only through its products.
 
 With ``G = D Dᵀ`` and ``b = x Dᵀ``, any D̂ and x̂ with ``D̂ D̂ᵀ = G`` and ``x̂ D̂ᵀ = b`` give the same
 loss up to a constant. The eigenvectors of G make a D̂ with K columns instead of F, and sparse rows

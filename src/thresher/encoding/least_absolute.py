@@ -17,20 +17,20 @@ from thresher.losses import L1Distance, NonsmoothPoints
 from thresher.penalties import ElasticNet, Form, Regulariser
 
 _TOL = 1e-9
-"""Steps go on until this gap even if a larger one is asked for: the last steps are few."""
+"""Steps go on until this gap even if a larger one is allowed: the last steps are few."""
 
 # Where there are this many features for each atom, the optimum on a sample of them is nearly that
-# of all, and of all only those near zero need be watched. By judgement, for speed: the optimum is
+# of all, and of all only those near zero need be watched. Heuristic, for speed: the optimum is
 # the same.
 _WIDE = 64
 _SAMPLED_PER_ATOM = 32
 _WATCHED_PER_ATOM = 100
-_FIRST_SHARE = 4  # at first the kinks of a quarter of the features are rounded off,
+_FIRST_SHARE = 4  # at first the loss is smoothed at a quarter of the features,
 _LAST_PER_ATOM = 20  # in the end those of so many features for each atom
 
-_START_ROWS = 64  # coded at a time; by judgement
-_NOTHING_BESIDE = 1e-14  # of an atom's largest entry; by judgement
-_START_SHIFT = 0.1  # ρ of the start's ADMM, for atoms of length one; by judgement
+_START_ROWS = 64  # coded at a time; heuristic
+_NEGLIGIBLE = 1e-14  # of an atom's largest entry; heuristic
+_START_SHIFT = 0.1  # ρ of the start's ADMM, for atoms of length one; heuristic
 _NOTHING = {name: np.empty((0, 0), dtype=name) for name in ("float32", "float64")}
 
 
@@ -38,10 +38,10 @@ _NOTHING = {name: np.empty((0, 0), dtype=name) for name in ("float32", "float64"
 class LeastAbsolute(Encoder):
     """The optimal vertex of every row; see `thresher.kernels.lad_simplex`.
 
-    Dense rows start from ``rounds`` rounds of ADMM in float32, which tell most of the basis; very
-    wide ones (F ≥ 64 K) from a sample of their features. Sparse rows are problems in their own
-    words and start from zero; they need a nonnegative dictionary. What sets ask beyond nonnegative
-    codes is a matter of more features (`Widened`).
+    Dense rows start from ``rounds`` iterations of ADMM in float32, which find most of the basis;
+    very wide ones (F ≥ 64 K) from a sample of their features. Sparse rows are problems on their own
+    nonzeros and start from zero; they need a nonnegative dictionary. Constraints other than
+    nonnegative codes become additional features (`Widened`).
 
     The arithmetic is float64. The certificate is the duality gap relative to ``Σ w|x|``, before
     codes are rounded to the type of the samples.
@@ -53,8 +53,8 @@ class LeastAbsolute(Encoder):
 
     def requires(self, problem: CodingProblem, rows: Rows) -> str | None:
         """The ℓ1 distance, and codes in a polyhedron under an ℓ1 penalty at most."""
-        kinks = problem.loss.nonsmooth_points
-        if kinks is None or kinks.square:
+        points = problem.loss.nonsmooth_points
+        if points is None or points.square:
             return "the ℓ1 distance"
         return lacks_polyhedron(problem.regulariser.form)
 
@@ -91,8 +91,22 @@ class LeastAbsolute(Encoder):
     def certificate(
         self, problem: CodingProblem, X: Any, C: Array, weight: Array | None = None
     ) -> Array:
-        """The duality gap."""
-        return duality_gap(problem, X, C, weight)
+        """The duality gap: how far codes are above the dual bound, relative to ``Σ w|x|``.
+
+        The bound comes from the exact codes, so that it is tight: this is how much the objective
+        could still fall.
+        """
+        exact = replace(problem, D=problem.D.astype(np.float64))
+        best = LeastAbsolute(_TOL).encode(exact, X, weight)
+        data = X.astype(np.float64)
+        weights = None if weight is None else weight.astype(np.float64)
+        above = exact.objective(data, C.astype(np.float64), weights)
+        above = above - exact.objective(data, best.codes, weights)
+        size = exact.objective(data, np.zeros(C.shape), weights)
+        with np.errstate(over="ignore"):  # codes of a row of zeros are infinitely far off
+            gap = np.maximum(above, 0) / np.maximum(size, np.finfo(np.float64).tiny)
+            result: Array = (gap + np.maximum(best.certificate, 0)).astype(C.dtype)
+        return result
 
     # ------------------------------------------------------------------- details
 
@@ -176,7 +190,7 @@ class LeastAbsolute(Encoder):
             SparseRows(X.indptr, X.indices, np.require(X.data, np.float64, ["C", "W"])),
             WordAtoms(words.Dt, words.sums, words.lengths),
             float(problem.regulariser.form.l1),
-            float(_kinks(problem).zero_weight),
+            float(_points(problem).zero_weight),
             C,
             Limits(min(self.tol, _TOL), self.max_iter),
             outcome,
@@ -213,25 +227,6 @@ class LeastAbsolute(Encoder):
         return C * scale / unit.lengths, theta * np.float32(heaviest)
 
 
-def duality_gap(problem: CodingProblem, X: Any, C: Array, weight: Array | None = None) -> Array:
-    """How far codes are above the dual bound of every row, relative to ``Σ w|x|``.
-
-    The bound comes from the exact codes, so that it is tight: this is how much the objective could
-    still fall.
-    """
-    exact = replace(problem, D=problem.D.astype(np.float64))
-    best = LeastAbsolute(_TOL).encode(exact, X, weight)
-    data = X.astype(np.float64)
-    weights = None if weight is None else weight.astype(np.float64)
-    above = exact.objective(data, C.astype(np.float64), weights)
-    above = above - exact.objective(data, best.codes, weights)
-    size = exact.objective(data, np.zeros(C.shape), weights)
-    with np.errstate(over="ignore"):  # codes of a row of zeros are infinitely far off
-        gap = np.maximum(above, 0) / np.maximum(size, np.finfo(np.float64).tiny)
-        result: Array = (gap + np.maximum(best.certificate, 0)).astype(C.dtype)
-    return result
-
-
 @dataclass(frozen=True)
 class _Atoms:
     """D and Dᵀ in float64, and the same on a sample of the features, if they are very many."""
@@ -247,8 +242,8 @@ class _Atoms:
     def of(cls, problem: CodingProblem) -> "_Atoms":
         K, F = problem.D.shape
         D = problem.D.astype(np.float64, order="C")
-        # What rounding left beside the largest entry would make a basis singular.
-        D[np.abs(D) < _NOTHING_BESIDE * np.abs(D).max(axis=1, keepdims=True, initial=0)] = 0
+        # Rounding errors next to the largest entry would make a basis singular.
+        D[np.abs(D) < _NEGLIGIBLE * np.abs(D).max(axis=1, keepdims=True, initial=0)] = 0
         size = _SAMPLED_PER_ATOM * K if F >= _WIDE * K else 0
         sample = np.random.default_rng(0).permutation(F)[:size]
         some = np.ascontiguousarray(D[:, sample])
@@ -295,10 +290,10 @@ class _Words:
         return cls(Dt, sums, lengths, bool(D.min(initial=0) < 0))
 
 
-def _kinks(problem: CodingProblem) -> NonsmoothPoints:
-    kinks = problem.loss.nonsmooth_points
-    assert kinks is not None  # required
-    return kinks
+def _points(problem: CodingProblem) -> NonsmoothPoints:
+    points = problem.loss.nonsmooth_points
+    assert points is not None  # required
+    return points
 
 
 def _weighted_samples(
@@ -308,7 +303,7 @@ def _weighted_samples(
 
     No weights at all if everything weighs one.
     """
-    zero_weight = _kinks(problem).zero_weight
+    zero_weight = _points(problem).zero_weight
     x = np.require(X, np.float64, ["C", "W"])
     if weight is None and zero_weight == 1:
         return x, _NOTHING["float64"]
@@ -337,14 +332,14 @@ def lacks_polyhedron(form: Form) -> str | None:
 class Widened:
     """An ℓ1 problem in ``c' ≥ 0`` whose solution is that of another one over a polyhedron.
 
-    What a polyhedron asks of codes becomes an absolute value of its violation, in the form of
+    Each constraint of a polyhedron becomes an absolute value of its violation, in the form of
     further features: an exact penalty, which is zero at the optimum if its weight exceeds every
     slope of the rest. So the simplex method for nonnegative codes solves them all.
 
     ``c = l + c'`` for codes of at least l, and ``c = c'₁ − c'₂`` for those that have no bounds.
     With S above the slopes of the loss and of the penalty, features are added for
 
-    - ``c ≤ u``:   ``2S[c − u]₊ = S(|c − u| + c − u)``, which is S in weight and S in price;
+    - ``c ≤ u``:   ``2S[c − u]₊ = S(|c − u| + c − u)``, a weight of S and a penalty of S;
     - ``Σc ≤ r``:  the same of the sum;
     - ``Σc = r``:  ``2S|Σc − r|``;
     - ``λ|c|`` of codes that may be negative: a weight of λ on ``|c' − (−l)|``.
@@ -371,11 +366,11 @@ class Widened:
         values: list[Array] = [X - low * D.sum(axis=0)]
         weights: list[Array] = [weight]
 
-        def add(block: Array, value: float, price: float) -> None:
+        def add(block: Array, value: float, amount: float) -> None:
             shape = (len(X), block.shape[1])
             blocks.append(block)
             values.append(np.full(shape, value))
-            weights.append(np.full(shape, price))
+            weights.append(np.full(shape, amount))
 
         if low >= 0:
             l1 = form.l1
@@ -401,7 +396,7 @@ class Widened:
         return codes - form.lower
 
     def codes(self, found: Array) -> Array:
-        """And back; what rounding left outside is brought in."""
+        """Codes of the original problem, projected because of rounding errors."""
         regulariser, K = self.original.regulariser, len(self.original.D)
         low = regulariser.form.lower
         C = found[:, :K] - found[:, K:] if low == -np.inf else found + low

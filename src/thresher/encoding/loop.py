@@ -2,7 +2,7 @@
 
 A row solver says how to start and how to make one step for a block of rows; a stopping rule says
 which rows are done. Rows that are done leave the block, so that a row's code does not depend on its
-neighbours. A row that became non-finite leaves it too, with a status that says so.
+neighbours. A row that became non-finite leaves it too, with a status of its own.
 """
 
 import sys
@@ -222,7 +222,7 @@ class RowSolver(ABC):
         """The feasible codes that the state stands for."""
 
     def objective(self, block: ActiveRows, state: State) -> Array:
-        """The objective at those codes, as the solver's own stopping rule sees it."""
+        """The objective at those codes, for stopping rules that compare objectives."""
         return block.objective(self.codes(block, state))
 
     def outliers(self, block: ActiveRows, state: State) -> Array | None:
@@ -240,7 +240,7 @@ class Stop(ABC):
         """Why it cannot decide, in words that continue "it needs"; None if it can."""
         return None
 
-    def next_look(self, iteration: int) -> int:
+    def next_check(self, iteration: int) -> int:
         """After which iteration to check next; by default after the next one."""
         return iteration + 1
 
@@ -280,9 +280,9 @@ class Certified(Stop):
 
     def requires(self, problem: CodingProblem) -> str | None:
         """A certificate that follows from the codes alone."""
-        return None if problem.loss.smooth else "a loss without kinks"
+        return None if problem.loss.smooth else "a smooth loss"
 
-    def next_look(self, iteration: int) -> int:
+    def next_check(self, iteration: int) -> int:
         """Half as far again."""
         return max(self.first, iteration + max(1, iteration // 2))
 
@@ -297,7 +297,7 @@ class Certified(Stop):
 class Never(Stop):
     """Never stop a row: a fixed number of iterations, without checks."""
 
-    def next_look(self, iteration: int) -> int:
+    def next_check(self, iteration: int) -> int:
         """Beyond any bound."""
         return sys.maxsize
 
@@ -336,9 +336,9 @@ class IterativeEncoder(Encoder):
         outliers = None if own is None else np.zeros_like(own)
         iteration = 0
         while rows.size and iteration < self.max_iter:
-            look = min(self.stop.next_look(iteration), self.max_iter)
-            self.solver.steps(block, state, look - iteration)
-            iteration = look
+            check = min(self.stop.next_check(iteration), self.max_iter)
+            self.solver.steps(block, state, check - iteration)
+            iteration = check
             current = self.solver.codes(block, state)
             done = self.stop.done(self.solver, block, state)
             finite = np.isfinite(current).all(axis=1)

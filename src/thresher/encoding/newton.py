@@ -17,14 +17,14 @@ from thresher.linalg import Array
 
 _RESTARTS = 3  # from new residuals, where rounding errors matter; heuristic
 _MANY = 64  # rounding errors that add up in the steps of a row; heuristic
-_RIDGE = {"f": 1e-6, "d": 1e-12}  # of the largest eigenvalue; by judgement
+_RIDGE = {"f": 1e-6, "d": 1e-12}  # of the largest eigenvalue; heuristic
 # Where there are this many features for each atom, codes of a subsample of the features are an
 # excellent start, and cost nearly nothing (heuristic).
 _FEATURES_PER_ATOM = 512
 _KEPT_FEATURES_PER_ATOM = 64
-# Where a set holds codes back, residuals are large and five rounds may be far: twenty cost a fifth
-# more where that is not so, and save half where it is (heuristic).
-_START_ROUNDS, _START_ROUNDS_IN_BOUNDS = 5, 20
+# Where a set restricts codes, residuals are large and five iterations may not suffice: twenty cost
+# a fifth more where five suffice, and save half where they do not (heuristic).
+_START_ITERATIONS, _START_ITERATIONS_IN_BOUNDS = 5, 20
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Newton(Encoder):
         C = np.array(start, order="C")
         certificate, n_iter = self._steps(problem, shared, X, weight, C)
         # Residuals are updated from step to step. Where their rounding errors are no longer small
-        # beside λ·tol, only new residuals show whether a row converged.
+        # compared with λ·tol, only new residuals show whether a row converged.
         rounding = np.finfo(X.dtype).eps * np.abs(X).max(initial=0)
         drifted = 0 < constants[0] * self.tol < _MANY * rounding
         late = ~(certificate <= self.tol) | drifted
@@ -114,7 +114,7 @@ class NewtonStart(Encoder):
         """The distance of the features that are taken, and an encoder on these."""
         K, F = problem.D.shape
         plain = problem.regulariser.form.is_orthant
-        rounds = _START_ROUNDS if plain else _START_ROUNDS_IN_BOUNDS
+        rounds = _START_ITERATIONS if plain else _START_ITERATIONS_IN_BOUNDS
         first = IterativeEncoder(BlockADMM(), Never(), rounds)
         if F < _FEATURES_PER_ATOM * K:
             return 1, first.prepare(problem, rows)

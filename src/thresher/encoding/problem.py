@@ -3,9 +3,9 @@
 Samples come in blocks: dense, with the weights of their entries, CSR where the loss allows it, or
 with only the stored entries observed.
 
-A certificate says how far codes are from optimal: free of units, and zero exactly there. Losses of
-bounded curvature have the proximal gradient residual, other smooth losses the balance of the two
-parts of their gradient. Where the loss has kinks, a subgradient proves nothing: NaN. Then the
+A certificate measures how far codes are from optimal: free of units, zero exactly at the optimum.
+Losses of bounded curvature have the proximal gradient residual, other smooth losses the balance of
+the two parts of their gradient. At nonsmooth points a subgradient proves nothing: NaN. Then the
 certificate is that of an encoder, see `Encoder.certificate`. Codes of a loss that is not convex are
 critical points, and that is what their certificate proves.
 """
@@ -226,7 +226,7 @@ def narrowed(problem: CodingProblem, X: Any) -> Iterator[Narrow]:
 
     A part of few rows (`linalg.ObservedBlock.parts`) is coded on the atoms at its features, with K
     more features that are missing: with ``E Eᵀ = D Dᵀ − D_S D_Sᵀ`` they stand for all the others.
-    What a solver does at missing entries is linear, so it sees them through their products alone:
+    What a solver does at missing entries is linear, so only their products matter:
     it takes the same steps on ``(D_S, E)`` as on D with all other features missing. That is F
     features in the work of those that are stored.
     """
@@ -246,7 +246,7 @@ def _on_features(problem: CodingProblem, features: Any) -> CodingProblem:
     rest = vectors * np.sqrt(np.maximum(values, 0))
     D = np.hstack([some, rest.astype(some.dtype)])
     narrow = CodingProblem(D, problem.loss, problem.regulariser, problem.D.shape[1])
-    # What solvers know of the whole dictionary, they know of this one too.
+    # Solvers use these of the whole dictionary.
     for known in ("gram", "dictionary_norm", "dictionary_bound", "row_sums"):
         vars(narrow)[known] = getattr(problem, known)
     return narrow
@@ -318,19 +318,19 @@ def balance(problem: CodingProblem, X: Any, C: Array, weight: Array | None = Non
     For nonnegative codes it is ``|Σ cN/Σ cP − 1| + max_k [N_k/P_k − 1]₊``, which for KL bounds how
     far the loss lies above its minimum, relative to ``Σ x``: it is the linearised duality gap.
     Codes in a box, or whose sum is limited, have that gap too, over their set. One step length for
-    all codes of a row would not do: beside one slope that is steep, others would seem to vanish.
+    all codes of a row would not do: compared with one steep slope, others would seem to vanish.
     """
     positive, negative = problem.fit(X, C, weight).code_slopes()
     form = problem.regulariser.form
     if form.elastic and form.nonnegative:
         number = C.dtype.type
-        price = number(form.l1) + number(form.l2) * C
+        cost = number(form.l1) + number(form.l2) * C
         if form.is_orthant:
-            return _balance(C, positive + price, negative)
+            return _balance(C, positive + cost, negative)
         if form.is_box:
-            return _gap_in_box(C, positive + price, negative, form.lower, form.upper)
+            return _gap_in_box(C, positive + cost, negative, form.lower, form.upper)
         if form.is_ball and form.row_constraint is not None and form.row_constraint.gamma2 == 0:
-            return _gap_of_sums(C, positive + price, negative, form.row_constraint)
+            return _gap_of_sums(C, positive + cost, negative, form.row_constraint)
     # Any positive number serves as L; this one has the right unit and size.
     size = np.maximum(np.linalg.norm(negative, axis=1, keepdims=True), TINY_FLOAT32)
     L = size / np.maximum(np.linalg.norm(C, axis=1, keepdims=True), TINY_FLOAT32)
@@ -373,23 +373,23 @@ def _gap_of_sums(C: Array, positive: Array, negative: Array, constraint: RowCons
 
 
 def _reach(C: Array, positive: Array, negative: Array) -> Array:
-    """How large every code may become at the price of all: ``max(Σ cP, Σ cN)/P_k``."""
-    price = np.maximum((C * positive).sum(axis=1), (C * negative).sum(axis=1))
+    """How large every code may become at the cost of all: ``max(Σ cP, Σ cN)/P_k``."""
+    cost = np.maximum((C * positive).sum(axis=1), (C * negative).sum(axis=1))
     safe = np.where(positive > 0, positive, np.finfo(positive.dtype).tiny)
     with np.errstate(over="ignore"):
-        reach: Array = price[:, None] / safe
+        reach: Array = cost[:, None] / safe
     return reach
 
 
 def _of_spent(gap: Array, spent: Array, slope: Array) -> Array:
-    """A gap as a share; without codes it is all, or nothing if none is wanted."""
+    """A gap as a share; without codes it is infinite, or zero if zero codes are optimal."""
     without = np.where((slope < 0).any(axis=1), np.inf, 0).astype(gap.dtype)
     share: Array = np.divide(gap, spent, out=without, where=spent > 0)
     return share
 
 
 def _balance(C: Array, positive: Array, negative: Array) -> Array:
-    """Zero for a row that wants no codes and has none."""
+    """Zero for a row whose optimal codes are zero, at zero codes."""
     spent, gained = (C * positive).sum(axis=1), (C * negative).sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         total = np.where(spent > 0, np.abs(gained / spent - 1), 0)

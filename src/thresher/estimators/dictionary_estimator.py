@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metaestimators import available_if
@@ -42,7 +42,7 @@ from thresher.engine import (
 )
 from thresher.estimators.calibration import RecentSamples
 from thresher.estimators.fitted_model import CodedBlock, FittedModel
-from thresher.estimators.growth import feasible, grouped_atoms, grown_state
+from thresher.estimators.growth import grown_state, joined_state, reduced_state
 from thresher.estimators.hidden_entries import hidden_entries, without_entries
 from thresher.estimators.parameters import (
     CALLBACKS,
@@ -273,13 +273,6 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
     def _check_is_fitted(self) -> None:
         if not hasattr(self, "components_"):  # scikit-learn asks for all tags first
             check_is_fitted(self, "components_")
-
-    def _check_is_begun(self) -> None:
-        if not hasattr(self, "_state"):
-            raise NotFittedError(
-                f"This {type(self).__name__} has not learned anything yet; call fit or "
-                "partial_fit first."
-            )
 
     def _model(self, in_order: bool | None = None) -> FittedModel:
         """Return the fitted model under the parameters as they are; nothing is changed."""
@@ -787,16 +780,12 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
         atoms : int or array of shape (m, n_features)
             New atoms, or how many: then they start random and the next batches shape them.
         """
-        self._check_is_begun()
         fitted = self._model()
         state = grown_state(fitted, n_features, atoms, self._nonnegative)
-        F = state.D.shape[1]
-        if self._state.D.shape[1] < F:
-            if hasattr(self, "feature_names_in_"):
-                del self.feature_names_in_
-            self._forget_samples()
-        self.n_features_in_ = F
-        self._adopt_reshaped(fitted, state)
+        same_features = state.D.shape[1] == self._state.D.shape[1]
+        if not same_features and hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self._adopt_reshaped(fitted, state, same_features)
         return self
 
     @available_if(_grows)
@@ -808,26 +797,17 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
         columns : array of int
             The features to keep, in their new order.
         """
-        self._check_is_begun()
         fitted = self._model()
-        F = self._state.D.shape[1]
-        places = np.asarray(columns)
-        whole = places.ndim == 1 and places.size > 0 and places.dtype.kind in "iu"
-        if not whole or places.min() < 0 or places.max() >= F:
-            raise ValueError(
-                f"columns must be the numbers of features to keep, at least one of 0 to {F - 1}."
-            )
+        state = reduced_state(fitted, columns)
         if hasattr(self, "feature_names_in_"):
-            self.feature_names_in_ = self.feature_names_in_[places]
-        self._forget_samples()
-        self.n_features_in_ = len(places)
-        self._adopt_reshaped(fitted, feasible(fitted.method, self._state.keep(places)))
+            self.feature_names_in_ = self.feature_names_in_[np.asarray(columns)]
+        self._adopt_reshaped(fitted, state, same_features=False)
         return self
 
     @property
     def usage_(self) -> Array:
         """Discounted usage of every atom, as shares that sum to one."""
-        self._check_is_begun()
+        self._check_is_fitted()
         if not self._can_grow:
             raise AttributeError(f"{type(self).__name__} does not measure the usage of its atoms.")
         method = self._model().method
@@ -844,31 +824,23 @@ class DictionaryEstimator(  # type: ignore[call-arg]  # scikit-learn has no type
         groups : list of lists of int
             The atoms of each new atom. An atom in no group is forgotten.
         """
-        self._check_is_begun()
         fitted = self._model()
         if self.frozen_atoms is not None:
             raise ValueError(
                 "frozen_atoms= names atoms by their numbers, which would change; join atoms of a "
                 "model without it."
             )
-        members = grouped_atoms(groups, len(self._state.D))
-        if fitted.method.dictionary_regulariser.region.couples_rows:
-            raise ValueError(
-                "The set of this dictionary ties its atoms together, so none can be taken out; use "
-                "a set of single atoms, such as 'simplex'."
-            )
-        usage = fitted.method.learner.usage(self._state.statistics, self._state.D)
-        self._adopt_reshaped(fitted, self._state.joined(members, usage))
+        self._adopt_reshaped(fitted, joined_state(fitted, groups))
         return self
 
-    def _adopt_reshaped(self, fitted: FittedModel, state: StreamState) -> None:
+    def _adopt_reshaped(
+        self, fitted: FittedModel, state: StreamState, same_features: bool = True
+    ) -> None:
+        """Adopt a state with other atoms or features; samples of other features are forgotten."""
+        if not same_features and self._recent is not None:
+            self._recent, self._calibrated_scale = RecentSamples(), None
+        self.n_features_in_ = state.D.shape[1]
         self._adopt(self._fitted_to(state, fitted.in_order), self._position)
-
-    def _forget_samples(self) -> None:
-        """Forget recent samples and scales of another width."""
-        if self._recent is not None:
-            self._recent = RecentSamples()
-        self._calibrated_scale = None
 
     # ------------------------------------------------------------------- report
 

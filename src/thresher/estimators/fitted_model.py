@@ -15,7 +15,6 @@ from thresher.encoding import (
     CodingProblem,
     Encoding,
     PreparedEncoder,
-    Rows,
     Status,
 )
 from thresher.engine import Candidate, Pool, StreamState, translate_linalg_errors
@@ -108,17 +107,10 @@ class FittedModel:
         loss = self.method.problem(self.state).loss
         return CodingProblem(D, loss, _of_rows(self.method.code_regulariser))
 
-    def prepared(self, problem: CodingProblem, rows: Rows) -> PreparedEncoder:
-        """Return the encoder, prepared once for the own problem and a kind of rows."""
-        if problem is not self.own_problem:
-            return self.encoder.prepare(problem, rows)
-        if rows not in self._prepared:
-            self._prepared[rows] = self.encoder.prepare(problem, rows)
-        return self._prepared[rows]
-
     @cached_property
-    def _prepared(self) -> dict[Rows, PreparedEncoder]:
-        return {}
+    def prepared_encoder(self) -> PreparedEncoder:
+        """The encoder, prepared for dense rows in the precision of the dictionary."""
+        return self.encoder.prepare(self.own_problem)
 
     def problem_in_data_unit(self) -> CodingProblem:
         """Return the coding problem in the unit of the data."""
@@ -161,7 +153,9 @@ class FittedModel:
             dtype = method.computing_dtype(state, batch, dtype)
             problem = self.problem(dtype)
             problem.loss.check_weight(batch.entry_weight)
-            encode = self.prepared(problem, method.rows(batch))
+            rows = method.rows(batch)
+            own = problem is self.own_problem and rows == DENSE
+            encode = self.prepared_encoder if own else self.encoder.prepare(problem, rows)
 
         def work(rows: slice) -> tuple[slice, Result, int]:
             block, weight, divisor = method.load(batch, rows, dtype)

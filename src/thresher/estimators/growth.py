@@ -68,7 +68,30 @@ def feasible(method: Any, state: StreamState) -> StreamState:
     return replace(state, D=D, average=average)
 
 
-def grouped_atoms(groups: Any, n_atoms: int) -> Array:
+def reduced_state(fitted: FittedModel, columns: Any) -> StreamState:
+    """Return the state with some features, in the order of ``columns``."""
+    places, F = np.asarray(columns), fitted.state.D.shape[1]
+    whole = places.ndim == 1 and places.size > 0 and places.dtype.kind in "iu"
+    if not whole or places.min() < 0 or places.max() >= F:
+        raise ValueError(
+            f"columns must be the numbers of features to keep, at least one of 0 to {F - 1}."
+        )
+    return feasible(fitted.method, fitted.state.keep(places))
+
+
+def joined_state(fitted: FittedModel, groups: Any) -> StreamState:
+    """Return the state with the mean of each group of atoms, weighted by usage."""
+    method, state = fitted.method, fitted.state
+    members = _grouped_atoms(groups, len(state.D))
+    if method.dictionary_regulariser.region.couples_rows:
+        raise ValueError(
+            "The set of this dictionary couples its atoms, so none can be taken out; use a set of "
+            "single atoms, such as 'simplex'."
+        )
+    return state.joined(members, method.learner.usage(state.statistics, state.D))
+
+
+def _grouped_atoms(groups: Any, n_atoms: int) -> Array:
     """Return a row for each group, with ones at its atoms."""
     try:
         lists = [np.atleast_1d(np.asarray(group)) for group in groups]

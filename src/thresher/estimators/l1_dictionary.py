@@ -143,7 +143,7 @@ class OnlineL1Dictionary(L1Model, OnlineEstimator):
         fitted = self._begin_from(atoms, len(atoms), batch, self._draw_seed(), in_order=True)
         self._set_features(X)
         self._reset()
-        self._adopt(self._watching(fitted), Position())
+        self._adopt(fitted, Position())
         return self
 
 

@@ -144,7 +144,7 @@ class OnlineEstimator(DictionaryEstimator):
         After a `KeyboardInterrupt`, or after loading a checkpoint of a run that was killed, this
         gives the same bits as the run would have given.
         """
-        self._check_is_begun()
+        self._check_is_fitted()
         list_callbacks(self)
         self._check_unchanged()
         begin_callbacks(self, self._state.n_samples)
@@ -254,19 +254,22 @@ class OnlineEstimator(DictionaryEstimator):
         named_detector(self.drift)
 
     def _begin(self, first: Batch, seed: int, in_order: bool = True) -> FittedModel:
-        return self._watching(super()._begin(first.glance(2 * self._n_atoms()), seed, in_order))
+        return super()._begin(first.glance(2 * self._n_atoms()), seed, in_order)
+
+    def _begin_from(
+        self, init: Any, n_components: int, first: Batch, seed: int, in_order: bool
+    ) -> FittedModel:
+        fitted = super()._begin_from(init, n_components, first, seed, in_order)
+        detector = named_detector(self.drift)
+        if detector is None:
+            return fitted
+        return fitted.after(replace(fitted.state, watch=Watch.begun(detector)), fitted.recent)
 
     def _begun_again(self, state: StreamState, batch: Batch, in_order: bool = True) -> FittedModel:
         """Start from a batch, with the counters of a state that has seen no entry so far."""
         fresh = self._begin(batch, state.seed, in_order)
         counted = replace(fresh.state, n_samples=state.n_samples, seen=state.seen)
         return fresh.after(counted, self._recent)
-
-    def _watching(self, fitted: FittedModel) -> FittedModel:
-        detector = named_detector(self.drift)
-        if detector is None:
-            return fitted
-        return fitted.after(replace(fitted.state, watch=Watch.begun(detector)), fitted.recent)
 
     def _learning_data(
         self, X: Any, sample_weight: Any, entry_weight: Any, seed: int | None = None

@@ -148,14 +148,17 @@ def check_source_names(model: Any, source: Source) -> None:
 def _columns(model: Any, method: str, source: Source) -> About | Mapping[str, About]:
     if method in _VALUES_PER_SAMPLE:
         return About(["score" if method == "score_samples" else method])
-    codes = About(list(model.get_feature_names_out()))
-    if method == "transform":
-        return codes
     names = source.names or list(_check_feature_names_in(model))
     samples = About(names, source.sample_shape, source.reader.rate)
+    parts = _returned(method, samples, About(list(model.get_feature_names_out())))
+    return parts if len(parts) > 1 else parts[method]
+
+
+def _returned(method: str, samples: Any, codes: Any) -> dict[str, Any]:
+    """Return the parts of a result by name, each described as samples or as codes are."""
     if method == "separate":
         return {"low_rank": samples, "outliers": samples, "codes": codes}
-    return samples
+    return {method: codes if method == "transform" else samples}
 
 
 def _some(names: list[str]) -> str:
@@ -251,8 +254,7 @@ def _lazy_results(
         codes = lazy.ResultSpec(list(model.get_feature_names_out()), dtype)
         names = head.columns if hasattr(head, "columns") else _check_feature_names_in(model)
         samples = lazy.ResultSpec(list(names), dtype)
-        kinds = {"transform": [codes], "separate": [samples, samples, codes]}
-        outcomes = kinds.get(method, [samples])
+        outcomes = list(_returned(method, samples, codes).values())
     applied = _LazyWork(without_callbacks(model), work.__name__, options)
     return lazy.lazily(X, applied, outcomes)
 

@@ -14,7 +14,7 @@ Array = NDArray[np.floating[Any]]
 def has_gram(D: Array) -> bool:
     """Whether ``D Dᵀ`` can be computed in the type of D: none of its sums of squares overflows."""
     largest = float(np.finfo(D.dtype).max)
-    if np.vdot(D, D) < largest / 2:  # then none of them is larger; the usual case, in one reading
+    if np.vdot(D, D) < largest / 2:  # then none of them is larger; the common case, in one pass
         return True
     return bool(squared_lengths(D).max(initial=0.0) <= largest)
 

@@ -20,7 +20,7 @@ from scipy import sparse
 from thresher.linalg.arrays import Array, range_of_powers
 
 # A block's rows, times the features, stay below this: large enough that a matrix product runs at
-# full speed, small enough that a few such blocks fit in a core's cache. Sizes are by judgement.
+# full speed, small enough that a few such blocks fit in a core's cache. Sizes are heuristic.
 _ENTRIES_PER_BLOCK = 1 << 16
 _SMALLEST_BLOCK = 8
 _LARGEST_BLOCK = 128
@@ -29,19 +29,19 @@ STORED_BLOCK = 128
 """Rows of a block; each is summed up to as many numbers as the dictionary has."""
 
 # A part is cut in two unless a quarter of it is stored, or it has so few entries that another call
-# of a solver would take longer than they do. By judgement, for speed: codes are the same.
+# of a solver would take longer than they do. Heuristic, for speed: codes are the same.
 _LEAST_SHARE = 0.25
 _FEW_ENTRIES = 1 << 14
 
 
 class StoredRows(sparse.csr_array):
-    """CSR samples of which the stored entries were seen, zeros among them, and no others."""
+    """CSR samples of which only the stored entries are observed, stored zeros included."""
 
     only_stored = True
 
 
 def stored_rows(X: Any) -> StoredRows:
-    """Samples, dense or CSR, by what is stored of them; NaN, and zeros of dense ones, are gaps.
+    """Samples, dense or CSR, by their stored entries; NaN, and zeros of dense ones, are missing.
 
     The memory may be the user's own: not to be written to.
     """
@@ -105,7 +105,7 @@ class ObservedBlock:
         )
 
     def dense(self) -> tuple[Array, Array]:
-        """All features: samples, and weights that are zero in the gaps."""
+        """All features: samples, and weights that are zero where an entry is missing."""
         return self._on(slice(0, self.shape[0]), np.arange(self.shape[1]))
 
     def entry_weights(self) -> Array:
@@ -117,7 +117,7 @@ class ObservedBlock:
     def parts(self) -> list[ObservedPart]:
         """Cut the rows until a quarter of each part is stored, or it is small.
 
-        Rows are coded one by one, whatever they stand beside, so where they are cut is a matter of
+        Rows are coded independently, so where they are cut is a matter of
         speed alone.
         """
         parts, waiting = [], [slice(0, self.shape[0])]
@@ -205,13 +205,13 @@ def block_slices(n_rows: int, n_features: int) -> Iterator[slice]:
 
 
 def sparse_block_slices(n_rows: int, step: int = SPARSE_BLOCK) -> Iterator[slice]:
-    """Cut sparse rows, which are short, into blocks; again of a size that knows no threads."""
+    """Cut sparse rows into blocks whose size does not depend on the threads."""
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
 
 
 def load_sparse_block(X: Any, rows: slice, dtype: np.dtype[Any], unit: float = 1.0) -> Any:
-    """Take a block of samples without gaps as CSR, with stored zeros and duplicates cleared.
+    """Take a block of complete samples as CSR, with stored zeros and duplicates cleared.
 
     Entries are divided by ``unit``, a power of two.
     """
@@ -274,7 +274,7 @@ def load_block(
         mask = seen.toarray()
         return block, mask if weight is None else weight * mask
     with np.errstate(all="ignore"):
-        suspect = np.isnan(block.sum())  # a gap, or a sum that overflows
+        suspect = np.isnan(block.sum())  # a missing entry, or a sum that overflows
     if suspect and (missing := np.isnan(block)).any():
         block = np.where(missing, dtype.type(0), block)
         if weight is None:
@@ -286,7 +286,7 @@ def load_block(
 def without_traces(block: Any) -> Any:
     """A block, dense or CSR, with zeros in the rows that are too small to compute with.
 
-    Beside samples of size one, what is so small that its square vanishes is nothing.
+    Compared with samples of size one, rows whose squares underflow are negligible.
     """
     least, _ = range_of_powers(block.dtype)
     if is_sparse(block):

@@ -7,7 +7,7 @@ from scipy import sparse
 
 from thresher.linalg.arrays import Array
 
-_FEW = 0.1  # by judgement
+_FEW = 0.1  # heuristic
 
 
 def thinned(A: Array) -> Any:

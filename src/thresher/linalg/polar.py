@@ -4,9 +4,9 @@ import numpy as np
 
 from thresher.linalg.arrays import Array
 
-_SINGULAR = 1e-9  # of the largest singular value: zero but for rounding; by judgement
-_SMALL_TURN = 0.5  # by judgement: ‖E‖₂ is then about a quarter, and has to be below 1
-_MOST_STEPS = 10  # by judgement: the distance is squared in each, so that few are needed
+_SINGULAR = 1e-9  # of the largest singular value: zero but for rounding; heuristic
+_SMALL_TURN = 0.5  # heuristic: ‖E‖₂ is then about a quarter, and has to be below 1
+_MOST_STEPS = 10  # heuristic: the distance is squared in each, so that few are needed
 
 
 def polar(A: Array, near: Array | None = None) -> Array:
@@ -14,7 +14,7 @@ def polar(A: Array, near: Array | None = None) -> Array:
 
     It is unique only if A is regular. Of all maximisers the one nearest to ``near`` is taken
     (errata D.3): between the null spaces U₀ and V₀ of A it is ``U₀ polar(U₀ᵀ near V₀) V₀ᵀ``. Else
-    the answer would be LAPACK's whim.
+    the result would depend on the version of LAPACK.
     """
     U, s, Vt = np.linalg.svd(A, full_matrices=False)
     if near is not None:

@@ -6,13 +6,13 @@ from typing import Any
 from thresher.encoding import (
     APPROXIMATE,
     APPROXIMATE_UPDATES,
-    ROUNDS_WITH_GAPS,
+    ITERATIONS_IF_MISSING,
     AutoEncoder,
     BlockADMM,
     Encoder,
+    InexactStop,
     IterativeEncoder,
     Never,
-    StartIsGood,
     can_stay_sparse,
 )
 from thresher.engine import Candidate, Candidates, Method, Specification
@@ -75,8 +75,8 @@ def _streaming(method: Method) -> Method:
 # ------------------------------------------------------------------ robust factorisations (A)
 
 _SIX_ITERATIONS = IterativeEncoder(BlockADMM(), Never(), 6)
-_PATIENT = IterativeEncoder(BlockADMM(), Never(), ROUNDS_WITH_GAPS)
-_STREAMING = IterativeEncoder(BlockADMM(), StartIsGood(), ROUNDS_WITH_GAPS)
+_PATIENT = IterativeEncoder(BlockADMM(), Never(), ITERATIONS_IF_MISSING)
+_STREAMING = IterativeEncoder(BlockADMM(), InexactStop(), ITERATIONS_IF_MISSING)
 
 _OUTLIERS = (
     "block ADMM codes, block coordinate descent dictionary: the squared loss with outliers has "
