@@ -18,11 +18,10 @@ from thresher.linalg import (
 from thresher.manhattan import (
     Graph,
     Half,
-    SmoothedLoss,
-    box_gap,
     nearest_neighbours,
     similarities,
 )
+from thresher.manhattan.smoothing import SmoothedLoss, box_gap
 from thresher.penalties import L1, Regulariser
 from thresher.published.manhattan import _published_bound
 from thresher.sets import Simplex

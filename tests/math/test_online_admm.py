@@ -17,7 +17,7 @@ from thresher.published.l1_dictionary import (
     L1DictionaryADMM,
     LinearisedADMM,
     OnlineInexactADMM,
-    SmallResiduals,
+    SmallSplitResiduals,
     linearised_step,
 )
 from thresher.sets import NonnegativeL1Ball
@@ -64,7 +64,9 @@ def test_algorithm_2_reaches_the_linear_program_of_100_documents():
     """Errata B.7: the problem of a document is a linear program, and its own words are enough."""
     P, D = mixtures()
     problem = CodingProblem(D, L1Distance(), Regulariser(L1(LAMBDA)))
-    encoding = IterativeEncoder(LinearisedADMM(), SmallResiduals(1e-8), 20_000).encode(problem, P)
+    encoding = IterativeEncoder(LinearisedADMM(), SmallSplitResiduals(1e-8), 20_000).encode(
+        problem, P
+    )
     assert (encoding.status == Status.CONVERGED).all()
     for p, value in zip(P, problem.objective(P, encoding.codes), strict=True):
         words = p > 0

@@ -42,7 +42,7 @@ DIVERGENCES = {
 @pytest.fixture
 def no_floor(monkeypatch):
     """Without the library's floor, 1e-8 of a sample's largest entry, which no paper has (E.4)."""
-    monkeypatch.setattr("thresher.losses.separable.FLOOR", 0.0)
+    monkeypatch.setattr("thresher.losses.base.FLOOR", 0.0)
     with np.errstate(all="ignore"):
         yield
 
@@ -205,7 +205,7 @@ def test_the_floor_of_predictions_changes_little(monkeypatch):
     X, D0 = stream()
     *_, model = learned(X, D0, "kl", spsgd())
     floored = model.components_
-    monkeypatch.setattr("thresher.losses.separable.FLOOR", 0.0)
+    monkeypatch.setattr("thresher.losses.base.FLOOR", 0.0)
     *_, model = learned(X, D0, "kl", spsgd(), **PUBLISHED_CODES)
     assert 0 < np.abs(floored - model.components_).max() < 1e-5
 

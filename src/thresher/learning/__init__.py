@@ -1,10 +1,9 @@
-"""Dictionaries from statistics of coded samples: one module for each method."""
+"""Dictionary updates from statistics of coded samples: one module for each method."""
 
 from thresher.learning.diagonal import DiagonalLearner, DiagonalStatistics
 from thresher.learning.frank_wolfe import (
     PUBLISHED_AVERAGING,
     PUBLISHED_STEP,
-    SHIFTED_AVERAGING,
     FrankWolfeState,
     PowerSchedule,
     StochasticFrankWolfe,
@@ -55,7 +54,6 @@ from thresher.learning.statistics import (
 __all__ = [
     "PUBLISHED_AVERAGING",
     "PUBLISHED_STEP",
-    "SHIFTED_AVERAGING",
     "BlockDescent",
     "CustomForgetting",
     "DiagonalLearner",

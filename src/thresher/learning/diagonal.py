@@ -1,8 +1,8 @@
 """Separable quadratic majorisers of the loss: one curvature for each entry of the dictionary.
 
 A document has few words, and most words occur with few atoms. So the curvature of a word differs
-from atom to atom, and one curvature for all atoms, as in `thresher.learning.quadratic`, is far too
-small for those that have the word: their steps overshoot.
+between atoms. A common curvature, as in `thresher.learning.quadratic`, is far too small for the
+atoms that have the word, and their steps overshoot.
 """
 
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from thresher.learning.statistics import Learner, Statistics
 from thresher.linalg import Array
 from thresher.penalties import Regulariser
 
-_NEWTON_STEPS = 100  # each changes the set of positive entries, or is the last
+_NEWTON_STEPS = 100  # each changes the set of positive entries, except the last
 
 
 @dataclass(frozen=True)
@@ -39,14 +39,14 @@ class DiagonalStatistics(Statistics):
 
 @dataclass(frozen=True)
 class DiagonalLearner(Learner):
-    """Add separable quadratics that lie above the loss, and minimise the sum.
+    """Add separable quadratics that majorise the loss, and minimise the sum.
 
-    A residual e costs at most a quadratic of curvature ``b = |∇|/|e|`` through it, and for
+    The loss of a residual e is majorised by a quadratic of curvature ``b = |∇|/|e|``, and for
     nonnegative codes ``(Σ_k c_k δ_k)² ≤ (Σ_k c_k)(Σ_k c_k δ_k²)``, so that with
 
         H = Σ_n c_nk ‖c_n‖₁ b_nf,    G the gradient,    B = H∘D − G
 
-    the quadratic ``½ Σ H∘D² − Σ B∘D`` lies above the loss and touches it at the current D. The
+    the quadratic ``½ Σ H∘D² − Σ B∘D`` majorises the loss, with equality at the current D. The
     minimiser in the nonnegative ℓ1 ball is ``[(B − θ)/H]₊`` with one θ ≥ 0 for each atom.
 
     Parameters
@@ -86,7 +86,7 @@ class DiagonalLearner(Learner):
         return moved, statistics, np.ones(len(D), dtype=D.dtype)
 
     def cautious(self) -> "DiagonalLearner":
-        """Half the step: the quadratic lies above the smoothed loss, not above the loss itself."""
+        """Half the step: the quadratic majorises the smoothed loss, not the loss itself."""
         return replace(self, share=self.share / 2)
 
     def usage(self, statistics: DiagonalStatistics, D: Array) -> Array:
@@ -102,21 +102,21 @@ def _minimiser(statistics: DiagonalStatistics, D: Array, regulariser: Regularise
     form = regulariser.form
     sums_only = form.is_ball and form.sum_radius < np.inf
     if not (form.elastic and (form.is_orthant or sums_only)):
-        # Other sets have no simple projection in this metric: one curvature for each atom.
+        # Other sets have no simple projection in this metric, so use one curvature for each atom.
         largest = H.max(axis=1, keepdims=True, initial=0)
-        if regulariser.form.couples_rows:  # and one for all, where atoms move together
+        if regulariser.form.couples_rows:  # and one for all, if atoms are coupled
             largest[:] = largest.max()
         largest[largest == 0] = 1
         return regulariser.prox(D - (H * D - B) / largest, 1 / largest)
     H, B = H + form.l2, B - form.l1
-    # A word in no document of the atom has a downward slope without curvature: it becomes zero.
+    # A word in no document of the atom has a negative slope without curvature: it becomes zero.
     used, seen = H.any(axis=1, keepdims=True), H > 0
     inverse = np.divide(1, H, out=np.zeros_like(H), where=seen)
     low: Array = np.zeros((len(H), 1))
     if sums_only:
         low = _threshold(B, inverse, form.sum_radius)
     target = np.maximum(B - low, 0) * inverse
-    # Entries without any data are free: of all minimisers, take the one nearest to D.
+    # Entries without any data are arbitrary; take the minimiser nearest to D.
     unknown = ~seen & np.equal(B, 0)
     kept = np.where(unknown, D, 0)
     if sums_only:

@@ -31,8 +31,6 @@ PUBLISHED_AVERAGING = PowerSchedule(4.0, 1.0, 0.5)
 """ρ_t of Algorithm 1. It exceeds one before t = 15 (errata D.1)."""
 PUBLISHED_STEP = PowerSchedule(2.0, 2.0, 0.75)
 """γ_t of Algorithm 1."""
-SHIFTED_AVERAGING = PowerSchedule(4.0, 15.0, 0.5)
-"""``4(t + 15)^(−1/2)``: never above one, and closer early on (errata D.1)."""
 
 
 def exact_gradient(t: int) -> float:

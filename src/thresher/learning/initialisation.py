@@ -1,8 +1,8 @@
 """Initial atoms of a dictionary, from samples of the first batch or at random.
 
-Medians are for the ℓ1 distance. The mean of some documents has all of their words and is close to
-none of them, so that zero codes are often optimal. Their median has the words that more than half
-of them share, and is the atom with the least distance to them.
+Medians are for the ℓ1 distance. The mean of some documents has all of their words and is not close
+to any of them, so zero codes are often optimal. Their median has the words of more than half of
+them, and minimises the sum of distances.
 """
 
 from typing import Any
@@ -36,8 +36,8 @@ def initial_atoms(
     ----------
     kind : {"samples", "k-means++", "mean", "uniform", "half-normal"}
         Samples of the first batch, their mean with a tenth of noise, or random entries as
-        published (paper A, VII-B1). Nearly equal atoms diverge slowly, but are better for sparse
-        samples, as a few documents contain few of the words.
+        published (paper A, VII-B1). Nearly equal atoms separate slowly, but are better for
+        sparse samples, because a few documents contain few of the words.
     X : array of shape (n, F)
         The first batch, missing entries zero.
     weight : array of shape (n, F) or None
@@ -142,8 +142,8 @@ def _seeds(n_components: int, X: Array, sample_weight: Array, rng: np.random.Gen
         if not odds.any():  # all samples are chosen; equal atoms would stay equal
             odds, thinned[k] = sample_weight, rng.random(X.shape[1])
         cumulated = np.cumsum(odds)
-        marks = rng.random(n_trials) * cumulated[-1]
-        trials = np.searchsorted(cumulated, marks, side="right").clip(max=len(X) - 1)
+        quantiles = rng.random(n_trials) * cumulated[-1]
+        trials = np.searchsorted(cumulated, quantiles, side="right").clip(max=len(X) - 1)
         logs = L[trials] if rows is X else L[trials].toarray()
         far = sample_weight[:, None] * (own[:, None] - rows @ logs.T)
         far = np.minimum(nearest[:, None], np.where(far > rounding[:, None], far, 0))
@@ -167,9 +167,9 @@ def _spread_samples(
 
     Sorted by their projection on a random direction, samples are taken at equal distances in
     cumulated weight: a sample of weight two is chosen exactly like two equal samples, in any order
-    of the rows. Samples are far more alike than components, and alternating methods cannot leave
-    such a start. So every entry is multiplied by a uniform random number, which keeps the
-    support of a sample and makes atoms different.
+    of the rows. Samples are far more similar to each other than components, and alternating
+    methods stay near such a start. So every entry is multiplied by a uniform random number, which
+    keeps the support of a sample and makes atoms different.
     """
     X = _fill_missing(X.astype(np.float64), weight)
     # After scaling to unit length, an anomaly far beyond the range would dominate its sample.
@@ -181,8 +181,9 @@ def _spread_samples(
     X = np.clip(X, -largest, largest)
     order = np.argsort(X @ rng.standard_normal(X.shape[1]), kind="stable")
     cumulated = np.cumsum(sample_weight[order], dtype=np.float64)
-    marks = (np.arange(n_components) + rng.random(n_components)) / n_components
-    chosen = order[np.searchsorted(cumulated, rng.permutation(marks) * cumulated[-1], side="right")]
+    quantiles = (np.arange(n_components) + rng.random(n_components)) / n_components
+    weights = rng.permutation(quantiles) * cumulated[-1]
+    chosen = order[np.searchsorted(cumulated, weights, side="right")]
     thinned = X[chosen] * rng.random((n_components, X.shape[1]))
     # Samples of zeros give no direction: such atoms are random.
     empty = ~thinned.any(axis=1)

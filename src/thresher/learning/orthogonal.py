@@ -1,7 +1,7 @@
-"""The interface of learners of square dictionaries, and the sparsity measures that they maximise.
+"""The interface of learners of orthogonal dictionaries, and their sparsity measures.
 
-The gradient of a sparsity measure is ``w(|c|) ∘ c`` with weights that increase with ``|c|``. On the
-orthogonal group codes keep the length of their sample, so that a measure which favours large
+The gradient of a sparsity measure is ``w(|c|) ∘ c`` with weights that increase with ``|c|``.
+Codes on an orthogonal dictionary have the length of their sample, so a measure that favours large
 entries favours sparse codes (paper D, figure 3).
 """
 
@@ -44,8 +44,8 @@ class Progress(NamedTuple):
 class OrthogonalLearner(ABC):
     """How a square dictionary is learned, by default on the unit spectral ball.
 
-    There codes are products with the atoms. Statistics have at least ``S = Σ yᵀy`` and ``weight``,
-    from which missing values are imputed and data whitened.
+    There codes are products with the atoms. Statistics contain at least ``S = Σ yᵀy`` and
+    ``weight``, from which missing values are imputed and data whitened.
     """
 
     statistics: ClassVar[type[Statistics]]
@@ -70,12 +70,12 @@ class OrthogonalLearner(ABC):
     @property
     @abstractmethod
     def description(self) -> str:
-        """What it does, in a few words."""
+        """A short description of the method."""
 
     @property
     @abstractmethod
     def why(self) -> str:
-        """When it is the best choice, as measured."""
+        """The measured reason for its choice."""
 
     def problem(self, D: Array) -> CodingProblem:
         """The coding problem: ``½‖y − cD‖²`` over all codes c."""

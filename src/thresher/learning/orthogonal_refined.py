@@ -85,14 +85,14 @@ class RefinedStatistics(Statistics):
 class RefinedLearner(OrthogonalLearner):
     """Two stages, each a polar factor of a running sum; the better dictionary is shown.
 
-    1. ``G ← f G + Σ (|c| ∘ c/‖c‖)ᵀ y``, ``D = polar(G)``: the ℓ3 norm of paper D with samples that
-       count by their length, without the convex combination of Algorithm 2.
-    2. ``T ← f T + Σ (c ∘ [|c| > τ])ᵀ y``, ``D = polar(T)``: Procrustes on the supports that were
-       found. Without noise the error falls below any power of t, as τ falls with it (errata D.4).
+    1. ``G ← f G + Σ (|c| ∘ c/‖c‖)ᵀ y``, ``D = polar(G)``: the ℓ3 norm of paper D with samples
+       weighted by their length, without the convex combination of Algorithm 2.
+    2. ``T ← f T + Σ (c ∘ [|c| > τ])ᵀ y``, ``D = polar(T)``: Procrustes on the estimated supports.
+       Without noise the error falls below any power of t, as τ falls with it (errata D.4).
 
     The threshold τ is four standard deviations of the codes that are zero up to noise. Their
     variance v₀, and v₁ of the others, come from a mixture of two normal distributions that is
-    fitted on the way. τ is six standard deviations if v₀ is below v₁/1000: then v₀ is mostly due to
+    fitted online. τ is six standard deviations if v₀ is below v₁/1000: then v₀ is mostly due to
     atoms that still move, and a smaller τ would keep two mixed atoms mixed.
 
     The second stage begins on the codes of the first, after 50 N samples. Its dictionary is shown
@@ -128,10 +128,10 @@ class RefinedLearner(OrthogonalLearner):
 
     @property
     def why(self) -> str:
-        """Streams that do not change."""
+        """Stationary streams."""
         return (
-            "the stream does not change, so that supports become certain, and least squares on "
-            "them end far closer than any norm (docs/lab/orthogonal.md)"
+            "the stream is stationary, so supports become certain, and least squares on them are "
+            "far more accurate than any norm (docs/lab/orthogonal.md)"
         )
 
     def start(self, Y: Array, weight: Array, rng: np.random.Generator) -> Array:
@@ -177,7 +177,7 @@ class RefinedLearner(OrthogonalLearner):
         v0, v1, share = past.mixture
         threshold = (16 if v0 > _NOISY * v1 else 36) * v0
         kept = (squares > threshold) | (squares >= squares.max(axis=1, keepdims=True))
-        # Empty samples fit any dictionary: their zeros are no evidence for this one.
+        # Empty samples fit any dictionary, so their zeros are excluded.
         mean = np.trace(past.S) / past.weight
         counted = np.where(squares.sum(axis=1) > _EMPTY * mean, weight, 0)
         # Posterior probability that a code is zero up to noise.

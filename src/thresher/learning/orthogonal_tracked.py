@@ -105,7 +105,7 @@ class TrackedLearner(OrthogonalLearner):
     @property
     def why(self) -> str:
         """Streams that drift."""
-        return "a half-life was given: what drifts is followed by ranks (docs/lab/orthogonal.md)"
+        return "a half-life was given, and ranked codes track drift best (docs/lab/orthogonal.md)"
 
     def start(self, Y: Array, weight: Array, rng: np.random.Generator) -> Array:
         """Power iterations on the first batch, from its principal directions."""

@@ -5,9 +5,9 @@ sample without its outliers. If the gradient of the loss has the Lipschitz const
 
     loss(x, cD₀) + ½ κ‖c(D − D₀)‖² − ⟨x̃ − cD₀, c(D − D₀)⟩
 
-lies above the loss at every dictionary D and touches it at D₀. It depends on the sample through
-``κ cᵀc`` and ``cᵀ(x̃ − cD₀)`` alone, which add up over samples. Missing entries have no gradient, so
-that masks change nothing (errata A.1).
+majorises the loss in the dictionary D, with equality at D₀. It depends on the sample only through
+``κ cᵀc`` and ``cᵀ(x̃ − cD₀)``, which add up over samples. Missing entries have no gradient, so masks
+need no special treatment (errata A.1).
 """
 
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ from thresher.learning.statistics import Learner, Statistics
 from thresher.linalg import Array, length
 from thresher.penalties import Regulariser
 
-_MIN_CURVATURE = 0.02  # of an inlier's; heuristic, a bound on the step of features with outliers
+_MIN_CURVATURE = 0.02  # relative to inliers; heuristic, limits steps of features with outliers
 _MIN_ENTRY = 1e6  # in units of the smallest normal number: smaller entries of A are set to zero
 _JOINT_TOL, _JOINT_MAX_ITER = 1e-6, 100  # of projected gradient steps, where atoms are coupled
 
@@ -56,15 +56,14 @@ class QuadraticStatistics(Statistics):
     def around_zero(self, D: Array, sharp: bool) -> Self:
         """Return the quadratic of a batch that was coded with D as one around zero.
 
-        As published, its curvature is that of inliers everywhere. ``sharp`` takes, for each
-        feature, the mean curvature of its residuals: a quadratic through the residual e majorises
-        the loss if its curvature is ``|∇|/|e|``, which is small for outliers (at least a fiftieth
-        of an inlier's here) and zero where entries are missing. The mean over samples is still
-        above the loss, and the dictionary follows a change of light in one step instead of moving
-        by λ at a time.
+        As published, its curvature is that of inliers in all entries. With ``sharp`` it is, for
+        each feature, the mean curvature of the residuals: a quadratic through the residual e
+        majorises the loss if its curvature is ``|∇|/|e|``. That is small for outliers (here at
+        least a fiftieth of that of inliers) and zero for missing entries. With it, the dictionary
+        follows a change of lighting in one step, instead of in steps of size λ.
 
-        Losses whose curvature has no bound, such as KL, always take the curvature of the residuals,
-        without a lower bound, because features of different sizes have different curvatures.
+        Losses of unbounded curvature, such as KL, always use the curvature of the residuals,
+        without a lower bound.
         """
         AD = self.A @ D.astype(np.float64, copy=False)
         bounded = bool(np.logical_or.reduce(self.inlier))
@@ -124,8 +123,8 @@ class DictionaryStep(Protocol):
 class BlockDescent:
     """``d_k ← prox(d_k + (B_k − A_k D)/A_kk)``, one atom after the other, in sweeps.
 
-    In d_k alone the quadratic is isotropic, so that each update is its exact minimiser: there is no
-    step size, and the objective never increases. The common sets run in a compiled sweep, in the
+    As a function of d_k the quadratic is isotropic, so each update is the exact minimiser: there is
+    no step size, and the objective never increases. Common sets use a compiled sweep, in the
     precision of the dictionary.
 
     Parameters
@@ -146,7 +145,7 @@ class BlockDescent:
         D = np.array(D, order="C")
         A = np.ascontiguousarray(problem.A, dtype=D.dtype)
         B = np.ascontiguousarray(problem.B, dtype=D.dtype)
-        # Discounted entries of atoms that were not used for long cannot be divided by.
+        # Discounted entries of long unused atoms are too small for a division.
         tiny = np.abs(A) < _MIN_ENTRY * np.finfo(D.dtype).tiny
         if np.logical_or.reduce(tiny, None):
             A = np.where(tiny, D.dtype.type(0), A)
@@ -180,7 +179,7 @@ def _sweep(regulariser: Regulariser, A: Array, B: Array, D: Array) -> float:
 def _projected_gradient(problem: DictionaryProblem, D: Array) -> Array:
     """``D ← prox(D − η(A D − B))`` with ``η = 1/‖A‖₂``, until the objective converges.
 
-    One atom alone would take the share of the others in a common bound.
+    Block descent would give one atom the share of the others in a common bound.
     """
     D = D.astype(np.float64)
     norm = float(np.linalg.norm(problem.A, 2))
@@ -228,7 +227,7 @@ class QuadraticLearner(Learner):
             inlier = np.full(F, A.trace())  # entries of weight one have the curvature one
         else:
             kappa, energy = fit.row_curvatures(), np.einsum("nk,nk->n", C, C)
-            # A copy: the product of a matrix with itself is rounded in another way.
+            # A copy: BLAS rounds the product of a matrix with itself differently.
             weighted, weighted_energy = C.copy(), energy
             if s is not None:
                 weights = s.astype(C.dtype)
@@ -262,11 +261,11 @@ class QuadraticLearner(Learner):
         return moved, statistics, np.ones(len(D), D.dtype)
 
     def cautious(self) -> "QuadraticLearner":
-        """The published curvature, which is always an upper bound; then half the step."""
+        """Use the published curvature, an upper bound; if used already, half the step."""
         return replace(self, sharp=False) if self.sharp else replace(self, share=self.share / 2)
 
     def usage(self, statistics: QuadraticStatistics, D: Array) -> Array:
-        """The energy of its predictions, ``A_kk ‖d_k‖²``."""
+        """The energy of the predictions of each atom, ``A_kk ‖d_k‖²``."""
         lengths = np.einsum("kf,kf->k", D, D, dtype=np.float64)
         share: Array = statistics.A.diagonal() * lengths
         return share

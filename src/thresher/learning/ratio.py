@@ -1,11 +1,11 @@
 """Separable majorisers of α- and β-divergences, whose minimiser is a ratio of sums.
 
-At codes C and the dictionary D₀, with the parts ∇⁺ and ∇⁻ of the loss's slope, the divergence lies
-below a sum of functions of single entries of D, with slopes
+At codes C and the dictionary D₀, with the slope ``∇⁺ − ∇⁻`` of the loss, the divergence is
+majorised by a sum of functions of single entries of D, with slopes
 
     (Cᵀ∇⁺)_kf (D_kf/D₀_kf)^b − (Cᵀ∇⁻)_kf (D_kf/D₀_kf)^−a,
 
-and touches it at D₀. Convex parts are split by Jensen's inequality and concave parts replaced by
+and equality at D₀. Convex terms are split by Jensen's inequality, and concave terms replaced by
 their tangents, which determines a and b (`Loss.powers`). Each slope is ``P D^b − N D^−a`` with
 
     P = D₀^−b ∘ Cᵀ∇⁺,      N = D₀^a ∘ Cᵀ∇⁻,
@@ -32,8 +32,8 @@ from thresher.penalties import Form, Regulariser
 from thresher.sets import RowConstraint
 
 _MIN_ENTRY = 1e-10
-"""Smallest entry, relative to the length of its atom: multiplicative steps could not leave zero,
-and subnormal numbers are slow."""
+"""Smallest entry, relative to the length of its atom: multiplicative steps cannot leave zero, and
+subnormal numbers are slow."""
 
 _MARGIN_RATE = 0.1  # margins are forgotten ten times more slowly; heuristic
 _MAX_LOG_POWER = 575.0  # of powers of entries: about that of 1e250
@@ -89,13 +89,13 @@ class RatioLearner(Learner):
     a, b : float
         `Loss.powers` of the divergence.
     rescale : bool
-        Whether codes may be multiplied freely (nonnegative, no penalty). Then atoms are rescaled to
-        the boundary of a ball and codes inversely, which changes no prediction; otherwise the ball
-        is a constraint of the step.
+        Whether codes are free of scale (nonnegative, without penalty). Then atoms are rescaled to
+        the boundary of a ball and codes inversely, which does not change predictions; otherwise the
+        ball is a constraint of the step.
     prior : float
         For KL: with ν nonzeros of a feature so far, the share ``(prior/(ν + prior))²`` of its mass
-        is divided between atoms in the proportion of all features. So rare words do not belong to
-        one atom before they have occurred more often, whatever the unit of the feature.
+        is divided between atoms in proportion to all features. So a rare word is not assigned to a
+        single atom. This does not depend on the unit of the feature.
     """
 
     a: float
@@ -108,7 +108,7 @@ class RatioLearner(Learner):
         return RatioStatistics.zeros(n_components, n_features)
 
     def summarise(self, fit: Fit, sample_weight: Array | None) -> RatioStatistics:
-        """Both parts of the slope in the dictionary, summed over samples."""
+        """Sum both terms of the slope in the dictionary over samples."""
         C = fit.C if sample_weight is None else fit.C * sample_weight.astype(fit.C.dtype)[:, None]
         positive, negative = fit.dictionary_slopes(C)
         total = float(len(C)) if sample_weight is None else float(sample_weight.sum())
@@ -132,7 +132,7 @@ class RatioLearner(Learner):
         N = batch.N * (old if self.a == 1 else old**self.a)
         margin = past.margin + N.sum(axis=0)
         N += past.N
-        used = old > 0  # atoms of zeros stay
+        used = old > 0  # zero entries stay
         P = past.P + batch.P * (used * np.where(used, old, 1.0) ** -self.b if self.b else 1.0)
         counts, weight = past.counts + batch.counts, past.weight + batch.weight
         form = regulariser.form
@@ -152,7 +152,7 @@ class RatioLearner(Learner):
         idle = ~free | ~(N.sum(axis=1) > 0)
         if idle.any():
             moved[idle], sizes[idle] = D[idle], 1
-        # The codes gain what the atoms lose: c ↦ c·size, D ↦ D/size.
+        # Rescale: c ↦ c·size, D ↦ D/size.
         N = N if self.a == 1 else N * sizes ** (1 - self.a)
         P = P * sizes ** (1 + self.b)
         statistics = RatioStatistics(N, P, margin, counts, weight)
@@ -170,7 +170,7 @@ class RatioLearner(Learner):
         )
 
     def cautious(self) -> "RatioLearner":
-        """Half the exponent, for exponents that are not proven to majorise the loss."""
+        """Half the exponent, where a majoriser is not proven."""
         return replace(self, a=2 * self.a, b=2 * self.b)
 
     def usage(self, statistics: RatioStatistics, D: Array) -> Array:
@@ -231,10 +231,10 @@ class RatioLearner(Learner):
     ) -> tuple[Array, Array, Array]:
         """Factors of the columns of N, terms to add to them, and the shares of atoms in these.
 
-        ``Σ_k N_kf = Σ_n x_nf``, whatever the dictionary. So only the division of this mass between
-        atoms needs forgetting; otherwise a word that the last batches lack would fade from all
+        ``Σ_k N_kf = Σ_n x_nf`` for every dictionary. So only the division of this mass between
+        atoms is forgotten; otherwise a word absent from the last batches would vanish from all
         atoms. A feature without nonzeros so far has the mass of a mean feature in one sample,
-        because multiplicative steps could not bring it back from zero.
+        because multiplicative steps cannot leave zero.
         """
         total = float(rows.sum())
         if not total > 0:
@@ -248,7 +248,7 @@ class RatioLearner(Learner):
         return column, lent * mass, rows / total
 
     def _is_free(self, form: Form) -> bool:
-        """Whether the minimiser is the plain ratio, up to lengths that the codes can take."""
+        """Whether the minimiser is the ratio itself, up to lengths that the codes absorb."""
         unbounded = form.is_box and form.upper == np.inf and form.lower <= 0
         return form.is_unpenalised and (unbounded or (self.rescale and form.is_ball))
 

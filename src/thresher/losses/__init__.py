@@ -1,11 +1,9 @@
 """Losses of a sample against its prediction, row by row."""
 
-from thresher.losses.base import Loss
-from thresher.losses.distances import ElasticDistance, L1Distance, L2Distance
+from thresher.losses.base import Loss, NonsmoothPoints, SeparableLoss
+from thresher.losses.distances import ElasticDistance, L1Distance, L2Distance, SmoothedL1
 from thresher.losses.envelope import Envelope, Huber
 from thresher.losses.generators import Bregman, Csiszar
-from thresher.losses.mahalanobis import Mahalanobis
-from thresher.losses.nonsmooth import NonsmoothPoints
 from thresher.losses.powers import (
     AlphaDivergence,
     BetaDivergence,
@@ -13,9 +11,7 @@ from thresher.losses.powers import (
     ItakuraSaito,
     KullbackLeibler,
 )
-from thresher.losses.separable import SeparableLoss
-from thresher.losses.smoothed import SmoothedL1
-from thresher.losses.squared import SquaredL2
+from thresher.losses.squared import Mahalanobis, SquaredL2
 
 __all__ = [
     "AlphaDivergence",

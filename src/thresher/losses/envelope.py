@@ -1,13 +1,12 @@
 """Squared loss with outliers: the Moreau envelopes of paper A.
 
-A sample is modelled as ``x = y + r + noise`` with an outlier r that costs ``φ(r)`` and stays in a
-box. Eliminating r,
+A sample is modelled as ``x = y + r + noise`` with outliers r in a box and their penalty ``φ(r)``.
+Eliminating r,
 
     loss(x, y) = min over r of ½‖x − y − r‖² + φ(r),
 
-leaves the Moreau envelope of φ at the residual ``e = x − y`` (errata A.1). It is convex and smooth:
-its gradient in y is ``−(e − r)`` with ``r = prox_φ(e)``, and r follows from e. No solver
-handles outliers explicitly.
+gives the Moreau envelope of φ at the residual ``e = x − y`` (errata A.1). It is convex and smooth:
+its gradient in y is ``−(e − r)`` with ``r = prox_φ(e)``. So no solver handles outliers explicitly.
 """
 
 from dataclasses import dataclass, field
@@ -24,15 +23,15 @@ from thresher.sets import Box, Reals
 
 @dataclass(frozen=True)
 class Envelope(Loss):
-    """The squared loss after subtracting the best outliers r, which cost ``φ(r)``.
+    """The squared loss minimised over outliers r with the penalty ``φ(r)``.
 
     Parameters
     ----------
     penalty : Penalty
         φ, for instance ``L1(λ)`` for scattered outliers or ``GroupLasso(λ)`` for whole samples.
     region : Box
-        Where outliers may lie: `Reals` when free, ``Box(-M, M)`` when bounded, ``Box(0, M)`` when
-        they can only add.
+        The set of outliers: `Reals` if unbounded, ``Box(-M, M)`` if bounded, ``Box(0, M)`` if
+        nonnegative.
     """
 
     penalty: Penalty = field(default_factory=ElasticNet)
@@ -41,18 +40,18 @@ class Envelope(Loss):
         init=False, repr=False, compare=False
     )
 
-    curvature = 1.0  # an envelope is never more curved than the square it came from
+    curvature = 1.0  # the curvature of an envelope is at most that of the square
 
     def __post_init__(self) -> None:
         if not self.region.lower <= 0 <= self.region.upper:
             raise ValueError(
-                f"Outliers must be allowed to vanish: the box [{self.region.lower}, "
-                f"{self.region.upper}] has to contain 0."
+                f"The set of outliers must contain 0, got the box [{self.region.lower}, "
+                f"{self.region.upper}]."
             )
         if self.penalty.couples_rows:
             raise ValueError(
-                f"{self.penalty} ties the outliers of several samples together, and every sample "
-                "is coded by itself; use groups of features, of_rows=False."
+                f"{self.penalty} couples the outliers of several samples, but samples are coded "
+                "separately; use groups of features, of_rows=False."
             )
         weights = self.penalty.weights
         constants = None if weights is None else (*weights, *self.region.bounds)
@@ -64,7 +63,7 @@ class Envelope(Loss):
         return None if self.penalty.in_unit(1.0, 1.0) is None else 2.0
 
     def in_unit(self, unit: float) -> Loss:
-        """Outliers have the unit of the data, and their cost that of the square."""
+        """Outliers have the unit of the data, and their penalty that of the square."""
         penalty = self.penalty.in_unit(unit, unit * unit)
         assert penalty is not None
         return Envelope(penalty, self.region.in_unit(unit))
@@ -76,16 +75,16 @@ class Envelope(Loss):
 
     @property
     def exchangeable_features(self) -> bool:
-        """If the penalty of outliers is a sum over entries."""
+        """Whether the penalty of outliers is a sum over entries."""
         return self.penalty.weights is not None
 
     def check_weight(self, weight: Array | None) -> None:
-        """Refuse fractional weights under a group penalty, whose envelope they would change."""
+        """Refuse fractional weights with a group penalty, as they would change its envelope."""
         if weight is None or self.penalty.weights is not None:
             return
         if not np.all((weight == 0) | (weight == 1)):
             raise ValueError(
-                "A group penalty on outliers takes entry weights of 0 (missing) and 1 only; use "
+                "A group penalty on outliers supports entry weights of 0 (missing) and 1 only; use "
                 "an ℓ1 outlier penalty for other weights."
             )
 
@@ -94,7 +93,7 @@ class Envelope(Loss):
         return self._outliers(_residual(X, Y, weight), 1.0)
 
     def value(self, X: Array, Y: Array, weight: Array | None = None) -> Array:
-        """``½‖e − r‖² + φ(r)`` of every row, at the best r."""
+        """``½‖e − r‖² + φ(r)`` of every row, at the optimal r."""
         return self.value_with(X, Y, self.outliers(X, Y, weight), weight)
 
     def value_with(self, X: Array, Y: Array, R: Array, weight: Array | None = None) -> Array:
@@ -121,9 +120,9 @@ class Envelope(Loss):
         return _weighted(R - _residual(X, Y, weight), weight)
 
     def split(self, X: Array, Y: Array, weight: Array | None = None) -> tuple[Array, Array]:
-        """``s y`` and ``s x`` with ``s = |∇|/|e|``: a square that majorises, reweighted.
+        """``s y`` and ``s x`` with ``s = |∇|/|e|``: a reweighted square that majorises the loss.
 
-        Where the reweighted square would have to be negative, the signs of ∇ take its place.
+        Where y is negative, both are shifted to be nonnegative.
         """
         E = _residual(X, Y, weight)
         gradient = self.gradient(X, Y, weight)
@@ -136,7 +135,7 @@ class Envelope(Loss):
     def value_and_gradient(
         self, X: Array, Y: Array, weight: Array | None = None
     ) -> tuple[Array, Array]:
-        """Both in one compiled pass, where the penalty is separable and nothing is weighted."""
+        """Both in one compiled pass, for separable penalties without weights."""
         constants = self.entry_constants
         if weight is not None or constants is None:
             return super().value_and_gradient(X, Y, weight)
@@ -150,7 +149,7 @@ class Envelope(Loss):
         """Proximal map of the envelope, from that of φ.
 
         With ``e = x − v`` it moves e to ``e + t/(1 + t)·(prox_{(1+t)φ}(e) − e)``, t being the
-        step times the weight; where t is zero, the entry stays.
+        step times the weight.
         """
         E = _residual(X, V, None)
         if weight is None or self.penalty.weights is not None:
@@ -162,7 +161,7 @@ class Envelope(Loss):
         return self.penalty.prox(E, step, self.region)
 
     def _inliers(self, E: Array, step: float | Array) -> Array:
-        """``e − r``, which rounds to zero for a small penalty weight if it is subtracted."""
+        """``e − r``, without the cancellation of a difference for small penalty weights."""
         return self.penalty.residual(E, step, self.region)
 
 
@@ -179,12 +178,12 @@ def _weighted(G: Array, weight: Array | None) -> Array:
     return G
 
 
-def Huber(  # noqa: N802 - reads as the name of a part
+def Huber(  # noqa: N802 - a factory with the name of a loss
     threshold: float, bound: float = np.inf, nonnegative: bool = False
 ) -> Envelope:
-    """Make the loss of paper A, (5)-(6): outliers at ``threshold`` per unit, at most ``bound``.
+    """The loss of paper A, (5)–(6): outliers with the penalty ``threshold·|r|``, ``|r| ≤ bound``.
 
-    Without a bound this is the Huber loss; with one it is quadratic again for residuals beyond
+    Without a bound this is the Huber loss; with a bound it is quadratic beyond
     ``threshold + bound``.
     """
     if not 0 < threshold < np.inf:

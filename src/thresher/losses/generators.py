@@ -7,14 +7,13 @@ from functools import cached_property
 import numpy as np
 
 from thresher.linalg import Array
-from thresher.losses.base import Loss
+from thresher.losses.base import Loss, SeparableLoss
 from thresher.losses.powers import KullbackLeibler
-from thresher.losses.separable import SeparableLoss
 
 Function = Callable[[Array], Array]
 
 _POINTS = np.geomspace(0.05, 20, 25)
-_STEP = 1e-3  # relative; fourth-order differences are then good to about 1e-10
+_STEP = 1e-3  # relative; the error of fourth-order differences is then about 1e-10
 
 
 def _difference(f: Function, u: Array) -> Array:
@@ -25,7 +24,7 @@ def _difference(f: Function, u: Array) -> Array:
 
 
 def _check_slope(generator: Function, derivative: Function) -> None:
-    """Raise a ValueError if the derivative does not belong to the generator."""
+    """Raise a ValueError if the derivative is not that of the generator."""
     values, slopes = (np.asarray(f(_POINTS), dtype=float) for f in (generator, derivative))
     for name, got in (("generator", values), ("derivative", slopes)):
         if got.shape != _POINTS.shape or not np.isfinite(got).all():
@@ -37,10 +36,10 @@ def _check_slope(generator: Function, derivative: Function) -> None:
     scale = 1e-6 * (np.abs(expected) + np.abs(values) / _POINTS) + 1e-9
     wrong = np.abs(slopes - expected) > scale
     if wrong.any():
-        u, got, want = _POINTS[wrong][0], slopes[wrong][0], expected[wrong][0]
+        u, got, slope = _POINTS[wrong][0], slopes[wrong][0], expected[wrong][0]
         raise ValueError(
-            f"The derivative does not belong to the generator: at {u:.3g} it is {got:.6g}, while "
-            f"the generator grows at the rate {want:.6g}."
+            f"The derivative is not that of the generator: at {u:.3g} it is {got:.6g}, and the "
+            f"numerical derivative of the generator is {slope:.6g}."
         )
 
 
@@ -48,28 +47,28 @@ def _check_convex(derivative: Function) -> None:
     """Raise a ValueError if the generator is not convex."""
     slopes = np.asarray(derivative(_POINTS), dtype=float)
     if (np.diff(slopes) < -1e-9 * np.abs(slopes[1:])).any():
-        raise ValueError("The generator is not convex: its derivative must never fall.")
+        raise ValueError("The generator must be convex, so its derivative must not decrease.")
 
 
 @dataclass(frozen=True)
 class Csiszar(SeparableLoss):
     """``Σ y φ(x/y)`` for a convex φ with ``φ(1) = 0``; convex in y.
 
-    Generators that differ by a multiple of u − 1 stand for one divergence: between samples of one
-    sum they agree. For others, ``Σ y φ(x/y)`` is least at x = y only if ``φ′(1) = 0``; with
-    ``u log u`` as it is, it falls without end as y grows. So what counts here is the centred
-    ``φ(u) − φ′(1)(u − 1)``, for which ``u log u`` is KL (errata E.8).
+    Generators that differ by a multiple of u − 1 give the same divergence of samples with equal
+    sums. In general, ``Σ y φ(x/y)`` is minimal at x = y only if ``φ′(1) = 0``; with ``u log u`` it
+    is unbounded below. So the generator is centred, ``φ(u) − φ′(1)(u − 1)``; then ``u log u`` gives
+    KL (errata E.8).
 
     Parameters
     ----------
     generator, derivative : callable
-        φ and φ′, functions of arrays of positive numbers. A pair that does not fit is refused.
+        φ and φ′, functions of arrays of positive numbers. The derivative is checked.
     """
 
     generator: Function
     derivative: Function
 
-    degree = 1.0  # φ sees nothing but ratios
+    degree = 1.0  # φ depends on ratios only
     needs_positive_prediction = True  # ``u = x/y``
     needs_positive_data = True  # φ may be undefined at zero
 
@@ -79,13 +78,13 @@ class Csiszar(SeparableLoss):
         at_one = float(self.generator(np.ones(1))[0])
         if abs(at_one) > 1e-8:
             raise ValueError(
-                f"A Csiszár generator needs φ(1) = 0, or x = y would not have the loss 0; here it "
-                f"is {at_one:.3g}. Subtract it."
+                f"A Csiszár generator needs φ(1) = 0, so that the loss is 0 at x = y; got "
+                f"{at_one:.3g}, subtract it from the generator."
             )
 
     @cached_property
     def _tilt(self) -> float:
-        """``φ′(1)``; what is rounding is none."""
+        """``φ′(1)``, zero up to rounding."""
         slope = float(self.derivative(np.ones(1))[0])
         return slope if abs(slope) > 1e-8 else 0.0
 
@@ -110,9 +109,9 @@ class Bregman(SeparableLoss):
     Parameters
     ----------
     generator, derivative : callable
-        φ and φ′, functions of arrays of positive numbers. A pair that does not fit is refused.
+        φ and φ′, functions of arrays of positive numbers. The derivative is checked.
     second_derivative : callable, optional
-        φ″; without it, fourth-order differences of φ′ serve.
+        φ″; None: fourth-order differences of φ′.
     is_convex : bool
         Whether the divergence is convex in y. If so, a faster encoder is used.
     """

@@ -1,16 +1,16 @@
-"""The α- and the β-divergences, and those of their members that have names.
+"""The α- and β-divergences, and their named members.
 
-Both families are made of one convex generator (paper E, Tables I and II),
+Both families have one convex generator (paper E, Tables I and II),
 
     φ_p(u) = (u^p − 1 − p(u − 1)) / (p(p − 1)),      u = x/y,
 
 with the limits ``φ_1(u) = u log u − u + 1`` and ``φ_0(u) = u − 1 − log u``: the α-divergence is
-``y φ_α(u)`` and the β-divergence ``y^β φ_β(u)``. With ``E_t = (u^t − 1)/t``, which `expm1` gives
-without cancellation down to its limit ``log u`` at t = 0,
+``y φ_α(u)`` and the β-divergence ``y^β φ_β(u)``. With ``E_t = (u^t − 1)/t``, computed by `expm1`
+without cancellation, and its limit ``log u`` at t = 0,
 
     φ_p(u) = (u E_{p−1} − (u − 1))/p = (E_p − (u − 1))/(p − 1);
 
-the first form is regular at p = 1, the second at p = 0.
+the first form is stable near p = 1, the second near p = 0.
 """
 
 from dataclasses import dataclass
@@ -21,8 +21,7 @@ import numpy as np
 from scipy.special import kl_div
 
 from thresher.linalg import Array
-from thresher.losses.base import Loss
-from thresher.losses.separable import SeparableLoss
+from thresher.losses.base import Loss, SeparableLoss
 from thresher.losses.squared import SquaredL2
 
 _LEAST_POWER = 1e-4  # below it, a step with the exponent 1/α would amplify rounding
@@ -56,7 +55,7 @@ def _generator(u: Array, p: float) -> Array:
 
 
 def _power(u: Array, p: float) -> Array:
-    """``u^p``, by cheaper means where there are any."""
+    """``u^p``, by cheaper operations for some p."""
     if p == 0:
         return np.ones_like(u)
     if p == 1:
@@ -83,7 +82,7 @@ class AlphaDivergence(SeparableLoss):
 
     @property
     def needs_positive_data(self) -> bool:
-        """If α ≤ 0, or so near that the limit is what counts."""
+        """Whether α ≤ 0, or so small that the loss at zeros is infinite in practice."""
         return self.alpha < _LEAST_POWER
 
     @property
@@ -93,12 +92,12 @@ class AlphaDivergence(SeparableLoss):
 
     @property
     def order(self) -> float | None:
-        """α, if zeros cost a multiple of the prediction."""
+        """α, if the loss at zeros is a multiple of the prediction."""
         return None if self.zero_slope is None else self.alpha
 
     @property
     def powers(self) -> tuple[float, float] | None:
-        """Those of ``u^α``, the curved part: in ∇⁻ for α > 0, in ∇⁺ for α < 0."""
+        """The exponents of ``u^α``, in ∇⁻ for α > 0 and in ∇⁺ for α < 0."""
         if abs(self.alpha) < _LEAST_POWER:
             return None
         return (self.alpha, 0.0) if self.alpha > 0 else (0.0, -self.alpha)
@@ -126,15 +125,15 @@ class AlphaDivergence(SeparableLoss):
         return _power(_ratio(x, y), self.alpha) / y
 
     def entry_split(self, x: Array, y: Array) -> tuple[Array, Array]:
-        """``1/α`` and ``u^α/α``; their places exchanged for α < 0."""
+        """``1/α`` and ``u^α/α``; exchanged for α < 0."""
         if abs(self.alpha) < _LEAST_POWER:
             return super().entry_split(x, y)
-        bent = _power(_ratio(x, y), self.alpha) / y.dtype.type(abs(self.alpha))
-        flat = np.full_like(bent, 1 / abs(self.alpha))
-        return (flat, bent) if self.alpha > 0 else (bent, flat)
+        curved = _power(_ratio(x, y), self.alpha) / y.dtype.type(abs(self.alpha))
+        constant = np.full_like(curved, 1 / abs(self.alpha))
+        return (constant, curved) if self.alpha > 0 else (curved, constant)
 
     def entry_prox(self, v: Array, x: Array, t: Array) -> Array:
-        """KL has it in closed form."""
+        """The closed form for KL, otherwise the default."""
         return _kl_prox(v, x, t) if self.alpha == 1 else super().entry_prox(v, x, t)
 
 
@@ -163,7 +162,7 @@ class BetaDivergence(SeparableLoss):
 
     @property
     def convex(self) -> bool:
-        """Between 1 and 2."""
+        """Whether β lies between 1 and 2."""
         return 1 <= self.beta <= 2
 
     @property
@@ -173,22 +172,22 @@ class BetaDivergence(SeparableLoss):
 
     @property
     def curvature(self) -> float:
-        """One for β = 2, else unbounded."""
+        """One for β = 2, otherwise unbounded."""
         return 1.0 if self.beta == 2 else float("inf")
 
     @property
     def needs_positive_prediction(self) -> bool:
-        """If β < 2."""
+        """Whether β < 2."""
         return self.beta < 2
 
     @property
     def needs_nonnegative_prediction(self) -> bool:
-        """But for squares: powers of negative numbers are none."""
+        """Whether powers of negative predictions are undefined: β ≠ 2."""
         return self.beta != 2
 
     @property
     def needs_positive_data(self) -> bool:
-        """If β ≤ 0, or so near that the limit is what counts."""
+        """Whether β ≤ 0, or so small that the loss at zeros is infinite in practice."""
         return self.beta < _LEAST_POWER
 
     @property
@@ -198,17 +197,17 @@ class BetaDivergence(SeparableLoss):
 
     @property
     def powers(self) -> tuple[float, float]:
-        """Those of its convex parts; concave parts are replaced by their tangents."""
+        """The exponents of the convex terms; concave ones are replaced by their tangents."""
         return max(2 - self.beta, 0.0), max(self.beta - 1, 0.0)
 
     def entry_value(self, x: Array, y: Array) -> Array:
         """``y^β φ_β(x/y)``."""
         if self.beta == 1:
             return np.asarray(kl_div(x, y), dtype=y.dtype)
-        if self.beta >= 2:  # y may vanish, and no limit is near
+        if self.beta >= 2:  # y may be zero, and β is not near a limit
             b = self.beta
-            bent = _power(y, b - 1)
-            return (_power(x, b) + ((b - 1) * y - b * x) * bent) / (b * (b - 1))
+            power = _power(y, b - 1)
+            return (_power(x, b) + ((b - 1) * y - b * x) * power) / (b * (b - 1))
         return _power(y, self.beta) * _generator(_ratio(x, y), self.beta)
 
     def entry_gradient(self, x: Array, y: Array) -> Array:
@@ -226,19 +225,19 @@ class BetaDivergence(SeparableLoss):
         """``y^(β−1)`` and ``x y^(β−2)``."""
         if self.beta == 1:
             return np.ones_like(y), _ratio(x, y)
-        bent = _power(y, self.beta - 2)
-        return bent * y, bent * x
+        power = _power(y, self.beta - 2)
+        return power * y, power * x
 
     def entry_prox(self, v: Array, x: Array, t: Array) -> Array:
-        """KL and the square have it in closed form; non-convex ones have none."""
+        """Closed forms for KL and the square; nonconvex divergences have no proximal map."""
         if self.beta == 1:
             return _kl_prox(v, x, t)
         if self.beta == 2:
             return (v + t * x) / (1 + t)
         if not self.convex:
             raise ValueError(
-                f"{self} is not convex and has no proximal map; use solver='auto', which codes "
-                "it by majorisation."
+                f"{self} is not convex and has no proximal map; use solver='auto', which "
+                "minimises majorisers."
             )
         return super().entry_prox(v, x, t)
 
@@ -252,7 +251,7 @@ def _kl_prox(v: Array, x: Array, t: Any) -> Array:
     return np.asarray(np.where(b > 0, far / 2, small))
 
 
-def KullbackLeibler() -> AlphaDivergence:  # noqa: N802 - reads as the name of a part
+def KullbackLeibler() -> AlphaDivergence:  # noqa: N802 - a factory with the name of a loss
     """``Σ x log(x/y) − x + y``, the likelihood of Poisson counts."""
     return AlphaDivergence(1.0)
 

@@ -2,7 +2,7 @@
 
 from thresher.manhattan.half import Graph, Half, HalfSolver, nearest_neighbours, similarities
 from thresher.manhattan.half_solvers import ExactRows, RankOneSweeps
-from thresher.manhattan.smoothing import NesterovSmoothing, SmoothedLoss, box_gap
+from thresher.manhattan.smoothing import NesterovSmoothing
 from thresher.manhattan.two_factors import LARGE, FactorSpecification, TwoFactors
 
 __all__ = [
@@ -14,9 +14,7 @@ __all__ = [
     "HalfSolver",
     "NesterovSmoothing",
     "RankOneSweeps",
-    "SmoothedLoss",
     "TwoFactors",
-    "box_gap",
     "nearest_neighbours",
     "similarities",
 ]

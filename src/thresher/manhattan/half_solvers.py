@@ -29,8 +29,6 @@ class RankOneSweeps:
     entry helps (errata C.9).
     """
 
-    sweeps: int = 1
-
     def requires(self, half: Half) -> str | None:
         """Require a separable set and penalty."""
         parts = half.regulariser
@@ -43,7 +41,7 @@ class RankOneSweeps:
         )
 
     def improve(self, half: Half, A: Array, V: Array, pool: Pool) -> tuple[Array, Array]:
-        """Sweep over all entries of V; rows in parallel, or one by one if a graph couples them."""
+        """Sweep once over all entries of V; rows in parallel, unless a graph couples them."""
         form = half.regulariser.form
         A = np.require(A, requirements=["C", "W"])
         V = np.array(V, order="C")
@@ -56,17 +54,16 @@ class RankOneSweeps:
 
         def work(rows: slice, X: Array, weight: Array | None) -> Array:
             E = X - V[rows] @ A
-            for _ in range(self.sweeps):
-                rank_one_rows(
-                    Samples.changing(E, weight),
-                    atoms,
-                    penalty,
-                    float(half.square),
-                    rows.start,
-                    V,
-                    SparseRows(*graph[:3]),
-                    graph[3][rows],
-                )
+            rank_one_rows(
+                Samples.changing(E, weight),
+                atoms,
+                penalty,
+                float(half.square),
+                rows.start,
+                V,
+                SparseRows(*graph[:3]),
+                graph[3][rows],
+            )
             return half.losses(E, weight)
 
         if half.graph is None:

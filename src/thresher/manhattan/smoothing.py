@@ -235,36 +235,27 @@ class SmoothedRows:
     def evaluate(self, V: Array, k: int) -> tuple[Array, Array, Array]:
         """Gradient, smoothed value and value in iteration k; values of whole problems."""
 
-        def work(loss: SmoothedLoss, rows: slice) -> tuple[Array, Array, Array]:
-            E = loss.residual(V[self._within(rows)])
+        def work(loss: SmoothedLoss, E: Array) -> tuple[Array, Array, Array]:
             return self._slope(loss, E, k), loss.values(E), self.half.losses(E, loss.weight)
 
-        slope, smooth, true = map(np.concatenate, zip(*self._map(work), strict=True))
+        slope, smooth, true = map(np.concatenate, zip(*self._of_residuals(work, V), strict=True))
         return self._whole_gradient(slope, V), self._whole(smooth, V), self._whole(true, V)
 
     def gradient(self, V: Array, k: int) -> Array:
         """Gradient of the smoothed loss and the graph penalty in iteration k."""
-
-        def work(loss: SmoothedLoss, rows: slice) -> Array:
-            return self._slope(loss, loss.residual(V[self._within(rows)]), k)
-
-        return self._whole_gradient(np.concatenate(self._map(work)), V)
+        slopes = self._of_residuals(lambda loss, E: self._slope(loss, E, k), V)
+        return self._whole_gradient(np.concatenate(slopes), V)
 
     def values(self, V: Array) -> Array:
         """Smoothed loss, penalty and graph."""
-
-        def work(loss: SmoothedLoss, rows: slice) -> Array:
-            return loss.values(loss.residual(V[self._within(rows)]))
-
-        return self._whole(np.concatenate(self._map(work)), V)
+        values = self._of_residuals(lambda loss, E: loss.values(E), V)
+        return self._whole(np.concatenate(values), V)
 
     def losses(self, V: Array) -> Array:
         """The loss of every row, without smoothing."""
-
-        def work(loss: SmoothedLoss, rows: slice) -> Array:
-            return self.half.losses(loss.residual(V[self._within(rows)]), loss.weight)
-
-        return np.concatenate(self._map(work))
+        return np.concatenate(
+            self._of_residuals(lambda loss, E: self.half.losses(E, loss.weight), V)
+        )
 
     def prox(self, V: Array, step: Array, start: Array) -> Array:
         """The proximal map of set and penalty; atoms that are not free stay at ``start``."""
@@ -320,6 +311,15 @@ class SmoothedRows:
         total: Array = sums[self.problems]
         return total
 
+    def _of_residuals(self, work: Callable[[SmoothedLoss, Array], Any], V: Array) -> list[Any]:
+        """Apply a function of the loss and the residual at V to every block."""
+        start = self.rows_range.start
+
+        def of_block(loss: SmoothedLoss, rows: slice) -> Any:
+            return work(loss, loss.residual(V[rows.start - start : rows.stop - start]))
+
+        return self._map(of_block)
+
     def _loss(self, rows: slice) -> SmoothedLoss:
         X, weight = self.half.load(rows)
         width = self.width[rows] if isinstance(self.width, np.ndarray) else self.width
@@ -330,9 +330,6 @@ class SmoothedRows:
             return [work(self._kept, self.blocks[0])]
         assert self.pool is not None
         return self.pool.map(lambda rows: work(self._loss(rows), rows), self.blocks)
-
-    def _within(self, rows: slice) -> slice:
-        return slice(rows.start - self.rows_range.start, rows.stop - self.rows_range.start)
 
 
 @dataclass

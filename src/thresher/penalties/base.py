@@ -11,15 +11,15 @@ from thresher.sets import Box
 LARGEST_WEIGHT = 1e30
 """Limit of a weight in the unit of the data, so that its products with float32 numbers are finite.
 
-Heuristic. A weight of this size makes all that it penalises zero, unless samples are 1e30 times as
-large as is typical; a limit 1e4 times as large would overflow in sums."""
+Heuristic. A weight of this size makes penalised entries zero, unless samples are 1e30 times larger
+than typical; with a limit of 1e34, sums would overflow."""
 
 
 class Penalty(ABC):
     """A convex function φ of a row, with its proximal map.
 
-    Parameters are weights against the loss of *one* sample, so they mean the same for any number
-    of samples and any batch size.
+    Weights are relative to the loss of *one* sample, so they do not depend on the number of samples
+    or the batch size.
     """
 
     @abstractmethod
@@ -66,7 +66,7 @@ class Penalty(ABC):
 
 
 def soft_threshold(V: Array, threshold: float | Array) -> Array:
-    """``sign(v)·max(|v| − threshold, 0)``, written without the sign: v minus its clipped self."""
+    """``sign(v)·max(|v| − threshold, 0)``, as v minus its clipped value."""
     shrunk: Array = V - V.clip(-threshold, threshold)
     return shrunk
 
@@ -75,8 +75,7 @@ def soft_threshold(V: Array, threshold: float | Array) -> Array:
 class ElasticNet(Penalty):
     """``l1·‖c‖₁ + l2/2·‖c‖²``, paper A, section VI-B.
 
-    Its proximal map is ``soft(v, step·l1)/(1 + step·l2)``; in one dimension the minimiser over an
-    interval is the free minimiser, clipped, so a box costs nothing.
+    Its proximal map is ``soft(v, step·l1)/(1 + step·l2)``, clipped to the box.
     """
 
     l1: float = 0.0
@@ -136,11 +135,11 @@ class ElasticNet(Penalty):
         return residual
 
 
-def L1(weight: float) -> ElasticNet:  # noqa: N802 - reads as the name of a part
-    """Make the lasso, ``weight·‖c‖₁``."""
+def L1(weight: float) -> ElasticNet:  # noqa: N802 - a factory with the name of a penalty
+    """The lasso, ``weight·‖c‖₁``."""
     return ElasticNet(l1=weight)
 
 
-def Tikhonov(weight: float) -> ElasticNet:  # noqa: N802 - reads as the name of a part
-    """Make the ridge, ``weight/2·‖c‖²``; with it the codes are unique (errata A.10)."""
+def Tikhonov(weight: float) -> ElasticNet:  # noqa: N802 - a factory with the name of a penalty
+    """The ridge, ``weight/2·‖c‖²``; with it the codes are unique (errata A.10)."""
     return ElasticNet(l2=weight)

@@ -33,16 +33,16 @@ class SparseGroupLasso(Penalty):
 
     @property
     def weights(self) -> tuple[float, float] | None:
-        """ℓ1 alone, if no group has more than one entry, or groups have no weight."""
-        alone = self.mix == 0 or self.weight == 0 or _is_alone(self.groups)
-        return (self.weight, 0.0) if alone else None
+        """The weights of ℓ1, if all groups have one entry or no weight."""
+        separable = self.mix == 0 or self.weight == 0 or _are_single(self.groups)
+        return (self.weight, 0.0) if separable else None
 
     def scaled(self, factor: float) -> "SparseGroupLasso":
         """The weight times ``factor``."""
         return replace(self, weight=self.weight * factor)
 
     def in_unit(self, unit: float, loss_unit: float) -> "SparseGroupLasso":
-        """Norms grow with their argument: the weight times ``unit/loss_unit``, within its limit."""
+        """The weight times ``unit/loss_unit``, as norms are homogeneous; at most its limit."""
         return replace(self, weight=min(self.weight * (unit / loss_unit), LARGEST_WEIGHT))
 
     def value(self, C: Array) -> Array:
@@ -54,9 +54,9 @@ class SparseGroupLasso(Penalty):
         return total
 
     def prox(self, V: Array, step: float | Array, box: Box) -> Array:
-        """Apply the ℓ1 part, then shrink every group towards zero.
+        """Apply the ℓ1 term, then shrink each group.
 
-        The order is exact: soft-thresholding keeps signs and zeros, and so does the shrinkage.
+        This is exact, because both maps keep signs and zeros.
         """
         _check_box(box)
         half_line = Box(0.0, np.inf) if box.nonnegative else Box(-np.inf, np.inf)
@@ -68,7 +68,7 @@ class SparseGroupLasso(Penalty):
         return P
 
     def residual(self, V: Array, step: float | Array, box: Box) -> Array:
-        """What the ℓ1 part takes, and what shrinking the groups takes of the remainder."""
+        """The sum of what soft-thresholding and group shrinkage remove."""
         _check_box(box)
         half_line = Box(0.0, np.inf) if box.nonnegative else Box(-np.inf, np.inf)
         entries = ElasticNet(l1=self.weight * (1 - self.mix))
@@ -76,14 +76,14 @@ class SparseGroupLasso(Penalty):
         step = np.broadcast_to(np.asarray(step, dtype=V.dtype), (V.shape[0], 1))
         for members in group_members(self.groups, V.shape[1]):
             threshold = step * (self.weight * self.mix * float(np.sqrt(len(members))))
-            R[:, members] += _taken_from_group(P[:, members], threshold, box)
+            R[:, members] += _removed_from_group(P[:, members], threshold, box)
         return R
 
 
-def GroupLasso(  # noqa: N802 - reads as the name of a part
+def GroupLasso(  # noqa: N802 - a factory with the name of a penalty
     weight: float, groups: Sequence[int] | None = None
 ) -> SparseGroupLasso:
-    """Make the group lasso, ``weight·Σ_α √ξ_α ‖c_α‖₂``."""
+    """The group lasso, ``weight·Σ_α √ξ_α ‖c_α‖₂``."""
     return SparseGroupLasso(
         weight, mix=1.0, groups=None if groups is None else group_numbers(groups)
     )
@@ -112,12 +112,12 @@ class GroupNorm(Penalty):
 
     @property
     def weights(self) -> tuple[float, float] | None:
-        """ℓ1 alone, if no group has more than one entry."""
-        return (self.weight, 0.0) if self.weight == 0 or _is_alone(self.groups) else None
+        """The weights of ℓ1, if all groups have one entry."""
+        return (self.weight, 0.0) if self.weight == 0 or _are_single(self.groups) else None
 
     @property
     def couples_rows(self) -> bool:
-        """If groups are of rows, and of more than one."""
+        """Whether groups are of rows, with more than one row."""
         return self.of_rows and self.weights is None
 
     def coupling_groups(self, rows: bool, count: int) -> Array | None:
@@ -131,11 +131,11 @@ class GroupNorm(Penalty):
         return replace(self, weight=self.weight * factor)
 
     def in_unit(self, unit: float, loss_unit: float) -> "GroupNorm":
-        """Norms grow with their argument: the weight times ``unit/loss_unit``, within its limit."""
+        """The weight times ``unit/loss_unit``, as norms are homogeneous; at most its limit."""
         return replace(self, weight=min(self.weight * (unit / loss_unit), LARGEST_WEIGHT))
 
     def value(self, C: Array) -> Array:
-        """Sum the norms of the groups; of groups of rows, every row has the same share."""
+        """Sum the norms of the groups; with groups of rows, divided equally between rows."""
         V = C.T if self.of_rows else C
         total: Array = np.zeros(len(V), dtype=C.dtype)
         for members in group_members(self.groups, V.shape[1]):
@@ -148,7 +148,7 @@ class GroupNorm(Penalty):
         M = V.T if self.of_rows else V
         step = np.asarray(step, dtype=V.dtype)
         if self.of_rows and step.size > 1:
-            raise ValueError(f"{self} couples rows, and needs one step for all of them.")
+            raise ValueError(f"{self} couples rows, so it needs one step for all rows.")
         threshold = np.broadcast_to(step * V.dtype.type(self.weight), (len(M), 1))
         P = np.maximum(M, 0) if box.nonnegative else M.copy()
         shrink = _shrink_group if self.p == 2 else _cut_group
@@ -157,8 +157,8 @@ class GroupNorm(Penalty):
         return np.ascontiguousarray(P.T) if self.of_rows else P
 
 
-def _is_alone(groups: tuple[int, ...] | None) -> bool:
-    """Whether every group has one entry, so that its norm is its absolute value."""
+def _are_single(groups: tuple[int, ...] | None) -> bool:
+    """Whether each group has one entry, so that its norm is the absolute value."""
     return groups is not None and len(set(groups)) == len(groups)
 
 
@@ -174,8 +174,7 @@ def _cut_group(E: Array, threshold: Array, box: Box) -> Array:
     """Minimise ``½‖e − r‖² + threshold·‖r‖_∞`` over r in the box, for every row e.
 
     ``r = clip(e, ±μ)``: without bounds, μ is the level above which ``|e|`` sums to the threshold.
-    An entry that is at its bound before it reaches μ no longer pulls, which leaves a root in one
-    dimension.
+    An entry at its bound below μ does not contribute, so μ is the root of a scalar equation.
     """
     size = np.abs(E)
     level = largest_after(size, threshold)
@@ -186,8 +185,8 @@ def _cut_group(E: Array, threshold: Array, box: Box) -> Array:
         low, high = np.zeros_like(t, dtype=np.float64), level[bound].astype(np.float64)
         for _ in range(80):
             middle = (low + high) / 2
-            pull = np.where(u > middle, np.maximum(s - middle, 0), 0).sum(axis=1, keepdims=True)
-            low, high = np.where(pull > t, middle, low), np.where(pull > t, high, middle)
+            excess = np.where(u > middle, np.maximum(s - middle, 0), 0).sum(axis=1, keepdims=True)
+            low, high = np.where(excess > t, middle, low), np.where(excess > t, high, middle)
         level[bound] = high
     R: Array = np.clip(E, -level, level)
     return np.clip(R, box.lower, box.upper)
@@ -197,8 +196,8 @@ def _shrink_group(E: Array, threshold: Array, box: Box) -> Array:
     """Minimise ``½‖e − r‖² + threshold·‖r‖₂`` over r in the box, for every row e.
 
     Without a bound, ``r = e·[1 − threshold/‖e‖]₊``. With one, ``r = clip(e·s/(s + threshold))``,
-    where ``s = ‖r‖₂`` is a root in one dimension (errata A.9): dividing by s, find the s at which
-    ``‖clip(e/(s + threshold), bounds/s)‖ = 1``, a function that only falls.
+    where ``s = ‖r‖₂`` is the root of a scalar equation (errata A.9): divided by s,
+    ``‖clip(e/(s + threshold), bounds/s)‖ = 1``, whose left side decreases with s.
     """
     length = np.linalg.norm(E, axis=1, keepdims=True)
     alive = length > threshold
@@ -207,7 +206,7 @@ def _shrink_group(E: Array, threshold: Array, box: Box) -> Array:
     if beyond.any():
         e, t = E[beyond].astype(np.float64), threshold[beyond].astype(np.float64)
         low, high = np.zeros_like(t), length[beyond] - t
-        # Bisection halves the bracket until two neighbouring floats remain.
+        # Bisection, down to neighbouring floats.
         for _ in range(80):
             s = (low + high) / 2
             too_small = np.linalg.norm(_clipped(e, s, t, box), axis=1, keepdims=True) > s
@@ -216,7 +215,7 @@ def _shrink_group(E: Array, threshold: Array, box: Box) -> Array:
     return R
 
 
-def _taken_from_group(E: Array, threshold: Array, box: Box) -> Array:
+def _removed_from_group(E: Array, threshold: Array, box: Box) -> Array:
     """``e − r`` for the r of `_shrink_group`, ``e·min(1, threshold/‖e‖)`` without bounds."""
     length = np.linalg.norm(E, axis=1, keepdims=True)
     share = np.where(length > threshold, threshold / np.where(length > 0, length, 1), 1)

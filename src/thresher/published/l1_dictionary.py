@@ -62,7 +62,7 @@ class LinearisedConstants:
     def encoder(self) -> Encoder:
         """Codes: Algorithm 2."""
         steps = LinearisedADMM(self)
-        return IterativeEncoder(steps, SmallResiduals(self.tol), self.iterations)
+        return IterativeEncoder(steps, SmallSplitResiduals(self.tol), self.iterations)
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ def _correlated(U: Array, D: Any) -> Array:
 
 
 @dataclass(frozen=True)
-class SmallResiduals(Stop):
+class SmallSplitResiduals(Stop):
     """Stop a row when its primal and its dual residual are small.
 
     ``‖p − c D − e‖₁ ≤ tol ‖p‖₁`` on the features of the atoms, and ``(φ/κ) max |c' − c| ≤ tol

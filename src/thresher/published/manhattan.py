@@ -17,11 +17,11 @@ from thresher.manhattan import (
     Half,
     HalfSolver,
     RankOneSweeps,
-    SmoothedLoss,
     TwoFactors,
 )
 from thresher.manhattan.smoothing import (
     NesterovIterates,
+    SmoothedLoss,
     SmoothedRows,
     has_gap,
     spreads,

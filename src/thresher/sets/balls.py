@@ -1,7 +1,6 @@
 """Simplex and norm balls: of nonnegative rows, of signed rows, and of singular values.
 
-Every row lies in a simplex or ball of its own, but for those of singular values. The ℓ∞ ball is
-``Box(−r, r)``.
+Simplices and balls of rows constrain each row separately. The ℓ∞ ball is ``Box(−r, r)``.
 """
 
 from dataclasses import dataclass, replace
@@ -16,11 +15,11 @@ def project_rows_on_simplex(V: Array, radius: float) -> Array:
     """Project every row onto ``{v ≥ 0, Σv = radius}``.
 
     The projection is ``[v − θ]₊``. With the entries in falling order, entry j stays positive if
-    and only if it exceeds the threshold ``(Σ_{i≤j} v_i − radius)/j`` that the first j entries ask
-    for; θ is the threshold of the last such j.
+    and only if it exceeds the threshold ``(Σ_{i≤j} v_i − radius)/j`` of
+    the first j entries; θ is the threshold of the last such j.
 
-    Adding a number to a row changes nothing, so its largest entry is taken off first: sums of
-    entries far larger than the radius would lose it in rounding.
+    A constant added to a row does not change its projection. So the largest entry is subtracted
+    first, to avoid the cancellation of sums far larger than the radius.
     """
     V = V - V.max(axis=1, keepdims=True)
     falling = -np.sort(-V, axis=1)
@@ -35,7 +34,7 @@ def project_rows_on_simplex(V: Array, radius: float) -> Array:
 class Simplex(OracleSet):
     """Nonnegative rows that sum to ``radius``, set C₂ of paper A, section VI-A.
 
-    As the set of codes, it makes them shares that add up to one, as for spectra.
+    As the set of codes, it makes them fractions of one, for instance of the materials in a pixel.
     """
 
     radius: float = 1.0
@@ -60,11 +59,11 @@ class Simplex(OracleSet):
         return RowConstraint(1 / self.radius, 0.0, equality=True)
 
     def project(self, V: Array) -> Array:
-        """Subtract the one threshold per row that makes the positive part sum to the radius."""
+        """Subtract the threshold at which the positive part of the row sums to the radius."""
         return project_rows_on_simplex(V, self.radius)
 
     def minimise_linear(self, G: Array, near: Array | None = None) -> Array:
-        """All weight of a row on its smallest entry of G."""
+        """The radius at the smallest entry of G in each row."""
         S = np.zeros_like(G)
         S[np.arange(len(G)), G.argmin(axis=1)] = self.radius
         return S
@@ -95,14 +94,14 @@ class NonnegativeL2Ball(OracleSet):
         return RowConstraint(0.0, 2 / self.radius**2)
 
     def project(self, V: Array) -> Array:
-        """Take the positive part, then divide rows longer than the radius."""
+        """Take the positive part, then shorten rows longer than the radius."""
         P = np.maximum(V, 0)
         length = np.linalg.norm(P, axis=1, keepdims=True)
         P /= np.maximum(length / self.radius, 1)
         return P
 
     def minimise_linear(self, G: Array, near: Array | None = None) -> Array:
-        """The positive part of −G at full length; zero where there is none."""
+        """The positive part of −G, scaled to the radius; zero where it is zero."""
         S = np.maximum(-G, 0)
         length = np.linalg.norm(S, axis=1, keepdims=True)
         S *= np.divide(self.radius, length, out=np.zeros_like(length), where=length > 0)
@@ -142,7 +141,7 @@ class NonnegativeL1Ball(OracleSet):
         return P
 
     def minimise_linear(self, G: Array, near: Array | None = None) -> Array:
-        """All weight of a row on its smallest entry of G, or none if that is positive."""
+        """The radius at the smallest entry of G in each row, or zeros if that is positive."""
         S = np.zeros_like(G)
         rows, least = np.arange(len(G)), G.argmin(axis=1)
         S[rows, least] = np.where(G[rows, least] < 0, self.radius, 0)
@@ -174,7 +173,7 @@ class NonnegativeElasticNetBall(ConvexSet):
             )
 
     def in_unit(self, unit: float) -> "NonnegativeElasticNetBall":
-        """``γ₁`` is one over a length, ``γ₂`` one over its square."""
+        """``γ₁`` has the inverse unit of the data, ``γ₂`` its square."""
         return NonnegativeElasticNetBall(self.gamma1 * unit, self.gamma2 * unit * unit)
 
     @property
@@ -188,7 +187,7 @@ class NonnegativeElasticNetBall(ConvexSet):
         return size
 
     def project(self, V: Array) -> Array:
-        """Find μ of every row outside in closed form, then shrink; without γ₂, a simplex."""
+        """Shrink rows outside the ball with μ in closed form; without γ₂, use the simplex."""
         P = np.maximum(V, 0)
         outside = self.constraint_value(P) > 1
         if not outside.any():
@@ -209,10 +208,10 @@ class NonnegativeElasticNetBall(ConvexSet):
         b = 2 * g2 + j * g1 * g1
         c = 1 - g1 * S1 - g2 * S2 / 2
         if g1 > 0:
-            # Entry j is still positive at the solution if, at the μ that just makes it vanish,
-            # the row is already feasible, that is, the quadratic is positive there.
-            vanishing = falling / g1
-            positive = (a * vanishing + b) * vanishing + c > 0
+            # Entry j is positive at the solution if the row is feasible, so that the quadratic is
+            # positive, at the μ at which the entry becomes zero.
+            zero_at = falling / g1
+            positive = (a * zero_at + b) * zero_at + c > 0
             last = np.maximum(np.count_nonzero(positive, axis=1) - 1, 0)
         else:
             last = np.full(P.shape[0], P.shape[1] - 1)
@@ -220,7 +219,7 @@ class NonnegativeElasticNetBall(ConvexSet):
         a_last, b_last = a[last], b[last]
         mu: Array
         mu = -2 * c_last / (b_last + np.sqrt(np.maximum(b_last**2 - 4 * a_last * c_last, 0)))
-        return mu  # in double: rounded to single, it would move large rows out of the ball
+        return mu  # in double, as single precision would leave large rows outside the ball
 
 
 @dataclass(frozen=True)
@@ -259,7 +258,7 @@ class L1Ball(OracleSet):
         check_radius("an ℓ1 ball", self.radius)
 
     def project(self, V: Array) -> Array:
-        """Project the absolute values of rows outside on the simplex; signs stay."""
+        """Project the absolute values of rows outside the ball on the simplex; keep signs."""
         P = V.copy()
         outside = np.abs(V).sum(axis=1) > self.radius
         shrunk = project_rows_on_simplex(np.abs(V[outside]), self.radius)
@@ -267,7 +266,7 @@ class L1Ball(OracleSet):
         return P
 
     def minimise_linear(self, G: Array, near: Array | None = None) -> Array:
-        """All weight of a row where ``|g|`` is largest, with the other sign."""
+        """The radius where ``|g|`` is largest in each row, with the opposite sign."""
         S = np.zeros_like(G)
         rows, largest = np.arange(len(G)), np.abs(G).argmax(axis=1)
         S[rows, largest] = -self.radius * np.sign(G[rows, largest])
@@ -279,7 +278,7 @@ class SpectralBall(OracleSet):
     """Matrices whose singular values are at most ``radius``.
 
     The unit ball of square matrices is the convex hull of the orthogonal group (paper D, Lemma 1);
-    its diameter is ``2√N``, from I to −I, not ``√(2N)`` as in (18) (errata D.2).
+    its diameter is ``2√N``, from I to −I, instead of ``√(2N)`` in (18) (errata D.2).
     """
 
     radius: float = 1.0
@@ -291,7 +290,7 @@ class SpectralBall(OracleSet):
         check_radius("a spectral ball", self.radius)
 
     def project(self, V: Array) -> Array:
-        """Cut singular values at the radius."""
+        """Limit singular values to the radius."""
         U, s, Wt = np.linalg.svd(V, full_matrices=False)
         P: Array = (U * np.minimum(s, self.radius)) @ Wt
         return P
@@ -303,7 +302,7 @@ class SpectralBall(OracleSet):
 
 @dataclass(frozen=True)
 class NuclearBall(OracleSet):
-    """Matrices whose singular values sum to at most ``radius``: low rank, as in completion."""
+    """Matrices whose singular values sum to at most ``radius``: for low rank."""
 
     radius: float = 1.0
 
@@ -314,7 +313,7 @@ class NuclearBall(OracleSet):
         check_radius("a nuclear-norm ball", self.radius)
 
     def project(self, V: Array) -> Array:
-        """Project the singular values on the simplex, if they sum to too much."""
+        """Project the singular values on the simplex, if their sum exceeds the radius."""
         U, s, Wt = np.linalg.svd(V, full_matrices=False)
         if s.sum() > self.radius:
             s = project_rows_on_simplex(s[None], self.radius)[0]

@@ -24,7 +24,7 @@ class RowConstraint:
 
     @property
     def radius(self) -> float:
-        """The largest sum of a row if only sums count, its largest length if only squares do."""
+        """The largest sum of a row (γ₂ = 0), or its largest length (γ₁ = 0)."""
         return float(1 / self.gamma1 if self.gamma1 else np.sqrt(2 / self.gamma2))
 
     def gauge(self, sums: Array, squares: Array) -> Array:
@@ -38,12 +38,12 @@ class RowConstraint:
 class ConvexSet(ABC):
     """A closed convex set of matrices, with its Euclidean projection.
 
-    The sets of paper A constrain every row by itself; `project` still takes the whole matrix, so
-    that a set which couples rows has the same form.
+    The sets of paper A constrain each row separately; `project` takes the whole matrix, for sets
+    that couple rows.
 
     Solvers never test the class of a set. They use the declarations below: `bounds` and
     `row_constraint`, which describe the set completely if it is `fully_declared`. Solvers that need
-    only a projection accept every set.
+    only a projection support every set.
     """
 
     @property
@@ -60,7 +60,7 @@ class ConvexSet(ABC):
     def coupling_groups(self, rows: bool, count: int) -> Array | None:
         """Group numbers of ``count`` rows (or columns), if only those of one group are coupled.
 
-        None if the set has no such groups.
+        None without such groups.
         """
         return None
 
@@ -84,7 +84,7 @@ class ConvexSet(ABC):
 
     @property
     def is_cone(self) -> bool:
-        """Whether positive multiples of members are members, so that the set has no unit."""
+        """Whether positive multiples of members are members, so that the set has no scale."""
         return self.in_unit(2.0) == self
 
     @abstractmethod
@@ -114,11 +114,11 @@ class ConvexSet(ABC):
 
 
 class OracleSet(ConvexSet):
-    """A bounded set with a linear minimisation oracle, as Frank–Wolfe methods need it."""
+    """A bounded set with a linear minimisation oracle, for Frank–Wolfe methods."""
 
     @abstractmethod
     def minimise_linear(self, G: Array, near: Array | None = None) -> Array:
         """Return an extreme point S with the least ``⟨G, S⟩``.
 
-        Of several, sets for which the choice matters return the one nearest to ``near``.
+        If it is not unique, some sets return the one nearest to ``near``.
         """

@@ -56,7 +56,7 @@ class Box(OracleSet):
         """The lower bound where G is positive, else the upper; ``Box(−r, r)`` is the ℓ∞ ball."""
         if not np.isfinite(self.lower + self.upper):
             raise ValueError(
-                f"A linear function has no minimum on {self!r}, which is not bounded; give Box two "
+                f"A linear function has no minimum on {self!r}, which is unbounded; give Box two "
                 "finite bounds."
             )
         return np.where(G > 0, G.dtype.type(self.lower), G.dtype.type(self.upper))
@@ -88,7 +88,7 @@ class Reals(Box):
 
 @dataclass(frozen=True)
 class CoveredBox(ConvexSet):
-    """Entries in [0, ``upper``], and every column sums to at least ``least``: C of paper E, (4).
+    """Entries in [0, ``upper``], and column sums of at least ``least``: C of paper E, (4).
 
     The projection clips. A column whose *clipped* entries sum to less than ``least`` is projected
     on the simplex of that radius instead (errata E.2).
@@ -113,7 +113,7 @@ class CoveredBox(ConvexSet):
         return replace(self, least=self.least / unit, upper=self.upper / unit)
 
     def project(self, V: Array) -> Array:
-        """Clip, and project the columns whose sum is too small."""
+        """Clip, and project columns with too small a sum on the simplex."""
         P = np.clip(V, 0, self.upper)
         small = P.sum(axis=0) < self.least
         if small.any():

@@ -1,4 +1,4 @@
-"""Groups of features or of samples with a common bound: paper C, section 4.3."""
+"""Norm bounds on groups of features or samples: paper C, section 4.3."""
 
 import reprlib
 from collections.abc import Sequence
@@ -20,8 +20,8 @@ def group_members(groups: Sequence[int] | None, width: int) -> list[Any]:
         return [np.arange(width)]
     if len(groups) != width:
         raise ValueError(
-            f"groups names {len(groups)} entries, but there are {width}; give one group number "
-            "for every entry."
+            f"groups has {len(groups)} numbers, but there are {width} entries; give one group "
+            "number for each entry."
         )
     labels = np.asarray(groups)
     return [np.flatnonzero(labels == g) for g in np.unique(labels)]
@@ -35,7 +35,7 @@ def group_numbers(groups: Any) -> tuple[int, ...]:
         numbers = np.empty((0, 0))
     if numbers.ndim != 1 or not (np.isfinite(numbers) & (numbers == np.rint(numbers))).all():
         raise ValueError(
-            "groups must have a whole number for every entry, that of its group, such as "
+            "groups must contain an integer for each entry, the number of its group, such as "
             f"(0, 0, 1, 1); got {reprlib.repr(groups)}."
         )
     return tuple(int(number) for number in numbers)
@@ -44,7 +44,7 @@ def group_numbers(groups: Any) -> tuple[int, ...]:
 def check_norm(p: float) -> None:
     """Raise a ValueError unless p is 2 or infinite."""
     if p not in (2, np.inf):
-        raise ValueError(f"Groups are measured with p=2 or p=inf; got p={p}.")
+        raise ValueError(f"p must be 2 or inf, got {p}.")
 
 
 def largest_after(M: Array, removed: Any) -> Array:
@@ -63,12 +63,12 @@ def largest_after(M: Array, removed: Any) -> Array:
 class GroupBall(ConvexSet):
     """Nonnegative matrices with ``Σ_k ‖D[k, ρ]‖_p ≤ radius`` for every group ρ of columns: (40).
 
-    The projection takes the positive part, then goes on to the ℓ1,p ball of every group (50):
+    The projection takes the positive part, then projects on the ℓ1,p ball of each group (50):
 
-    * p = 2: the lengths of the rows are projected on an ℓ1 ball, and rows shrink to them.
-    * p = ∞: rows are cut at levels that sum to the radius; every row loses the same amount, or
-      all it has. The amount is the root of a convex piecewise linear function, by Newton steps,
-      which reach it after finitely many.
+    * p = 2: the lengths of the rows are projected on an ℓ1 ball, and rows are scaled to them.
+    * p = ∞: rows are clipped at levels that sum to the radius. The same amount is removed from
+      every row, at most its sum. It is the root of a convex piecewise linear function, found by
+      finitely many Newton steps.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ class GroupBall(ConvexSet):
         return np.zeros(count, dtype=int) if self.groups is None else np.asarray(self.groups)
 
     def project(self, V: Array) -> Array:
-        """Take the positive part, then project every group by itself."""
+        """Take the positive part, then project each group."""
         P = np.maximum(V.T if self.of_rows else V, 0)
         for members in group_members(self.groups, P.shape[1]):
             P[:, members] = self._project_group(P[:, members])
@@ -142,7 +142,7 @@ class GroupBall(ConvexSet):
             best = levels.argmax(axis=1)
             level = levels[np.arange(len(M)), best]
             alive = level > 0
-            if not alive.any():  # entries so large that the radius is lost in their rounding
+            if not alive.any():  # the radius is below the rounding error of the entries
                 break
             excess = float(level[alive].sum()) - self.radius
             step = excess / float((1 / counts[best[alive]]).sum())
@@ -150,5 +150,5 @@ class GroupBall(ConvexSet):
             if step <= 1e-15 * removed:
                 break
         cut = largest_after(exact, removed)
-        cut *= min(1.0, self.radius / max(float(cut.sum()), self.radius))  # rounding aside
+        cut *= min(1.0, self.radius / max(float(cut.sum()), self.radius))  # up to rounding
         return np.minimum(M, cut.astype(M.dtype))
