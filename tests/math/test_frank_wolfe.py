@@ -5,13 +5,8 @@ import numpy as np
 import pytest
 
 from parts import solve
-from thresher.learning import (
-    PUBLISHED_AVERAGING,
-    PUBLISHED_STEP,
-    StochasticFrankWolfe,
-    exact_gradient,
-    frank_wolfe,
-)
+from thresher.learning import StochasticFrankWolfe, exact_gradient, frank_wolfe
+from thresher.learning.frank_wolfe import PUBLISHED_AVERAGING, PUBLISHED_STEP
 from thresher.linalg import polar
 from thresher.sets import (
     Box,

@@ -12,7 +12,7 @@ from thresher.encoding.block_admm import (
     ITERATIONS_IF_MISSING,
     BlockADMM,
     InexactStop,
-    SmallResiduals,
+    ResidualTolerance,
 )
 from thresher.encoding.block_newton import BlockNewton
 from thresher.encoding.first_order import ArmijoGradient, MultiplicativeUpdates
@@ -65,10 +65,10 @@ __all__ = [
     "NewtonStart",
     "ObservedFit",
     "PreparedEncoder",
+    "ResidualTolerance",
     "RowSolver",
     "Rows",
     "SmallChange",
-    "SmallResiduals",
     "SparseFit",
     "SparsePower",
     "Stages",

@@ -15,7 +15,7 @@ from thresher.encoding.block_admm import (
     ITERATIONS_IF_MISSING,
     BlockADMM,
     InexactStop,
-    SmallResiduals,
+    ResidualTolerance,
 )
 from thresher.encoding.block_newton import BlockNewton
 from thresher.encoding.first_order import ArmijoGradient, MultiplicativeUpdates
@@ -130,7 +130,7 @@ EXACT: tuple[EncoderCandidate, ...] = (
     ),
     EncoderCandidate(
         "admm",
-        lambda tol, max_iter: IterativeEncoder(BlockADMM(), SmallResiduals(tol), max_iter),
+        lambda tol, max_iter: IterativeEncoder(BlockADMM(), ResidualTolerance(tol), max_iter),
         "a nonsmooth loss on other sets has a proximal map, and no gradient to rely on",
     ),
     EncoderCandidate(

@@ -249,7 +249,7 @@ class InexactStop(Stop):
 
 
 @dataclass(frozen=True)
-class SmallResiduals(Stop):
+class ResidualTolerance(Stop):
     """Stop a row when the primal and dual residuals of ADMM are small, relative to the sample.
 
     That is, when its two copies of the prediction agree and no longer move. The optimality of codes

@@ -11,7 +11,7 @@ from numba import njit
 
 from thresher.kernels.compiling import helper, kernel
 from thresher.kernels.envelope import inlier
-from thresher.kernels.region import priced
+from thresher.kernels.region import proximal
 
 
 class Splitting(NamedTuple):
@@ -126,7 +126,7 @@ def begin(samples, largest_rho, outliers, splitting):  # type: ignore[no-untyped
 
 
 @helper
-def code_steps(B, H, C, room, solution, penalty, rho, relaxation, times):  # type: ignore[no-untyped-def]
+def code_steps(B, H, C, workspace, solution, penalty, rho, relaxation, times):  # type: ignore[no-untyped-def]
     """ADMM steps on ``½ c G cᵀ − b·c + (l1 Σc + l2/2 ‖c‖²)/ρ`` over ``c ≥ 0``, in K dimensions.
 
     H is the state: p = prox(h) is feasible and ``w = h − p`` the dual. C gets the last c.
@@ -138,7 +138,7 @@ def code_steps(B, H, C, room, solution, penalty, rho, relaxation, times):  # typ
     plain = l1 == zero and l2 == zero
     for _ in range(times):
         for i in range(H.shape[0]):
-            b, h, s, r = B[i], H[i], room[i], rho[i, 0]
+            b, h, s, r = B[i], H[i], workspace[i], rho[i, 0]
             if plain:
                 for k in range(h.size):
                     s[k] = b[k] + shift[k] * abs(h[k])
@@ -147,7 +147,7 @@ def code_steps(B, H, C, room, solution, penalty, rho, relaxation, times):  # typ
                     step = one / (r * shift[k])
                     p = max(h[k] - l1 * step, zero) / (one + l2 * step)
                     s[k] = b[k] + shift[k] * (p + p - h[k])
-        np.dot(room, inverse, C)
+        np.dot(workspace, inverse, C)
         for i in range(H.shape[0]):
             h, c, r = H[i], C[i], rho[i, 0]
             if plain:
@@ -160,20 +160,20 @@ def code_steps(B, H, C, room, solution, penalty, rho, relaxation, times):  # typ
 
 
 @helper
-def region_steps(B, H, C, room, solution, region, rho, relaxation, times):  # type: ignore[no-untyped-def]
+def region_steps(B, H, C, workspace, solution, region, rho, relaxation, times):  # type: ignore[no-untyped-def]
     """`code_steps` in any region."""
     inverse, shift = solution
     if region.plain:
-        code_steps(B, H, C, room, solution, region, rho, relaxation, times)
+        code_steps(B, H, C, workspace, solution, region, rho, relaxation, times)
         return
     P = np.empty_like(H)
     for _ in range(times):
         for i in range(H.shape[0]):
-            b, h, s, p = B[i], H[i], room[i], P[i]
-            priced(h, shift, rho[i, 0], region, p)
+            b, h, s, p = B[i], H[i], workspace[i], P[i]
+            proximal(h, shift, rho[i, 0], region, p)
             for k in range(h.size):
                 s[k] = b[k] + shift[k] * (p[k] + p[k] - h[k])
-        np.dot(room, inverse, C)
+        np.dot(workspace, inverse, C)
         for i in range(H.shape[0]):
             h, c, p = H[i], C[i], P[i]
             for k in range(h.size):
@@ -181,9 +181,9 @@ def region_steps(B, H, C, room, solution, region, rho, relaxation, times):  # ty
 
 
 @kernel
-def codes_in_region(B, H, C, room, solution, region, rho, relaxation, times):  # type: ignore[no-untyped-def]
+def codes_in_region(B, H, C, workspace, solution, region, rho, relaxation, times):  # type: ignore[no-untyped-def]
     """`region_steps`, for Python."""
-    region_steps(B, H, C, room, solution, region, rho, relaxation, times)
+    region_steps(B, H, C, workspace, solution, region, rho, relaxation, times)
 
 
 @helper
@@ -205,22 +205,22 @@ def _observed(samples, width, out):  # type: ignore[no-untyped-def]
 def _feasible(H, solution, region, rho, P):  # type: ignore[no-untyped-def]
     """The codes that a state stands for: ``p = prox(h)``."""
     for i in range(H.shape[0]):
-        priced(H[i], solution.shift, rho[i, 0], region, P[i])
+        proximal(H[i], solution.shift, rho[i, 0], region, P[i])
 
 
 @kernel
 def rounds(samples, atoms, solution, region, outliers, settings, state, times):  # type: ignore[no-untyped-def]
-    """Whole rounds of the block encoder without coming back to the interpreter, from the start on.
+    """Iterations of the block encoder without a return to the interpreter.
 
-    ``outliers`` is the penalty of the envelope, ``region`` set and price of the codes. A round ends
-    with its codes: the prediction from which the next one goes on is made when there is a next one.
-    P gets the feasible codes.
+    ``outliers`` is the penalty of the envelope, ``region`` has set and penalty of the codes. An
+    iteration ends with its codes: the prediction from which the next one continues is computed
+    only if there is a next one. P gets the feasible codes.
     """
     H, C, P, splitting, stage = state
     if stage.size == 0:
         return
     Q, rho = splitting.Q, splitting.rho
-    B, room, a = np.empty_like(H), np.empty_like(H), settings.relaxation
+    B, workspace, a = np.empty_like(H), np.empty_like(H), settings.relaxation
     if stage[0] != GOING:
         rho[:] = H.dtype.type(1)
         if stage[0] == NOTHING:
@@ -229,7 +229,7 @@ def rounds(samples, atoms, solution, region, outliers, settings, state, times): 
                 np.dot(Q, atoms.Dt, B)
             else:
                 np.dot(samples.X, atoms.Dt, B)
-            region_steps(B, H, C, room, solution, region, rho, a, settings.start_steps)
+            region_steps(B, H, C, workspace, solution, region, rho, a, settings.start_steps)
         _feasible(H, solution, region, rho, P)
         np.dot(P, atoms.D, Q)
         _begin(samples, settings.largest_rho, outliers, splitting)
@@ -238,7 +238,7 @@ def rounds(samples, atoms, solution, region, outliers, settings, state, times): 
             np.dot(C, atoms.D, Q)
             _split(samples, splitting, a, outliers)
         np.dot(Q, atoms.Dt, B)
-        region_steps(B, H, C, room, solution, region, rho, a, settings.inner)
+        region_steps(B, H, C, workspace, solution, region, rho, a, settings.inner)
         stage[:] = GOING
     _feasible(H, solution, region, rho, P)
 

@@ -1,15 +1,15 @@
-"""What kernels are given, in bundles: things that belong together have one name.
+"""Arguments of kernels, bundled into named tuples.
 
 A bundle is a named tuple of arrays and numbers, which numba takes apart at compile time: it costs
-nothing in a loop. The types of its fields are part of a kernel's signature, so nothing in it is
-optional (what is not there is an empty array), and numbers that meet arrays are of their type: one
-signature for each dtype. For the same reason whatever is only read is handed over as `read_only`:
-numba compiles anew for arrays that may be written, or whose rows lie apart. Bundles of several
-kernels are here, those of one stand beside it.
+nothing in a loop. The types of its fields are part of a kernel's signature, so no field is
+optional (an absent array is empty), and numbers have the type of the arrays that they are combined
+with: one signature for each dtype. For the same reason input is passed as `read_only`: numba
+compiles again for arrays that are writeable or not contiguous. Bundles of several kernels are here,
+those of one kernel are in its module.
 
-An empty array that stands for "nothing" must not be read in a loop that adds up, not even behind a
-condition: compiled loops look at run time whether their arrays overlap, taking an empty one for as
-long as the loop, and where another array lies there by chance they add up in another order.
+An empty array that stands for an absent one must not be read in a loop that sums, not even behind a
+condition. Compiled loops check at run time whether their arrays overlap, taking an empty one for as
+long as the loop; if another array happens to lie there, they sum in another order.
 """
 
 from collections.abc import Iterable
@@ -19,9 +19,9 @@ import numpy as np
 
 
 def read_only(values: Any) -> Any:
-    """A view that cannot be written, of an array that perhaps can.
+    """Return a read-only view of an array.
 
-    Rows that lie scattered in memory are copied: numba would compile anew for them.
+    Rows that are not contiguous are copied, because numba would compile again for them.
     """
     if not (values.flags.c_contiguous and values.flags.aligned):
         values = np.require(values, requirements=("C", "A"))
@@ -32,7 +32,7 @@ def read_only(values: Any) -> Any:
 
 
 class Samples(NamedTuple):
-    """Dense rows, or their residuals, and what every entry weighs."""
+    """Dense rows, or their residuals, and the weights of their entries."""
 
     X: Any  # (n, F)
     weight: Any  # (n, F), 0 where an entry is missing; (0, 0) if all weigh one
@@ -63,7 +63,7 @@ class SparseRows(NamedTuple):
 
 
 class Atoms(NamedTuple):
-    """The dictionary, both ways: products along either are fast."""
+    """The dictionary and its transpose, for fast products along either axis."""
 
     D: Any  # (K, F)
     Dt: Any  # (F, K), the same transposed, in order
@@ -75,7 +75,7 @@ class Atoms(NamedTuple):
 
 
 class ShiftedInverse(NamedTuple):
-    """What solves for codes: the inverse of ``D Dᵀ + diag(shift)``."""
+    """The matrix that solves for codes: the inverse of ``D Dᵀ + diag(shift)``."""
 
     inverse: Any  # (K, K)
     shift: Any  # (K)
@@ -113,14 +113,14 @@ class EntryPenalty(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """When a row is done."""
+    """Stopping rule of a row."""
 
     tol: Any  # its certificate is at most this
     max_iter: Any  # or so many steps were made
 
 
 class Outcome(NamedTuple):
-    """What a kernel writes about every row, beside its codes."""
+    """Results of a kernel for every row, apart from its codes."""
 
     certificate: Any  # (n); the kernel says what it is
     n_iter: Any  # (n), how many steps

@@ -1,11 +1,11 @@
-"""The range of every column, in one reading."""
+"""The range of every column, in one pass."""
 
 from thresher.kernels.compiling import kernel
 
 
 @kernel
 def column_range(X, low, high):  # type: ignore[no-untyped-def]
-    """Lower ``low`` and raise ``high`` to the entries of every column; NaN is passed over."""
+    """Lower ``low`` and raise ``high`` to the entries of every column; NaN is skipped."""
     for i in range(X.shape[0]):
         x = X[i]
         for f in range(x.size):

@@ -2,17 +2,17 @@
 
 Sums may be reordered by the compiler, which makes them fast, and always in the same way, so that
 bits do not change between runs. Division by zero gives an infinity, as in NumPy: a check at every
-division would be slow, and statuses tell of it.
+division would be slow, and statuses report it.
 
-Only what Python calls is kept (`machine_code`), and helpers are inlined by force. A helper that is
-called would exist twice in a process that compiles, once by itself and once in the kernel,
+Only kernels, which Python calls, are cached (`machine_code`); helpers are always inlined. A helper
+that is called would exist twice in a process that compiles, once by itself and once in the kernel,
 reordered in different ways, and only one of the two would be kept: the first run and the next would
 differ in their last bits.
 
-Nothing has an entrance for C: it would hold the whole function once more, and be compiled with it.
+Nothing has a C wrapper, which would contain and compile the whole function a second time.
 
-A helper is compiled anew for every literal number that it is called with, and large ones take
-seconds: counters that are handed on start as ``np.int64(0)``.
+A helper is compiled again for every literal number that it is called with, and large ones take
+seconds; so counters that are passed on start as ``np.int64(0)``.
 """
 
 from collections.abc import Callable

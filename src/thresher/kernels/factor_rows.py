@@ -1,12 +1,13 @@
-"""Factors of rows with gaps: each row has its own posterior, over the columns that were read.
+"""Factor analysis of rows with missing values: each row has its own posterior.
 
 `thresher.tasks.tables.factors` has the formulas. With the covariance ``C = (I + Λᵀ ψ⁻¹ Λ)⁻¹`` of
-the factors of a whole row, and ``M = Λ C Λᵀ`` of what it says of the columns, a row with gaps g has
+the factors of a complete row, and ``M = Λ C Λᵀ`` of the columns, a row with missing columns g has
 
     C_g = C + C Λ_gᵀ S⁻¹ Λ_g C,    M_g = M + M_·g S⁻¹ M_g·,    S = diag ψ_g − M_gg,
 
-which is little work if gaps are few. If they are more than there are factors, its own precision is
-added up. Rows with the same gaps as the row before share what depends on the gaps only.
+which is little work if few values are missing. If more are missing than there are factors, the
+precision of the row is summed instead. Rows with the same missing columns as the row before share
+what depends on these columns only.
 """
 
 from typing import Any, NamedTuple
@@ -18,7 +19,7 @@ from thresher.kernels.compiling import helper, kernel
 
 
 class Loadings(NamedTuple):
-    """Λ, by column and by factor, ψ, and what a whole row knows."""
+    """Λ, by column and by factor, ψ, and the posterior of a complete row."""
 
     by_column: Any  # (F, K)
     by_factor: Any  # (K, F)
@@ -42,7 +43,7 @@ def _same(a, b):  # type: ignore[no-untyped-def]
 
 @helper
 def _gaps(read, gaps):  # type: ignore[no-untyped-def]
-    """Write the columns that were not read, and return their number."""
+    """Write the missing columns, and return their number."""
     g = 0
     for f in range(read.size):
         gaps[g] = f
@@ -63,7 +64,7 @@ def _unknown(gaps, g, loadings, R):  # type: ignore[no-untyped-def]
 
 @helper
 def _precision(read, loadings, R):  # type: ignore[no-untyped-def]
-    """R with ``RᵀR = I + Λᵀ ψ⁻¹ Λ`` over what was read: of a whole row, less the gaps if few."""
+    """R with ``RᵀR = I + Λᵀ ψ⁻¹ Λ`` over observed columns; fast if few are missing."""
     K = len(loadings.gram)
     n_read = 0
     for f in range(read.size):
@@ -117,8 +118,8 @@ def _spread(read, gaps, g, loadings, R, V, spread):  # type: ignore[no-untyped-d
 
 
 @kernel
-def tell(Z, trusted, loadings, mean, variance):  # type: ignore[no-untyped-def]
-    """Write what the other entries of its row say of each; Z is zero where nothing was read."""
+def predict(Z, trusted, loadings, mean, variance):  # type: ignore[no-untyped-def]
+    """Predict each entry from the other entries of its row; Z is zero where values are missing."""
     n, F = Z.shape
     K = len(loadings.gram)
     R, V, f, g, few = np.empty((K, K)), np.empty((K, F)), np.empty(K), 0, True
@@ -164,7 +165,7 @@ def tell(Z, trusted, loadings, mean, variance):  # type: ignore[no-untyped-def]
 
 @helper
 def _covariance(read, gaps, g, loadings, R, V, C):  # type: ignore[no-untyped-def]
-    """C_g, the R that goes with it, and ``V = R⁻ᵀ Λ_g C``, or R⁻ᵀ if gaps are many."""
+    """C_g, the R that goes with it, and ``V = R⁻ᵀ Λ_g C``, or R⁻ᵀ if many are missing."""
     K = len(R)
     m = min(g, K)
     if g <= K:
@@ -200,9 +201,9 @@ def _add(A, B, factor):  # type: ignore[no-untyped-def]
 
 @kernel
 def expect(trusted, loadings, codes, total, gone):  # type: ignore[no-untyped-def]
-    """Write each row's factors, and add up ``E[f fᵀ]``: of all rows, and of each column's gaps.
+    """Write each row's factors, and sum ``E[f fᵀ]`` over all rows, and over those missing a column.
 
-    Codes come as those of whole rows, ``C Λᵀ ψ⁻¹ z``. Sums are flat.
+    Codes are given as those of complete rows, ``C Λᵀ ψ⁻¹ z``. Sums are flat.
     """
     n, F = trusted.shape
     K = len(loadings.gram)

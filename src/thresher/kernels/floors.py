@@ -1,7 +1,4 @@
-"""The floors: what stands where a number must not be zero.
-
-They are here, below all layers, so that compiled loops and NumPy code have the same.
-"""
+"""Lower bounds of numbers that must not be zero, shared by compiled loops and NumPy code."""
 
 FLOOR = 1e-8
 """Relative to the largest entry of a row: what is added where a divergence needs positive numbers.

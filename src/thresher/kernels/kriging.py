@@ -1,8 +1,7 @@
-"""Each entry of a column from the readings around it in time: small systems, one for each entry.
+"""Kriging: each entry of a column from the readings around it in time, by small linear systems.
 
-`thresher.tasks.tables.kriging` has the formula. Where the readings around an entry are as far away
-as those around an earlier one of its column, its weights are the same: the last ones of each place
-in a small table are kept, and hardly anything is solved twice.
+`thresher.tasks.tables.kriging` has the formula. Entries whose neighbours are equally far away have
+equal weights, so a small table keeps the latest solutions, and few systems are solved twice.
 """
 
 from typing import Any, NamedTuple
@@ -11,7 +10,7 @@ import numpy as np
 
 from thresher.kernels.compiling import helper, kernel
 
-MOST = 8  # readings that one entry is told by
+MOST = 8  # readings that predict one entry
 _KEPT = 256  # places of the table
 
 
@@ -24,8 +23,8 @@ class Kernels(NamedTuple):
     waves: Any  # radians of a step for each kind: 0 for the first two, which are no waves
 
 
-class Around(NamedTuple):
-    """Which readings tell of an entry."""
+class Neighbours(NamedTuple):
+    """The readings that predict an entry."""
 
     before: int
     after: int
@@ -35,7 +34,7 @@ class Around(NamedTuple):
 
 
 @helper
-def _resemblance(h, column, kernels):  # type: ignore[no-untyped-def]
+def _correlation(h, column, kernels):  # type: ignore[no-untyped-def]
     """ρ of one column at one distance."""
     h = abs(h)
     place = int(h) if h < kernels.near.shape[1] else -1
@@ -60,9 +59,9 @@ def _resemblance(h, column, kernels):  # type: ignore[no-untyped-def]
 def _solve(d, m, column, kernels, jitter, R, r, w):  # type: ignore[no-untyped-def]
     """Weights of m readings at the distances d, and the share of the variance that is left."""
     for a in range(m):
-        r[a] = _resemblance(d[a], column, kernels)
+        r[a] = _correlation(d[a], column, kernels)
         for b in range(a):
-            value = _resemblance(d[a] - d[b], column, kernels)
+            value = _correlation(d[a] - d[b], column, kernels)
             for c in range(b):
                 value -= R[a, c] * R[b, c]
             R[a, b] = value / R[b, b]
@@ -88,7 +87,7 @@ def _solve(d, m, column, kernels, jitter, R, r, w):  # type: ignore[no-untyped-d
 
 @helper
 def _readings(t, good, read, p, around, places):  # type: ignore[no-untyped-def]
-    """The rows that tell of row t; p of those that were read are before it."""
+    """The rows that predict row t; p of those that were read are before it."""
     m = 0
     for k in range(min(around.before, p)):
         places[m] = read[p - 1 - k]
@@ -119,7 +118,7 @@ def _readings(t, good, read, p, around, places):  # type: ignore[no-untyped-def]
 
 @helper
 def _nearest(t, read, p, around, times):  # type: ignore[no-untyped-def]
-    """How far the nearest of the readings that may tell of row t is; p of them are before it."""
+    """How far the nearest of the readings that may predict row t is; p of them are before it."""
     nearest = times[t] - times[read[p - 1]] if p > 0 else np.inf
     if around.ahead:
         start = p + 1 if p < read.size and read[p] == t else p
@@ -148,8 +147,8 @@ def _regular(times):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _usual(good, around, offsets, usual):  # type: ignore[no-untyped-def]
-    """Mark the rows around which everything was read, and return how many rows tell of one.
+def _complete(good, around, offsets, usual):  # type: ignore[no-untyped-def]
+    """Flag the rows whose neighbours were all observed, and return how many neighbours predict one.
 
     These have the same offsets: those next to it, and, with a period, one of each side.
     """
@@ -183,7 +182,7 @@ def _usual(good, around, offsets, usual):  # type: ignore[no-untyped-def]
 def krige(U, trusted, times, kernels, around, first, jitter, mean, left, reach):  # type: ignore[no-untyped-def]
     """Write mean, share of variance left, and distance to the nearest reading, from row first on.
 
-    An entry never tells of itself. Where there is nothing to tell by, they are 0, 1 and infinite.
+    An entry never predicts itself. Where it has no neighbours, they are 0, 1 and infinite.
     """
     n = len(times)
     places, counts = np.empty(MOST, np.int64), np.empty(_KEPT, np.int64)
@@ -199,7 +198,7 @@ def krige(U, trusted, times, kernels, around, first, jitter, mean, left, reach):
         counts[:] = -1
         usual[:] = False
         if regular and correlated:
-            m = _usual(good, around, offsets, usual)
+            m = _complete(good, around, offsets, usual)
             for k in range(m):
                 d[k] = offsets[k]
             usual_share = _solve(d, m, j, kernels, jitter, R, r, usual_weights)

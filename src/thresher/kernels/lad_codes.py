@@ -11,15 +11,15 @@ import numpy as np
 from thresher.kernels.bundles import BreakpointBuffer, Limits
 from thresher.kernels.compiling import helper, strict_helper, strict_kernel
 from thresher.kernels.lad_simplex import (
-    PricedAtoms,
+    PenalisedAtoms,
     Watched,
     absolute,
+    empty_basis,
+    empty_codes,
     lower_bound,
     pair,
     perturb,
     pivots,
-    room_for_basis,
-    room_for_codes,
     total_of,
     vertex,
 )
@@ -38,7 +38,7 @@ class _Row(NamedTuple):
 
 
 class _DenseWorkspace(NamedTuple):
-    """What the work on a row needs beside it."""
+    """Workspace of a row."""
 
     watched: Any  # `Watched`, of up to F features
     local: Any  # (K, F), the atoms at the watched features
@@ -65,14 +65,14 @@ def _likely(theta, w, most, sizes, known):  # type: ignore[no-untyped-def]
 
 
 @strict_helper
-def _watch(row, D, count, basis, n, room):  # type: ignore[no-untyped-def]
+def _watch(row, D, count, basis, n, workspace):  # type: ignore[no-untyped-def]
     """Watch the basis and the ``count`` features nearest to zero; how many, and the next distance.
 
     The features of the basis come with places in e, and leave with places among the watched ones.
     """
     e, w, features, free = row.e, row.w, basis.features, basis.free
-    ids, slot, gathered = room.watched.ids, room.watched.slot, room.watched.gathered
-    times, gains, marks = room.breakpoints
+    ids, slot, gathered = workspace.watched.ids, workspace.watched.slot, workspace.watched.gathered
+    times, gains, marks = workspace.breakpoints
     V = e.size
     radius = np.inf
     if count < V:
@@ -86,7 +86,7 @@ def _watch(row, D, count, basis, n, room):  # type: ignore[no-untyped-def]
     for f in range(V):
         ids[m], slot[m] = f, marks[f]
         m += marks[f] >= 0 or (w[f] > 0 and abs(e[f]) <= radius)
-    near_e, near_side, near_w = room.watched.e, room.watched.side, room.watched.w
+    near_e, near_side, near_w = workspace.watched.e, workspace.watched.side, workspace.watched.w
     for p in range(m):
         f = ids[p]
         near_e[p], near_side[p], near_w[p] = e[f], row.side[f], w[f]
@@ -97,7 +97,7 @@ def _watch(row, D, count, basis, n, room):  # type: ignore[no-untyped-def]
         return m, radius
     gathered[:] = 0
     for i in range(n):
-        near, atom = room.local[free[i]], D[free[i]]
+        near, atom = workspace.local[free[i]], D[free[i]]
         for p in range(m):
             near[p] = atom[ids[p]]
         gathered[free[i]] = m
@@ -105,7 +105,7 @@ def _watch(row, D, count, basis, n, room):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _settle(row, D, atoms, codes, basis, n, room):  # type: ignore[no-untyped-def]
+def _settle(row, D, atoms, codes, basis, n, workspace):  # type: ignore[no-untyped-def]
     """Codes and residuals afresh from the basis; the signs and costs that rounding had wrong."""
     x, w, e, side, _ = row
     c, cost, _, _, negative = codes
@@ -116,7 +116,7 @@ def _settle(row, D, atoms, codes, basis, n, room):  # type: ignore[no-untyped-de
         if (c[k] < 0) != negative[k]:
             negative[k] = c[k] < 0
             cost[k] += -atoms.penalty[k] if negative[k] else atoms.penalty[k]
-    residual(x, c, D, room.atoms, room.used, e)
+    residual(x, c, D, workspace.atoms, workspace.used, e)
     for j in range(n):
         e[features[j]] = 0.0
     for f in range(e.size):
@@ -126,7 +126,7 @@ def _settle(row, D, atoms, codes, basis, n, room):  # type: ignore[no-untyped-de
 
 
 @strict_helper
-def _optimise(row, D, atoms, l1, known, count, codes, basis, limits, room):  # type: ignore[no-untyped-def]
+def _optimise(row, D, atoms, l1, known, count, codes, basis, limits, workspace):  # type: ignore[no-untyped-def]
     """The optimum over the features of x, from the codes that are held and features to try.
 
     The basis gets its features and its atoms, the row its dual; returns how many slots there are,
@@ -135,19 +135,19 @@ def _optimise(row, D, atoms, l1, known, count, codes, basis, limits, room):  # t
     x, w, e, side, dual = row
     c, cost, _, held, negative = codes
     features, free, place, _, theta = basis
-    ids = room.watched.ids
+    ids = workspace.watched.ids
     V, K = x.size, c.size
     n_atoms = np.int64(0)
     for k in range(K):
         place[k] = -1
         if held[k]:
-            room.atoms[n_atoms] = k
+            workspace.atoms[n_atoms] = k
             n_atoms += 1
-    n = pair(atoms.Dt, known, room.atoms[:n_atoms], atoms.size, room.table, basis)
+    n = pair(atoms.Dt, known, workspace.atoms[:n_atoms], atoms.size, workspace.table, basis)
     for i in range(n):
         held[free[i]], place[free[i]] = False, i
     vertex(x, atoms.Dt, features, basis, n, codes)
-    residual(x, c, D, room.atoms, room.used, e)
+    residual(x, c, D, workspace.atoms, workspace.used, e)
     for f in range(V):
         side[f] = -1.0 if e[f] < 0 else 1.0
         dual[f] = side[f] * w[f]
@@ -160,19 +160,19 @@ def _optimise(row, D, atoms, l1, known, count, codes, basis, limits, room):  # t
             cost[k] -= atoms.penalty[k]
     iteration = 0
     while True:
-        m, radius = _watch(row, D, count, basis, n, room)
+        m, radius = _watch(row, D, count, basis, n, workspace)
         n, done, far = pivots(
-            atoms, room.watched, m, D if m == V else room.local, radius, codes, basis, n,
-            Limits(limits.tol, limits.max_iter - iteration), room.breakpoints,
+            atoms, workspace.watched, m, D if m == V else workspace.local, radius, codes, basis, n,
+            Limits(limits.tol, limits.max_iter - iteration), workspace.breakpoints,
         )  # fmt: skip
         iteration += done
         for j in range(n):
             features[j] = ids[features[j]]
         for p in range(m):
-            side[ids[p]] = room.watched.side[p]
+            side[ids[p]] = workspace.watched.side[p]
         if not far:
             break
-        _settle(row, D, atoms, codes, basis, n, room)
+        _settle(row, D, atoms, codes, basis, n, workspace)
         if done < 4:
             count *= 4
     for f in range(V):
@@ -201,7 +201,7 @@ def lad_rows(samples, dictionary, l1, C, theta, count, limits, outcome):  # type
     x, noisy, w, e = np.empty(F), np.empty(F), np.ones(F), np.empty(F)
     at_zero, at_bottom, whole = np.empty(K), np.empty(K), np.empty(K)
     known = np.empty(2 * K + 8, np.int64)
-    codes, basis = room_for_codes(K), room_for_basis(K)
+    codes, basis = empty_codes(K), empty_basis(K)
     watched = Watched(
         ids=np.empty(F + 1, np.int64), w=np.empty(F), e=np.empty(F), side=np.empty(F),
         slot=np.empty(F + 1, np.int64), dy=np.empty(F), gathered=np.empty(K, np.int64),
@@ -209,12 +209,12 @@ def lad_rows(samples, dictionary, l1, C, theta, count, limits, outcome):  # type
     breakpoints = BreakpointBuffer(
         np.empty(F + K + 2), np.empty(F + K + 2), np.empty(F + K + 2, np.int64)
     )
-    room = _DenseWorkspace(
+    workspace = _DenseWorkspace(
         watched, np.empty((K, F)), breakpoints, table=np.empty((2 * K + 8, K)),
         atoms=np.empty(K + 1, np.int64), used=np.empty(K + 1),
     )  # fmt: skip
     current = _Row(noisy, w, e, side=np.empty(F), dual=np.empty(F))
-    atoms = PricedAtoms(Dt, size=np.empty(K), peak=np.empty(K), penalty=np.empty(K))
+    atoms = PenalisedAtoms(Dt, size=np.empty(K), peak=np.empty(K), penalty=np.empty(K))
     c, z, held = codes.c, codes.z, codes.held
     for k in range(K):
         atoms.size[k] = np.sqrt(dot(D[k], D[k]))
@@ -253,7 +253,7 @@ def lad_rows(samples, dictionary, l1, C, theta, count, limits, outcome):  # type
         for _ in range(2):
             n, done = _optimise(
                 current, D, atoms, l1, known[:n_known], count, codes, basis,
-                Limits(0.1 * tol, max_iter - n_iter[row]), room,
+                Limits(0.1 * tol, max_iter - n_iter[row]), workspace,
             )  # fmt: skip
             n_iter[row] += done
             # The codes that the basis gives with the true data, if that is no worse.
@@ -267,7 +267,7 @@ def lad_rows(samples, dictionary, l1, C, theta, count, limits, outcome):  # type
                 vertex(data, Dt, basis.features, basis, n, codes)
                 for k in range(K):
                     c[k] = max(c[k], 0.0)
-                residual(x, c, D, room.atoms, room.used, e)
+                residual(x, c, D, workspace.atoms, workspace.used, e)
                 high = absolute(e, w) + l1 * total_of(c)
                 if high < best:
                     best = high
@@ -329,11 +329,11 @@ def lad_sparse_rows(rows, dictionary, l1, zero_weight, C, limits, outcome):  # t
     local, gathered = np.empty((K, longest)), np.empty(K, np.int64)
     inside, q, penalty, at_bottom = np.empty(K), np.empty(K), np.empty(K), np.empty(K)
     basic_words = np.empty(K + 1, np.int64)
-    codes, basis = room_for_codes(K), room_for_basis(K)
+    codes, basis = empty_codes(K), empty_basis(K)
     breakpoints = BreakpointBuffer(
         np.empty(longest + K + 2), np.empty(longest + K + 2), np.empty(longest + K + 2, np.int64)
     )
-    atoms = PricedAtoms(Dt, size, size, penalty)  # no entry is larger than its atom
+    atoms = PenalisedAtoms(Dt, size, size, penalty)  # no entry is larger than its atom
     c, cost, z, held, negative = codes
     for row in range(n_rows):
         words, x = indices[indptr[row] : indptr[row + 1]], data[indptr[row] : indptr[row + 1]]

@@ -47,7 +47,7 @@ class LadCodes(NamedTuple):
 
 
 class LadBasis(NamedTuple):
-    """Slots of interpolated features and free atoms; how many are used is told beside it."""
+    """Slots of interpolated features and free atoms; the number in use is passed separately."""
 
     features: Any  # (K + 1), the feature of each slot
     free: Any  # (K + 1), the atom of each slot
@@ -57,14 +57,14 @@ class LadBasis(NamedTuple):
 
 
 @helper
-def room_for_codes(K):  # type: ignore[no-untyped-def]
+def empty_codes(K):  # type: ignore[no-untyped-def]
     """`LadCodes` of K atoms, still to be filled."""
     held, negative = np.empty(K, np.bool_), np.empty(K, np.bool_)
     return LadCodes(np.empty(K), np.empty(K), np.empty(K), held, negative)
 
 
 @helper
-def room_for_basis(K):  # type: ignore[no-untyped-def]
+def empty_basis(K):  # type: ignore[no-untyped-def]
     """A `LadBasis` of up to K slots, and one more in between."""
     features, free = np.empty(K + 1, np.int64), np.empty(K + 1, np.int64)
     place, inverse, theta = np.empty(K, np.int64), np.empty((K + 1, K + 1)), np.empty(K)
@@ -224,7 +224,7 @@ def total_of(c):  # type: ignore[no-untyped-def]
 
 @helper
 def lower_bound(x, w, dual, z, penalty, at_zero, at_bottom):  # type: ignore[no-untyped-def]
-    """``θ·x`` after θ went so far towards 0, or towards −w, that no price z is negative.
+    """``θ·x`` after θ went so far towards 0, or towards −w, that no reduced cost z is negative.
 
     The prices there are given; the better of the two ways is taken. Prices of less than the
     rounding of their own sum count as zero. −∞ if neither way leads to a feasible dual.
@@ -248,13 +248,13 @@ def lower_bound(x, w, dual, z, penalty, at_zero, at_bottom):  # type: ignore[no-
 NOISE = 1e-10  # by judgement: far above rounding, far below the tolerances that are asked for
 
 
-class PricedAtoms(NamedTuple):
+class PenalisedAtoms(NamedTuple):
     """The dictionary, and what steps need to know of its atoms."""
 
     Dt: Any  # (F, K), transposed
     size: Any  # (K), their lengths
     peak: Any  # (K), their largest entries, or more
-    penalty: Any  # (K), the price of a negative code
+    penalty: Any  # (K), the penalty of a negative code
 
 
 class Watched(NamedTuple):
@@ -265,7 +265,7 @@ class Watched(NamedTuple):
     e: Any  # residuals
     side: Any  # signs of the residuals, 1 or −1
     slot: Any  # their slots in the basis, or −1
-    dy: Any  # room for the direction of the predictions
+    dy: Any  # workspace for the direction of the predictions
     gathered: Any  # (K), how many entries of an atom are at hand
 
 
@@ -309,7 +309,7 @@ def perturb(x, unit, out):  # type: ignore[no-untyped-def]
 
 @strict_helper
 def pivots(  # type: ignore[no-untyped-def]
-    atoms, watched, m, local, radius, codes, basis, n, limits, room
+    atoms, watched, m, local, radius, codes, basis, n, limits, workspace
 ):
     """Edges of descent until the vertex is optimal, or a step might turn an unwatched feature.
 
@@ -325,7 +325,7 @@ def pivots(  # type: ignore[no-untyped-def]
     ids, w, e, side, slot, dy, gathered = watched
     c, cost, z, held, negative = codes
     features, free, place, inverse, theta = basis
-    times, gains, marks = room
+    times, gains, marks = workspace
     tol, max_iter = limits
     K = c.size
     dc, u, g = np.empty(K + 1), np.empty(K), np.empty(K)

@@ -101,7 +101,7 @@ def lad_start(samples, atoms, solution, l1, times, warm, C, theta):  # type: ign
     n, F = X.shape
     number = X.dtype.type
     zero, relaxation = number(0), number(1.6)
-    H, B, P, room = np.zeros_like(C), np.empty_like(C), np.empty_like(C), np.empty_like(C)
+    H, B, P, workspace = np.zeros_like(C), np.empty_like(C), np.empty_like(C), np.empty_like(C)
     V, Q, Y = np.empty_like(X), np.empty_like(X), np.empty_like(X)
     rho = np.ones((n, 1), X.dtype)
     splitting = Splitting(V, Q, rho)
@@ -110,7 +110,9 @@ def lad_start(samples, atoms, solution, l1, times, warm, C, theta):  # type: ign
             copy(C[i], H[i])
     else:
         np.dot(X, Dt, B)
-        code_steps(B, H, C, room, solution, CodePenalty(zero, zero), rho, relaxation, np.int64(8))
+        code_steps(
+            B, H, C, workspace, solution, CodePenalty(zero, zero), rho, relaxation, np.int64(8)
+        )
     renewal = 0
     for iteration in range(times + 1):
         if iteration in (renewal, times):
@@ -124,7 +126,9 @@ def lad_start(samples, atoms, solution, l1, times, warm, C, theta):  # type: ign
             _renew(samples, Y, splitting, H, C, iteration == 0)
             renewal = 2 * renewal + 3
         np.dot(Q, Dt, B)
-        code_steps(B, H, P, room, solution, CodePenalty(l1, zero), rho, relaxation, np.int64(4))
+        code_steps(
+            B, H, P, workspace, solution, CodePenalty(l1, zero), rho, relaxation, np.int64(4)
+        )
         np.dot(P, D, Q)
         _split(samples, splitting, relaxation)
     ones = np.ones(F, X.dtype)
@@ -158,13 +162,13 @@ def _pull(e, w, radius, psi, near, curvature):  # type: ignore[no-untyped-def]
 
 
 @strict_helper
-def _steps(x, w, D, l1, first, last, c, room):  # type: ignore[no-untyped-def]
+def _steps(x, w, D, l1, first, last, c, workspace):  # type: ignore[no-untyped-def]
     """Newton steps on ever less rounded breakpoints, in place on c; ψ is an approximate dual.
 
     Rounded are those of the ``first`` features nearest to zero, then of a third of them, and so on
     until ``last``. A start only: nothing depends on its success. Stops when the objective rises.
     """
-    e, psi, breakpoints, near, left, right = room
+    e, psi, breakpoints, near, left, right = workspace
     times, gains, marks = breakpoints
     V, K = x.size, c.size
     H, R = np.empty((K, K)), np.empty((K, K))
@@ -243,9 +247,9 @@ def smoothed_rows(samples, D, l1, first, last, C):  # type: ignore[no-untyped-de
     ones = np.ones(F)
     breakpoints = BreakpointBuffer(np.empty(F + 1), np.empty(F + 1), np.empty(F + K + 1, np.int64))
     near = np.empty(F + 1, np.uint32)
-    room = _SmoothedWorkspace(
+    workspace = _SmoothedWorkspace(
         np.empty(F), np.empty(F), breakpoints, near, np.empty((K, F)), np.empty((K, F))
     )
     for row in range(n_rows):
         w = weight[row] if weight.shape[0] > 0 else ones
-        _steps(X[row], w, D, l1, first, last, C[row], room)
+        _steps(X[row], w, D, l1, first, last, C[row], workspace)

@@ -1,12 +1,11 @@
-"""Machine code that is there before the user comes: where compiled kernels are kept and found.
+"""The cache of compiled kernels: where machine code is stored and found.
 
 A kernel, compiled for arguments of some types, is one file, and its name is a digest of all that it
 depends on: the sources of its module and of the kernel modules that this imports, the types, the
 versions of Python and numba, the processor. So files can be copied and shipped, nothing is ever
 stale, processes that compile at the same time do not disturb each other, and where anything
-differs, the kernel is compiled anew. Kernels are looked for in the package, where installing it
-puts them, and in the folder of the user; numba's own caches, and those of other packages, are left
-alone.
+differs, the kernel is compiled again. Kernels are searched in the package, where its installation
+puts them, and in the user's cache folder. Caches of numba and of other packages are not touched.
 """
 
 import hashlib
@@ -37,14 +36,14 @@ _IMPORTED = re.compile(r"^from (thresher\.[\w.]*kernels[\w.]*) import", re.MULTI
 _log = logging.getLogger("thresher.compiling")
 
 COMPILED: list[str] = []
-"""Kernels that this process has compiled, because their machine code was nowhere."""
+"""Kernels that this process has compiled, because their machine code was not found."""
 
 
 @cache
 def folder() -> Path:
-    """Where new machine code goes: NUMBA_CACHE_DIR, beside that of the package, or to the user.
+    """Return the folder for new machine code: NUMBA_CACHE_DIR, the package's, or the user's.
 
-    An installed package that brought none along is left as it is, so that it can be uninstalled.
+    A package that was installed without machine code is not changed, so that it can be removed.
     """
     if numba.config.CACHE_DIR:
         return Path(numba.config.CACHE_DIR) / "thresher"
@@ -55,13 +54,13 @@ def folder() -> Path:
 
 
 def _places() -> Iterator[Path]:
-    """Where to look; where new machine code goes is asked only if the package has none."""
+    """Yield the folders to search; that for new machine code only if the package has none."""
     yield SHIPPED
     yield folder()
 
 
 def _can_be_written(place: Path) -> bool:
-    """Found out by writing: rights alone say nothing of a full disk, or of one for reading only."""
+    """Whether a file can be written; permissions do not show a full or read-only disk."""
     try:
         place.mkdir(exist_ok=True)
         with tempfile.TemporaryFile(dir=place):
@@ -80,19 +79,19 @@ def _text(module: str) -> bytes:
 
 @cache
 def imported(module: str) -> frozenset[str]:
-    """A kernel module, and all kernel modules that it imports, and that these import."""
+    """Return a kernel module with all kernel modules that it imports, directly or not."""
     direct = _IMPORTED.findall(_text(module).decode())
     return frozenset({module}.union(*map(imported, direct)))
 
 
 @cache
 def _sources(module: str) -> bytes:
-    """A digest of everything that a kernel module is made of."""
+    """Return a digest of the sources of a kernel module and of those that it imports."""
     return hashlib.sha256(b"".join(map(_text, sorted(imported(module))))).digest()
 
 
 class MachineCode(NullCache):
-    """What numba asks for the machine code of one kernel, and gives what it has compiled."""
+    """Numba's cache interface for one kernel."""
 
     def __init__(self, function: Any) -> None:
         self.name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}"
@@ -100,11 +99,11 @@ class MachineCode(NullCache):
 
     @property
     def cache_path(self) -> str:
-        """Where new machine code goes."""
+        """Folder for new machine code."""
         return str(folder())
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The kernel for arguments of some types; None if it has to be compiled."""
+        """Return the kernel for arguments of some types; None if it has to be compiled."""
         target_context.refresh()
         name = self._file(sig, target_context.codegen())
         for place in _places():
@@ -114,12 +113,12 @@ class MachineCode(NullCache):
             except (FileNotFoundError, NotADirectoryError):
                 continue
             except Exception as error:  # a file that is damaged, or that this numba cannot read
-                _log.info("%s cannot be used (%s); it is compiled anew", place / name, error)
+                _log.info("%s cannot be used (%s); the kernel is recompiled", place / name, error)
         notice.begin()
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep what was compiled; where nothing can be written, the next process compiles again."""
+        """Store a compiled kernel; if nothing can be written, the next process compiles again."""
         notice.end()
         COMPILED.append(self.name)
         name, place = self._file(sig, data.codegen), folder()
@@ -130,7 +129,7 @@ class MachineCode(NullCache):
             Path(file.name).chmod(0o644)
             Path(file.name).replace(place / name)
         except OSError as error:
-            _log.info("The machine code of %s cannot be kept: %s", self.name, error)
+            _log.info("The machine code of %s cannot be stored: %s", self.name, error)
 
     def _file(self, sig: Any, codegen: Any) -> str:
         versions = (sys.implementation.cache_tag, numba.__version__, llvmlite.__version__)
@@ -141,14 +140,14 @@ class MachineCode(NullCache):
 
 
 class _Notice:
-    """Says once that kernels are being compiled, if that takes long."""
+    """Print once that kernels are being compiled, if that takes long."""
 
     def __init__(self) -> None:
         self._timer: threading.Timer | None = None
         self._said = False
 
     def spare(self) -> None:
-        """Say nothing: whoever compiles on purpose knows."""
+        """Print nothing; for callers that compile on purpose."""
         self._said = True
 
     def begin(self) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from thresher.kernels.compiling import helper, kernel
 from thresher.kernels.envelope import inlier, outlier
-from thresher.kernels.newton_step import StepRoom, region_step
+from thresher.kernels.newton_step import StepWorkspace, region_step
 from thresher.kernels.products import add_gram, combine
 from thresher.kernels.region import project
 
@@ -126,7 +126,7 @@ def newton_rows(samples, atoms, scale, region, outliers, C, limits, outcome):  #
     covered, place, free = np.empty(K, np.int64), np.empty(K, np.int64), np.empty(K, np.int64)
     z, a, g = np.empty(K, T), np.empty(K, T), np.empty(K, T)
     start, slope, moved, y = np.empty(K, T), np.empty(K, T), np.empty(K, T), np.empty(K, T)
-    ones, room = np.ones(F, T), StepRoom(own, R, np.empty(K, np.int64), z, y)
+    ones, workspace = np.ones(F, T), StepWorkspace(own, R, np.empty(K, np.int64), z, y)
     l1, l2, lower, upper = region.l1, region.l2, region.lower, region.upper
     limited = region.gamma1 > zero or region.gamma2 > zero
     for row in range(n_rows):
@@ -155,7 +155,7 @@ def newton_rows(samples, atoms, scale, region, outliers, C, limits, outcome):  #
                 g[k] = l1 + l2 * c[k] - g[k]
                 length += c[k] * c[k]
                 steepness += g[k] * g[k]
-            # A step that rounds to nothing beside the codes would hide a slope: it is longer then.
+            # A step that is zero after rounding would hide a slope, so it is lengthened.
             inverse = L
             if length * (root * root) > steepness / L / L:
                 inverse = T.type(np.sqrt(steepness / length)) / root
@@ -217,7 +217,7 @@ def newton_rows(samples, atoms, scale, region, outliers, C, limits, outcome):  #
                 for j in range(n):
                     own[i, j] = row_of[place[free[j]]]
                 own[i, i] = max(own[i, i], zero) + ridge + l2
-            region_step(n, slope, start, ridge + l2, region, room, a)
+            region_step(n, slope, start, ridge + l2, region, workspace, a)
             descent = 0.0
             for i in range(n):
                 descent += slope[i] * a[i]

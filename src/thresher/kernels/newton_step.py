@@ -11,8 +11,8 @@ from thresher.kernels.region import project
 _SHIFTS = 40  # at most, of a Hessian in one step; three or four are usual
 
 
-class StepRoom(NamedTuple):
-    """Room for `region_step` of up to K variables."""
+class StepWorkspace(NamedTuple):
+    """Workspace of `region_step` for up to K variables."""
 
     H: Any  # (K, K), the Hessian of the free variables: the caller fills it
     R: Any  # (K, K)
@@ -22,7 +22,7 @@ class StepRoom(NamedTuple):
 
 
 @helper
-def region_step(n, g, start, floor, region, room, d):  # type: ignore[no-untyped-def]
+def region_step(n, g, start, floor, region, workspace, d):  # type: ignore[no-untyped-def]
     """``d = argmin g·d + ½ d H dᵀ`` over ``start + d`` in the region, in the n free variables.
 
     A primal active set that only drops: walk to the minimiser, stop at the first bound, drop what
@@ -33,7 +33,7 @@ def region_step(n, g, start, floor, region, room, d):  # type: ignore[no-untyped
     ``q = start + d + z + γ₁/γ₂`` the minimiser has ``‖q‖ = ρ`` and solves for z with ``H + τ``, and
     τ comes from Newton's method on ``1/‖q‖``, which is nearly linear in it.
     """
-    H, R, places, z, y = room
+    H, R, places, z, y = workspace
     T = H.dtype.type
     zero, one = T(0), T(1)
     lower, upper, g1, g2 = region.lower, region.upper, region.gamma1, region.gamma2
@@ -222,7 +222,9 @@ def model_steps_in_region(H, gradient, C, region, damping, steps):  # type: igno
     zero, one = T.type(0), T.type(1)
     free, own = np.empty(K, np.int64), np.empty((K, K), T)
     g, start, d, moved = np.empty(K, T), np.empty(K, T), np.empty(K, T), np.empty(K, T)
-    room = StepRoom(own, np.empty((K, K), T), np.empty(K, np.int64), np.empty(K, T), np.empty(K, T))
+    workspace = StepWorkspace(
+        own, np.empty((K, K), T), np.empty(K, np.int64), np.empty(K, T), np.empty(K, T)
+    )
     for row in range(n_rows):
         largest = zero
         for k in range(K):
@@ -243,6 +245,6 @@ def model_steps_in_region(H, gradient, C, region, damping, steps):  # type: igno
                 own[i, j] = whole[free[j]]
             own[i, i] += damping * (own[i, i] + damping * largest)
         if n > 0:
-            region_step(n, g, start, damping * damping * largest, region, room, d)
+            region_step(n, g, start, damping * damping * largest, region, workspace, d)
         for i in range(n):
             steps[row, free[i]] = d[i]

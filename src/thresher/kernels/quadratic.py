@@ -12,7 +12,7 @@ from thresher.kernels.envelope import inlier, outlier
 
 
 class BlockSums(NamedTuple):
-    """Room for the sums of a block."""
+    """Workspace for the sums of a block."""
 
     values: Any  # (n), losses of the rows
     gradient: Any  # (n, F), ∇ in the prediction
@@ -144,7 +144,7 @@ def _sum_threshold(atom, radius):  # type: ignore[no-untyped-def]
     """The θ ≥ 0 with ``Σ [atom − θ]₊ = radius``; zero if the sum is no larger.
 
     Entries that do not exceed the threshold of all others drop out, until none does: every round
-    raises θ towards its end from below, and each is one reading.
+    raises θ towards its end from below, and each is one pass.
     """
     total = 0.0
     for f in range(atom.size):
@@ -191,27 +191,27 @@ def _minimum(a, d, atoms, atom):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _sweep(A, B, D, atoms, room):  # type: ignore[no-untyped-def]
+def _sweep(A, B, D, atoms, workspace):  # type: ignore[no-untyped-def]
     """One atom after the other to its minimum in the nonnegative ball, in place.
 
     ``A_k D`` of a group of atoms is one product, made before any of them moves; what those before
     an atom have moved by since is subtracted. Returns the squared length of all steps.
     """
-    zero, size = D.dtype.type(0), room.shape[0]
+    zero, size = D.dtype.type(0), workspace.shape[0]
     moved = zero
     for start in range(0, D.shape[0], size):
         stop = min(start + size, D.shape[0])
         if size > 1:
-            np.dot(A[start:stop], D, room[: stop - start])
+            np.dot(A[start:stop], D, workspace[: stop - start])
         for k in range(start, stop):
             if A[k, k] <= zero:
-                room[k - start] = zero
+                workspace[k - start] = zero
                 continue
-            atom, b, d = room[k - start], B[k], D[k]
+            atom, b, d = workspace[k - start], B[k], D[k]
             if size > 1:
                 for f in range(b.size):
                     atom[f] = b[f] - atom[f]
-                _subtract_atoms(A[k, start:k], room[: k - start], atom)
+                _subtract_atoms(A[k, start:k], workspace[: k - start], atom)
             else:
                 atom[:] = b
                 _subtract_atoms(A[k], D, atom)
@@ -231,9 +231,9 @@ def sweeps(A, B, D, atoms, least, times):  # type: ignore[no-untyped-def]
     """
     K, F = D.shape
     group = _GROUP_BYTES // (F * D.itemsize)
-    room, moved = np.empty((max(1, min(_MOST_ATOMS, group, K)), F), D.dtype), least
+    workspace, moved = np.empty((max(1, min(_MOST_ATOMS, group, K)), F), D.dtype), least
     for _ in range(times):
-        moved = np.sqrt(_sweep(A, B, D, atoms, room))
+        moved = np.sqrt(_sweep(A, B, D, atoms, workspace))
         if moved <= least:
             break
     return moved

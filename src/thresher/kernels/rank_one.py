@@ -60,7 +60,7 @@ def _quadratic(e, a, d):  # type: ignore[no-untyped-def]
 
 @helper
 def _times(d, w, a):  # type: ignore[no-untyped-def]
-    """``a = w d``; what it sums to."""
+    """``a = w d``; and its sum."""
     total = 0.0
     for f in range(d.size):
         a[f] = w[f] * d[f]
@@ -106,13 +106,13 @@ def _within(e, d, near, far, marks):  # type: ignore[no-untyped-def]
 
 
 @strict_helper
-def _step(e, a, d, shape, low, high, room):  # type: ignore[no-untyped-def]
+def _step(e, a, d, shape, low, high, workspace):  # type: ignore[no-untyped-def]
     """The best shift s between ``low`` and ``high``, and the breakpoint it is at, or −1.
 
     Breakpoints are searched in rings around the current code, as wide as their density suggests.
     """
     total, linear, quadratic, density = shape
-    times, gains, marks = room
+    times, gains, marks = workspace
     dtype = e.dtype.type
     left, here = _sides(e, a, dtype(0))
     target = (total - linear) / 2
@@ -177,7 +177,7 @@ def rank_one_rows(residuals, atoms, penalty, square, first, C, graph, coupling):
     l1, l2, low, high = penalty
     indptr, indices, similarity = graph
     n_rows, F = E.shape
-    room, dtype = np.empty(F, E.dtype), E.dtype.type
+    workspace, dtype = np.empty(F, E.dtype), E.dtype.type
     nothing = np.empty(0, E.dtype)
     breakpoints = BreakpointBuffer(
         np.empty(F + 1, E.dtype), np.empty(F + 1, E.dtype), np.empty(F + 1, np.int64)
@@ -191,7 +191,7 @@ def rank_one_rows(residuals, atoms, penalty, square, first, C, graph, coupling):
             d, c, total, energy = D[k], np.float64(C[row, k]), sums[k], energies[k]
             a = d
             if weighted:
-                a = room
+                a = workspace
                 total = _times(d, weight[i], a)
             quadratic, linear = l2 / 2, l1 + l2 * c
             if square > 0:

@@ -1,7 +1,7 @@
-"""Sets that codes are kept in, row by row: bounds of every entry, or a budget for all of them.
+"""Constraint sets of codes, row by row: bounds of every entry, or a joint constraint.
 
-The budget of a row is ``γ₁Σc + γ₂/2 Σc² ≤ 1`` for nonnegative entries, and it is spent to the last
-where it is ``tight``; without one both γ are zero. The simplex and the balls are such sets.
+The constraint of a row is ``γ₁Σc + γ₂/2 Σc² ≤ 1`` for nonnegative entries, with equality
+where it is ``tight``; without a constraint both γ are zero. The simplex and balls are such sets.
 """
 
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from thresher.kernels.compiling import helper
 
 
 class Region(NamedTuple):
-    """The set of the codes, and their price ``l1 Σ|c| + l2/2 ‖c‖²``."""
+    """The set of the codes, and their penalty ``l1 Σ|c| + l2/2 ‖c‖²``."""
 
     tight: Any  # flags
     plain: Any  # whether codes are nonnegative, and free otherwise
@@ -38,8 +38,8 @@ class Region(NamedTuple):
 def project(v, region):  # type: ignore[no-untyped-def]
     """The member of the set that is nearest to v, in place.
 
-    Within a budget it is ``[v − μγ₁]₊/(1 + μγ₂)``, and j entries that stay positive, with sums S₁
-    and S₂ of values and squares, ask for the μ with ::
+    With a joint constraint it is ``[v − μγ₁]₊/(1 + μγ₂)``; if j entries stay positive, with sums S₁
+    and S₂ of values and squares, μ solves ::
 
         (γ₂² + jγ₁²γ₂/2) μ² + (2γ₂ + jγ₁²) μ + 1 − γ₁S₁ − γ₂S₂/2 = 0.
 
@@ -73,10 +73,10 @@ def project(v, region):  # type: ignore[no-untyped-def]
 
 
 @helper
-def priced(h, shift, rho, region, p):  # type: ignore[no-untyped-def]
-    """The proximal map of price and set, ``p = Π(soft(h, t·l1)/(1 + t·l2))``, ``t = 1/(ρ·shift)``.
+def proximal(h, shift, rho, region, p):  # type: ignore[no-untyped-def]
+    """The proximal map ``p = Π(soft(h, t·l1)/(1 + t·l2))`` of penalty and set, ``t = 1/(ρ·shift)``.
 
-    Where all is spent, a price of sums is the same for all members.
+    Where the constraint is tight, a penalty on sums is the same for all members.
     """
     l1 = h.dtype.type(0) if region.tight else region.l1
     for k in range(h.size):

@@ -1,4 +1,4 @@
-"""Nonnegative weights of a few guesses: many tiny quadratics, each solved by trying all choices."""
+"""Nonnegative weights of a few predictors: many tiny quadratics, solved by enumeration."""
 
 import numpy as np
 

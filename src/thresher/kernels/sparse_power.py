@@ -306,7 +306,7 @@ def encode_rows(rows, problem, n_rough, C, limits, outcome):  # type: ignore[no-
     for i in range(n_rows):
         longest = max(longest, indptr[i + 1] - indptr[i])
     widest = (longest + LANES - 1) // LANES * LANES
-    room, room_weighted = np.empty(K * widest, T), np.empty(K * widest, T)
+    workspace, workspace_weighted = np.empty(K * widest, T), np.empty(K * widest, T)
     all_x, all_y, all_w = np.empty(widest, T), np.empty(widest, T), np.empty(widest, T)
     all_q, all_h = np.empty(widest, T), np.empty(widest, T)
     H, R = np.empty((K, K), T), np.empty((K, K), T)
@@ -325,8 +325,8 @@ def encode_rows(rows, problem, n_rough, C, limits, outcome):  # type: ignore[no-
         n_iter[row] = 0
         certificate[row] = zero
         width = (n_words + LANES - 1) // LANES * LANES
-        B = room[: K * width].reshape(K, width)
-        weighted = room_weighted[: K * width].reshape(K, width)
+        B = workspace[: K * width].reshape(K, width)
+        weighted = workspace_weighted[: K * width].reshape(K, width)
         x, y, w, q, h = all_x[:width], all_y[:width], all_w[:width], all_q[:width], all_h[:width]
         total, peak = gather(indices[begin:end], data[begin:end], Dt, inverse, B, x)
         if not x.sum() > zero:  # nothing there, or nothing that an atom has
@@ -421,7 +421,7 @@ def rough_rows(rows, problem, n_steps, C, products):  # type: ignore[no-untyped-
     for i in range(n_rows):
         longest = max(longest, indptr[i + 1] - indptr[i])
     widest = (longest + LANES - 1) // LANES * LANES
-    room = np.empty(K * widest, T)
+    workspace = np.empty(K * widest, T)
     all_x, all_y, all_w = np.empty(widest, T), np.empty(widest, T), np.empty(widest, T)
     every = np.arange(K)
     z, rho, inverse, ridge = np.empty(K, T), np.empty(K, T), np.empty(K, T), np.empty(K, T)
@@ -434,7 +434,7 @@ def rough_rows(rows, problem, n_steps, C, products):  # type: ignore[no-untyped-
         c = C[row]
         begin, end = indptr[row], indptr[row + 1]
         width = (end - begin + LANES - 1) // LANES * LANES
-        B = room[: K * width].reshape(K, width)
+        B = workspace[: K * width].reshape(K, width)
         x, y, w = all_x[:width], all_y[:width], all_w[:width]
         total, peak = gather(indices[begin:end], data[begin:end], Dt, inverse, B, x)
         if not x.sum() > zero:

@@ -28,20 +28,20 @@ from thresher.kernels.weighted_median import weighted_select
 
 
 @strict_helper
-def _quantile(values, weights, n, target, total, room):  # type: ignore[no-untyped-def]
+def _quantile(values, weights, n, target, total, workspace):  # type: ignore[no-untyped-def]
     """First value at which the weights, in order of value, reach the target."""
-    room_values, room_weights, marks = room
-    room_values[:n] = values[:n]
-    room_weights[:n] = weights[:n]
-    value, _ = weighted_select(room_values, room_weights, marks, n, target, total)
+    buffer_values, buffer_weights, marks = workspace
+    buffer_values[:n] = values[:n]
+    buffer_weights[:n] = weights[:n]
+    value, _ = weighted_select(buffer_values, buffer_weights, marks, n, target, total)
     return value
 
 
 @strict_helper
-def _between(values, weights, n, low, high, room):  # type: ignore[no-untyped-def]
+def _between(values, weights, n, low, high, workspace):  # type: ignore[no-untyped-def]
     """Breakpoints in (low, high], in order, and the weight of all at or below ``low``."""
     below, kept = 0.0, 0
-    kept_values, kept_weights, _ = room
+    kept_values, kept_weights, _ = workspace
     for i in range(n):
         if values[i] <= low:
             below += weights[i]
@@ -53,14 +53,14 @@ def _between(values, weights, n, low, high, room):  # type: ignore[no-untyped-de
 
 
 @strict_helper
-def _convex_side(values, weights, n, total, r, m, room):  # type: ignore[no-untyped-def]
+def _convex_side(values, weights, n, total, r, m, workspace):  # type: ignore[no-untyped-def]
     """Minimum of x² + g on [r, m], where g falls: Theorem 3, clipped to both ends of a piece."""
     low = r
     target = 0.5 * total - m
     if target > 0:  # before this breakpoint the slope is below −2m + 2x ≤ 0
-        start = _quantile(values, weights, n, target, total, room)
+        start = _quantile(values, weights, n, target, total, workspace)
         low = max(r, np.nextafter(start, -np.inf))
-    kept, kept_weights, below = _between(values, weights, n, low, m, room)
+    kept, kept_weights, below = _between(values, weights, n, low, m, workspace)
     slope = 2 * below - total
     left = r
     for i in range(kept.size):
@@ -72,13 +72,13 @@ def _convex_side(values, weights, n, total, r, m, room):  # type: ignore[no-unty
 
 
 @strict_helper
-def _concave_side(values, weights, n, total, r, m, room):  # type: ignore[no-untyped-def]
+def _concave_side(values, weights, n, total, r, m, workspace):  # type: ignore[no-untyped-def]
     """Minimum of g − x² on [m, r], where g rises: at a breakpoint or an end."""
     high = r
     target = 0.5 * total + r
     if target < total:  # after this breakpoint the slope is at least 2r − 2x ≥ 0
-        high = min(r, _quantile(values, weights, n, target, total, room))
-    kept, kept_weights, below = _between(values, weights, n, m, high, room)
+        high = min(r, _quantile(values, weights, n, target, total, workspace))
+    kept, kept_weights, below = _between(values, weights, n, m, high, workspace)
     slope = 2 * below - total
     here, best, change, lowest = m, m, 0.0, 0.0
     for i in range(kept.size):
@@ -95,28 +95,28 @@ def _concave_side(values, weights, n, total, r, m, room):  # type: ignore[no-unt
 
 
 @strict_helper
-def _best_entry(values, weights, n, square, room):  # type: ignore[no-untyped-def]
+def _best_entry(values, weights, n, square, workspace):  # type: ignore[no-untyped-def]
     """Minimise |square − x²| + Σ w |x − v| over x ≥ 0; without the first term if it is NaN."""
     total = weights[:n].sum()
     r = np.sqrt(square) if square > 0 else 0.0
     if total <= 0:
         return r
-    m = max(_quantile(values, weights, n, 0.5 * total, total, room), 0.0)
+    m = max(_quantile(values, weights, n, 0.5 * total, total, workspace), 0.0)
     if np.isnan(square):
         return m
     if r <= m:
-        return _convex_side(values, weights, n, total, r, m, room)
-    return _concave_side(values, weights, n, total, r, m, room)
+        return _convex_side(values, weights, n, total, r, m, workspace)
+    return _concave_side(values, weights, n, total, r, m, workspace)
 
 
 @strict_helper
-def _beyond(values, weights, n, room):  # type: ignore[no-untyped-def]
+def _beyond(values, weights, n, workspace):  # type: ignore[no-untyped-def]
     """Minimise x² + Σ w |x − v| over x ≥ 0: what (61) is beyond the root of the diagonal."""
     total = weights[:n].sum()
     if total <= 0:
         return 0.0
-    m = max(_quantile(values, weights, n, 0.5 * total, total, room), 0.0)
-    return _convex_side(values, weights, n, total, 0.0, m, room)
+    m = max(_quantile(values, weights, n, 0.5 * total, total, workspace), 0.0)
+    return _convex_side(values, weights, n, total, 0.0, m, workspace)
 
 
 @strict_helper
@@ -149,7 +149,7 @@ def symmetric_sweep(X, H):  # type: ignore[no-untyped-def]
         longest = max(longest, indptr[j + 1] - indptr[j])
     residual = np.empty(longest)
     values, weights = np.empty(longest + 1), np.empty(longest + 1)
-    room = BreakpointBuffer(
+    workspace = BreakpointBuffer(
         np.empty(longest + 1), np.empty(longest + 1), np.zeros(longest + 1, np.int64)
     )
 
@@ -178,7 +178,7 @@ def symmetric_sweep(X, H):  # type: ignore[no-untyped-def]
                 values[used], weights[used] = 0.0, 2 * (sums[c] - seen)
                 used += 1
 
-            best = _best_entry(values, weights, used, square, room)
+            best = _best_entry(values, weights, used, square, workspace)
             for t in range(stored.size):
                 residual[t] -= (best - x) * (best + x if t == on_diagonal else H[stored[t], c])
             sums[c] += best - x
@@ -201,7 +201,7 @@ def symmetric_columns(X, H, exact):  # type: ignore[no-untyped-def]
         _residuals(data[row], indices[row], H, j, Z[row])
         longest = max(longest, indptr[j + 1] - indptr[j])
     values, weights = np.empty(longest + 1), np.empty(longest + 1)
-    room = BreakpointBuffer(
+    workspace = BreakpointBuffer(
         np.empty(longest + 1), np.empty(longest + 1), np.zeros(longest + 1, np.int64)
     )
     for c in range(K):
@@ -226,9 +226,9 @@ def symmetric_columns(X, H, exact):  # type: ignore[no-untyped-def]
                 values[used], weights[used] = 0.0, twice * (total - seen)
                 used += 1
             if not (exact or np.isnan(square)):
-                best = _beyond(values, weights, used, room)
+                best = _beyond(values, weights, used, workspace)
             else:
-                best = _best_entry(values, weights, used, square, room)
+                best = _best_entry(values, weights, used, square, workspace)
             total += best - H[j, c]
             H[j, c] = best
         for j in range(n):

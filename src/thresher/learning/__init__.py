@@ -2,8 +2,6 @@
 
 from thresher.learning.diagonal import DiagonalLearner, DiagonalStatistics
 from thresher.learning.frank_wolfe import (
-    PUBLISHED_AVERAGING,
-    PUBLISHED_STEP,
     FrankWolfeState,
     PowerSchedule,
     StochasticFrankWolfe,
@@ -52,8 +50,6 @@ from thresher.learning.statistics import (
 )
 
 __all__ = [
-    "PUBLISHED_AVERAGING",
-    "PUBLISHED_STEP",
     "BlockDescent",
     "CustomForgetting",
     "DiagonalLearner",

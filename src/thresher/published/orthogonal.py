@@ -192,7 +192,7 @@ class AlternatingLearner(OrthogonalLearner):
 
     @property
     def orthogonal(self) -> bool:
-        """No."""
+        """Atoms are not orthogonal."""
         return False
 
     @property

@@ -19,7 +19,7 @@ from thresher.tasks.compression.wire import Array
 REST = "*"
 """In a dict of bounds, all columns that it does not name."""
 DEFAULT = 0.02
-"""The relative error of columns that a dict does not name."""
+"""The relative error of columns that a dict does not name: the default of `SensorCodec`."""
 _FINEST = 1e-9  # of relative errors: squares of smaller ones are lost in sums of doubles
 
 

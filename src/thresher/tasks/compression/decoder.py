@@ -26,7 +26,9 @@ from thresher.tasks.compression.wire import (
     state_bytes,
 )
 
-_WAITING = 2**24  # bytes of memory for packets of a stream that came too early. Heuristic
+_WAITING = 2**24
+"""Bytes of memory for packets of a stream that came too early. Heuristic: 900,000 values; half and
+double are that much less or more to send again after a gap."""
 _log = logging.getLogger(__name__)
 
 

@@ -19,6 +19,7 @@ from thresher.tasks.compression.container import (
     write_container,
 )
 from thresher.tasks.compression.encoder import checked_rows
+from thresher.tasks.compression.quantise import ROUNDING
 from thresher.tasks.compression.report import CompressionReport, Errors
 from thresher.tasks.compression.tables import (
     Table,
@@ -31,8 +32,9 @@ from thresher.tasks.compression.tables import (
 from thresher.tasks.compression.wire import MAX_BYTES, file_bytes
 
 Progress = Callable[[str, int, int], None]
-_ROUNDING = 1 + 1e-12  # of sums of squares
-_TRIES = 40  # to save what rounding to the digits of a column adds; each halves it, or more
+_TRIES = 40
+"""To save what rounding to the digits of a column adds: bounds shrink by a tenth or more at a time.
+Heuristic: half stops at an eighth of the bound, double takes twice as long to refuse a file."""
 
 
 def compress_file(
@@ -113,7 +115,7 @@ def _coded(table: Table, codec: SensorCodec, progress: Progress | None) -> tuple
             raise RuntimeError("The file does not decode to what was compressed; please report it.")
         written = table.as_written(decoded)
         excess = bounds.excess(written, Y)
-        if codec.mode == "paper" or excess <= _ROUNDING:
+        if codec.mode == "paper" or excess <= ROUNDING:
             return data, Errors.of(written, Y)
         # Columns of few digits, cut as they are written: what rounding adds has to be saved.
         tried = tried.times(0.9 / min(excess, 1e6))

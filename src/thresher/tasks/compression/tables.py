@@ -33,6 +33,7 @@ from thresher.tasks.compression.columns import (
 from thresher.tasks.compression.quantise import grid_of, on_grid, same_bits
 from thresher.tasks.compression.wire import (
     CELL_BYTES,
+    LARGEST,
     Array,
     PacketError,
     Reader,
@@ -43,7 +44,6 @@ from thresher.tasks.compression.wire import (
 
 _CSV, _ARROW = range(2)  # part of the format
 _KEPT, _FREE = -2, -1  # columns of a CSV file: cell by cell; as many digits as it takes
-_FARTHEST = 1e15  # values beyond are kept: doubles calculate with those below
 _MISSING = _NONE, _NULL, _NAN = "", "null", "nan"  # what stands for a missing measurement
 
 
@@ -228,7 +228,7 @@ def _measured(column: Any) -> Array | None:
     known = y[~np.isnan(y)]
     # Nulls and NaN in one column, infinite and huge numbers are kept as they are.
     both = column.null_count and np.isnan(y).sum() > column.null_count
-    if both or not known.size or not (np.abs(known) <= _FARTHEST).all():
+    if both or not known.size or not (np.abs(known) <= LARGEST).all():
         return None
     return _as_doubles(y, column.type)
 

@@ -17,15 +17,18 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 
 MAX_SENSORS = 4096
-"""Second moments of twice as many variables are kept: half a gigabyte. Heuristic."""
+"""Part of the format. Second moments of twice as many variables are kept: half a gigabyte."""
 MAX_ROWS = 65535
 """Rows of a packet, part of the format."""
 VALUES_PER_BYTE = 512
 """Part of the format: 1 kB may take seconds to decode, at half twice the bytes of constant rows."""
 MAX_BYTES = 2**30
-"""Memory that a reader allows by default. Heuristic."""
+"""Memory that a reader allows by default. Heuristic: half or double is half or double the largest
+file that is read without ``max_bytes``."""
 CELL_BYTES = 96
-"""Memory that a cell, or a small object of Python, takes at most."""
+"""Memory that a cell of a table, or a small object of Python, takes at most, as measured."""
+LARGEST = 1e15
+"""Values beyond are refused: doubles calculate with those below (docs/guide/choices.md)."""
 _LONGEST = 10  # bytes of a number of 64 bits, seven bits in each
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from thresher.kernels.factor_rows import Loadings, expect, tell
+from thresher.kernels.factor_rows import Loadings, expect, predict
 
 _ROUNDS = 5  # of expectation and maximisation; more do no better in gaps
 _MORE = 2  # rounds, from what was learned of much the same table
@@ -109,5 +109,5 @@ class Factors:
         """
         Z = np.where(trusted, Z, 0.0)
         told = Told(np.empty(Z.shape), np.empty(Z.shape))
-        tell(Z, np.ascontiguousarray(trusted), self._for_kernels, *told)
+        predict(Z, np.ascontiguousarray(trusted), self._for_kernels, *told)
         return told

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from thresher.kernels.kriging import Around, krige
+from thresher.kernels.kriging import Neighbours, krige
 from thresher.tasks.tables.correlation import Correlation
 
 _SIDE = 2  # neighbours on each side
@@ -44,7 +44,7 @@ def kriged(
     """
     period = round(correlation.period)
     sides = (2 * _SIDE, 0) if causal else (_SIDE, _SIDE)
-    around = Around(*sides, period, _PERIODS, not causal)
+    around = Neighbours(*sides, period, _PERIODS, not causal)
     mean, left, reach = (np.empty(U.shape) for _ in range(3))
     krige(U, trusted, times, correlation.kernels, around, first, _JITTER, mean, left, reach)
     return Near(mean[first:], left[first:], reach[first:])
