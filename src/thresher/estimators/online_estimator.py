@@ -297,11 +297,12 @@ class OnlineEstimator(DictionaryEstimator):
                 "its weights instead."
             )
         source = source_of(X).sized(self._n_atoms(), self.batch_size)
+        # Workers of a cluster are checked here, before they compute the origin of their samples.
+        batches = self._reading(source, known=True)
         size = source.batch_size
         assert isinstance(size, int)
         position = Position(n_rows=source.n_samples or 0, batch_size=size, origin=source.origin())
         n_passes = 1 if self.n_passes is None else self.n_passes
-        batches = self._reading(source, known=True)
         return LearningData(batches, source, position, not source.window, n_passes)
 
     def _first_piece(self, data: "LearningData", source: Source) -> Any:
