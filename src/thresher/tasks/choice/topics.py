@@ -9,7 +9,6 @@ from thresher.linalg import Array
 from thresher.metrics import topic_coherence
 from thresher.tasks.choice.candidates import Settings
 from thresher.tasks.topics import TopicModel
-from thresher.tasks.topics.weights import first_weights
 
 _WORDS = 10  # of a topic that coherence looks at, as in `TopicModel.coherence`
 
@@ -24,8 +23,7 @@ class Documents:
 
     def __init__(self, model: TopicModel, documents: Any) -> None:
         model._check_parameters()
-        _, tfidf, counts = model._first_words(documents)
-        self.X = first_weights(tfidf, counts)
+        _, tfidf, counts, self.X = model._first_words(documents)
         self._counts = counts if tfidf is None else counts[:, tfidf.selected_]
         self._model = model
         self.learner = model._new_model(self.X.shape[0])

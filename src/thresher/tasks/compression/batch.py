@@ -182,7 +182,7 @@ def _after(state: StreamState, steps: Steps, corrections: bytes) -> StreamState:
 # ------------------------------------------------------------------------------- coding
 
 
-class Batch(NamedTuple):
+class RowBatch(NamedTuple):
     """Rows to code: values, zero where missing; which are present; the grid of each column.
 
     ``is_single`` if the values were float32, for which doubles of the same float are as good.
@@ -194,7 +194,7 @@ class Batch(NamedTuple):
     is_single: bool = False
 
     @classmethod
-    def of(cls, Y: Array, known: Array) -> Batch:
+    def of(cls, Y: Array, known: Array) -> RowBatch:
         """Return rows with NaN where missing as a batch; ``known`` are the grids before, or 0."""
         present = ~np.isnan(Y)
         columns = zip(Y.T, present.T, known.tolist(), strict=True)
@@ -241,7 +241,7 @@ class CodedBatch(NamedTuple):
 
 
 def code_batch(
-    before: StreamState, batch: Batch, steps: Steps, *, lookahead: bool = False
+    before: StreamState, batch: RowBatch, steps: Steps, *, lookahead: bool = False
 ) -> CodedBatch:
     """Code rows by the row models from a state, which is left as it was."""
     state, values, present = before.copy(), _in_steps(batch, steps), batch.present.copy()
@@ -258,7 +258,7 @@ def code_batch(
     return CodedBatch(steps, flags, written(coder), errors, state, corrections)
 
 
-def round_plain(batch: Batch, steps: Steps) -> tuple[Array, Array] | None:
+def round_plain(batch: RowBatch, steps: Steps) -> tuple[Array, Array] | None:
     """Return values in steps, and as they decode; None if a step is too fine for them."""
     Y = _in_steps(batch, steps)
     if np.abs(Y).max(initial=0.0) / steps.sizes.min() > _LARGEST_NUMBER:
@@ -274,7 +274,7 @@ def plain_values(Q: Array, steps: Steps) -> Array:
 
 
 def code_plain(
-    before: StreamState, batch: Batch, steps: Steps, effort: int, limit: float
+    before: StreamState, batch: RowBatch, steps: Steps, effort: int, limit: float
 ) -> CodedBatch | None:
     """Code rows in the plain way; None if that takes more than so many bytes."""
     found = round_plain(batch, steps)
@@ -295,12 +295,12 @@ def code_plain(
     return CodedBatch(steps, flags, data, errors, state, corrections)
 
 
-def _in_steps(batch: Batch, steps: Steps) -> Array:
+def _in_steps(batch: RowBatch, steps: Steps) -> Array:
     """Return what is coded in steps: lossless columns without a grid are corrections only."""
     return np.where(np.isinf(steps.weights) & (steps.grids == 0), 0.0, batch.Y)
 
 
-def _corrections(batch: Batch, values: Array, steps: Steps) -> tuple[bytes, Array]:
+def _corrections(batch: RowBatch, values: Array, steps: Steps) -> tuple[bytes, Array]:
     """Return corrections of lossless columns, and the squared errors of the other columns."""
     exact = batch.present & np.isinf(steps.weights)
     errors = np.square(np.where(batch.present & ~exact, values - batch.Y, 0.0)).sum(axis=0)

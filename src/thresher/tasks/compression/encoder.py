@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from thresher.estimators.validation import unmasked
-from thresher.tasks.compression.batch import Batch, CodedBatch, StreamState, code_plain
+from thresher.tasks.compression.batch import CodedBatch, RowBatch, StreamState, code_plain
 from thresher.tasks.compression.bounds import Bounds
 from thresher.tasks.compression.packet import (
     Keyframe,
@@ -47,7 +47,7 @@ class RowCoder:
     def code(self, Y: Array, times: Array | None, size: int) -> Iterator[Payload]:
         """Yield the payloads of checked rows."""
         for start in range(0, len(Y), size):
-            batch = Batch.of(Y[start : start + size], self._grids)
+            batch = RowBatch.of(Y[start : start + size], self._grids)
             self._grids = batch.grids
             yield from self._batch(batch, None if times is None else times[start : start + size])
 
@@ -62,7 +62,7 @@ class RowCoder:
         self.state = StreamState.starting_at(level, self.n_sensors)
         return Payload(Kind.KEYFRAME, level.tobytes())
 
-    def _batch(self, batch: Batch, times: Array | None) -> Iterator[Payload]:
+    def _batch(self, batch: RowBatch, times: Array | None) -> Iterator[Payload]:
         """Yield the payload of a batch, by the row models or plain; before it, a keyframe."""
         budget, coded = self._budget(batch), None
         if self.state is not None:
@@ -95,20 +95,20 @@ class RowCoder:
         self.n_rows += len(batch.Y)
         yield Payload(Kind.ROWS, payload, self.state, self.n_rows)
 
-    def _levels(self, batch: Batch) -> Iterator[Array]:
+    def _levels(self, batch: RowBatch) -> Iterator[Array]:
         """Yield values to start from, where there are none or the last ones are too far."""
         known = batch.Y[batch.present]
         yield np.array([np.median(known) if known.size else 0.0])
         yield np.median(batch.Y, axis=0)
 
-    def _by_rows(self, state: StreamState, batch: Batch, budget: Budget) -> CodedBatch | None:
+    def _by_rows(self, state: StreamState, batch: RowBatch, budget: Budget) -> CodedBatch | None:
         try:
             coded = self._rate.choose(state, batch, budget)
         except UncodableError:
             return None
         return coded if np.isfinite(coded.errors).all() else None
 
-    def _budget(self, batch: Batch) -> Budget:
+    def _budget(self, batch: RowBatch) -> Budget:
         """Return the error that the stream may have after a batch, and has before."""
         counts = self.counts + batch.counts
         squares = own = self.squares + batch.squares

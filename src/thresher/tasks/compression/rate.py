@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from thresher.tasks.compression.batch import (
-    Batch,
     CodedBatch,
+    RowBatch,
     StreamState,
     code_batch,
     round_plain,
@@ -67,7 +67,7 @@ class RateControl:
         self._slopes: Array | None = None
         self._lookahead = False
 
-    def choose(self, state: StreamState, batch: Batch, budget: Budget) -> CodedBatch:
+    def choose(self, state: StreamState, batch: RowBatch, budget: Budget) -> CodedBatch:
         """Code the rows of a batch in few bytes within what is left."""
         left = self._left(batch, budget)
         exact, slopes, starts, enough = np.isinf(left), self._slopes, [(0.0, self._lookahead)], 0.0
@@ -90,7 +90,7 @@ class RateControl:
         self._slopes = np.where(exact, np.inf, slopes * 2.0 ** (octaves + change))
         return coded
 
-    def plain_steps(self, batch: Batch, budget: Budget) -> Steps | None:
+    def plain_steps(self, batch: RowBatch, budget: Budget) -> Steps | None:
         """Return the largest steps that keep plain rows within their squared errors, if any.
 
         Where values repeat, the error also falls as steps grow, so that far larger ones may do.
@@ -120,18 +120,18 @@ class RateControl:
         )
         return steps if fits_all else None
 
-    def _left(self, batch: Batch, budget: Budget) -> Array:
+    def _left(self, batch: RowBatch, budget: Budget) -> Array:
         """Return what groups may still spend; infinite if lossless, or if all values are zero."""
         nonzero = np.count_nonzero(batch.Y, axis=0)  # squares may underflow
         exact = self._bounds.exact | (self._bounds.summed(nonzero) == 0)
         return np.where(exact, np.inf, budget.bound - budget.spent)
 
-    def _uniform(self, batch: Batch, left: Array) -> Array:
+    def _uniform(self, batch: RowBatch, left: Array) -> Array:
         """Return the slopes of uniform rounding: squared step / 12 = squared error / values."""
         n_values = np.maximum(self._bounds.summed(batch.counts), 1)
         return np.where(np.isinf(left), 1.0, 0.5 * n_values / np.maximum(left, _TINY))
 
-    def _steps(self, batch: Batch, budget: Budget, slopes: Array, exact: Array) -> Steps:
+    def _steps(self, batch: RowBatch, budget: Budget, slopes: Array, exact: Array) -> Steps:
         columns = np.where(exact, np.inf, slopes)[self._bounds.groups]
         return Steps.at(columns, batch.grids, budget.limits)
 

@@ -148,11 +148,13 @@ class TfIdf(KeepsParameters, TransformerMixin, BaseEstimator):
             Counts: zero, or at least 1.
         y : ignored
         """
-        return self._learn(X, first=True)
+        self._learn(X, first=True)
+        return self
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Add the documents of a batch to the frequencies; the first batch chooses the words."""
-        return self._learn(X, first=not hasattr(self, "selected_"))
+        self._learn(X, first=not hasattr(self, "selected_"))
+        return self
 
     def transform(self, X: Any) -> Any:
         """Weights of the words that are kept, as CSR."""
@@ -164,6 +166,14 @@ class TfIdf(KeepsParameters, TransformerMixin, BaseEstimator):
         self._check_goes_on()
         counts = self._checked(X)
         validate_data(self, X, reset=False, skip_check_array=True)
+        return self._weigh(counts)
+
+    def _fit_weights(self, X: Any) -> Any:
+        """`fit` and the weights of the same documents, which are checked once."""
+        return self._weigh(self._learn(X, first=True))
+
+    def _weigh(self, counts: Any) -> Any:
+        """Weights of checked counts."""
         if len(self.selected_) < counts.shape[1]:
             counts = counts[:, self.selected_]
         return tf_idf(counts, self.idf_[self.selected_])
@@ -176,13 +186,15 @@ class TfIdf(KeepsParameters, TransformerMixin, BaseEstimator):
             input_features = getattr(self, "feature_names_in_", numbered)
         return np.asarray(input_features, dtype=object)[self.selected_]
 
-    def _learn(self, X: Any, first: bool) -> Self:
+    def _learn(self, X: Any, first: bool) -> Any:
+        """Learn from counts, and return them checked."""
         self._validate_params()
         if not first:
             self._check_goes_on()
         counts = self._checked(X)
         validate_data(self, X, reset=first, skip_check_array=True)
-        return self._add(WordSums.of(counts), first)
+        self._add(WordSums.of(counts), first)
+        return counts
 
     @classmethod
     def known(cls, n_documents: float, frequency: Array, selected: NDArray[np.intp]) -> TfIdf:

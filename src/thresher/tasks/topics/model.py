@@ -43,7 +43,7 @@ from thresher.tasks.topics.life import TopicLife
 from thresher.tasks.topics.measures import MeasuresTopics
 from thresher.tasks.topics.shown import ShowsTopics
 from thresher.tasks.topics.watching import WatchesTopics
-from thresher.tasks.topics.weights import atoms_of, explained_weights, first_weights, weighted
+from thresher.tasks.topics.weights import atoms_of, check_weights, explained_weights, weighted
 
 # Heuristic.
 _LEAST_BATCHES, _SMALLEST_BATCH = 16, 64
@@ -287,8 +287,7 @@ class TopicModel(
 
     def _fit_list(self, documents: Any, n_starts: int) -> Self:
         """`fit` of what is in memory, with so many starts if it is little."""
-        counter, tfidf, counts = self._first_words(documents)
-        weights = first_weights(tfidf, counts)
+        counter, tfidf, _, weights = self._first_words(documents)
         model = self._new_model(weights.shape[0], n_starts)
         model.fit(weights)
         return self._adopt(counter, tfidf, model)
@@ -306,9 +305,9 @@ class TopicModel(
         if not hasattr(self, "model_"):
             self._check_parameters()
             self._check_learns_in_batches()
-            counter, tfidf, counts = self._first_words(documents)
+            counter, tfidf, _, weights = self._first_words(documents)
             model = self._new_model()
-            model.partial_fit(first_weights(tfidf, counts))
+            model.partial_fit(weights)
         elif self._grows:
             return self._partial_fit_growing(documents)
         else:
@@ -372,12 +371,19 @@ class TopicModel(
             return float("inf")
         return WORD_HALF_LIFE if isinstance(self.forgetting, str) else float(self.forgetting)
 
-    def _first_words(self, documents: Any) -> tuple[Any, TfIdf | None, Any]:
-        """What counts words, what weights them, and the counts of the first documents."""
+    def _first_words(self, documents: Any) -> tuple[Any, TfIdf | None, Any, Any]:
+        """Return what counts words, what weights them, and the first documents by both."""
+        counter: Any
+        tfidf: TfIdf | None
         if self._grows:
-            return first_words(documents, self.vectorizer, self.max_words)
-        counter, counts = learn_words(documents, self.vectorizer, self.vocabulary)
-        return counter, TfIdf(self.n_words).fit(counts) if self.weighting else None, counts
+            counter, tfidf, counts = first_words(documents, self.vectorizer, self.max_words)
+            weights = weighted(tfidf, counts)
+        else:
+            counter, counts = learn_words(documents, self.vectorizer, self.vocabulary)
+            tfidf = TfIdf(self.n_words) if self.weighting else None
+            weights = weighted(None, counts) if tfidf is None else tfidf._fit_weights(counts)
+        check_weights(counts, weights)
+        return counter, tfidf, counts, weights
 
     def _new_model(
         self, n_documents: int | None = None, n_starts: int = _STARTS_FOR_SHORT_LISTS
@@ -406,9 +412,9 @@ class TopicModel(
         head = next(batches, None)
         if head is None:
             raise ValueError("The stream is empty; give it at least one document.")
-        counter, tfidf, counts = self._first_words(head)
+        counter, tfidf, _, weights = self._first_words(head)
         model = self._new_model()
-        for block in batches_of(first_weights(tfidf, counts), self.batch_size):
+        for block in batches_of(weights, self.batch_size):
             model.partial_fit(block)
         self._adopt(counter, tfidf, model)
         for batch in batches:

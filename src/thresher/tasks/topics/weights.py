@@ -13,15 +13,14 @@ def weighted(tfidf: TfIdf | None, counts: Any) -> Any:
     return counts.astype(np.float64) if tfidf is None else tfidf._weights(counts)
 
 
-def first_weights(tfidf: TfIdf | None, counts: Any) -> Any:
-    """Weights of the first documents, if there is anything to learn from them."""
+def check_weights(counts: Any, weights: Any) -> None:
+    """Refuse first documents that have nothing to learn from."""
     n_documents, n_words = counts.shape
     if counts.nnz == 0 or not counts.data.any():
         raise ValueError(
             f"None of the {n_words} words of the vocabulary stands in these {n_documents} "
             "documents; see that they are not empty, or count other words."
         )
-    weights = weighted(tfidf, counts)
     if weights.nnz == 0 and n_documents == 1:
         raise ValueError(
             "One document does not tell which words matter, for their weight compares documents; "
@@ -32,7 +31,6 @@ def first_weights(tfidf: TfIdf | None, counts: Any) -> Any:
             "No word tells these documents apart: all of them have the same words. Begin with "
             "more documents, or give weighting=None."
         )
-    return weights
 
 
 def atoms_of(model: Any, n_words: int) -> Array:
