@@ -26,7 +26,7 @@ MAX_BYTES = 2**30
 """Memory that a reader allows by default. Heuristic: half or double is half or double the largest
 file that is read without ``max_bytes``."""
 CELL_BYTES = 96
-"""Memory that a cell of a table, or a small object of Python, takes at most, as measured."""
+"""Memory that a cell of a table, or a small object of Python, takes; an upper estimate."""
 LARGEST = 1e15
 """Values beyond are refused: doubles calculate with those below (docs/guide/choices.md)."""
 _LONGEST = 10  # bytes of a number of 64 bits, seven bits in each
