@@ -423,9 +423,9 @@ def test_a_file_that_grows_is_followed(tmp_path):
     ("keyword", "options"),
     [
         ("auto", {"mode": "best"}),
-        ("positive", {"n_components": 0}),
-        ("between", {"false_alarm_rate": 1.5}),
-        ("between", {"fdr": 0}),
+        ("n_components", {"n_components": 0}),
+        ("false_alarm_rate", {"false_alarm_rate": 1.5}),
+        ("fdr", {"fdr": 0}),
         ("CountVectorizer", {"vectorizer": object()}),
         ("score", {"model": 3}),
         ("terms", {**MODELS["orthogonal"], "n_new_atoms": 3}),

@@ -77,6 +77,8 @@ def as_matrix(X: Any, estimator: Any, **checks: Any) -> Any:
         )
     try:
         matrix = check_array(X, estimator=estimator, **checks)
+        if matrix.dtype.kind == "O":  # lists of integers beyond 64 bits
+            matrix = matrix.astype(np.float64)
     except OverflowError:
         raise ValueError(
             f"{name} takes numbers up to 1e308; some are larger, and float64 does not hold them. "
