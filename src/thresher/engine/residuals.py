@@ -173,8 +173,10 @@ def energies(method: Method, state: StreamState, batch: Batch) -> Energies:
     """Return the energies of some rows of a batch, coded as in learning."""
     batch = batch.glance()
     batch = batch.every(-(-batch.n_samples // _ENERGY_ROWS))
-    problem, total = method.problem(state), Energies()
-    encode = method.encoder.prepare(problem, method.rows(batch))
+    problem, total, kind = method.problem(state), Energies(), method.rows(batch)
+    if kind.sparse:  # their predictions are computed at the nonzeros only
+        return total
+    encode = method.encoder.prepare(problem, kind)
     for rows in method.blocks(batch):
         X, weight, _ = method.load(batch, rows, state.D.dtype)
         given = None if batch.sample_weight is None else batch.sample_weight[rows]

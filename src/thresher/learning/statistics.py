@@ -42,7 +42,7 @@ class Statistics:
         for f in fields(cls):
             values[f.name] = 0.0 if f.default is MISSING else f.default
             if f.name in cls.AXES:
-                values[f.name] = np.zeros([*map(lengths.__getitem__, cls.AXES[f.name])])
+                values[f.name] = np.zeros([lengths[letter] for letter in cls.AXES[f.name]])
         return cls(**values)
 
     def __add__(self, other: Self) -> Self:
