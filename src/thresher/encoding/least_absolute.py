@@ -245,7 +245,9 @@ class _Atoms:
         # Rounding errors next to the largest entry would make a basis singular.
         D[np.abs(D) < _NEGLIGIBLE * np.abs(D).max(axis=1, keepdims=True, initial=0)] = 0
         size = _SAMPLED_PER_ATOM * K if F >= _WIDE * K else 0
-        sample = np.random.default_rng(0).permutation(F)[:size]
+        sample = np.arange(0)
+        if size:
+            sample = np.random.default_rng(0).permutation(F)[:size]
         some = np.ascontiguousarray(D[:, sample])
         return cls(D, D.T.copy(), size > 0, sample, some, some.T.copy())
 
