@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from promises.fitted_models import MAKERS, forge
-from thresher import load, save
+from thresher import OnlineRobustNMF, load, save
 from thresher.persistence import FileError, read_file, sealed
 
 
@@ -277,6 +277,56 @@ def test_a_sparse_parameter_is_validated_before_it_is_used(files, tmp_path):
     path = tmp_path / "model"
     path.write_bytes((files / "ManhattanNMF").read_bytes())
     forge(path, graph)
+    assert_refused(path)
+
+
+@pytest.fixture(scope="module")
+def trial_file(tmp_path_factory):
+    """A file of a model whose rivals learn in parallel after a drift alarm."""
+    rng, path = np.random.default_rng(0), tmp_path_factory.mktemp("trial") / "model"
+    same = rng.random((8, 8))
+    model = OnlineRobustNMF(2, drift="auto", random_state=0, verbose=0).partial_fit(same)
+    while not model.history_.events and model.n_iter_ < 200:
+        model.partial_fit(same if model.n_iter_ < 60 else 9 * rng.random((8, 8)))
+    for _ in range(3):
+        model.partial_fit(9 * rng.random((8, 8)))
+    save(model, path)
+    return path.read_bytes()
+
+
+def _without_rivals(arrays, document):
+    document["fitted"]["fields"]["trial"]["fields"]["rivals"] = {"tuple": []}
+
+
+def _nested_watch(arrays, document):
+    state = document["fitted"]["fields"]["state"]["fields"]
+    state["watch"] = document["fitted"]["fields"]["trial"]
+
+
+def _rival_of_another_shape(arrays, document):
+    for name in [name for name in arrays if "rivals.0.state" in name]:
+        arrays[name] = arrays[name][..., :-1]
+
+
+def _impossible_p_value(arrays, document):
+    document["fitted"]["fields"]["detector"]["fields"]["p_value"] = 2.0
+
+
+def _no_detector(arrays, document):
+    document["parameters"]["drift"] = None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        _without_rivals, _nested_watch, _rival_of_another_shape, _impossible_p_value, _no_detector,
+    ],
+)  # fmt: skip
+def test_forged_drift_detection_is_refused(change, trial_file, tmp_path):
+    path = tmp_path / "model"
+    path.write_bytes(trial_file)
+    load(path).partial_fit(np.ones((8, 8)))
+    forge(path, change)
     assert_refused(path)
 
 

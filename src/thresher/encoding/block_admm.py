@@ -80,7 +80,7 @@ class BlockADMM(RowSolver):
         """Invert the matrix of the c-step."""
         form, constants = problem.regulariser.form, problem.loss.entry_constants
         dtype, gram = problem.D.dtype, problem.gram.astype(np.float64)
-        region = Region.of(dtype, form) if form.lacks_numbers is None else None
+        region = Region.of(dtype, form) if form.lacks_compiled_form is None else None
         lengths = gram.diagonal().copy()
         least = np.finfo(dtype).tiny  # whose inverse is finite
         if lengths.min() <= least:

@@ -46,7 +46,7 @@ class BlockNewton(RowSolver):
             return "fewer atoms or features"
         if self.orthant_only and not problem.regulariser.form.is_orthant:
             return "codes that are nonnegative and not restricted otherwise"
-        return problem.regulariser.form.lacks_numbers
+        return problem.regulariser.form.lacks_compiled_form
 
     def precompute(self, problem: CodingProblem) -> tuple[Array, Any]:
         """``d_i ∘ d_j`` for i ≤ j, shape (F, K(K+1)/2), and where they stand in a matrix."""

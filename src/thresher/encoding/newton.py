@@ -41,7 +41,7 @@ class Newton(Encoder):
         """Squares with outliers set aside entry by entry, and a set that steps can be kept in."""
         if problem.loss.entry_constants is None:
             return "squares, or squares with outliers set aside entry by entry"
-        return problem.regulariser.form.lacks_numbers
+        return problem.regulariser.form.lacks_compiled_form
 
     def precompute(self, problem: CodingProblem, rows: Rows) -> CurvedAtoms:
         """What the steps of blocks without weights take."""

@@ -63,8 +63,8 @@ class Checkpoint:
             if not failed:
                 _warn(
                     f"No checkpoint could be written after {n_seen} samples: {error}. Learning "
-                    "continues, and the last complete checkpoint stays. Make room, or open the "
-                    "folder; the next checkpoint is tried when it is due."
+                    "continues, and the last complete checkpoint stays. Free disk space or "
+                    "allow writing to the folder; the next checkpoint is written when it is due."
                 )
             return
         self._fails = False

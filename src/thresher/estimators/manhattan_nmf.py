@@ -296,8 +296,8 @@ class SymmetricManhattanNMF(BaseEstimator):
         Parameters
         ----------
         X : array-like or CSR of shape (n, n)
-            Symmetric and nonnegative; NaN marks missing similarities. A gap whose mirror image is
-            known is filled from it.
+            Symmetric and nonnegative; NaN marks missing similarities. A missing entry is
+            taken from its mirror image if that is known.
         y : ignored
         """
         list_callbacks(self)

@@ -147,7 +147,7 @@ def _regular(times):  # type: ignore[no-untyped-def]
 
 
 @helper
-def _complete(good, around, offsets, usual):  # type: ignore[no-untyped-def]
+def _complete(good, around, offsets, complete):  # type: ignore[no-untyped-def]
     """Flag the rows whose neighbours were all observed, and return how many neighbours predict one.
 
     These have the same offsets: those next to it, and, with a period, one of each side.
@@ -170,9 +170,9 @@ def _complete(good, around, offsets, usual):  # type: ignore[no-untyped-def]
         first, last = max(first, -offsets[k]), min(last, good.size - offsets[k])
     # A period may be among the rows next to it: seldom, and not worth a rule.
     if first < last and (around.period == 0 or m > around.before + around.after):
-        usual[first:last] = True
+        complete[first:last] = True
         for k in range(m):
-            marks, there = usual[first:last], good[first + offsets[k] : last + offsets[k]]
+            marks, there = complete[first:last], good[first + offsets[k] : last + offsets[k]]
             for i in range(marks.size):
                 marks[i] &= there[i]
     return m
@@ -188,26 +188,30 @@ def krige(U, trusted, times, kernels, around, first, jitter, mean, left, reach):
     places, counts = np.empty(MOST, np.int64), np.empty(_KEPT, np.int64)
     d, r, R = np.empty(MOST), np.empty(MOST), np.empty((MOST, MOST))
     away, weights, shares = np.empty((_KEPT, MOST)), np.empty((_KEPT, MOST)), np.empty(_KEPT)
-    usual, offsets, usual_weights = np.zeros(n, np.bool_), np.empty(MOST, np.int64), np.empty(MOST)
-    usual_share, regular = 1.0, _regular(times)
+    complete, offsets, complete_weights = (
+        np.zeros(n, np.bool_),
+        np.empty(MOST, np.int64),
+        np.empty(MOST),
+    )
+    complete_share, regular = 1.0, _regular(times)
     for j in range(U.shape[1]):
         u, good = U[:, j].copy(), trusted[:, j].copy()
         read = np.flatnonzero(good)
         correlated = kernels.weights[j].max() > 0
         p = np.searchsorted(read, first)
         counts[:] = -1
-        usual[:] = False
+        complete[:] = False
         if regular and correlated:
-            m = _complete(good, around, offsets, usual)
+            m = _complete(good, around, offsets, complete)
             for k in range(m):
                 d[k] = offsets[k]
-            usual_share = _solve(d, m, j, kernels, jitter, R, r, usual_weights)
+            complete_share = _solve(d, m, j, kernels, jitter, R, r, complete_weights)
         for t in range(first, n):
-            if usual[t]:
+            if complete[t]:
                 value = 0.0
                 for k in range(m):
-                    value += usual_weights[k] * u[t + offsets[k]]
-                mean[t, j], left[t, j], reach[t, j] = value, usual_share, 1.0
+                    value += complete_weights[k] * u[t + offsets[k]]
+                mean[t, j], left[t, j], reach[t, j] = value, complete_share, 1.0
                 continue
             while p < read.size and read[p] < t:
                 p += 1

@@ -245,7 +245,7 @@ def lower_bound(x, w, dual, z, penalty, at_zero, at_bottom):  # type: ignore[no-
     return best
 
 
-NOISE = 1e-10  # by judgement: far above rounding, far below the tolerances that are asked for
+NOISE = 1e-10  # heuristic: far above rounding, far below the tolerances in use
 
 
 class PenalisedAtoms(NamedTuple):

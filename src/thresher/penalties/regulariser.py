@@ -45,14 +45,14 @@ class Form:
     sum_radius, length_radius : float
         The largest sum (length) of a row; infinite unless the row constraint is on sums (squares)
         alone.
-    lacks_plain_codes, lacks_numbers : str or None
+    lacks_plain_codes, lacks_compiled_form : str or None
         What otherwise free nonnegative codes under ℓ1 and ℓ2, and compiled kernels, require of set
         and penalty; None if it is met.
     """
 
     by: Literal["entry", "row", "rows"]
     lacks_plain_codes: str | None = None
-    lacks_numbers: str | None = None
+    lacks_compiled_form: str | None = None
 
     def __init__(self, penalty: Penalty, region: ConvexSet) -> None:
         weights, limit = penalty.weights, region.row_constraint
@@ -84,7 +84,7 @@ class Form:
             )
         smooth = self.elastic and (self.nonnegative or self.l1 == 0)
         if not (smooth and (self.is_box or self.is_ball)):
-            self.lacks_numbers = (
+            self.lacks_compiled_form = (
                 "codes in a box, in the simplex or in the nonnegative part of a ball, under an "
                 "elastic net at most, and without ℓ1 where codes may be negative"
             )
